@@ -19,6 +19,7 @@ from fractions import Fraction
 from topodesign import build_fabric, schedule, verify
 from topodesign.fabrics.fabric import Fabric
 from topodesign.optima.fluid.fluid_optimum import FluidOptimum, fluid_optimum
+from topodesign.optima.question import asked
 
 RAILS = {"NVLink": 1, "InfiniBand": 2}
 PCIE = {"PCIe": 1, "InfiniBand": 1}
@@ -79,7 +80,7 @@ def least(
     """Return the optimum of a fabric, and the processor seconds that it took."""
     start = time.process_time()
     there = {kind: Fraction(cost) for kind, cost in costs.items() if kind in fabric.classes}
-    best = fluid_optimum(fabric, collective, costs=there, mirrored=mirrored)
+    best = fluid_optimum(asked(fabric, collective), costs=there, mirrored=mirrored)
     return best, time.process_time() - start
 
 

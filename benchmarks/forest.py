@@ -19,11 +19,11 @@ import numpy as np
 
 from topodesign.base import compiled
 from topodesign.fabrics.places import as_fabric
-from topodesign.optima.forest.fixed import FixedOptimum, fixed_optimum, smallest_trees
-from topodesign.optima.forest.optimum import optimum, solved
+from topodesign.optima.forest.bottleneck import optimum, solved
 from topodesign.optima.forest.packing import Packing, pack_trees
 from topodesign.optima.forest.schedule import forest_schedule
-from topodesign.optima.forest.splitting import remove_switches
+from topodesign.optima.forest.switch_removal import remove_switches
+from topodesign.optima.forest.tree_counts import FixedOptimum, fixed_optimum, smallest_trees
 from topodesign.plans.replay.trees import verify_trees
 from topodesign.topology.shifts import find_shifts
 from topodesign.topology.topology import Topology

@@ -51,11 +51,11 @@ if TYPE_CHECKING:
     from topodesign.fabrics.places import as_fabric as as_fabric
     from topodesign.fabrics.presets import build_fabric as build_fabric
     from topodesign.fabrics.unwinding import unwind as unwind
-    from topodesign.optima.forest.fabric_optimum import optimum as optimum
-    from topodesign.optima.forest.group_price import price_groups as price_groups
-    from topodesign.optima.forest.purchase import upgrade as upgrade
     from topodesign.optima.forest.schedule import forest_schedule as forest_schedule
-    from topodesign.optima.forest.throughput import throughput as throughput
+    from topodesign.optima.group_price import price_groups as price_groups
+    from topodesign.optima.optimum import optimum as optimum
+    from topodesign.optima.purchase import upgrade as upgrade
+    from topodesign.optima.throughput import throughput as throughput
     from topodesign.plans.files import load_plan as load_plan
     from topodesign.plans.files import save_plan as save_plan
     from topodesign.plans.orbit import OrbitRounds as OrbitRounds
@@ -165,9 +165,9 @@ _HOMES = {
     "methods": "schedulers.listing",
     "moore_bound": "base.cost",
     "new_inventory": "wiring.start.answers",
-    "optimum": "optima.forest.fabric_optimum",
+    "optimum": "optima.optimum",
     "read_netbox": "wiring.start.source",
-    "upgrade": "optima.forest.purchase",
+    "upgrade": "optima.purchase",
     "OrbitRounds": "plans.orbit",
     "Pareto": "catalog.pareto",
     "pareto": "catalog.pareto",
@@ -182,7 +182,7 @@ _HOMES = {
     "price": "pricing.evaluation",
     "price_catalog": "catalog.price",
     "price_deferred": "pricing.evaluation",
-    "price_groups": "optima.forest.group_price",
+    "price_groups": "optima.group_price",
     "rank": "catalog.ranking",
     "read_fabric": "fabrics.files",
     "read_inventory": "wiring.inventory.files",
@@ -197,7 +197,7 @@ _HOMES = {
     "Spec": "base.spec",
     "survey": "catalog.survey",
     "synthesize": "search.synthesis",
-    "throughput": "optima.forest.throughput",
+    "throughput": "optima.throughput",
     "Timed": "plans.timed",
     "timeline": "plans.timing.timeline",
     "Together": "plans.together",

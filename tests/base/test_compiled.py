@@ -28,11 +28,11 @@ from topodesign.collectives import as_collective
 from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.frontends import progress_kernels
 from topodesign.compiler.frontends.progress import ends
-from topodesign.optima.forest import flattening_kernels, packing_kernels
+from topodesign.optima.forest import lowering_kernels, packing_kernels
 from topodesign.optima.forest.allreduce import allreduce_optimum
-from topodesign.optima.forest.optimum import optimum, with_capacity
+from topodesign.optima.forest.bottleneck import optimum, with_capacity
 from topodesign.optima.forest.schedule import forest_schedule
-from topodesign.optima.forest.splitting import remove_switches
+from topodesign.optima.forest.switch_removal import remove_switches
 from topodesign.plans.replay import replay
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.timed_ops import link_times
@@ -179,7 +179,7 @@ EXERCISES: list[tuple[tuple[ModuleType, ...], Callable[[Topology], None], st.Sea
     ),
     ((repair_kernels,), mended, regular_digraphs(6, 2)),
     ((flow_kernels,), flowed, fabrics(6)),
-    ((packing_kernels, flattening_kernels), packed, fabrics(6)),
+    ((packing_kernels, lowering_kernels), packed, fabrics(6)),
     ((progress_kernels, flat_kernels), programmed, regular_digraphs(4, 2)),
 ]
 

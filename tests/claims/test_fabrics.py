@@ -23,9 +23,9 @@ from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.collectives import ALL_TO_ALL, GATHER, Collective, as_collective
 from topodesign.fabrics.fabric import Fabric, FabricLink, Shared
 from topodesign.fabrics.part import Others, part_of
-from topodesign.optima.forest.fabric_optimum import FabricOptimum, optimum
-from topodesign.optima.forest.group_price import GroupPrice, price_groups
-from topodesign.optima.forest.purchase import upgrade
+from topodesign.optima.group_price import GroupPrice, price_groups
+from topodesign.optima.optimum import FabricOptimum, optimum
+from topodesign.optima.purchase import upgrade
 from topodesign.plans.replay.plans import verify
 from topodesign.schedulers.scheduling import schedule
 

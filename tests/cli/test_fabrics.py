@@ -21,9 +21,10 @@ from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.latencies import as_latency
 from topodesign.fabrics.presets import build_fabric
 from topodesign.fabrics.shards import read_shards
-from topodesign.optima.forest.bottleneck import bottleneck_in_words
+from topodesign.optima.alternatives import limited, smallest_number_of_trees, trade_offs
 from topodesign.optima.forest.schedule import forest_schedule
-from topodesign.optima.forest.throughput import limited, smallest_number_of_trees, throughput, trade_offs
+from topodesign.optima.question import asked
+from topodesign.optima.throughput import bottleneck_in_words, throughput
 from topodesign.plans.replay.trees import verify_trees
 from topodesign.plans.timing.trees import simulate_trees
 
@@ -62,14 +63,14 @@ def root_of(fabric: Fabric, collective: TreeCollective) -> str | None:
 def test_the_frontier_has_what_no_other_number_beats(spec: str, collective: TreeCollective) -> None:
     fabric = build_fabric(spec)
     root = root_of(fabric, collective)
-    rows = trade_offs(fabric, collective, root=root)
-    best = smallest_number_of_trees(fabric, collective, root=root)
+    question = asked(fabric, collective, root=root)
+    rows, best = trade_offs(question), smallest_number_of_trees(question)
     assert rows[0].bandwidth == throughput(fabric, collective, root=root).bandwidth
     assert rows[0].trees == best
     for row, slower in itertools.pairwise(rows):
         assert (row.bandwidth, row.height) > (slower.bandwidth, slower.height)
         assert row.height > slower.height
-    for other in limited(fabric, range(1, min(best, 8) + 1), collective, root=root):
+    for other in limited(question, range(1, min(best, 8) + 1)):
         assert any(row.bandwidth >= other.bandwidth and row.height <= other.height for row in rows)
 
 
@@ -214,7 +215,8 @@ def test_unequal_shards_reach_the_bound_over_all_cuts(
     report = verify_trees(schedule)
     assert report.ok
     assert report.inverse_rate == time * fabric.unit
-    (row,) = limited(fabric, [smallest_number_of_trees(fabric, collective, shards=shards)], collective, shards=shards)
+    question = asked(fabric, collective, shards=shards)
+    (row,) = limited(question, [smallest_number_of_trees(question)])
     assert row.bandwidth == best.bandwidth
 
 
@@ -425,6 +427,6 @@ def test_counts_and_slow_links_are_readable(call: Call, tmp_path: Path) -> None:
 def test_times_are_those_of_the_simulator() -> None:
     fabric = build_fabric("mi250(1)")
     latency, size = as_latency("7us"), parse_size("3MB")
-    (row,) = limited(fabric, [2], "allgather", latency=latency, sizes=[size])
+    (row,) = limited(asked(fabric), [2], latency=latency, sizes=[size])
     schedule = forest_schedule(fabric.topology, "allgather", k=2)
     assert row.times == (simulate_trees(schedule, latency=latency, size=size, unit=8 * fabric.unit).time,)

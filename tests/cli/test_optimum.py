@@ -24,8 +24,7 @@ from topodesign.fabrics.drawing import GB
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.files import read_fabric
 from topodesign.fabrics.presets import build_fabric
-from topodesign.optima.forest.bottleneck import bottleneck_in_words
-from topodesign.optima.forest.throughput import limited, throughput, upgrades
+from topodesign.optima.throughput import bottleneck_in_words, limited, throughput, upgrades
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 

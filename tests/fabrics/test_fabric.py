@@ -17,7 +17,7 @@ from topodesign.base.errors import ParameterError, SpecError, TooLargeError, Top
 from topodesign.fabrics.drawing import GB
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.presets import FABRICS, build_fabric
-from topodesign.optima.forest.throughput import throughput
+from topodesign.optima.throughput import throughput
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 

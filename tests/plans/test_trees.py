@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import random
 from dataclasses import replace
 from fractions import Fraction
@@ -20,10 +19,9 @@ from tests.samples.forest import a100, fabrics, mi250
 from tests.samples.trees import ROOTED, TREE_COLLECTIVES, TreeCollective
 from topodesign import build
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TopologyError
-from topodesign.fabrics.presets import build_fabric
-from topodesign.optima.forest.fixed import fixed_optimum, smallest_trees
-from topodesign.optima.forest.optimum import optimum
-from topodesign.optima.forest.schedule import forest_schedule, trade_offs
+from topodesign.optima.forest.bottleneck import optimum
+from topodesign.optima.forest.schedule import forest_schedule
+from topodesign.optima.forest.tree_counts import fixed_optimum, smallest_trees
 from topodesign.plans.replay.trees import verify_trees
 from topodesign.plans.trees import MAX_WEIGHT, Trees
 from topodesign.topology.topology import Topology
@@ -113,20 +111,6 @@ def test_allreduce_with_halves_of_different_rates() -> None:
     halves = [forest_schedule(topology, collective).inverse_rate for collective in ("reduce-scatter", "allgather")]
     assert halves[0] != halves[1]
     assert right(forest_schedule(topology, "allreduce", shard=[1, 1, 1])).inverse_rate == sum(halves)
-
-
-def test_trade_offs() -> None:
-    fabric = build_fabric("dgx_a100(2)").without(vertices=["box0/gpu3"]).topology
-    rows = trade_offs(fabric)
-    assert len(rows) > 1
-    assert rows[0].inverse_rate == optimum(fabric).inverse_rate
-    for row, slower in itertools.pairwise(rows):
-        assert row.inverse_rate < slower.inverse_rate
-        assert row.height > slower.height
-    for row in rows:
-        schedule = forest_schedule(fabric, "allgather", k=row.k)
-        assert (schedule.inverse_rate, schedule.height) == (row.inverse_rate, row.height)
-    assert [row.k for row in trade_offs(a100(2), [3])] == [3]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from topodesign.compiler.compilation import compile_plan
 from topodesign.fabrics.fabric import Shared
 from topodesign.fabrics.part import Others
 from topodesign.fabrics.presets import FABRICS
-from topodesign.optima.forest.fabric_optimum import optimum
+from topodesign.optima.optimum import optimum
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.paths import Paths
 from topodesign.plans.replay.plans import verify

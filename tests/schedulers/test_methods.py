@@ -15,7 +15,7 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import part_of
 from topodesign.fabrics.places import as_fabric
 from topodesign.fabrics.presets import build_fabric
-from topodesign.optima.forest.fabric_optimum import optimum
+from topodesign.optima.optimum import optimum
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.rounds import Rounds

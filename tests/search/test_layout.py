@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from topodesign.base.errors import TopodesignError
-from topodesign.optima.forest.group_price import price_groups
+from topodesign.optima.group_price import price_groups
 from topodesign.plans.replay.plans import verify
 from topodesign.schedulers.scheduling import schedule
 from topodesign.search.layout import layout

@@ -10,7 +10,8 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeErro
 from topodesign.base.units import Quantity
 from topodesign.compiler.compilation import Compiled, compile_plan
 from topodesign.compiler.ir import Protocol, Threadblocks
-from topodesign.optima.forest.throughput import smallest_number_of_trees
+from topodesign.optima.alternatives import smallest_number_of_trees
+from topodesign.optima.question import Question
 from topodesign.plans.measure import per_root, tree_figures
 from topodesign.plans.plan import Plan
 from topodesign.plans.trees import Trees
@@ -93,7 +94,7 @@ def _fewer(plan: Plan) -> int:
     if not isinstance(plan.movement, Trees):
         return 0
     if _concurrent(plan):
-        return smallest_number_of_trees(plan.fabric, plan.collective)
+        return smallest_number_of_trees(Question(plan.fabric, plan.collective))
     return int(tree_figures(plan.fabric, plan.movement).k) // 2
 
 

@@ -27,55 +27,30 @@ OWN_LATENCIES = "fabric"
 
 
 class FabricLink(NamedTuple):
-    """A directed link between two named vertices.
-
-    Attributes
-    ----------
-    src, dst
-        Names of nodes or switches.
-    bandwidth
-        Bytes per second, positive.
-    kind
-        What sort of link it is, such as ``InfiniBand``; links of a kind are told and upgraded together.
-    """
+    """A directed link between two named vertices; links of a kind are told and upgraded together."""
 
     src: str
     dst: str
-    bandwidth: Fraction
-    kind: str = ""
+    bandwidth: Fraction  # bytes per second, positive
+    kind: str = ""  # what sort of link it is, such as InfiniBand
 
 
 class Shared(NamedTuple):
     """A limit on what several links carry together, such as that of a PCIe switch, a memory bus or a NIC.
 
-    Attributes
-    ----------
-    name
-        For people.
-    bandwidth
-        Bytes per second, positive.
-    links
-        The links, each as the names of its ends, all different.
+    Bandwidth is in bytes per second, and links are named by their ends.
     """
 
     name: str
-    bandwidth: Fraction
-    links: tuple[tuple[str, str], ...]
+    bandwidth: Fraction  # bytes per second, positive
+    links: tuple[tuple[str, str], ...]  # each as the names of its ends, all different
 
 
 class Price(NamedTuple):
-    """What more bandwidth on a link costs.
+    """What more bandwidth on a link costs."""
 
-    Attributes
-    ----------
-    cost
-        Above 0 and up to ``MAX_PRICE``, with six decimals or fewer.
-    step
-        Bytes per second that it buys; None: as much as the link has.
-    """
-
-    cost: Fraction
-    step: Fraction | None = None
+    cost: Fraction  # above 0 and up to MAX_PRICE, with six decimals or fewer
+    step: Fraction | None = None  # bytes per second that it buys; as much as the link has if None
 
     def check(self, kind: str) -> None:
         """Raise ParameterError if the cost, that of a class of links, is none."""
@@ -131,16 +106,7 @@ class Fabric:
     prices: tuple[tuple[str, Price], ...] = ()
 
     def __post_init__(self) -> None:
-        """Check that the parts belong together.
-
-        Raises
-        ------
-        TopologyError
-            If names or classes do not fit the topology, something other than a switch multicasts or aggregates, memory
-            does not multicast, a shared limit is none, or a latency is negative.
-        ParameterError
-            If a price is out of range.
-        """
+        """Check that the parts belong together."""
         if len(self.names) != self.topology.nodes or len(set(self.names)) != len(self.names):
             raise TopologyError("a fabric needs one name for each vertex, all different")
         if len(self.classes) != len(self.topology.src):
@@ -185,17 +151,6 @@ class Fabric:
         Vertices are numbered in the order given, nodes before switches. Capacities are the bandwidths divided by their
         greatest common divisor, which is ``unit``; so nothing is rounded. ``memory`` are some of the switches, which
         multicast whether ``multicast`` says so or not.
-
-        Raises
-        ------
-        TopologyError
-            If names are repeated, a link names none of them or joins one to itself, there are fewer than two nodes,
-            a vertex has not as much bandwidth in as out, a switch is connected to no node, a shared limit is none, or
-            a latency or price is for a class of which there are no links.
-        ParameterError
-            If a price is out of range.
-        TooLargeError
-            If the bandwidths have so small a common divisor that a capacity passes 2^31 - 1.
         """
         for group, kind in ((nodes, "node"), (switches, "switch")):
             for word in group:
@@ -234,19 +189,8 @@ class Fabric:
     def from_topology(cls, topology: Topology, node_bandwidth: Fraction = NODE_BANDWIDTH) -> Fabric:
         """Make a fabric whose links are all alike; vertices are named by their numbers, and self-loops left out.
 
+        The node with the most links has ``node_bandwidth`` bytes per second over all of them: B of the cost model.
         Vertices may have more capacity in than out, or the reverse, as after failures (:meth:`without`).
-
-        Parameters
-        ----------
-        topology
-            Any with at least two nodes; it stays as it is, spec included, unless it has self-loops.
-        node_bandwidth
-            Bytes per second of all links of the node with the most of them: B of the cost model.
-
-        Raises
-        ------
-        TopologyError
-            If there are fewer than two nodes.
         """
         real = topology.src != topology.dst
         plain = topology
@@ -291,13 +235,7 @@ class Fabric:
         return self.memory | frozenset(self.compute)
 
     def link_latencies(self) -> tuple[Fraction, ...]:
-        """Return seconds for each of ``topology.links()``: of merged links of several classes, of the slowest.
-
-        Raises
-        ------
-        ParameterError
-            If the fabric says no latencies.
-        """
+        """Return seconds for each of ``topology.links()``: of merged links of several classes, of the slowest."""
         if not self.latency:
             raise ParameterError(f"{self.name} says no latencies of its links; give one, such as --alpha 10us")
         known = dict(self.latency)
@@ -306,15 +244,7 @@ class Fabric:
         return tuple(slowest[word] for word in self.classes)
 
     def own_links(self, table: LinkTable | None = None) -> LinkTable:
-        """Return a table with the latencies of all links, and what another one says in its place.
-
-        Raises
-        ------
-        ParameterError
-            If the fabric says no latencies.
-        FileFormatError
-            If the other table has a row for no link.
-        """
+        """Return a table with the latencies of all links, and what another one says in its place."""
         other = LinkTable({}, {}) if table is None else table.on(self.topology)
         pairs = ((u, v) for u, v, _ in self.topology.links())
         return LinkTable({**dict(zip(pairs, self.link_latencies(), strict=True)), **other.alpha}, other.bandwidth)
@@ -355,13 +285,7 @@ class Fabric:
         return {name: number for number, name in enumerate(self.names)}
 
     def number(self, name: str) -> int:
-        """Return the number of a named vertex.
-
-        Raises
-        ------
-        ParameterError
-            If there is none of that name; similar ones are suggested.
-        """
+        """Return the number of a named vertex."""
         if name in self._numbers:
             return self._numbers[name]
         there = f"there are {', '.join(self.names[:3])}, ..."
@@ -377,19 +301,7 @@ class Fabric:
     def only(self, nodes: Iterable[str], *, forward: bool) -> Fabric:
         """Return the fabric with fewer nodes taking part.
 
-        Parameters
-        ----------
-        nodes
-            Names of the nodes that do.
-        forward
-            Whether the others stay as switches, or vanish with their links (and with switches that then lead nowhere).
-
-        Raises
-        ------
-        ParameterError
-            If a name is unknown or that of a switch.
-        TopologyError
-            If fewer than two nodes are left.
+        The others stay as switches (``forward``), or vanish with their links and with switches that then lead nowhere.
         """
         chosen = {self.number(name) for name in nodes}
         for node in sorted(chosen & self.topology.switches):
@@ -407,27 +319,11 @@ class Fabric:
         links: Iterable[tuple[str, str]] = (),
         one_way: Iterable[tuple[str, str]] = (),
     ) -> Fabric:
-        """Return what is left when nodes, switches or links fail.
+        """Return what is left when nodes, switches or links fail; a link both ways, or in ``one_way`` only from and to.
 
         Switches that then lead to no node are left out. What is left may have more bandwidth into a node or switch than
         out of it, or the reverse: nodes do not mind, and of what leads to such a switch the solvers use the part that
         is best.
-
-        Parameters
-        ----------
-        vertices
-            Names of nodes and switches.
-        links
-            Pairs of names; a link fails in both directions, if it has two.
-        one_way
-            Pairs of names, from and to; only this direction fails.
-
-        Raises
-        ------
-        ParameterError
-            If a name is unknown or there is no such link.
-        TopologyError
-            If fewer than two nodes are left.
         """
         gone = {self.names[self.number(name)] for name in vertices}
         dead: set[tuple[str, str]] = set()

@@ -95,19 +95,8 @@ def read_fabric(path: str | Path, node_bandwidth: Fraction | None = None) -> Fab
 def fabric_from_graph(graph: nx.Graph, name: str = "graph", node_bandwidth: Fraction | None = None) -> Fabric:
     """Make a fabric from a networkx graph with the attributes that the head of this module tells.
 
-    Parameters
-    ----------
-    graph
-        The graph; undirected links go both ways.
-    name
-        What the fabric is called if the graph has no name.
-    node_bandwidth
-        As for :func:`read_fabric`.
-
-    Raises
-    ------
-    FileFormatError, TopologyError, TooLargeError
-        If an attribute cannot be read, or it makes no fabric; also if a bandwidth is given to one that has its own.
+    It is called ``name`` if the graph has none; FileFormatError, TopologyError or TooLargeError says what cannot be
+    read.
     """
     return _from_graph(graph, name, node_bandwidth)
 

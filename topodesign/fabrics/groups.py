@@ -38,24 +38,10 @@ _GROUPS_HELP = (
 def as_groups(fabric: Fabric, value: Groups, placement: Placement | None = None) -> tuple[tuple[int, ...], ...]:
     """Return the numbers of the members of each group.
 
-    Parameters
-    ----------
-    fabric
-        The whole.
-    value
-        One text or several, each a group by names and patterns of nodes with commas between (``0,1,2,3``, ``box0/*``),
-        equal groups along axes of an array of ranks (``8x16x4:0``, the first axis fastest), or the name of a ``.csv``
-        file with the columns ``node,group``; in Python also lists of names or numbers.
-    placement
-        On which nodes the ranks of such an array are; on the nodes in their order if None.
-
-    Raises
-    ------
-    ParameterError
-        If a text names no node or a switch, a shape does not have as many ranks as there are nodes, or an axis is none
-        of it.
-    FileFormatError
-        If a file cannot be read.
+    A group is a text of names and patterns of nodes with commas between (``0,1,2,3``, ``box0/*``), or a list of names
+    or numbers; a text such as ``8x16x4:0`` stands for equal groups along axes of an array of ranks, the first axis
+    fastest, and the name of a ``.csv`` file for those of its columns ``node,group``. ``placement`` says on which nodes
+    the ranks of such an array are; they are on the nodes in their order if None.
 
     Examples
     --------
@@ -90,13 +76,7 @@ def as_groups(fabric: Fabric, value: Groups, placement: Placement | None = None)
 def along(
     fabric: Fabric, shape: Sequence[int], axes: Sequence[int], places: Sequence[int] | None = None
 ) -> list[tuple[int, ...]]:
-    """Return the groups along axes of an array of ranks, the first axis fastest.
-
-    Raises
-    ------
-    ParameterError
-        If the array does not have as many ranks as there are nodes, or an axis is none of it or named twice.
-    """
+    """Return the groups along axes of an array of ranks, the first axis fastest."""
     text = "x".join(map(str, shape))
     if math.prod(shape) != len(fabric.compute):
         there = f"there are {counted(len(fabric.compute), 'node')}"
@@ -118,19 +98,7 @@ def along(
 
 
 def as_placement(fabric: Fabric, value: Placement) -> tuple[int, ...]:
-    """Return the node of every rank.
-
-    Parameters
-    ----------
-    value
-        Names or numbers of the nodes in the order of the ranks, as a list or a text with commas between; or the name of
-        a ``.csv`` file with the columns ``rank,node``.
-
-    Raises
-    ------
-    ParameterError, FileFormatError
-        If it does not name every node once, or the file cannot be read.
-    """
+    """Return the node of every rank, from names or numbers in the order of the ranks, or a file of ``rank,node``."""
     if isinstance(value, Path) or (isinstance(value, str) and value.lower().endswith(".csv")):
         chosen = _ranks_in_file(fabric, Path(value))
     elif isinstance(value, str):
@@ -147,13 +115,7 @@ def as_placement(fabric: Fabric, value: Placement) -> tuple[int, ...]:
 
 
 def _numbers(fabric: Fabric, names: Iterable[str | int]) -> tuple[int, ...]:
-    """Return the numbers of nodes that are given by names or numbers.
-
-    Raises
-    ------
-    ParameterError
-        If one is none.
-    """
+    """Return the numbers of nodes that are given by names or numbers."""
     found: list[int] = []
     for name in names:
         if isinstance(name, str):
@@ -186,21 +148,7 @@ def _ranks_in_file(fabric: Fabric, path: Path) -> tuple[int, ...]:
 def roots_of(
     fabric: Fabric, value: str | int | Iterable[str | int], groups: Sequence[Sequence[int]]
 ) -> tuple[int, ...]:
-    """Return the root of each of several groups.
-
-    Parameters
-    ----------
-    value
-        Names or numbers in the order of the groups, as a list or a text with commas between; or ``first``, the first
-        member of each.
-    groups
-        The members of each.
-
-    Raises
-    ------
-    ParameterError
-        If there are not as many.
-    """
+    """Return the root of each of several groups, named or numbered in their order; ``first`` is the first member."""
     if value == "first":
         return tuple(group[0] for group in groups)
     if isinstance(value, str):

@@ -14,11 +14,6 @@ def as_latency(alpha: Quantity | None = None, gap: Quantity | None = None, hop: 
 
     Where links have latencies of their own those out of switches have that of these, so that a hop is 0 if not given.
 
-    Raises
-    ------
-    UnitError
-        If one is no time.
-
     Examples
     --------
     >>> from topodesign.fabrics.latencies import as_latency

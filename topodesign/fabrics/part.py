@@ -65,13 +65,7 @@ def listed(nodes: Some) -> tuple[str | int, ...]:
 
 
 def chosen_nodes(fabric: Fabric, only: Some) -> list[str]:
-    """Return the names of the nodes that names, patterns and numbers stand for, each once.
-
-    Raises
-    ------
-    ParameterError
-        If one stands for none.
-    """
+    """Return the names of the nodes that names, patterns and numbers stand for, each once."""
     words = [word.strip() for text in _words(fabric, only) for word in text.split(",")]
     return list(dict.fromkeys(name for word in words for name in nodes_named(fabric, word)))
 
@@ -85,19 +79,20 @@ def _words(fabric: Fabric, some: Some) -> list[str]:
 
 
 def nodes_named(fabric: Fabric, word: str) -> Sequence[str]:
-    """Return the nodes that a name or a pattern stands for.
-
-    Raises
-    ------
-    ParameterError
-        If there are none.
-    """
+    """Return the nodes that a name or a pattern stands for."""
     nodes = [fabric.names[node] for node in fabric.compute]
     matches = [word] if word in nodes else [name for name in nodes if fnmatchcase(name, word)]
     if not matches:
         fabric.number(word)
         raise ParameterError(f"'{word}' is a switch; only nodes take part in a collective")
     return matches
+
+
+def compute_node(fabric: Fabric, root: str) -> int:
+    """Return the number of a node that is to be a root; raises ParameterError if it is a switch, or unknown."""
+    if fabric.number(root) not in fabric.compute:
+        raise ParameterError(f"the root '{root}' is a switch")
+    return fabric.number(root)
 
 
 def _ends(fabric: Fabric, text: str) -> tuple[str, str, str]:

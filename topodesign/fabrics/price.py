@@ -15,11 +15,6 @@ _PRICE = re.compile(r"\s*([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*(?:/(.+))?", re.DOTALL
 def parse_price(text: str) -> Price:
     """Return what a text says.
 
-    Raises
-    ------
-    UnitError
-        If it is no price. Whether the cost is in range is for the :class:`~topodesign.fabrics.fabric.Price` to say.
-
     Examples
     --------
     >>> parse_price("900").cost

@@ -23,11 +23,6 @@ or a mapping of names and patterns."""
 def as_ready(fabric: Fabric, value: Ready) -> tuple[Fraction, ...]:
     """Return the seconds from the start until each vertex of a fabric is ready; switches always are.
 
-    Raises
-    ------
-    ParameterError, UnitError, FileFormatError
-        As :func:`read_ready`.
-
     Examples
     --------
     >>> from topodesign.fabrics.presets import build_fabric
@@ -46,24 +41,11 @@ def as_ready(fabric: Fabric, value: Ready) -> tuple[Fraction, ...]:
 
 
 def read_ready(fabric: Fabric, text: str) -> tuple[Fraction, ...]:
-    """Read when nodes of a fabric are ready.
+    """Read in how many seconds vertices of a fabric are ready, switches included.
 
-    Parameters
-    ----------
-    text
-        A time for each node in their order, ``NODE=TIME`` with names or patterns, with commas between, or the name of a
-        .csv file with the columns ``node,ready``. Nodes that are not named are ready from the start, and of several
-        that fit a node the last counts.
-
-    Returns
-    -------
-    tuple of Fraction
-        Seconds, for every vertex, switches included.
-
-    Raises
-    ------
-    ParameterError, UnitError, FileFormatError
-        If the text or the file cannot be read, or names no node.
+    The text is a time for each node in their order, ``NODE=TIME`` with names or patterns, with commas between, or the
+    name of a .csv file with the columns ``node,ready``. Nodes that are not named are ready from the start, and of
+    several that fit a node the last counts.
     """
     words = [word.strip() for word in text.split(",")]
     if text.lower().endswith(".csv"):

@@ -27,11 +27,6 @@ their order, or a mapping of names and patterns."""
 def as_shards(fabric: Fabric, value: Shards) -> tuple[int, ...]:
     """Return relative shard sizes of the nodes of a fabric, as integers without a common factor.
 
-    Raises
-    ------
-    ParameterError, FileFormatError
-        As :func:`read_shards`.
-
     Examples
     --------
     >>> from topodesign.fabrics.presets import build_fabric
@@ -50,24 +45,11 @@ def as_shards(fabric: Fabric, value: Shards) -> tuple[int, ...]:
 
 
 def read_shards(fabric: Fabric, text: str) -> tuple[int, ...]:
-    """Read relative shard sizes of the nodes of a fabric.
+    """Read relative shard sizes of the nodes of a fabric, as integers without a common factor.
 
-    Parameters
-    ----------
-    text
-        One size for each node in their order, ``NODE=SIZE`` with names or patterns, with commas between, or the name of
-        a .csv file with the columns ``node,size``. Sizes are exact numbers such as 2, 0.5 or 2/3; nodes that are not
-        named have 1, and of several that fit a node the last counts.
-
-    Returns
-    -------
-    tuple of int
-        The sizes as integers without a common factor.
-
-    Raises
-    ------
-    ParameterError, FileFormatError
-        If the text or the file cannot be read, names no node, or gives all nodes nothing.
+    The text is a size for each node in their order, ``NODE=SIZE`` with names or patterns, with commas between, or the
+    name of a .csv file with the columns ``node,size``. Sizes are exact numbers such as 2, 0.5 or 2/3; nodes that are
+    not named have 1, and of several that fit a node the last counts.
     """
     words = [word.strip() for word in text.split(",")]
     if text.lower().endswith(".csv"):

@@ -24,27 +24,13 @@ _HELP = "write it as 4x4:0=allreduce@1GiB"
 
 @dataclass(frozen=True)
 class Stream:
-    """One sort of traffic.
+    """One sort of traffic."""
 
-    Attributes
-    ----------
-    group
-        Its groups: as one text of ``--group``.
-    collective
-        What each group does, all of them at once.
-    size
-        Bytes of each group.
-    root
-        Of a collective that has one: its name, of several groups that of each, or ``first``.
-    begin
-        Seconds from the start until it begins.
-    """
-
-    group: str
-    collective: Collective
-    size: Fraction
-    root: str | None = None
-    begin: Fraction = Fraction(0)
+    group: str  # its groups, as one text of --group
+    collective: Collective  # what each group does, all of them at once
+    size: Fraction  # bytes of each group
+    root: str | None = None  # a name, of several groups that of each, or "first"
+    begin: Fraction = Fraction(0)  # seconds from the start
 
 
 Traffic: TypeAlias = "str | Stream | tuple[str, Collective | str] | tuple[str, Collective | str, Quantity]"
@@ -53,11 +39,6 @@ Traffic: TypeAlias = "str | Stream | tuple[str, Collective | str] | tuple[str, C
 
 def as_streams(value: Traffic | Iterable[Traffic]) -> tuple[Stream, ...]:
     """Return sorts of traffic.
-
-    Raises
-    ------
-    ParameterError, UnitError
-        If there is none, or one cannot be read.
 
     Examples
     --------
@@ -81,13 +62,7 @@ def _is_stream(traffic: tuple[Any, ...]) -> bool:
 
 
 def _stream(traffic: Traffic) -> Stream:
-    """Return a sort of traffic.
-
-    Raises
-    ------
-    ParameterError
-        If it cannot be read.
-    """
+    """Return a sort of traffic."""
     if isinstance(traffic, Stream):
         return traffic
     if isinstance(traffic, str):

@@ -19,7 +19,7 @@ from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.collectives import GATHER, Collective
 from topodesign.fabrics.fabric import Fabric
-from topodesign.fabrics.part import part_of
+from topodesign.fabrics.part import compute_node, part_of
 from topodesign.fabrics.places import named_preset
 from topodesign.optima.fluid.packing import packing
 from topodesign.plans.measure import path_claim, path_time, tree_figures
@@ -55,8 +55,7 @@ def _made_of_trees(request: Request) -> list[Plan]:
     fabric, progress = request.fabric, request.progress
     found = packing(
         fabric,
-        request.collective.at(None),
-        root=request.root_name,
+        request.collective.at(None if request.root_name is None else compute_node(fabric, request.root_name)),
         units=request.chunks,
         listener=None if progress is None else (lambda now: progress(float(1 - now.gap))),
     )

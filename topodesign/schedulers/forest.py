@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from topodesign.base.errors import ParameterError
 from topodesign.base.wording import with_article
+from topodesign.fabrics.part import compute_node
 from topodesign.fabrics.places import named_preset
 from topodesign.fabrics.shards import as_shards
 from topodesign.plans.measure import tree_figures
@@ -15,7 +16,6 @@ from topodesign.schedulers.method import Method, Request
 def _make(request: Request) -> list[Plan]:
     """Return the plan; of an allreduce its note says of which kind it is and whether another may be faster."""
     from topodesign.optima.forest.schedule import allreduce_schedule, forest_schedule  # noqa: PLC0415  not for rounds
-    from topodesign.optima.forest.throughput import compute_node  # noqa: PLC0415
 
     fabric, collective = request.fabric, request.collective
     root = None if request.root_name is None else compute_node(fabric, request.root_name)

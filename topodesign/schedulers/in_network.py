@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from topodesign.base.errors import InfeasibleError
+from topodesign.fabrics.part import compute_node
 from topodesign.fabrics.places import named_preset
 from topodesign.plans.measure import tree_figures
 from topodesign.plans.plan import Plan
@@ -12,8 +13,7 @@ from topodesign.schedulers.method import Method, Request
 
 def _make(request: Request) -> list[Plan]:
     """Return the plan; its note says how good it is."""
-    from topodesign.optima.forest.relays import in_network_schedule  # noqa: PLC0415  not for rounds
-    from topodesign.optima.forest.throughput import compute_node  # noqa: PLC0415
+    from topodesign.optima.forest.in_network_schedule import in_network_schedule  # noqa: PLC0415  not for rounds
 
     fabric, collective = request.fabric, request.collective
     if not fabric.multicast | fabric.aggregation:

@@ -155,7 +155,7 @@ def pipelines(topology: Topology, collective: Collective, fixed_k: int | None = 
 
 def _numbers(room: tuple[Topology, ...], collective: Collective, fixed_k: int | None) -> Iterable[int]:
     """Return the numbers of trees per root that are tried."""
-    from topodesign.optima.forest.fixed import smallest_trees  # noqa: PLC0415  heavy
+    from topodesign.optima.forest.tree_counts import smallest_trees  # noqa: PLC0415  heavy
 
     if fixed_k is not None:
         return (fixed_k,)

@@ -12,17 +12,7 @@ from topodesign.topology.topology import IntArray
 def guess_places(traffic: Any, distance: Any, rng: np.random.Generator) -> IntArray:
     """Return a place for each of n things, such that the sum of traffic times distance over all pairs is small.
 
-    Parameters
-    ----------
-    traffic, distance
-        Of things and of places, shape ``(n, n)``.
-    rng
-        Breaks ties.
-
-    Returns
-    -------
-    numpy.ndarray
-        A permutation, by the fast approximate algorithm of Vogelstein et al. (2015); seldom the best one.
+    It is a permutation, by the fast approximate algorithm of Vogelstein et al. (2015), and seldom the best one.
     """
     from scipy.optimize import quadratic_assignment  # noqa: PLC0415  heavy
 

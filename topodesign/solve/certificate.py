@@ -38,22 +38,14 @@ Numbers = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """Columns and prices as fractions.
+    """Columns and prices as fractions."""
 
-    Attributes
-    ----------
-    columns
-        Value of every column.
-    prices
-        What the optimum gains for each unit that a row's bound is moved; above zero at lower bounds, below at upper
-        ones.
-    proven
-        Whether the two prove each other optimal for the program without its integrality. If not, they are fractions
-        near to what the solver said, to be judged by whoever asked.
-    """
-
-    columns: tuple[Fraction, ...]
+    columns: tuple[Fraction, ...]  # value of every column
+    # what the optimum gains for each unit that a row's bound is moved; above zero at lower bounds, below at upper
+    # ones
     prices: tuple[Fraction, ...]
+    # whether the two prove each other optimal for the program without its integrality. If not, they are fractions
+    # near to what the solver said, to be judged by whoever asked.
     proven: bool
 
 

@@ -80,22 +80,7 @@ class Discrete:
         self._parts["minimise"] = list(terms)
 
     def solve(self, *, seconds: float | None = None, jobs: int = 1, seed: int = 0) -> Verdict:
-        """Solve, and return what the solver says.
-
-        Parameters
-        ----------
-        seconds
-            Time after which it is stopped.
-        jobs
-            Threads.
-        seed
-            Other numbers make it search in another order.
-
-        Raises
-        ------
-        MissingLibraryError
-            If OR-tools is not installed.
-        """
+        """Solve, and return what the solver says; raises MissingLibraryError if OR-tools is not installed."""
         self._answer = _WORKER.ask(self._parts | {"seconds": seconds, "jobs": jobs, "seed": seed})
         if "missing" in self._answer:
             raise MissingLibraryError(
@@ -117,13 +102,7 @@ class Discrete:
         return int(self._answer["bound"])
 
     def value(self, variable: int) -> int:
-        """Return a variable's value in the solution.
-
-        Raises
-        ------
-        RuntimeError
-            If there is none.
-        """
+        """Return a variable's value in the solution."""
         if not self.solved:
             raise RuntimeError("the program has no solution, or was not solved")
         return int(self._answer["values"][variable])

@@ -50,17 +50,7 @@ class Flow(NamedTuple):
 
 
 def maximum_flow(vertices: int, src: IntArray, dst: IntArray, capacity: Sequence[int], *, start: int, end: int) -> Flow:
-    """Return a maximum flow from one vertex to another, exactly, for capacities of any size.
-
-    Parameters
-    ----------
-    vertices
-        How many; arcs name them by number.
-    src, dst, capacity
-        Of every arc, no two with the same ends; integers, not negative.
-    start, end
-        Two different vertices.
-    """
+    """Return a maximum flow between two vertices, exactly, for capacities of any size; no two arcs have equal ends."""
     arcs = list(zip(src.tolist(), dst.tolist(), capacity, strict=True))
     wanted = sum(amount for u, _, amount in arcs if u == start) + 1  # more than there is, so that a cut is found
     if max(wanted, *capacity, 0) < LARGEST:
@@ -81,17 +71,7 @@ def maximum_flow(vertices: int, src: IntArray, dst: IntArray, capacity: Sequence
 def rooted_network(topology: Topology, capacity: IntArray, demand: IntArray, room: int = 0) -> flow_kernels.Network:
     """Return the network of the links, then one link from a source (vertex ``topology.nodes``) to each compute node.
 
-    Parameters
-    ----------
-    capacity, demand
-        For every link and every compute node.
-    room
-        Further links that there is to be room for.
-
-    Raises
-    ------
-    TooLargeError
-        If the demands do not add up in 64 bits.
+    There is room for so many more links. TooLargeError: the demands do not add up in 64 bits.
     """
     total = sum(demand.tolist())
     if total >= LARGEST:
@@ -119,29 +99,10 @@ def violated_cut(
 ) -> tuple[int, Side | None]:
     """Look for a set of vertices that the links out of it are too small for.
 
-    Parameters
-    ----------
-    topology
-        Compute nodes and switches.
-    capacity, demand
-        Integers for every link (in the topology's place) and every compute node, not negative.
-    begin
-        Compute nodes before this one (its place among the ends) are known to be served.
-    ends
-        Compute nodes that have to be served; all if None. Where symmetry takes every other node to one of them, and
-        keeps capacities and demands, all are served if these are.
-
-    Returns
-    -------
-    int
-        The place of the first one that is not served among the ends; all before it are.
-    numpy.ndarray or None
-        The sending side of a minimum cut before that node; None if all are served.
-
-    Raises
-    ------
-    TooLargeError
-        If the demands do not add up in 64 bits.
+    Compute nodes that have to be served are ``ends``, all if None: where symmetry takes every other node to one of
+    them, and keeps capacities and demands, all are served if these are. Those before the place ``begin`` are known to
+    be served. Return the place of the first one that is not, and the sending side of a minimum cut before it; None if
+    all are.
     """
     sinks = compute_nodes(topology) if ends is None else ends
     return _unserved(rooted_network(topology, capacity, demand), topology, sinks, begin, int(demand.sum()))
@@ -176,23 +137,10 @@ def settle(
     *,
     ends: IntArray | None = None,
 ) -> Fraction:
-    """Raise a number until no cut is violated (Newton's iteration on cuts); exact if both functions are.
+    """Raise a number from a lower bound until no cut is violated (Newton's iteration); exact if both functions are.
 
-    Parameters
-    ----------
-    start
-        A lower bound.
-    amounts
-        Capacity of every link and demand of every compute node at a number; a cut that is met stays met above it.
-    raised
-        The least number at which a cut that is violated at the first argument is met.
-    ends
-        As for :func:`violated_cut`.
-
-    Returns
-    -------
-    Fraction
-        The least number not below ``start`` at which all cuts are met.
+    ``amounts`` are capacities and demands at a number, at which a cut that is met stays met above; ``raised`` is the
+    least number at which a cut that is violated at its first argument is met.
     """
     number, served = start, 0
     while True:
@@ -213,23 +161,8 @@ def worst_ratio(
 ) -> Fraction:
     """Return the largest ratio of what must leave a set of vertices to what its links out carry, over all sets.
 
-    Parameters
-    ----------
-    topology
-        Compute nodes and switches; its own capacities play no part.
-    capacity, demand
-        Integers for every link and every compute node, not negative.
-    unlimited
-        Links that carry anything; sets that they leave have a ratio of zero.
-    ends
-        As for :func:`violated_cut`.
-
-    Raises
-    ------
-    InfeasibleError
-        If something must leave a set and nothing can.
-    TooLargeError
-        If the numbers do not fit into 64 bits.
+    The topology's own capacities play no part. Sets that ``unlimited`` links leave have a ratio of zero.
+    InfeasibleError: something must leave a set and nothing can; TooLargeError: the numbers do not fit into 64 bits.
     """
     limits = None if unlimited is None else np.where(unlimited, LARGEST, 0)
 

@@ -43,13 +43,7 @@ class Entries(NamedTuple):
 
     @classmethod
     def of(cls, matrix: Any) -> Entries:
-        """Return the entries of a sparse matrix of scipy, which may hold whole numbers as floats.
-
-        Raises
-        ------
-        ValueError
-            If a number is not whole.
-        """
+        """Return the entries of a sparse matrix of scipy, which may hold whole numbers as floats."""
         matrix = matrix.tocoo()
         value = matrix.data.astype(np.int64)
         if np.any(value != matrix.data):
@@ -64,11 +58,8 @@ _NOTHING = Entries((), (), ())
 class Program:
     """A linear or mixed-integer program, empty at first.
 
-    Parameters
-    ----------
-    unit
-        About the size that values of the columns have. The solver gets bounds divided by it, since what it takes for
-        equal is absolute. 1 for a program with whole columns.
+    ``unit`` is about the size that values of the columns have: the solver gets bounds divided by it, since what it
+    takes for equal is absolute. It is 1 for a program with whole columns.
     """
 
     def __init__(self, *, unit: int = 1) -> None:
@@ -92,18 +83,9 @@ class Program:
         whole: bool = False,
         entries: Entries = _NOTHING,
     ) -> IntArray:
-        """Add columns and return their numbers.
+        """Add columns and return their numbers; costs and bounds are those of each, or one number for all.
 
-        Parameters
-        ----------
-        count
-            How many.
-        cost, lower, upper
-            Of each, or one number for all.
-        whole
-            Whether only whole numbers will do.
-        entries
-            Theirs in the rows that there are; columns are counted from the first new one.
+        Entries are in the rows that there are; columns are counted from the first new one.
         """
         self._point = None
         first = self._columns.size
@@ -136,18 +118,10 @@ class Program:
         upper: ArrayLike = NO_BOUND,
         size: ArrayLike = 1,
     ) -> IntArray:
-        """Add rows and return their numbers.
+        """Add rows and return their numbers; bounds are those of each, or one number for all.
 
-        Parameters
-        ----------
-        count
-            How many.
-        entries
-            Theirs in the columns that there are; rows are counted from the first new one.
-        lower, upper
-            Of each, or one number for all.
-        size
-            By what the solver sees each divided, as it goes astray if numbers are of millions and more.
+        Entries are in the columns that there are; rows are counted from the first new one. The solver sees each divided
+        by its ``size``, as it goes astray if numbers are of millions and more.
         """
         self._point = None
         first = self._rows.size
@@ -196,16 +170,8 @@ class Program:
     ) -> Status:
         """Solve, from the last basis if there is one, and return what the solver says.
 
-        Parameters
-        ----------
-        seconds, nodes
-            Time, and nodes of the search tree, after which it is stopped.
-        gap
-            Relative difference between a solution of a program with whole columns and its bound that is good enough.
-        interior
-            Begin with an interior point method, which is better for large degenerate programs that are solved once.
-        stop
-            Asked every now and then whether to stop.
+        It is stopped after so much time, or so many nodes of the search tree, and begins with an interior point method
+        if asked, which is better for large degenerate programs that are solved once.
         """
         import highspy  # noqa: PLC0415  heavy
 
@@ -248,13 +214,7 @@ class Program:
         return self._point is not None
 
     def values(self, scale: Fraction | int = 1) -> IntArray:
-        """Return the columns, multiplied by a scale and rounded to whole numbers: a suggestion, not a proof.
-
-        Raises
-        ------
-        RuntimeError
-            If there is no solution, as with all that tells of one.
-        """
+        """Return the columns, multiplied by a scale and rounded to whole numbers: a suggestion, not a proof."""
         return _rounded(self._solution()[0], scale)
 
     def prices(self, scale: Fraction | int = 1) -> IntArray:

@@ -20,38 +20,16 @@ _FIRST = 0.5  # share of the time for HiGHS
 
 
 class Whole(NamedTuple):
-    """What came of a search.
+    """What came of a search."""
 
-    Attributes
-    ----------
-    values
-        Shape ``(columns,)``: what satisfies all rows; None if nothing was found.
-    proven
-        Whether it is proven that nothing satisfies them.
-    """
-
-    values: IntArray | None
-    proven: bool
+    values: IntArray | None  # shape ``(columns,)``: what satisfies all rows; None if nothing was found
+    proven: bool  # whether it is proven that nothing satisfies them
 
 
 def find_whole(
     upper: IntArray, entries: Entries, least: ArrayLike, most: ArrayLike, *, seconds: float, seed: int = 0
 ) -> Whole:
-    """Find whole numbers with ``0 <= x <= upper`` and ``least <= A x <= most``.
-
-    Parameters
-    ----------
-    upper
-        Of each column.
-    entries
-        Of the matrix A; whole numbers.
-    least, most
-        Of each row; ``NO_BOUND`` for none.
-    seconds
-        Time to search for.
-    seed
-        Of the second solver.
-    """
+    """Find whole numbers with ``0 <= x <= upper`` and ``least <= A x <= most``; ``NO_BOUND`` is none."""
     row, column, value = (np.asarray(part, dtype=np.int64) for part in entries)
     low, high = np.atleast_1d(np.asarray(least, dtype=np.int64)), np.atleast_1d(np.asarray(most, dtype=np.int64))
     program = Program()

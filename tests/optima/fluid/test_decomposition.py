@@ -11,13 +11,13 @@ from tests.conftest import is_thorough
 from tests.optima.fluid.samples import brute_force, random_fabric
 from topodesign.fabrics.presets import build_fabric
 from topodesign.optima.fluid.decomposition import Decomposition, Mixture, Progress, Source
-from topodesign.optima.fluid.likeness import alike
 from topodesign.optima.fluid.network import Network, network_of
-from topodesign.optima.forest.throughput import throughput
+from topodesign.optima.fluid.symmetry import find_symmetry
+from topodesign.optima.throughput import throughput
 
 
 def solved(network: Network, *, apart: bool = False, paths: bool = False, gap: Fraction = Fraction(0)) -> Mixture:
-    group = alike(network, apart=apart)
+    group = find_symmetry(network, apart=apart)
     sources = [Source(network, root, many, paths=paths) for root, many in group.representatives(network.nodes)]
     mixture = Decomposition(sources, group, gap=gap).solve(cheapest=True)
     check(mixture, network, apart)
@@ -26,7 +26,7 @@ def solved(network: Network, *, apart: bool = False, paths: bool = False, gap: F
 
 def check(mixture: Mixture, network: Network, apart: bool) -> None:
     """Weights add up to a shard of every root, and limits carry what they can, all counted again."""
-    group = alike(network, apart=apart)
+    group = find_symmetry(network, apart=apart)
     shares = {one.source: Fraction(0) for one in mixture.columns}
     total = [Fraction(0)] * len(group.sizes)
     for column, weight in zip(mixture.columns, mixture.weights, strict=True):
@@ -79,7 +79,7 @@ def test_standard_and_mirrored_agree(spec: str, paths: bool) -> None:
 
 def test_progress_closes_the_gap_and_a_gap_ends_it() -> None:
     network = network_of(build_fabric("mi250(1)"), {"NVLink": 1})
-    group = alike(network, apart=True)
+    group = find_symmetry(network, apart=True)
     heard: list[Progress] = []
     sources = [Source(network, root, many) for root, many in group.representatives(network.nodes)]
     exact = Decomposition(sources, group, listener=heard.append).solve(cheapest=False)

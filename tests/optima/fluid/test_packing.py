@@ -11,12 +11,15 @@ import pytest
 from tests.optima.fluid.samples import random_fabric
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.cli.main import run
+from topodesign.collectives import ALLGATHER
 from topodesign.compiler.compilation import compile_plan
 from topodesign.fabrics.fabric import Fabric, FabricLink, Shared
 from topodesign.fabrics.presets import build_fabric
+from topodesign.optima.alternatives import best_allreduce
 from topodesign.optima.fluid.fluid_optimum import fluid_optimum
 from topodesign.optima.fluid.packing import packing
-from topodesign.optima.forest.throughput import best_allreduce, throughput
+from topodesign.optima.question import asked
+from topodesign.optima.throughput import throughput
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.replay.trees import verify_trees
@@ -30,7 +33,7 @@ from topodesign.schedulers.scheduling import schedule
 )
 def test_rails_have_low_trees_at_exactly_the_optimum(spec: str, height: int) -> None:
     fabric = build_fabric(spec)
-    found = packing(fabric, "allgather")
+    found = packing(fabric, ALLGATHER)
     assert verify_trees(found.trees).ok
     assert found.time == found.bound == throughput(fabric).inverse_rate * fabric.unit
     assert found.trees.height <= height
@@ -93,19 +96,19 @@ def test_memory_copies_where_nodes_alone_are_slower() -> None:
     assert plan.claim["algorithmic_bandwidth"] == 12 * 10**9  # three shards over the bus, once each
     assert verify(plan).ok
     assert simulate(plan, size="1GB").time >= Fraction(1, 12)
-    assert fluid_optimum(fabric, "allgather").bandwidth == 12 * 10**9
+    assert fluid_optimum(asked(fabric, "allgather")).bandwidth == 12 * 10**9
     assert schedule(fabric, "reduce-scatter", method="fluid").claim["algorithmic_bandwidth"] == 6 * 10**9
 
 
 def test_units_bound_the_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    exact = packing(build_fabric("dgx_a100(2)"), "allgather")
-    few = packing(build_fabric("dgx_a100(2)"), "allgather", units=4)
+    exact = packing(build_fabric("dgx_a100(2)"), ALLGATHER)
+    few = packing(build_fabric("dgx_a100(2)"), ALLGATHER, units=4)
     assert verify_trees(few.trees).ok
     assert max(few.trees.weight) <= 4
     assert few.time > exact.time == few.bound
     monkeypatch.setattr("topodesign.optima.fluid.packing.MAX_WEIGHT", 3)
     with pytest.raises(TooLargeError, match="--chunks"):
-        packing(build_fabric("dgx_a100(2)"), "allgather")
+        packing(build_fabric("dgx_a100(2)"), ALLGATHER)
 
 
 def test_the_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import topodesign.optima.forest.schedule as forest
 from tests.compiler.test_trees import checked, compiled
-from tests.optima.forest.test_tree_multicast import check_flow
+from tests.optima.forest.test_pruning import check_flow
 from tests.plans.timing.test_trees import by_events, run
 from tests.samples.forest import a100, fabrics
 from tests.samples.old_files import load_trees, save_trees
@@ -31,7 +31,7 @@ from topodesign.compiler.ir import PROTOCOLS, Program
 from topodesign.fabrics.fabric import Fabric
 from topodesign.optima.forest import allreduce
 from topodesign.optima.forest.allreduce import allreduce_optimum
-from topodesign.optima.forest.multicast import prune
+from topodesign.optima.forest.pruning import prune
 from topodesign.optima.forest.schedule import allreduce_schedule, forest_schedule
 from topodesign.plans.replay.trees import verify_trees
 from topodesign.plans.trees import Trees

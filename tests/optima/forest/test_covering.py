@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.floors import reached
 from tests.samples.forest import fabrics, worst_ratio
 from topodesign.base.errors import InfeasibleError
+from topodesign.optima.forest.bottleneck import optimum
 from topodesign.optima.forest.covering import Covering, Item
-from topodesign.optima.forest.optimum import optimum
 from topodesign.topology.topology import Topology
 
 

@@ -15,7 +15,7 @@ from topodesign import build_fabric
 from topodesign.base.claims import Among
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.optima.forest.in_network import InNetworkOptimum, in_network_optimum
-from topodesign.optima.forest.relays import in_network_schedule
+from topodesign.optima.forest.in_network_schedule import in_network_schedule
 from topodesign.plans.replay.trees import verify_trees
 from topodesign.topology.topology import Topology
 

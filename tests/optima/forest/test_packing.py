@@ -12,7 +12,7 @@ from tests.samples.forest import cuts, fabrics
 from tests.samples.topologies import regular_digraphs
 from topodesign import build
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
-from topodesign.optima.forest.optimum import optimum, tree_capacities
+from topodesign.optima.forest.bottleneck import optimum, tree_capacities
 from topodesign.optima.forest.packing import MAX_TREES, Packing, pack_trees
 from topodesign.topology.topology import Topology
 

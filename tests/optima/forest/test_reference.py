@@ -19,9 +19,9 @@ from tests.samples.forest import a100
 from tests.samples.trees import TreeCollective
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.fabrics.fabric import Fabric, FabricLink
-from topodesign.optima.forest.fixed import fixed_optimum, smallest_trees
-from topodesign.optima.forest.optimum import Optimum, optimum, sensitivity
+from topodesign.optima.forest.bottleneck import Optimum, optimum, sensitivity
 from topodesign.optima.forest.schedule import forest_schedule
+from topodesign.optima.forest.tree_counts import fixed_optimum, smallest_trees
 from topodesign.plans.trees import Trees
 from topodesign.topology.topology import MAX_CAPACITY, Topology
 

@@ -23,7 +23,7 @@ from topodesign import (
     simulate,
 )
 from topodesign.base.errors import ParameterError, TooLargeError
-from topodesign.optima.forest.fabric_optimum import FabricOptimum
+from topodesign.optima.optimum import FabricOptimum
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed_ops import timed_of

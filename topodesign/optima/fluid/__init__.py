@@ -2,7 +2,7 @@
 
 ``network``
     Arcs, the limits that they share, and who can copy; of a reduction turned round, with who can add in their place.
-``likeness``
+``symmetry``
     Automorphisms that keep all of it, and the orbits of nodes and limits.
 ``arborescence``, ``distribution``
     The cheapest way from one root to everybody at given prices: trees, and paths where every pair has its own data.

@@ -17,33 +17,16 @@ Prices = NDArray[Any]
 
 
 class Arborescence(NamedTuple):
-    """The cheapest, and its proof.
+    """The cheapest, and its proof."""
 
-    Attributes
-    ----------
-    parent
-        Of every vertex, -1 for the root.
-    price
-        Of all its arcs.
-    cuts
-        Sets of vertices without the root, and the weight of each; weights add up to the price.
-    """
-
-    parent: list[int]
-    price: int
+    parent: list[int]  # of every vertex, -1 for the root
+    price: int  # of all its arcs
+    # sets of vertices without the root, and the weight of each; weights add up to the price
     cuts: list[tuple[NDArray[np.int64], int]]
 
 
 def cheapest_arborescence(prices: Prices, root: int) -> Arborescence:
-    """Return the cheapest arborescence from the root to all, of arcs between any two.
-
-    Parameters
-    ----------
-    prices
-        Shape ``(n, n)``, not negative; the diagonal is not looked at.
-    root
-        Its number.
-    """
+    """Return the cheapest arborescence from the root to all; prices are not negative, the diagonal is not looked at."""
     parent, cuts = _solved(prices, root, [np.array([vertex]) for vertex in range(len(prices))])
     total = sum(int(prices[above, vertex]) for vertex, above in enumerate(parent) if above >= 0)
     return Arborescence(parent, total, cuts)

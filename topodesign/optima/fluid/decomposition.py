@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topodesign.optima.fluid.distribution import Cheapest, Tree, Ways, cheapest_paths, cheapest_tree
-from topodesign.optima.fluid.likeness import Images, Likeness, sets_of_relays
+from topodesign.optima.fluid.cheapest_tree import Cheapest, Tree, Ways, cheapest_paths, cheapest_tree
 from topodesign.optima.fluid.network import Network
+from topodesign.optima.fluid.symmetry import Images, Symmetry, sets_of_relays
 from topodesign.solve.program import Entries, Program
 from topodesign.topology.topology import IntArray
 
@@ -37,27 +37,13 @@ _NEAR = Fraction(1, 10**9)  # of the value: a bound as near as this calls for th
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A subproblem: data that go out from a root, and from all roots that are like it.
+    """A subproblem: data that go out from a root, and from all roots that are like it."""
 
-    Attributes
-    ----------
-    network
-        As it is, or turned round.
-    root
-        Which one stands for all.
-    many
-        How many there are.
-    pair
-        Sources of one number have equal shares of the data; None where each root has one shard.
-    paths
-        Whether every node gets data of its own, instead of all the same.
-    """
-
-    network: Network
-    root: int
-    many: int
-    pair: int | None = None
-    paths: bool = False
+    network: Network  # as it is, or turned round
+    root: int  # which one stands for all
+    many: int  # how many there are
+    pair: int | None = None  # sources of one number have equal shares of the data; None where each root has one shard
+    paths: bool = False  # whether every node gets data of its own, instead of all the same
 
 
 @dataclass(frozen=True)
@@ -87,30 +73,17 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Columns with weights, and what is proven of them.
+    """Columns with weights, and what is proven of them."""
 
-    Attributes
-    ----------
-    columns, weights
-        Trees of the sources, and how much of a shard goes over each; all above zero.
-    time, time_bound
-        In which all limits of the bounds carry it, and what none is faster than.
-    cost, cost_bound
-        Of all data, and what none that is as fast costs less than; None if costs were not asked for.
-    prices
-        One for every orbit of limits, which prove ``time_bound``, in any unit.
-    rounds, looked_at
-        Of both programs together, and how many columns they had.
-    """
-
-    columns: tuple[Column, ...]
+    columns: tuple[Column, ...]  # trees of the sources, and how much of a shard goes over each; all above zero
     weights: tuple[Fraction, ...]
-    time: Fraction
+    time: Fraction  # in which all limits of the bounds carry it, and what none is faster than
     time_bound: Fraction
+    # of all data, and what none that is as fast costs less than; None if costs were not asked for
     cost: Fraction | None
     cost_bound: Fraction | None
-    prices: tuple[int, ...]
-    rounds: int
+    prices: tuple[int, ...]  # one for every orbit of limits, which prove ``time_bound``, in any unit
+    rounds: int  # of both programs together, and how many columns they had
     looked_at: int
 
     @property
@@ -154,45 +127,24 @@ Listener = Callable[[Progress], None]
 
 @dataclass(eq=False)
 class Decomposition:
-    """The columns and sources of one problem.
+    """The columns and sources of one problem."""
 
-    Attributes
-    ----------
-    sources
-        Subproblems.
-    likeness
-        Automorphisms: limits are put together by orbits, or a tree has an image for each root.
-    total
-        Shards of all pairs together, where shares are free.
-    gap
-        Part of the value by which a bound may miss it.
-    listener
-        Told of every round.
-    floor
-        A time that nothing is faster than, where that is known.
-    most
-        Rounds of a program after which the best found so far is good enough.
-    columns
-        Those that there are.
-    rounds
-        How many there have been.
-    """
-
-    sources: Sequence[Source]
-    likeness: Likeness | Images
-    total: int = 1
-    gap: Fraction = Fraction(0)
-    listener: Listener | None = None
-    floor: Fraction = Fraction(0)
-    most: int | None = None
-    columns: list[Column] = field(default_factory=list)
-    rounds: int = 0
+    sources: Sequence[Source]  # subproblems
+    # automorphisms: limits are put together by orbits, or a tree has an image for each root
+    symmetry: Symmetry | Images
+    total: int = 1  # shards of all pairs together, where shares are free
+    gap: Fraction = Fraction(0)  # part of the value by which a bound may miss it
+    listener: Listener | None = None  # told of every round
+    floor: Fraction = Fraction(0)  # A time that nothing is faster than, where that is known
+    most: int | None = None  # rounds of a program after which the best found so far is good enough
+    columns: list[Column] = field(default_factory=list)  # those that there are
+    rounds: int = 0  # how many there have been
 
     def __post_init__(self) -> None:
         """Find out which sets of relays may make a difference, and begin with trees at prices of one over a limit."""
         self._exhaustive = True
         self._choices = [self._sets(source) for source in self.sources]
-        bounds = self.likeness.each
+        bounds = self.symmetry.each
         self._ask([1 + max(bounds) * _START // bound for bound in bounds], 0, [], exact=True)
 
     def _sets(self, source: Source) -> list[tuple[int, ...]]:
@@ -226,7 +178,7 @@ class Decomposition:
 
     def _fastest(self) -> _Solved:
         """Return weights of the columns, the time that they take, and what none is faster than."""
-        bounds = self.likeness.bounds
+        bounds = self.symmetry.bounds
         times = max(bounds)
         program = self._program([0] * len(bounds))
         program.add_columns(1, cost=1, entries=_column(range(len(bounds)), [-bound for bound in bounds]))
@@ -240,7 +192,7 @@ class Decomposition:
 
     def _cheapest(self, time: Fraction) -> _Solved:
         """Return the same with costs in the place of the time, which is not to be more than this."""
-        bounds = self.likeness.bounds
+        bounds = self.symmetry.bounds
         program = self._program([time.numerator * bound for bound in bounds])
 
         def proves(prices: list[int], scale: int, cheapest: Fraction) -> Fraction:
@@ -263,38 +215,26 @@ class Decomposition:
         proves: Callable[[list[int], int, Fraction], Fraction],
         floor: Fraction = Fraction(0),
     ) -> _Solved:
-        """Solve a master program, adding columns until they are proven to suffice.
+        """Solve a master program, without columns at first, adding them until they are proven to suffice.
 
-        Parameters
-        ----------
-        program
-            Without columns of trees.
-        times
-            What loads are multiplied by in it.
-        costs
-            What costs are: 0 or 1.
-        worth
-            The value of weights of the columns; None if they are not allowed.
-        proves
-            What no solution is better than, given prices of the limits, a scale of prices, and what the cheapest trees
-            cost at them together.
-        floor
-            What is known already that none is better than.
+        It has loads multiplied by ``times``, and ``costs`` (0 or 1) times the costs. ``worth`` is the value of weights
+        of the columns, None if they are not allowed; ``proves`` what no solution is better than, given prices of the
+        limits, their scale, and what the cheapest trees cost at them together; ``floor`` what is known of that already.
         """
         first = [self._enter(program, one, times, costs) for one in self.columns]
-        best, bound, proof = None, floor, [0] * len(self.likeness.bounds)
+        best, bound, proof = None, floor, [0] * len(self.symmetry.bounds)
         exact = False
         while True:
             self.rounds += 1
             if program.solve() != "optimal":
                 raise RuntimeError("the master program has no solution, but each tree is one")
-            found, dual, scale = _read(program, first, len(self.likeness.bounds), exact)
+            found, dual, scale = _read(program, first, len(self.symmetry.bounds), exact)
             weights = self._normal(found)
             value = worth(weights)
             if value is not None and (best is None or value < best[1]):
                 best = weights, value
-            prices = [max(0, -price) * times for price in dual[: len(self.likeness.bounds)]]
-            rows = dual[len(self.likeness.bounds) :]
+            prices = [max(0, -price) * times for price in dual[: len(self.symmetry.bounds)]]
+            rows = dual[len(self.symmetry.bounds) :]
             total, added = self._ask(prices, scale * costs, rows, exact)
             if total is not None and proves(prices, scale, total) >= bound:
                 bound, proof = proves(prices, scale, total), prices
@@ -371,40 +311,28 @@ class Decomposition:
 
     def _time(self, weights: list[Fraction]) -> Fraction:
         """Return the time that the fullest row of limits takes."""
-        total = [Fraction(0)] * len(self.likeness.bounds)
+        total = [Fraction(0)] * len(self.symmetry.bounds)
         for column, weight in zip(self.columns, weights, strict=False):
             if weight:
                 for row in np.flatnonzero(column.load).tolist():
                     total[row] += weight * int(column.load[row])
-        return max(load / bound for load, bound in zip(total, self.likeness.bounds, strict=True))
+        return max(load / bound for load, bound in zip(total, self.symmetry.bounds, strict=True))
 
     def _ask(self, prices: list[int], cost: int, rows: list[int], exact: bool) -> tuple[Fraction | None, bool]:
         """Look for the cheapest tree of every source, and keep those that are new and cheaper than the master knows.
 
-        Parameters
-        ----------
-        prices
-            Of the orbits of limits, per limit.
-        cost
-            What a unit of cost counts in the same scale.
-        rows
-            What the master program pays for the columns of each source; nothing if all are to be kept.
-        exact
-            Whether all sets of relays are to be looked at.
-
-        Returns
-        -------
-        tuple
-            What the cheapest trees cost together, None if that proves nothing; and whether there is a new column.
+        Given are prices of the orbits of limits, what a unit of cost counts in their scale, and what the master pays
+        for the columns of each source (nothing: all are kept). Return what the cheapest trees cost together, None if
+        that proves nothing since not all sets of relays were looked at, and whether there is a new column.
         """
         known = {(one.source, one.cost, one.load.tobytes()) for one in self.columns}
         ways: dict[tuple[int, bool, int], Ways] = {}
         found: list[Cheapest] = []
         complete, added = self._exhaustive, False
         for at, source in enumerate(self.sources):
-            key = id(source.network), source.paths, self.likeness.kind(source.root, source.many)
+            key = id(source.network), source.paths, self.symmetry.kind(source.root, source.many)
             if key not in ways:
-                each = self.likeness.asked(source.root, source.many, prices)
+                each = self.symmetry.asked(source.root, source.many, prices)
                 costs = (cost * source.many * one for one in source.network.cost.tolist())
                 dear = [price + more for price, more in zip(each, costs, strict=True)]
                 ways[key] = Ways(source.network, dear, through=source.paths)
@@ -430,7 +358,7 @@ class Decomposition:
     def column(self, at: int, tree: Tree) -> Column:
         """Return the column of a tree of a source."""
         source = self.sources[at]
-        load = self.likeness.carried(source.root, source.many, tree.load)
+        load = self.symmetry.carried(source.root, source.many, tree.load)
         return Column(at, tree, load, source.many * int((source.network.cost * tree.load).sum()))
 
     def _subproblem(self, at: int, ways: Ways, pays: int | None, exact: bool) -> tuple[Cheapest, bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections import Counter
 from collections.abc import Callable
@@ -24,13 +25,13 @@ from topodesign.collectives import (
     GATHER,
     SCATTER,
     Collective,
-    as_collective,
 )
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.wording import change_in_words, rate_record
 from topodesign.optima.fluid.decomposition import Decomposition, Mixture, Progress, Source
-from topodesign.optima.fluid.likeness import Likeness, alike
 from topodesign.optima.fluid.network import Network, network_of
+from topodesign.optima.fluid.symmetry import Symmetry, find_symmetry
+from topodesign.optima.question import Question
 from topodesign.pricing.flows.flow_optimum import Costs, as_costs
 
 MOST_APART = 256
@@ -40,42 +41,22 @@ _SHOWN = 8  # limits that bind, told one by one
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A fluid program: what moves on which network, and what is alike in it.
+    """A fluid program: what moves on which network, and what is alike in it."""
 
-    Attributes
-    ----------
-    fabric, collective
-        What is asked for, the collective with its root.
-    network
-        The fabric, with costs in multiples of ``1 / cost_scale``.
-    likeness
-        Automorphisms.
-    sources
-        Subproblems.
-    cost_scale
-        What makes costs whole.
-    """
-
-    fabric: Fabric
+    fabric: Fabric  # what is asked for, the collective with its root
     collective: Collective
-    network: Network
-    likeness: Likeness
-    sources: tuple[Source, ...]
-    cost_scale: int
+    network: Network  # the fabric, with costs in multiples of ``1 / cost_scale``
+    symmetry: Symmetry  # automorphisms
+    sources: tuple[Source, ...]  # subproblems
+    cost_scale: int  # what makes costs whole
 
     def solved(
         self, *, cheapest: bool, gap: Fraction = Fraction(0), listener: Callable[[Progress], None] | None = None
     ) -> Mixture:
-        """Return the best mixture of trees.
-
-        Raises
-        ------
-        InfeasibleError
-            If some node cannot be reached; the message names it.
-        """
+        """Return the best mixture of trees."""
         try:
             return Decomposition(
-                self.sources, self.likeness, self.collective.shards(len(self.network.nodes)), gap, listener
+                self.sources, self.symmetry, self.collective.shards(len(self.network.nodes)), gap, listener
             ).solve(cheapest=cheapest)
         except InfeasibleError as error:
             words = [
@@ -85,105 +66,56 @@ class Problem:
 
 
 def problem_of(
-    fabric: Fabric,
-    collective: Collective | str,
-    *,
-    root: str | None = None,
-    costs: dict[str, Fraction] | None = None,
-    mirrored: bool = True,
+    fabric: Fabric, collective: Collective, *, costs: dict[str, Fraction] | None = None, mirrored: bool = True
 ) -> Problem:
-    """Return the fluid program of a collective on a fabric.
+    """Return the fluid program of a collective on a fabric, whose memory, capable switches and shared limits count.
 
-    Parameters
-    ----------
-    fabric
-        Any; its memory, its switches that copy or add, and its shared limits count.
-    collective
-        Any.
-    root
-        Name of the node of a collective that has one.
-    costs
-        Of a unit of data on links of each class; nothing if they do not matter.
-    mirrored
-        Whether what automorphisms exchange is solved once.
-
-    Raises
-    ------
-    ParameterError
-        If the root does not fit, or the program is too large to be solved node by node.
+    ``costs`` are those of a unit of data on links of each class, nothing if they do not matter; ``mirrored`` says
+    whether what automorphisms exchange is solved once.
     """
-    kind = as_collective(collective)
-    if (root is not None) != kind.rooted:
-        verb, article = ("needs", "a") if kind.rooted else ("has", "no")
-        raise ParameterError(f"{kind} {verb} {article} root")
-    number = None if root is None else fabric.number(root)
-    if number is not None and number not in fabric.compute:
-        raise ParameterError(f"the root '{root}' is a switch")
     if not mirrored and len(fabric.compute) > MOST_APART:
         raise ParameterError(f"node by node it is solved for {MOST_APART} nodes at most; leave --standard out")
+    root = collective.root
     scale = math.lcm(1, *(cost.denominator for cost in (costs or {}).values()))
     network = network_of(fabric, {kind: int(cost * scale) for kind, cost in (costs or {}).items()})
-    likeness = alike(network, apart=not mirrored, fixed=() if number is None else [number], names=fabric.names)
+    symmetry = find_symmetry(network, apart=not mirrored, fixed=() if root is None else [root], names=fabric.names)
     back = network.turned()
-    if kind.like(ALLREDUCE):
+    if collective.like(ALLREDUCE):
         places = np.flatnonzero(network.copies & network.adds)
         sources = [
             Source(way, root, many, pair=pair)
-            for pair, (root, many) in enumerate(likeness.representatives(places))
+            for pair, (root, many) in enumerate(symmetry.representatives(places))
             for way in (back, network)
         ]
     else:
-        way = {ALLGATHER: network, BROADCAST: network, SCATTER: network, ALL_TO_ALL: network}.get(kind, back)
-        roots = likeness.representatives(network.nodes if number is None else np.array([number]))
-        paths = kind.like(SCATTER, GATHER, ALL_TO_ALL)
+        way = network if collective.like(ALLGATHER, BROADCAST, SCATTER, ALL_TO_ALL) else back
+        roots = symmetry.representatives(network.nodes if root is None else np.array([root]))
+        paths = collective.like(SCATTER, GATHER, ALL_TO_ALL)
         sources = [Source(way, root, many, paths=paths) for root, many in roots]
-    asked = kind if number is None else kind.at(number)
-    return Problem(fabric, asked, network, likeness, tuple(sources), scale)
+    return Problem(fabric, collective, network, symmetry, tuple(sources), scale)
 
 
 def fluid_optimum(
-    fabric: Fabric,
-    collective: Collective | str,
+    question: Question,
     *,
-    root: str | None = None,
     costs: Costs = (),
     gap: Fraction = Fraction(0),
     mirrored: bool = True,
-    before: Fabric | None = None,
     listener: Callable[[Progress], None] | None = None,
 ) -> FluidOptimum:
     """Find the best steady schedule of a collective where parts copy, add, store or only forward.
 
-    Parameters
-    ----------
-    fabric, collective, root, mirrored
-        As for :func:`problem_of`.
-    costs
-        What a unit of data costs on links: the cheapest of what is fastest is found then.
-    gap
-        Part of the time, and of the cost, by which the answer may miss what is proven.
-    before
-        The whole of which the fabric is a part, to be compared with.
-    listener
-        Told of every round.
-
-    Raises
-    ------
-    ParameterError
-        If the root or a cost does not fit.
-    InfeasibleError
-        If some node cannot be reached; the message names it.
+    With ``costs`` of a unit of data on links of a class it is the cheapest of what is fastest. The answer may miss what
+    is proven by ``gap``, a part of the time and of the cost; the listener is told of every round.
     """
-    given = as_costs(fabric, costs)
-    problem = problem_of(fabric, collective, root=root, costs=given, mirrored=mirrored)
+    given = as_costs(question.fabric, costs)
+    problem = problem_of(question.fabric, question.collective, costs=given, mirrored=mirrored)
     mixture = problem.solved(cheapest=bool(given), gap=gap, listener=listener)
-    earlier = None
-    if before is not None:
-        try:
-            earlier = fluid_optimum(before, collective, root=root, gap=gap, mirrored=mirrored).bandwidth
-        except (InfeasibleError, ParameterError):
-            earlier = None
-    return FluidOptimum(problem, mixture, root, given, gap, earlier)
+    before = None
+    if question.before is not None:
+        with contextlib.suppress(InfeasibleError, ParameterError):
+            before = fluid_optimum(question.before, gap=gap, mirrored=mirrored).bandwidth
+    return FluidOptimum(problem, mixture, question.root, given, gap, before)
 
 
 @dataclass(frozen=True, repr=False)
@@ -284,12 +216,12 @@ class FluidOptimum(TextResult):
     @cached_property
     def binding(self) -> list[dict[str, Any]]:
         """The limits with a price: kind, bandwidth, how many are alike, and one of them by name."""
-        likeness, network, fabric = self.problem.likeness, self.problem.network, self.fabric
+        symmetry, network, fabric = self.problem.symmetry, self.problem.network, self.fabric
         every, rows = fabric.links(), []
         for orbit, price in enumerate(self.mixture.prices):
             if not price:
                 continue
-            limits = np.flatnonzero(likeness.limit_of == orbit).tolist()
+            limits = np.flatnonzero(symmetry.limit_of == orbit).tolist()
             if limits[0] < len(every):
                 link = every[limits[0]]
                 rows.append(

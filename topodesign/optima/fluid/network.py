@@ -15,36 +15,19 @@ from topodesign.topology.topology import IntArray
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Arcs over which data go out from roots, and limits on sets of them.
+    """Arcs over which data go out from roots, and limits on sets of them."""
 
-    Attributes
-    ----------
-    vertices
-        How many there are, numbered as in the fabric.
-    src, dst, cost
-        One for each arc, in the order of the fabric's links: its ends, and what a unit of data costs on it.
-    limits
-        For every limit the arcs that share it, ascending: each arc by itself first, in their order, then the sets.
-    bounds
-        Whole number for every limit: capacity in ``1 / scale`` of a unit of the fabric's.
-    scale
-        What makes the bounds whole.
-    copies, adds
-        Whether a vertex can send one input to several outputs, or several inputs to one output.
-    nodes
-        The vertices that take part, ascending: each of them can copy and add.
-    """
-
-    vertices: int
-    src: IntArray
+    vertices: int  # how many there are, numbered as in the fabric
+    src: IntArray  # one for each arc, in the order of the fabric's links: its ends, and what a unit of data costs on it
     dst: IntArray
     cost: IntArray
+    # for every limit the arcs that share it, ascending: each arc by itself first, in their order, then the sets
     limits: tuple[IntArray, ...]
-    bounds: tuple[int, ...]
-    scale: int
-    copies: NDArray[np.bool_]
+    bounds: tuple[int, ...]  # whole number for every limit: capacity in ``1 / scale`` of a unit of the fabric's
+    scale: int  # what makes the bounds whole
+    copies: NDArray[np.bool_]  # whether a vertex can send one input to several outputs, or several inputs to one output
     adds: NDArray[np.bool_]
-    nodes: IntArray
+    nodes: IntArray  # the vertices that take part, ascending: each of them can copy and add
 
     def turned(self) -> Network:
         """Return the network with arcs turned round, and who can add in the place of who can copy.
@@ -71,15 +54,7 @@ class Network:
 
 
 def network_of(fabric: Fabric, costs: Mapping[str, int] | None = None) -> Network:
-    """Return the network of a fabric on which data go out.
-
-    Parameters
-    ----------
-    fabric
-        Any.
-    costs
-        Whole number for every class of links, 0 where nothing is said.
-    """
+    """Return the network of a fabric on which data go out; costs are whole, by class of links, 0 where none is said."""
     topology = fabric.topology
     rates = [limit.bandwidth / fabric.unit for limit in fabric.shared]
     scale = math.lcm(1, *(rate.denominator for rate in rates))

@@ -23,10 +23,10 @@ import numpy as np
 from topodesign.base.errors import TooLargeError
 from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.fabrics.fabric import Fabric
+from topodesign.optima.fluid.cheapest_tree import Tree
 from topodesign.optima.fluid.decomposition import Column, Decomposition, Progress
-from topodesign.optima.fluid.distribution import Tree
 from topodesign.optima.fluid.fluid_optimum import Problem, problem_of
-from topodesign.optima.fluid.likeness import Images
+from topodesign.optima.fluid.symmetry import Images
 from topodesign.plans.trees import MAX_WEIGHT, Trees
 from topodesign.topology.topology import IntArray
 
@@ -54,46 +54,25 @@ class _Sent(NamedTuple):
 
 def packing(
     fabric: Fabric,
-    collective: Collective | str,
+    collective: Collective,
     *,
-    root: str | None = None,
     units: int | None = None,
     listener: Callable[[Progress], None] | None = None,
 ) -> Packing:
-    """Return trees for a collective, as fast together as there are, over as few links as may be.
+    """Return trees for a collective, as fast together as there are, over few links; shared limits are kept.
 
-    Parameters
-    ----------
-    fabric
-        Any; shared limits are kept.
-    collective
-        One that spanning trees do.
-    root
-        Name of the node of a collective that has one.
-    units
-        Parts that the data of a root are cut into at most; weights are rounded to them.
-    listener
-        Told of every round.
-
-    Raises
-    ------
-    ParameterError
-        If the root does not fit.
-    InfeasibleError
-        If some node cannot be reached; the message names it.
-    TooLargeError
-        If weights need more parts than a plan can have; ``units`` says how many will do.
+    ``units`` are the parts that the data of a root are cut into at most, to which weights are rounded.
     """
     plain = replace(fabric, multicast=frozenset(), aggregation=frozenset(), memory=frozenset())
     costs = dict.fromkeys(fabric.classes, Fraction(1))
-    problem = problem_of(plain, collective, root=root, costs=costs)
+    problem = problem_of(plain, collective, costs=costs)
     best = problem.solved(cheapest=True, listener=listener)
     if not problem.collective.like(ALLREDUCE) and fabric.multicast | fabric.aggregation:
-        able = problem_of(fabric, collective, root=root, costs=costs)
+        able = problem_of(fabric, collective, costs=costs)
         faster = able.solved(cheapest=True, listener=listener)
         if faster.time < best.time_bound:
             problem, best = able, faster
-    images = Images(problem.likeness)
+    images = Images(problem.symmetry)
     apart = Decomposition(
         problem.sources,
         images,
@@ -118,14 +97,14 @@ def packing(
 
 def _turned(problem: Problem, column: Column) -> list[Tree]:
     """Return images of a tree under some automorphisms that leave the root where it is."""
-    likeness, root = problem.likeness, column.tree.root
-    movers = likeness.movers(root)
+    symmetry, root = problem.symmetry, column.tree.root
+    movers = symmetry.movers(root)
     rng = np.random.default_rng(0)
     found = [column.tree]
-    for _ in range(_TURNS if likeness.generators else 0):
-        order = np.arange(likeness.network.vertices)
-        for number in rng.integers(len(likeness.generators), size=2 * len(likeness.generators)).tolist():
-            order = likeness.generators[number][order]
+    for _ in range(_TURNS if symmetry.generators else 0):
+        order = np.arange(symmetry.network.vertices)
+        for number in rng.integers(len(symmetry.generators), size=2 * len(symmetry.generators)).tolist():
+            order = symmetry.generators[number][order]
         home = np.empty_like(order)
         home[movers[int(order[root])]] = np.arange(len(order))  # brings the root back
         found.append(_moved(problem, column.tree, home[order]))
@@ -145,13 +124,7 @@ def _moved(problem: Problem, tree: Tree, order: IntArray) -> Tree:
 
 
 def _whole(columns: tuple[Column, ...], weights: list[Fraction], problem: Problem, units: int | None) -> list[int]:
-    """Return whole weights in proportion to these, or so near to it as units allow.
-
-    Raises
-    ------
-    TooLargeError
-        If they need more parts than there can be, and nothing is said of units.
-    """
+    """Return whole weights in proportion to these, or so near to it as units allow."""
     common = math.lcm(*(weight.denominator for weight in weights))
     exact = [int(weight * common) for weight in weights]
     divisor = math.gcd(*exact)
@@ -182,7 +155,7 @@ def _images(problem: Problem, column: Column, weight: int) -> list[_Sent]:
     adds = source.network is not problem.network
     return [
         _Sent(root, weight, adds, tuple(tuple(order[list(edge)].tolist()) for edge in column.tree.edges))
-        for root, order in problem.likeness.movers(source.root).items()
+        for root, order in problem.symmetry.movers(source.root).items()
     ]
 
 

@@ -3,7 +3,7 @@
 ForestColl, appendix F. Every node v may be the root of any share x(v) of the data, and reduction and broadcast may
 divide the links between them as they like, at the same time. Each phase has a capacity on every link, b(e) and r(e),
 and as much of it goes into each switch as comes out. Then switches can be removed without loss
-(:mod:`topodesign.optima.forest.splitting`), and the throughput is the optimum of
+(:mod:`topodesign.optima.forest.switch_removal`), and the throughput is the optimum of
 
     max X = sum of x   with   b(links out of S) >= x(S)  and  r(links into S) >= x(S)   for every set S of vertices but
                               some compute node,  b + r <= c on every link,  b and r balanced at every switch.
@@ -32,14 +32,14 @@ from typing import Literal
 
 import numpy as np
 
-from topodesign.base.errors import InfeasibleError, TooLargeError
+from topodesign.base.errors import TooLargeError
 from topodesign.optima.forest.balance import switch_balance
-from topodesign.optima.forest.optimum import optimum, with_capacity
-from topodesign.optima.forest.splitting import check_balance, remove_switches
+from topodesign.optima.forest.bottleneck import optimum, with_capacity
+from topodesign.optima.forest.cut_program import CutProgram
+from topodesign.optima.forest.switch_removal import check_balance, remove_switches
 from topodesign.solve import flow_kernels
-from topodesign.solve.certificate import Certificate, common_denominator
+from topodesign.solve.certificate import Certificate
 from topodesign.solve.maxflow import (
-    LARGEST,
     Side,
     balanced_part,
     compute_nodes,
@@ -72,40 +72,34 @@ _Reached = tuple[Fraction, tuple[Fraction, ...], _Halves]
 MOST_NODES = 128
 """Compute nodes up to which the linear program is solved."""
 
-_ROUNDS = 1000
-_GRID = 2**24
-_SLACK = 1e-7
+
+@dataclass(frozen=True)
+class AllreduceRate:
+    """How fast an allreduce can be, in units of capacity: M bytes take ``M / (throughput * unit)``."""
+
+    throughput: Fraction  # what can be reached, exactly
+    bound: Fraction  # what no allreduce beats that goes through trees of compute nodes (and of capable switches)
+    composed: Fraction  # what a reduce-scatter and then an allgather reach: N over the sum of the 1/x* of both
+
+    @property
+    def exact(self) -> bool:
+        """Whether what can be reached and the bound are the same."""
+        return self.throughput == self.bound
+
+    @property
+    def in_network(self) -> bool:
+        """Whether switches copy and add in what can be reached."""
+        return False
 
 
 @dataclass(frozen=True)
-class AllreduceOptimum:
-    """How fast an allreduce can be, in units of capacity: M bytes take ``M / (throughput * unit)``.
+class AllreduceOptimum(AllreduceRate):
+    """The best allreduce through trees of compute nodes, with a proof: sets that bind, and prices of links."""
 
-    Attributes
-    ----------
-    throughput
-        What can be reached, exactly.
-    bound
-        What no allreduce beats that goes through trees of compute nodes.
-    composed
-        What a reduce-scatter followed by an allgather reaches: N over the sum of the 1/x* of both.
-    roots
-        Share of the data that each compute node, ascending, is the root of.
-    cuts
-        The sets that bind and their weights, which together with ``prices`` prove the bound.
-    prices
-        One for every link of the topology.
-    halves
-        What each phase has of the links, which reaches ``throughput``; empty where that is ``composed``.
-    """
-
-    throughput: Fraction
-    bound: Fraction
-    composed: Fraction
-    roots: tuple[Fraction, ...]
-    cuts: Mapping[Cut, Fraction]
-    prices: tuple[Fraction, ...]
-    halves: _Halves
+    roots: tuple[Fraction, ...]  # share of the data that each compute node, ascending, is the root of
+    cuts: Mapping[Cut, Fraction]  # sets and their weights, which together with the prices prove the bound
+    prices: tuple[Fraction, ...]  # one for every link of the topology
+    halves: _Halves  # what each phase has of the links, which reaches ``throughput``; empty where that is ``composed``
 
     @cached_property
     def traffic(self) -> Mapping[Phase, Mapping[Path, Fraction]]:
@@ -124,35 +118,13 @@ class AllreduceOptimum:
                 paths[path if phase == "broadcast" else path[::-1]] = amount / pressure
         return found
 
-    @property
-    def exact(self) -> bool:
-        """Whether what can be reached and the bound are the same."""
-        return self.throughput == self.bound
-
-    @property
-    def composed_is_best(self) -> bool:
-        """Whether it is proven that nothing beats a reduce-scatter followed by an allgather."""
-        return self.composed == self.bound
-
 
 def allreduce_optimum(topology: Topology) -> AllreduceOptimum:
     """Return the throughput of the best allreduce through trees, with a proof that none is better.
 
-    Parameters
-    ----------
-    topology
-        Compute nodes, and switches that only forward. For more than ``MOST_NODES`` compute nodes no linear program is
-        solved: ``throughput`` is ``composed``, with the bound that disjoint sets prove.
-
-    Raises
-    ------
-    TopologyError, InfeasibleError, TooLargeError
-        As :func:`topodesign.optima.forest.optimum.optimum`.
-
-    Notes
-    -----
     ForestColl, appendix F, linear program (6), with cuts in the place of its flows, and the removal of switches in that
-    of its multi-commodity flow between compute nodes.
+    of its multi-commodity flow between compute nodes. Beyond ``MOST_NODES`` compute nodes no program is solved: then it
+    is ``composed``, with the bound that disjoint sets prove.
     """
     nodes = [int(node) for node in compute_nodes(topology)]
     times = [optimum(graph).inverse_rate for graph in (topology, topology.transpose())]
@@ -168,8 +140,7 @@ def allreduce_optimum(topology: Topology) -> AllreduceOptimum:
     if bound == composed or len(nodes) > MOST_NODES:
         return AllreduceOptimum(throughput, bound, composed, roots, cuts, prices, halves)
     program = _Cuts(topology)
-    program.settle(composed, bound)
-    solution = program.program.certificate()
+    solution = program.settle(composed, bound)
     bound, cuts, prices = min((bound, cuts, prices), program.bound(solution), key=lambda one: one[0])
     if bound > composed:
         known = throughput, roots, halves
@@ -225,7 +196,7 @@ def _tight_sets(topology: Topology, nodes: list[int], time: Fraction) -> list[fr
 # -- the program ------------------------------------------------------------------------------------------------------
 
 
-class _Cuts:
+class _Cuts(CutProgram[_Reached]):
     """The linear program of the sets that are known.
 
     Its columns are x, then b, then what neither phase uses, and r is the rest of c. Nothing is unused where capacities
@@ -238,7 +209,7 @@ class _Cuts:
         self.nodes = compute_nodes(topology)
         links, capacity = len(topology.src), topology.capacity
         self.program = program = Program(unit=int(capacity.max()))
-        self.share = program.add_columns(len(self.nodes), cost=-1)
+        self.total = program.add_columns(len(self.nodes), cost=-1)
         self.out = program.add_columns(links, upper=capacity)
         excess = surplus(topology, capacity)
         self.unused = program.add_columns(links, upper=capacity if excess.any() else 0)
@@ -255,25 +226,6 @@ class _Cuts:
             for side in (np.arange(topology.nodes) == node, np.arange(topology.nodes) != node):
                 for phase in PHASES:
                     self._add(phase, side)
-
-    def settle(self, known: Fraction, bound: Fraction) -> None:
-        """Solve and add sets that are violated, until there are none or no more is left than is known to be reached.
-
-        As long as integers on a grid find some, they do; then the fractions that are optimal decide.
-        """
-        scale = Fraction(_GRID) / bound  # shares add up to at most the grid
-        for _ in range(_ROUNDS):
-            self.program.solve()
-            values = self.program.values(scale)
-            more_is_left = int(values[self.share].sum()) > known * scale + len(values)
-            if more_is_left and self._add_violated(*self._parts(values, scale), _GRID * _SLACK + len(values)):
-                continue
-            solution = self.program.certificate()
-            whole = _whole(solution.columns)
-            if not solution.proven or sum(solution.columns[: len(self.share)]) == known or whole is None:
-                return
-            if not self._add_violated(*self._parts(*whole), 0):
-                return
 
     def bound(self, solution: Certificate) -> _Bound:
         """Return a bound on the throughput that holds whether the prices are optimal or not, with what proves it.
@@ -298,20 +250,8 @@ class _Cuts:
         bound = sum(map(Fraction.__mul__, prices, map(Fraction, topology.capacity.tolist())), Fraction(0))
         return bound, {cut: value / least for cut, value in weight.items()}, prices
 
-    def reached(self, solution: Certificate) -> Iterator[_Reached]:
-        """Yield what a solution reaches, exactly as it is if its integers are small enough, or else rounded down."""
-        scale = Fraction(_GRID) / max(solution.columns)
-        rounded = np.array([int(value * scale) for value in solution.columns], dtype=np.int64), scale
-        for whole in (_whole(solution.columns), rounded):
-            try:
-                if whole is not None:
-                    yield self._reached(*self._parts(*whole))
-                    return
-            except (InfeasibleError, TooLargeError):
-                continue
-
-    def _reached(self, share: IntArray, out: IntArray, into: IntArray) -> _Reached:
-        """Return what shares and capacities of the phases reach, whatever they are: scaled until they are feasible."""
+    def _reached(self, values: IntArray, scale: Fraction) -> _Reached:
+        share, out, into = self._parts(values, scale)
         graphs, parts = (self.topology, self.back), (out, into)
         balanced = [balanced_part(graph, part) for graph, part in zip(graphs, parts, strict=True)]
         ratio = max(worst_ratio(graph, part, share) for graph, part in zip(graphs, balanced, strict=True))
@@ -332,10 +272,10 @@ class _Cuts:
         out = np.maximum(values[self.out], 0)
         spent = out + np.maximum(values[self.unused], 0)
         most = np.array([int(capacity * scale) for capacity in self.topology.capacity.tolist()], dtype=np.int64)
-        return np.maximum(values[self.share], 0), out, np.maximum(most - spent, 0)[self.turned]
+        return np.maximum(values[self.total], 0), out, np.maximum(most - spent, 0)[self.turned]
 
-    def _add_violated(self, share: IntArray, out: IntArray, into: IntArray, slack: float) -> int:
-        """Add the sets that let out, or in, less than their shares by more than some slack; return how many are new."""
+    def _add_violated(self, values: IntArray, scale: Fraction, slack: float) -> int:
+        share, out, into = self._parts(values, scale)
         added = 0
         for phase, graph, capacity in zip(PHASES, (self.topology, self.back), (out, into), strict=True):
             for side in violated_cuts(graph, capacity, share):
@@ -347,7 +287,7 @@ class _Cuts:
         """Add the row of a set, x(S) - b(out of S) <= 0 or x(S) - r(into S) <= 0; return whether it is new."""
         if (phase, side.tobytes()) in self.rows:
             return False
-        inside, links = self.share[side[self.nodes]], np.flatnonzero(self._crossing(phase, side))
+        inside, links = self.total[side[self.nodes]], np.flatnonzero(self._crossing(phase, side))
         if phase == "broadcast":
             columns, signs, most = self.out[links], -1, 0
         else:
@@ -380,11 +320,3 @@ class _Cuts:
             "broadcast": [one - other for one, other in zip(own, unused, strict=True)],
             "reduction": [-other for other in unused],
         }
-
-
-def _whole(columns: Sequence[Fraction]) -> tuple[IntArray, Fraction] | None:
-    """Return columns times a number that makes all whole, and the number; None if that takes more than 64 bits."""
-    common = common_denominator(columns)
-    if common * sum(columns) >= LARGEST:
-        return None
-    return np.array([int(value * common) for value in columns], dtype=np.int64), Fraction(common)

@@ -48,23 +48,13 @@ _TOO_FAR = "the bandwidths at switches with unequal in and out are too far apart
 
 @dataclass(frozen=True, eq=False)
 class Usable:
-    """The balanced part of capacities that keeps as much throughput as any.
+    """The balanced part of capacities that keeps as much throughput as any."""
 
-    Attributes
-    ----------
-    inverse_rate
-        1/x that the part reaches.
-    bound
-        No balanced part has a smaller one; the two differ only where the solver was too inexact for a proof.
-    capacity
-        The part, integers for every link in a scale of their own.
-    prices, worth
-        What proves the bound where no cut does alone: max(0, g) of the links and the sum of y w, as above.
-    """
-
-    inverse_rate: Fraction
+    inverse_rate: Fraction  # 1/x that the part reaches
+    # no balanced part has a smaller one; the two differ only where the solver was too inexact for a proof
     bound: Fraction
-    capacity: IntArray
+    capacity: IntArray  # the part, integers for every link in a scale of their own
+    # what proves the bound where no cut does alone: max(0, g) of the links and the sum of y w, as above
     prices: tuple[Fraction, ...] = ()
     worth: Fraction = Fraction(0)
 
@@ -84,16 +74,9 @@ def always_balanced(topology: Topology, capacity: IntArray, group: NDArray[np.bo
 def usable_part(
     topology: Topology, capacity: IntArray, demand: IntArray, unlimited: NDArray[np.bool_] | None = None
 ) -> Usable:
-    """Return the balanced part of capacities with the best throughput.
+    """Return the balanced part of capacities with the best throughput for the shard sizes of the compute nodes.
 
-    Parameters
-    ----------
-    topology
-        Compute nodes and switches; its own capacities play no part.
-    capacity, demand
-        Of every link, positive, and the shard size of every compute node, all of which the shards can reach.
-    unlimited
-        Links whose capacity is not limited.
+    The topology's own capacities play no part; those of ``unlimited`` links are not limited.
     """
     ends = distinct_nodes(topology, demand, capacity, *(() if unlimited is None else (unlimited,)))
     ratio = worst_ratio(topology, capacity, demand, unlimited, ends=ends)

@@ -1,49 +1,249 @@
-"""A bottleneck cut in words."""
+"""The best throughput that a fabric allows, and the cut that allows no more (ForestColl, sections 4 and 5.2).
+
+Every compute node v has a shard of size w(v), one if not told otherwise, which is to reach all the others. If a set S
+of vertices leaves some compute node out, the shards inside it must leave over its links, so that the time per unit of
+shard is at least
+
+    1/x* = max over such S of w(S) / (capacity of the links out of S)
+
+and spanning trees that reach this bound exist (Theorem 5). The maximum is found by Newton's iteration instead of the
+paper's binary search: a guess is either right, or a maximum flow finds a set with a larger ratio, the next guess.
+
+That trees reach the bound takes as much capacity into every switch as out of it. Elsewhere what trees can use is a
+balanced part of the capacities (:mod:`topodesign.optima.forest.balance`), and 1/x* is the least that such a part has.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 
-from topodesign.base.units import format_rate
-from topodesign.fabrics.fabric import Fabric
-from topodesign.fabrics.wording import links_in_words, names_in_words, with_switches
-from topodesign.optima.forest.throughput import Throughput
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
+from topodesign.optima.forest.balance import always_balanced, usable_part
+from topodesign.solve import flow_kernels
+from topodesign.solve.maxflow import (
+    LARGEST,
+    Side,
+    compute_nodes,
+    crossing,
+    demanded,
+    rooted_network,
+    scaled,
+    settle,
+)
+from topodesign.topology.shifts import distinct_nodes
+from topodesign.topology.topology import MAX_CAPACITY, IntArray, Topology
+
+_REMEMBERED = 16
 
 
-def bottleneck_in_words(fabric: Fabric, result: Throughput) -> str:
-    """Say which links bind and what has to cross them, as the side with fewer nodes sees it.
+@dataclass(frozen=True)
+class Optimum:
+    """The best throughput and why it is not higher."""
 
-    Nodes whose names begin alike, up to a ``/``, ``.``, ``:``, ``_`` or ``-``, are a group, called by that beginning.
-    Where no cut alone is the reason, switches are that have more bandwidth in than out, or the reverse.
+    # 1/x*: time per unit of shard on links that carry their capacity per unit of time. An allgather of M bytes
+    # with equal shards takes at least ``M / N * inverse_rate``.
+    inverse_rate: Fraction
+    # nothing has a smaller ``inverse_rate`` than this. The two are the same for balanced switches; for others
+    # they could differ by what a solver of floats is inexact.
+    bound: Fraction
+    # the sending side S of a bottleneck cut: ``inverse_rate`` is the sum of the shard sizes inside over the
+    # capacity that is usable on the links out. Of those looked at, one with the fewest links; if there are any,
+    # one where that is all capacity.
+    cut: frozenset[int]
+    # places of the links that anything as fast has to fill: those out of the cut, if that is all their capacity,
+    # or else those with a price in the proof of the bound; none where there is no proof
+    binding: tuple[int, ...]
+    # k of Proposition 3: with so many trees per root (and unit of shard size), each of which carries
+    # ``tree_rate``, every link holds a whole number of trees
+    trees: int
+    tree_rate: Fraction  # capacity that one tree takes on each of its links; ``trees * tree_rate * inverse_rate == 1``
+    # what trees can use at this throughput: the topology itself, or if it has switches that more capacity leads
+    # into than out of, or the reverse, a part that is balanced
+    usable: Topology
+    # capacity of the topology that a capacity of one in ``usable`` stands for; 1 where all of it is usable
+    grain: Fraction
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What a larger capacity of a group of links would buy."""
+
+    doubled: Fraction  # ``inverse_rate`` with twice the capacity in the group
+    limit: Fraction  # ``inverse_rate`` when the group no longer matters; 0 if every bottleneck goes through it
+    # the least factor of the group's capacity that reaches ``limit``; None where no factor does (a limit of 0)
+    useful_factor: Fraction | None
+
+
+def optimum(topology: Topology, *, weights: Sequence[int] | None = None, names: Sequence[str] | None = None) -> Optimum:
+    """Return the best throughput of an allgather (or, reversed, a reduce-scatter of the transpose), exactly.
+
+    Parameters
+    ----------
+    topology
+        Compute nodes and switches; at least two compute nodes.
+    weights
+        Relative shard sizes of the compute nodes in ascending order, 0 for a node that only receives; equal if None.
+        A single 1 asks for the best broadcast from that node.
+    names
+        What messages call the vertices; their numbers if None.
+
+    Raises
+    ------
+    TopologyError
+        If there are fewer than two compute nodes.
+    ParameterError
+        If the weights do not fit the compute nodes, are negative or all zero.
+    InfeasibleError
+        If some compute node cannot be reached from one that has a shard; the message names both.
+    TooLargeError
+        If the capacities and weights need more than 64 bits.
     """
-    if not result.cut:
-        return _balance_in_words(fabric, result)
-    sending = [node for node in fabric.compute if node in result.cut]
-    receiving = [node for node in fabric.compute if node not in result.cut]
-    links = result.links(fabric)
-    vertices = len(result.cut)
-    out = (len(sending), vertices) < (len(receiving), len(fabric.names) - vertices)
-    side = sending if out else receiving
-    own = set(result.owners) <= set(side)
-    number = len(result.owners)
-    owners = "its {} nodes" if own else "the {} other nodes"
-    whose = owners.format(number) if number > 1 else names_in_words(fabric, result.owners)
-    data = "the data of" if own is out else "its share of the sums for" if out else "the others' share of the sums for"
-    verb = f"{'have' if len(links) > 1 else 'has'} to {'send out' if out else 'bring in'}"
-    rate = sum((link.bandwidth for link in links), Fraction(0))
-    together = " together" if len(links) > 1 else ""
-    where = names_in_words(fabric, side) + with_switches(fabric, side, [k.src if out else k.dst for k in links])
-    return f"{links_in_words(links)} of {where}, {format_rate(rate)}{together}, {verb} {data} {whose}"
+    demand = shard_sizes(topology, weights)
+    _check_reach(topology, demand, names)
+    found = solved(topology, tuple(demand.tolist()))
+    return replace(found, usable=topology) if found.usable == topology else found
 
 
-def _balance_in_words(fabric: Fabric, result: Throughput) -> str:
-    """Say at which switches and links bandwidth is lost since what comes in must go out."""
-    unequal = fabric.unequal(sorted(fabric.topology.switches))
-    others = f" (and {len(unequal) - 1} more are unequal)" if len(unequal) > 1 else ""
-    reason = f"{fabric.imbalance(unequal[0])}{others}, and a switch has to pass on what it gets"
-    if result.bandwidth < result.bound:
-        return f"{reason}, which leaves {format_rate(result.bound)} or less"
-    links = result.links(fabric)
-    rate = sum((link.bandwidth for link in links), Fraction(0))
-    together = f"{links_in_words(links)}, {format_rate(rate)} in all," if len(links) > 1 else links_in_words(links)
-    return f"{reason}; so {together} {'bind' if len(links) > 1 else 'binds'}"
+@lru_cache(maxsize=_REMEMBERED)
+def solved(topology: Topology, weights: tuple[int, ...]) -> Optimum:
+    """Return the optimum of these shard sizes; where links are alike both ways it is asked for again and again."""
+    demand = np.array(weights, dtype=np.int64)
+    part = usable_part(topology, topology.capacity, demand)
+    usable, grain = topology, Fraction(1)
+    if np.any(part.capacity != topology.capacity):
+        usable = with_capacity(topology, part.capacity)
+        whole = zip(topology.capacity.tolist(), part.capacity.tolist(), strict=True)
+        grain = min(Fraction(capacity, used) for capacity, used in whole if used)
+    share = part.inverse_rate * grain  # time per unit of shard on the usable links
+    common = math.gcd(share.denominator, *np.unique(usable.capacity).tolist())
+    cut = _bottleneck(topology, topology.capacity, demand, part.inverse_rate)
+    binding = crossing(topology, cut)
+    if not cut.any():
+        cut = _bottleneck(topology, part.capacity, demand, share)
+        binding = np.array([price > 0 for price in part.prices]) & (part.inverse_rate == part.bound)
+    return Optimum(
+        inverse_rate=part.inverse_rate,
+        bound=part.bound,
+        cut=frozenset(np.flatnonzero(cut).tolist()),
+        binding=tuple(np.flatnonzero(binding).tolist()),
+        trees=share.denominator // common,
+        tree_rate=Fraction(common, share.numerator) * grain,
+        usable=usable,
+        grain=grain,
+    )
+
+
+def sensitivity(
+    topology: Topology, groups: Sequence[NDArray[np.bool_]], *, weights: Sequence[int] | None = None
+) -> list[Gain]:
+    """Return, for each group of links (a mask over them), what raising its capacity would buy."""
+    demand = shard_sizes(topology, weights)
+    _check_reach(topology, demand, None)
+    return [_gain(topology, np.asarray(group, dtype=bool), demand) for group in groups]
+
+
+def tree_capacities(topology: Topology, tree_rate: Fraction) -> Topology:
+    """Return the topology with the number of trees of this rate that each link can carry; links that carry none go."""
+    counts = [int(capacity / tree_rate) for capacity in topology.capacity.tolist()]
+    return with_capacity(topology, np.array([min(count, LARGEST) for count in counts], dtype=np.int64))
+
+
+def with_capacity(topology: Topology, capacity: IntArray) -> Topology:
+    """Return the topology with other capacities, numbers of trees; links of capacity zero go."""
+    most = int(capacity.max(initial=0))
+    if most > MAX_CAPACITY:
+        trees = most if most < LARGEST else "2^62 or more"
+        raise TooLargeError(
+            f"a link would carry {trees} trees, more than {MAX_CAPACITY}; fix a small number of trees per node, "
+            "or give the links bandwidths with a larger common divisor"
+        )
+    kept = capacity > 0
+    return Topology.from_arrays(
+        topology.nodes, topology.src[kept], topology.dst[kept], capacity[kept], switches=topology.switches
+    )
+
+
+def shard_sizes(topology: Topology, weights: Sequence[int] | None) -> IntArray:
+    """Return the shard sizes of the compute nodes, checked; ones if None."""
+    count = topology.nodes - len(topology.switches)
+    if count < 2:
+        raise TopologyError(f"a collective needs at least 2 compute nodes, not {count}")
+    if weights is None:
+        return np.ones(count, dtype=np.int64)
+    if len(weights) != count:
+        raise ParameterError(f"{len(weights)} shard sizes for {count} compute nodes")
+    if min(weights) < 0 or max(weights) == 0:
+        raise ParameterError("shard sizes must not be negative, and one at least must be positive")
+    if sum(weights) >= LARGEST:
+        raise TooLargeError("shard sizes are too large for 64 bits")
+    return np.array(weights, dtype=np.int64)
+
+
+def _check_reach(topology: Topology, demand: IntArray, names: Sequence[str] | None) -> None:
+    """Raise InfeasibleError if a compute node cannot get the shard of another."""
+    nodes = compute_nodes(topology)
+    roots = nodes[demand > 0]
+    # if the first root reaches all nodes, and all roots reach it, then all roots reach all nodes
+    for graph, wanted, what in ((topology, nodes, "be reached from"), (topology.transpose(), roots, "reach")):
+        network = rooted_network(graph, np.ones_like(graph.capacity), np.ones_like(demand))
+        flow_kernels.search(network, np.zeros_like(network.capacity), roots[0], -1)
+        lost = [str(node) if names is None else names[node] for node in wanted if network.level[node] < 0]
+        if lost:
+            root = str(roots[0]) if names is None else names[roots[0]]
+            more = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
+            raise InfeasibleError(f"no collective exists: {', '.join(lost[:5])}{more} cannot {what} {root}")
+
+
+def _bottleneck(topology: Topology, capacity: IntArray, demand: IntArray, ratio: Fraction) -> Side:
+    """Return the sending side of a cut that meets the ratio exactly, with few links; empty if there is none."""
+    wanted = scaled(demand, ratio.denominator)
+    network = rooted_network(topology, scaled(capacity, ratio.numerator), wanted)
+    ends = distinct_nodes(topology, demand, capacity)
+    return flow_kernels.narrowest_tight_cut(network, len(topology.src), compute_nodes(topology), wanted, ends)
+
+
+def _gain(topology: Topology, group: NDArray[np.bool_], demand: IntArray) -> Gain:
+    doubled = usable_part(topology, np.where(group, 2 * topology.capacity, topology.capacity), demand).inverse_rate
+    limit = usable_part(topology, topology.capacity, demand, group).inverse_rate
+    return Gain(doubled, limit, _useful_factor(topology, group, demand, limit) if limit else None)
+
+
+def _useful_factor(topology: Topology, group: NDArray[np.bool_], demand: IntArray, limit: Fraction) -> Fraction:
+    """Return the least factor of the capacity of a group at which 1/x* is down to its limit."""
+
+    def amounts(factor: Fraction) -> tuple[IntArray, IntArray]:
+        other = scaled(topology.capacity, limit.numerator * factor.denominator)
+        grown = scaled(topology.capacity, limit.numerator * factor.numerator)
+        return np.where(group, grown, other), scaled(demand, limit.denominator * factor.denominator)
+
+    def raised(_: Fraction, side: Side) -> Fraction:
+        return needed(crossing(topology, side).astype(int).tolist(), Fraction(demanded(topology, demand, side)))
+
+    def needed(prices: Sequence[Fraction], worth: Fraction) -> Fraction:
+        """Return the factor at which links of these prices carry what is worth so much."""
+        sums = [Fraction(0), Fraction(0)]
+        for grows, capacity, price in zip(group.tolist(), topology.capacity.tolist(), prices, strict=True):
+            sums[grows] += capacity * price
+        return (worth / limit - sums[0]) / sums[1]
+
+    ends = distinct_nodes(topology, demand, group)
+    factor = settle(topology, Fraction(1), amounts, raised, ends=ends)
+    while not always_balanced(topology, topology.capacity, group):  # cuts alone do not tell
+        grown, other = (scaled(topology.capacity, part) for part in (factor.numerator, factor.denominator))
+        if max(grown.max(), other.max()) >= LARGEST:
+            raise TooLargeError("what more capacity of a group of links buys takes more than 64 bits to find")
+        part = usable_part(topology, np.where(group, grown, other), demand)
+        if part.inverse_rate * factor.denominator <= limit:
+            return factor
+        more = needed(part.prices, part.worth)
+        if more <= factor:
+            return factor
+        factor = more
+    return factor

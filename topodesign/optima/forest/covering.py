@@ -1,7 +1,7 @@
 """The cheapest links to add so that all cuts are wide enough: an integer program over cuts, solved with a proof.
 
-A collective over trees is as fast as its narrowest cut allows (:mod:`topodesign.optima.forest.optimum`), so what has to
-be bought is a covering problem: of every set S of vertices that leaves a compute node out,
+A collective over trees is as fast as its narrowest cut allows (:mod:`topodesign.optima.forest.bottleneck`), so what has
+to be bought is a covering problem: of every set S of vertices that leaves a compute node out,
 
     min sum of cost(i) z(i)   with   sum of step(i) z(i) over items on links out of S  >=  what S lacks,   z whole.
 
@@ -35,38 +35,20 @@ _ROUNDS = 500
 
 @dataclass(frozen=True)
 class Item:
-    """What can be bought any number of times: some more capacity on links.
+    """What can be bought any number of times: some more capacity on links."""
 
-    Attributes
-    ----------
-    links
-        Their places.
-    step
-        More capacity on each of them.
-    cost
-        A whole number, positive.
-    """
-
-    links: tuple[int, ...]
-    step: tuple[int, ...]
-    cost: int
+    links: tuple[int, ...]  # their places
+    step: tuple[int, ...]  # more capacity on each of them
+    cost: int  # A whole number, positive
 
 
 @dataclass(frozen=True)
 class Cover:
-    """What to buy.
+    """What to buy."""
 
-    Attributes
-    ----------
-    cost, times
-        Of all together, and how often every item.
-    bound
-        Nothing that is enough costs less.
-    """
-
-    cost: int
-    times: tuple[int, ...]
-    bound: int
+    cost: int  # of all together
+    times: tuple[int, ...]  # how often every item is bought
+    bound: int  # nothing that is enough costs less
 
 
 class Covering:
@@ -86,15 +68,7 @@ class Covering:
         return more
 
     def cheapest(self, inverse_rate: Fraction, below: int | None = None) -> Cover | None:
-        """Return what is cheapest of all that brings 1/x down to a rate; None if it does not cost less than ``below``.
-
-        Raises
-        ------
-        InfeasibleError
-            If no number of items is enough.
-        TooLargeError
-            If after many branches nothing was found, and nothing proven.
-        """
+        """Return what is cheapest of all that brings 1/x down to a rate; None if nothing costs less than ``below``."""
         return _Search(self, inverse_rate, below).run()
 
     def short(self, times: Sequence[int], inverse_rate: Fraction, parts: int = 1) -> list[Side]:

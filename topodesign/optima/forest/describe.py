@@ -8,7 +8,7 @@ from topodesign.base.units import format_rate, format_time
 from topodesign.base.wording import counted
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.wording import rate_record
-from topodesign.optima.forest.multicast import Pruned, prune
+from topodesign.optima.forest.pruning import Pruned, prune
 from topodesign.plans.measure import per_root, tree_figures
 from topodesign.plans.trees import Trees
 

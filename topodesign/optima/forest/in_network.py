@@ -24,16 +24,17 @@ Programs grow by sets that maximum flows find violated and are proved in fractio
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
-from topodesign.optima.forest.allreduce import PHASES, Phase, allreduce_optimum
-from topodesign.optima.forest.optimum import with_capacity
-from topodesign.optima.forest.splitting import Split, remove_switches
+from topodesign.optima.forest.allreduce import PHASES, AllreduceRate, Phase, allreduce_optimum
+from topodesign.optima.forest.bottleneck import with_capacity
+from topodesign.optima.forest.cut_program import CutProgram
+from topodesign.optima.forest.switch_removal import Split, remove_switches
 from topodesign.solve.certificate import Certificate, common_denominator
 from topodesign.solve.maxflow import (
     LARGEST,
@@ -55,11 +56,8 @@ MOST_NODES = 128
 MOST_TRIED = 5
 """Switches that can copy, or add, up to which the cheapest trees are looked for with every set of them as relays."""
 
-_ROUNDS = 1000
 _TURNS = 20
 _MOST_FAMILIES = 16  # that join a program at a time
-_GRID = 2**24
-_SLACK = 1e-7
 _SCALES = (1, 2, 3, 4, 6, 8, 12, 24, 60, 840, 10**6)
 _PRICE = 2**40
 _FINE = 2**16
@@ -68,88 +66,38 @@ _NEVER = 2**60
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """Trees of a phase with the same relays, as links between their vertices.
-
-    Attributes
-    ----------
-    phase
-        Of in-trees or out-trees; a reduction is seen from the root, on the transpose.
-    relays
-        The switches that they span beside the compute nodes.
-    roots
-        How many of the trees each compute node or relay, ascending, is the root of.
-    split
-        Links between compute nodes and relays, and what these are in the fabric.
-    """
+    """Trees of a phase with the same relays, as links between their vertices; a reduction is seen from the root."""
 
     phase: Phase
-    relays: frozenset[int]
-    roots: tuple[int, ...]
-    split: Split
+    relays: frozenset[int]  # the switches that they span beside the compute nodes
+    roots: tuple[int, ...]  # how many of the trees each compute node or relay, ascending, is the root of
+    split: Split  # links between compute nodes and relays, and what these are in the fabric
 
 
 @dataclass(frozen=True, eq=False)
-class InNetworkOptimum:
-    """How fast an allreduce can be, in units of capacity: M bytes take ``M / (throughput * unit)``.
+class InNetworkOptimum(AllreduceRate):
+    """The best allreduce through trees in which capable switches are vertices."""
 
-    Attributes
-    ----------
-    throughput
-        What can be reached, exactly.
-    bound
-        What no allreduce beats that goes through trees of compute nodes and capable switches.
-    composed
-        What a reduce-scatter followed by an allgather reaches.
-    families
-        Trees that reach the throughput, each of which takes ``rate`` on its links; none where no relay is of use.
-    rate
-        Capacity that a tree takes on a link.
-    """
-
-    throughput: Fraction
-    bound: Fraction
-    composed: Fraction
-    families: tuple[Family, ...]
-    rate: Fraction
+    families: tuple[Family, ...] = ()  # trees that reach the throughput; none where no relay is of use
+    rate: Fraction = Fraction(1)  # capacity that a tree takes on a link
 
     @property
-    def exact(self) -> bool:
-        """Whether what can be reached and the bound are the same."""
-        return self.throughput == self.bound
-
-    @property
-    def composed_is_best(self) -> bool:
-        """Whether it is proven that nothing beats a reduce-scatter followed by an allgather."""
-        return self.composed == self.bound
+    def in_network(self) -> bool:
+        """Whether switches copy and add in what can be reached."""
+        return bool(self.families)
 
 
 def in_network_optimum(topology: Topology, multicast: frozenset[int], aggregation: frozenset[int]) -> InNetworkOptimum:
-    """Return the throughput of the best allreduce through trees in which switches copy and add.
+    """Return the throughput of the best allreduce through trees in which these switches copy and add.
 
-    Parameters
-    ----------
-    topology
-        Compute nodes and switches.
-    multicast, aggregation
-        Switches that can copy what they pass on, and that can add up what they receive.
-
-    Raises
-    ------
-    ParameterError
-        If one of them is not a switch.
-    TopologyError, InfeasibleError, TooLargeError
-        As :func:`topodesign.optima.forest.optimum.optimum`.
-
-    Notes
-    -----
-    For more than ``MOST_NODES`` compute nodes no linear program is solved: what is reached is what a reduce-scatter and
-    an allgather reach, below the narrowest cut.
+    Beyond ``MOST_NODES`` compute nodes no program is solved: what is reached is what a reduce-scatter and an allgather
+    reach, below the narrowest cut.
     """
     if not multicast | aggregation <= topology.switches:
         wrong = min((multicast | aggregation) - topology.switches)
         raise ParameterError(f"node {wrong} is not a switch, so it neither multicasts nor aggregates")
     plain = allreduce_optimum(topology)
-    best = InNetworkOptimum(plain.throughput, plain.bound, plain.composed, (), Fraction(1))
+    best = InNetworkOptimum(plain.throughput, plain.bound, plain.composed)
     if not multicast | aggregation:
         return best
     best = replace(best, bound=narrowest(topology))
@@ -222,16 +170,8 @@ class _Part:
         self.rows: set[bytes] = set()
 
 
-class _Cuts:
-    """The linear program of some families, and of their sets that are known.
-
-    Parameters
-    ----------
-    topology
-        Compute nodes and switches.
-    relays
-        The switches that may be roots, beside the compute nodes.
-    """
+class _Cuts(CutProgram[InNetworkOptimum]):
+    """The linear program of some families, and of their sets that are known; these switches may be roots, too."""
 
     def __init__(self, topology: Topology, relays: frozenset[int]) -> None:
         self.topology = topology
@@ -269,23 +209,6 @@ class _Cuts:
                 if not side[part.sinks].all():
                     self._add(part, side)
 
-    def settle(self, known: Fraction, bound: Fraction) -> Certificate:
-        """Solve and add sets that are violated, until there are none or no more is left than is known to be reached."""
-        scale = Fraction(_GRID) / bound
-        for _ in range(_ROUNDS):
-            self.program.solve()
-            values = self.program.values(scale)
-            more_is_left = int(values[self.total].sum()) > known * scale + len(values)
-            if more_is_left and self._add_violated(values, _GRID * _SLACK + len(values)):
-                continue
-            solution = self.program.certificate()
-            whole = _whole(solution.columns)
-            if not solution.proven or sum(solution.columns[at] for at in self.total.tolist()) <= known or whole is None:
-                return solution
-            if not self._add_violated(whole[0], 0):
-                return solution
-        return self.program.certificate()
-
     def bound(self, solution: Certificate) -> Fraction:
         """Return what no trees of these families exceed: the optimum of the sets that are known, if it is proven."""
         if solution.proven:
@@ -295,21 +218,8 @@ class _Cuts:
             raise TooLargeError("the bandwidths are too far apart to find the best allreduce; round them")
         return -least
 
-    def reached(self, solution: Certificate) -> Iterator[InNetworkOptimum]:
-        """Yield what a solution reaches, exactly as it is if its integers are small enough, or else rounded down."""
-        scale = Fraction(_GRID) / max(solution.columns)
-        rounded = np.array([int(value * scale) for value in solution.columns], dtype=np.int64)
-        exact = _whole(solution.columns)
-        for values in (*([] if exact is None else [exact[0]]), rounded):
-            try:
-                found = self._reached(values)
-            except (InfeasibleError, TooLargeError):
-                continue
-            yield found
-            return
-
-    def _reached(self, values: IntArray) -> InNetworkOptimum:
-        """Return what shares and capacities of the families reach, scaled until they are feasible."""
+    def _reached(self, values: IntArray, scale: Fraction) -> InNetworkOptimum:
+        del scale
         shares = self._even([np.maximum(values[part.share], 0) for part in self.parts])
         live = [(part, share) for part, share in zip(self.parts, shares, strict=True) if share.any()]
         if not live:
@@ -348,8 +258,8 @@ class _Cuts:
             result.append(share - less)
         return result
 
-    def _add_violated(self, values: IntArray, slack: float) -> int:
-        """Add the sets that let out less than their shares by more than some slack; return how many are new."""
+    def _add_violated(self, values: IntArray, scale: Fraction, slack: float) -> int:
+        del scale
         added = 0
         for part in self.parts:
             share, flow = np.maximum(values[part.share], 0), np.maximum(values[part.flow], 0)
@@ -369,14 +279,6 @@ class _Cuts:
         value = np.where(np.arange(len(columns)) < len(inside), 1, -1)
         self.program.add_rows(1, Entries(np.zeros_like(columns), columns, value), upper=0)
         return True
-
-
-def _whole(columns: Sequence[Fraction]) -> tuple[IntArray, Fraction] | None:
-    """Return columns times a number that makes all whole, and the number; None if that takes more than 64 bits."""
-    common = common_denominator(columns)
-    if common * sum(columns) >= LARGEST:
-        return None
-    return np.array([int(value * common) for value in columns], dtype=np.int64), Fraction(common)
 
 
 # -- trees that are cheap at the prices of a solution ------------------------------------------------------------------

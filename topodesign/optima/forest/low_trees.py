@@ -55,21 +55,11 @@ Seed = tuple[int, dict[int, int]]
 
 @dataclass(frozen=True)
 class LowTrees:
-    """Trees of the representatives.
+    """Trees of the representatives."""
 
-    Attributes
-    ----------
-    weight
-        How many trees each stands for.
-    ways
-        For every tree its edges, from the root on, each as the way that it takes.
-    height
-        Of the highest.
-    """
-
-    weight: tuple[int, ...]
-    ways: tuple[tuple[_Way, ...], ...]
-    height: int
+    weight: tuple[int, ...]  # how many trees each stands for
+    ways: tuple[tuple[_Way, ...], ...]  # for every tree its edges, from the root on, each as the way that it takes
+    height: int  # of the highest
 
 
 def find_low_trees(
@@ -77,22 +67,9 @@ def find_low_trees(
 ) -> LowTrees | None:
     """Return so many trees for every representative that, shifted, no link carries more than its capacity.
 
-    Parameters
-    ----------
-    shifts
-        Of the topology whose capacities are numbers of trees.
-    numbers
-        Trees of every representative.
-    below
-        Only lower ones are of use: heights are tried from there down, as long as there are trees. If None, heights are
-        tried from the least that any tree can have up.
-    seeds
-        Levels to begin with, such as those of trees that are enough but too high.
-
-    Returns
-    -------
-    LowTrees or None
-        The lowest that were found.
+    Capacities of the topology are numbers of trees. The lowest that were found are returned: heights are tried from the
+    least that any tree can have up, or, if only trees below some height are of use, from there down as long as there
+    are any. Seeds are levels to begin with, such as those of trees that are enough but too high.
     """
     fabric = _Quotient(shifts)
     prices = fabric.first_prices

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
-from topodesign.optima.forest import flattening_kernels
+from topodesign.optima.forest import lowering_kernels
 from topodesign.optima.forest import packing_kernels as kernels
 from topodesign.topology.topology import IntArray, Topology
 
@@ -27,22 +27,12 @@ _SPLITS = 4
 
 @dataclass(frozen=True, eq=False)
 class Packing:
-    """Spanning out-trees; T different ones on N nodes.
+    """Spanning out-trees; T different ones on N nodes."""
 
-    Attributes
-    ----------
-    root, weight
-        Root of every tree, ascending, and how many equal trees it stands for, shape ``(T,)``.
-    order
-        Nodes of every tree from the root down, parents before their children, shape ``(T, N)``.
-    parent
-        Parent of every node in every tree, -1 for the root, shape ``(T, N)``.
-    """
-
-    root: IntArray
+    root: IntArray  # root of every tree, ascending, and how many equal trees it stands for, shape ``(T,)``
     weight: IntArray
-    order: IntArray
-    parent: IntArray
+    order: IntArray  # nodes of every tree from the root down, parents before their children, shape ``(T, N)``
+    parent: IntArray  # parent of every node in every tree, -1 for the root, shape ``(T, N)``
 
     @cached_property
     def heights(self) -> IntArray:
@@ -56,31 +46,10 @@ class Packing:
 
 
 def pack_trees(topology: Topology, roots: Sequence[tuple[int, int]]) -> Packing:
-    """Pack spanning out-trees so that no link is in more trees than its capacity.
+    """Pack spanning out-trees so that no link is in more trees than its capacity; equal trees are one with a weight.
 
-    Parameters
-    ----------
-    topology
-        A network without switches.
-    roots
-        Pairs (root, how many trees). For every set S of nodes but all of them, at most as many trees may be rooted in
-        S as the capacity of the links out of S; any such numbers will do.
-
-    Returns
-    -------
-    Packing
-        Equal trees are one with a weight.
-
-    Raises
-    ------
-    TopologyError
-        If there are switches.
-    InfeasibleError
-        If there are not that many trees.
-    ParameterError
-        If a root is no node or listed twice, or a number of trees is below one.
-    TooLargeError
-        If there are more than ``MAX_TREES`` trees.
+    ``roots`` are pairs (root, how many trees) such that for every set S of nodes but all of them, at most as many trees
+    are rooted in S as the capacity of the links out of S; any such numbers will do.
     """
     if topology.switches:
         raise TopologyError("trees are packed into networks without switches; remove_switches makes one")
@@ -190,7 +159,7 @@ def _scratch(nodes: int, trees: int) -> tuple[kernels.Entries, kernels.Search]:
 def _lower(network: kernels.Network, forest: kernels.Forest) -> kernels.Forest:
     """Lower the highest trees, level by level as long as all of them come down; what is tried in vain is undone."""
     nodes, arcs, trees = len(network.first) - 1, len(network.link), int(forest.trees[0])
-    chain = flattening_kernels.Chain(
+    chain = lowering_kernels.Chain(
         before=np.empty(arcs, dtype=np.int64),
         mover=np.empty(arcs, dtype=np.int64),
         queue=np.empty(arcs, dtype=np.int64),
@@ -202,9 +171,9 @@ def _lower(network: kernels.Network, forest: kernels.Forest) -> kernels.Forest:
     while True:
         lower = _enlarged(forest, len(forest.weight))
         for tree in range(int(lower.trees[0])):
-            flattening_kernels.measure(tree, lower, deepest, chain)
+            lowering_kernels.measure(tree, lower, deepest, chain)
         height = int(lower.depth[: lower.trees[0]].max(initial=0))
-        if height <= 1 or not flattening_kernels.lower(height - 1, network, lower, deepest, chain):
+        if height <= 1 or not lowering_kernels.lower(height - 1, network, lower, deepest, chain):
             return forest
         forest = lower
 

@@ -439,11 +439,8 @@ def _take_whole(sink: int, level: int, net: Network, forest: Forest, entries: En
 def grow(sink: int, level: int, net: Network, forest: Forest, entries: Entries, search: Search) -> int:
     """Let all trees reach a node that can reach it at this level; the caller goes through levels and nodes.
 
-    Returns
-    -------
-    int
-        ``DONE``; ``NO_ROOM`` if the forest has no room for another tree (call again with more room); ``IMPOSSIBLE`` if
-        the trees cannot all be completed.
+    Return ``DONE``; ``NO_ROOM`` if the forest has no room for another tree (call again with more room); ``IMPOSSIBLE``
+    if the trees cannot all be completed.
     """
     if not _wanted(sink, level, net, forest):
         return DONE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,37 +13,16 @@ from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, Collective, as_collective
 from topodesign.optima.forest.allreduce import AllreduceOptimum, Phase, allreduce_optimum, not_looked_for
-from topodesign.optima.forest.fixed import fixed_optimum, smallest_trees
-from topodesign.optima.forest.optimum import optimum, shard_sizes
+from topodesign.optima.forest.bottleneck import optimum, shard_sizes
 from topodesign.optima.forest.packing import pack_trees
-from topodesign.optima.forest.shifted import shifted_trees
-from topodesign.optima.forest.splitting import Pieces, Split, joined, remove_switches
+from topodesign.optima.forest.switch_removal import Pieces, Split, joined, remove_switches
+from topodesign.optima.forest.symmetric_trees import shifted_trees
+from topodesign.optima.forest.tree_counts import fixed_optimum, smallest_trees
 from topodesign.plans.trees import MAX_WEIGHT, TREE_COLLECTIVES, Trees
 from topodesign.solve.maxflow import compute_nodes, scaled, violated_cut
 from topodesign.topology.topology import IntArray, Topology
 
-MOST_SMALL = 8
-"""Largest number of trees per root that trade-offs try besides the best."""
-
 _TRIES = 100
-
-
-@dataclass(frozen=True, eq=False)
-class TradeOff:
-    """What so many trees per root reach: the time by bandwidth, and the height that small sizes feel."""
-
-    k: int
-    schedule: Trees
-
-    @property
-    def inverse_rate(self) -> Fraction:
-        """Time by bandwidth, as :attr:`Trees.inverse_rate`."""
-        return self.schedule.inverse_rate
-
-    @property
-    def height(self) -> int:
-        """Steps of the highest tree, as :attr:`Trees.height`."""
-        return self.schedule.height
 
 
 def forest_schedule(
@@ -92,15 +71,29 @@ def forest_schedule(
     >>> trees.collective, len(trees.root)
     (<allgather>, 8)
     """
-    collective = spanning(collective, root)
-    sizes = _sizes(topology, collective, shard)
+    kind = spanning(collective, root)
+    if kind.rooted and shard is not None:
+        raise ParameterError(f"{kind} has one shard, without a size")
+    if kind.rooted and kind.root not in compute_nodes(topology):
+        raise ParameterError(f"{kind} needs a compute node as its root, not {kind.root}")
+    return tree_schedule(topology, kind, k, None if shard is None else tuple(shard), names)
+
+
+def tree_schedule(
+    topology: Topology,
+    collective: Collective,
+    k: int | None,
+    shard: tuple[int, ...] | None,
+    names: Sequence[str] | None = None,
+) -> Trees:
+    """Return what :func:`forest_schedule` does, of a collective with its root."""
     if not collective.reduces:
-        return out_trees(topology, collective, k, sizes, names)
+        return out_trees(topology, collective, k, shard, names)
     if not collective.copies:
-        return backwards(out_trees(topology.transpose(), collective.dual, k, sizes, names), topology)
-    if k is None and sizes is None:
+        return backwards(out_trees(topology.transpose(), collective.dual, k, shard, names), topology)
+    if k is None and shard is None:
         return allreduce_schedule(topology, names=names)[0]
-    return _in_turn(topology, k, sizes, names)
+    return _in_turn(topology, k, shard, names)
 
 
 def allreduce_schedule(topology: Topology, *, names: Sequence[str] | None = None) -> tuple[Trees, str]:
@@ -108,16 +101,6 @@ def allreduce_schedule(topology: Topology, *, names: Sequence[str] | None = None
 
     It is concurrent where that is faster than a reduce-scatter and then an allgather (ForestColl, appendix F). The
     roots then own different shares of the data.
-
-    Parameters
-    ----------
-    topology, names
-        As for :func:`forest_schedule`.
-
-    Raises
-    ------
-    TopologyError, InfeasibleError, TooLargeError
-        As :func:`forest_schedule`.
     """
     optimum(topology, names=names)  # says by name what cannot be reached
     best = allreduce_optimum(topology)
@@ -139,54 +122,8 @@ def allreduce_schedule(topology: Topology, *, names: Sequence[str] | None = None
     return trees, f"{words}; {claim(best.throughput, missed)}"
 
 
-def trade_offs(
-    topology: Topology,
-    numbers: Iterable[int] | None = None,
-    collective: Collective | str = ALLGATHER,
-    *,
-    root: int | None = None,
-    shard: Sequence[int] | None = None,
-) -> list[TradeOff]:
-    """Return which numbers of trees per root pay: time by bandwidth against height.
-
-    Parameters
-    ----------
-    topology, root, shard
-        As for :func:`forest_schedule`.
-    numbers
-        Numbers of trees to try; 1 to ``MOST_SMALL`` and the smallest best one if None.
-    collective
-        Which one; an allreduce is a reduce-scatter and then an allgather with as many trees each.
-
-    Returns
-    -------
-    list of TradeOff
-        Those that no other beats in both, fastest first; of equals the smallest k.
-
-    Raises
-    ------
-    ParameterError, TopologyError, InfeasibleError, TooLargeError
-        As :func:`forest_schedule`.
-    """
-    collective = spanning(collective, root)
-    if numbers is None:
-        best = _smallest_best(topology, collective, _sizes(topology, collective, shard))
-        numbers = {*range(1, min(best, MOST_SMALL + 1)), best}
-    rows = [TradeOff(k, forest_schedule(topology, collective, k=k, shard=shard)) for k in sorted(numbers)]
-    rows.sort(key=lambda row: (row.inverse_rate, row.height, row.k))
-    return [row for i, row in enumerate(rows) if all(row.height < other.height for other in rows[:i])]
-
-
 def spanning(collective: Collective | str, root: int | None = None) -> Collective:
-    """Return a collective that spanning trees can do, with its root.
-
-    Raises
-    ------
-    ParameterError
-        If it is unknown, or is to have a root and has none.
-    InfeasibleError
-        If it is none of one to all or all to one.
-    """
+    """Return a collective that spanning trees can do, with its root."""
     found = as_collective(collective)
     if not found.like(*TREE_COLLECTIVES):
         raise InfeasibleError(
@@ -195,37 +132,21 @@ def spanning(collective: Collective | str, root: int | None = None) -> Collectiv
     return found if root is None else found.at(root)
 
 
-def _smallest_best(topology: Topology, collective: Collective, sizes: tuple[int, ...] | None) -> int:
-    """Return the smallest number of trees per root that reaches the optimum, in both phases of an allreduce."""
-    graphs = [topology.transpose() if one.adds else topology for one in collective.movements]
-    return max(smallest_trees(graph, weights=sizes) for graph in graphs)
-
-
-def _sizes(topology: Topology, collective: Collective, shard: Sequence[int] | None) -> tuple[int, ...] | None:
-    """Return the shard sizes; a single one for a root."""
-    if not collective.rooted:
-        return None if shard is None else tuple(shard)
-    if shard is not None:
-        raise ParameterError(f"{collective} has one shard, without a size")
-    compute = compute_nodes(topology).tolist()
-    if collective.root not in compute:
-        raise ParameterError(f"{collective} needs a compute node as its root, not {collective.root}")
-    return tuple(int(node == collective.root) for node in compute)
-
-
 def out_trees(
     topology: Topology,
     collective: Collective,
     k: int | None,
-    sizes: tuple[int, ...] | None,
-    names: Sequence[str] | None,
+    shard: tuple[int, ...] | None,
+    names: Sequence[str] | None = None,
 ) -> Trees:
     """Return an allgather or a broadcast."""
+    sizes = shard
+    if collective.rooted:
+        sizes = tuple((compute_nodes(topology) == collective.root).astype(int).tolist())
     best = optimum(topology, weights=sizes, names=names)
     k = smallest_trees(topology, weights=sizes, best=best) if k is None else k
     fixed = fixed_optimum(topology, k, weights=sizes, best=best)
     demand = scaled(shard_sizes(topology, sizes), k)
-    shard = None if collective.rooted else sizes
     low = shifted_trees(topology, collective, fixed, demand, shard)
     if low is not None:
         return low
@@ -273,15 +194,10 @@ def packed(
 
 
 def _routed(split: Split, src: IntArray, dst: IntArray, weight: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Share the routes of every logical link among the tree edges that use it.
+    """Share the routes of every logical link among the tree edges that use it: edge, amount and route, ordered by edge.
 
     All links are laid end to end, each as long as its capacity. Routes tile them; the tree edges of a link lie at its
     beginning, and take the routes that they lie on.
-
-    Returns
-    -------
-    tuple
-        Tree edge, amount and route, ordered by tree edge.
     """
     logical = split.topology
     link = logical.link_index(src, dst)
@@ -317,11 +233,6 @@ def _concurrent(topology: Topology, best: AllreduceOptimum) -> Trees:
 
     If trees are so thin that shares and traffic are whole numbers of them, nothing is lost; often thicker ones, with
     the traffic rounded down, do as well.
-
-    Raises
-    ------
-    TooLargeError
-        If there are too many trees.
     """
     nodes = compute_nodes(topology)
     shares = [share * best.throughput for share in best.roots]

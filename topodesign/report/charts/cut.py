@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from topodesign.optima.forest.bottleneck import bottleneck_in_words
-from topodesign.optima.forest.fabric_optimum import FabricOptimum
+from topodesign.optima.optimum import FabricOptimum
+from topodesign.optima.throughput import bottleneck_in_words
 from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.report.charts.chart import Drawing
 from topodesign.report.charts.structure import drawn

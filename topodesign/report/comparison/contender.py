@@ -14,7 +14,7 @@ from topodesign.base.wording import suggest
 from topodesign.collectives import ALLREDUCE
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_place
-from topodesign.optima.forest.fabric_optimum import optimum
+from topodesign.optima.optimum import optimum
 from topodesign.plans.files import load_plan
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify

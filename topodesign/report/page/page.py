@@ -18,7 +18,7 @@ from topodesign.catalog.pareto import Pareto
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_place
-from topodesign.optima.forest.fabric_optimum import FabricOptimum, optimum
+from topodesign.optima.optimum import FabricOptimum, optimum
 from topodesign.plans.files import load_plan
 from topodesign.plans.plan import Plan
 from topodesign.pricing.evaluation import evaluate

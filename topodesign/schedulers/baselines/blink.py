@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from topodesign.collectives import ALLREDUCE, BROADCAST, REDUCE
+from topodesign.fabrics.part import compute_node
 from topodesign.fabrics.places import named_preset
 from topodesign.optima.forest.schedule import forest_schedule
-from topodesign.optima.forest.throughput import compute_node
 from topodesign.plans.measure import tree_figures
 from topodesign.plans.plan import Plan
 from topodesign.plans.trees import Trees

@@ -12,8 +12,8 @@ import numpy as np
 from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.part import compute_node
 from topodesign.fabrics.places import named_preset
-from topodesign.optima.forest.throughput import compute_node
 from topodesign.plans.measure import tree_figures
 from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Plan

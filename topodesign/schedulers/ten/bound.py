@@ -9,7 +9,7 @@ import numpy as np
 from topodesign.base.compiled import LARGEST
 from topodesign.base.errors import TooLargeError
 from topodesign.collectives.collective import EVERYONE
-from topodesign.optima.forest.optimum import optimum, with_capacity
+from topodesign.optima.forest.bottleneck import optimum, with_capacity
 from topodesign.schedulers.ten.event_kernels import queue_for, reach
 from topodesign.schedulers.ten.network import Chunks, Network, wanted
 from topodesign.topology.topology import IntArray

@@ -10,7 +10,7 @@ import numpy as np
 
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.units import format_rate
-from topodesign.optima.forest.optimum import optimum
+from topodesign.optima.forest.bottleneck import optimum
 from topodesign.topology.topology import Topology
 
 MOST_NODES = 512

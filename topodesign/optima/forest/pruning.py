@@ -32,28 +32,18 @@ class Pruned:
     Row i says: of the data of ``tree[i]``, cut into as many units as its weight, the units ``lo[i] <= unit < hi[i]`` go
     from ``src[i]`` to ``dst[i]`` over a physical link. A compute node or a capable switch may send a unit of an
     out-tree to several and receive one of an in-tree from several; any other switch passes on as often as it receives.
-
-    Attributes
-    ----------
-    schedule
-        The whole schedule.
-    tree, src, dst, lo, hi
-        int64 columns; the rows of a tree are in the order of the data.
-    before, after
-        Weight that every link of the topology carries, in-trees and out-trees apart, shape ``(2, links)``.
-    height
-        Steps from compute node to compute node on the longest way, as ``schedule.height`` counts them.
     """
 
-    schedule: Trees
-    tree: IntArray
+    schedule: Trees  # the whole schedule
+    tree: IntArray  # int64 columns; the rows of a tree are in the order of the data
     src: IntArray
     dst: IntArray
     lo: IntArray
     hi: IntArray
+    # weight that every link of the topology carries, in-trees and out-trees apart, shape ``(2, links)``
     before: IntArray
     after: IntArray
-    height: int
+    height: int  # steps from compute node to compute node on the longest way, as ``schedule.height`` counts them
 
     @property
     def saved(self) -> Fraction:
@@ -82,25 +72,10 @@ def _saved(before: IntArray, after: IntArray) -> Fraction:
 
 
 def prune(schedule: Trees, multicast: frozenset[int], aggregation: frozenset[int]) -> Pruned:
-    """Leave out the traffic that capable switches make needless.
+    """Leave out the traffic that switches which copy (multicast) and add (aggregation) make needless (ForestColl, 5.6).
 
-    Parameters
-    ----------
-    schedule
-        A valid schedule.
-    multicast, aggregation
-        Switches that can copy what they pass on, and that can add up what they receive.
-
-    Raises
-    ------
-    ParameterError
-        If one of them is not a switch of the topology.
-
-    Notes
-    -----
-    ForestColl, section 5.6. The edges are taken from the root outwards; an edge starts at the last switch on its route
-    that has the data by then. Routes of equal data are put side by side, so that trees whose weight is split over
-    several routes save too.
+    The edges are taken from the root outwards; an edge starts at the last switch on its route that has the data by
+    then. Routes of equal data are put side by side, so that trees whose weight is split over several routes save too.
     """
     topology = schedule.topology
     if not multicast | aggregation <= topology.switches:

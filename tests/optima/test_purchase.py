@@ -22,9 +22,8 @@ from topodesign.cli.main import run
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.files import FABRIC_FORMATS, FabricFormat
 from topodesign.fabrics.price import parse_price
-from topodesign.optima.forest.bottleneck import bottleneck_in_words
-from topodesign.optima.forest.purchase import Purchase
-from topodesign.optima.forest.throughput import throughput
+from topodesign.optima.purchase import Purchase
+from topodesign.optima.throughput import bottleneck_in_words, throughput
 from topodesign.topology.topology import Topology
 
 GB = 10**9

@@ -18,8 +18,8 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.groups import Groups, Placement, as_groups, roots_of
 from topodesign.fabrics.part import Others
 from topodesign.fabrics.places import PlaceLike, as_fabric
+from topodesign.optima.alternatives import best_allreduce
 from topodesign.optima.forest.in_network import narrowest
-from topodesign.optima.forest.throughput import best_allreduce
 from topodesign.pricing.flows.flow_optimum import FLOWS
 from topodesign.pricing.groups import bandwidth_of, both_of, degree_of, in_turn_of
 from topodesign.solve.maxflow import compute_nodes, worst_ratio

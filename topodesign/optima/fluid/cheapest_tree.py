@@ -25,21 +25,11 @@ _LARGEST = 2**62
 
 
 class Tree(NamedTuple):
-    """A way to all nodes.
+    """A way to all nodes."""
 
-    Attributes
-    ----------
-    root
-        Where it starts.
-    edges
-        Paths of vertices between those that copy, those near the root first.
-    load
-        How often each arc is used, shape ``(arcs,)``.
-    """
-
-    root: int
-    edges: tuple[tuple[int, ...], ...]
-    load: IntArray
+    root: int  # where it starts
+    edges: tuple[tuple[int, ...], ...]  # paths of vertices between those that copy, those near the root first
+    load: IntArray  # how often each arc is used, shape ``(arcs,)``
 
 
 class Cheapest(NamedTuple):
@@ -54,20 +44,11 @@ class Ways:
     """Cheapest paths through vertices that take no part, at prices of the arcs.
 
     Prices are whole; of paths of one price those over the fewest arcs are taken, by counting arcs in the low digits.
-
-    Attributes
-    ----------
-    network
-        Where.
-    prices
-        Of the arcs, not negative.
-    through
-        Whether paths go through nodes that take part, too.
     """
 
-    network: Network
-    prices: list[int]
-    through: bool = False
+    network: Network  # where
+    prices: list[int]  # of the arcs, not negative
+    through: bool = False  # whether paths go through nodes that take part, too
 
     @cached_property
     def step(self) -> int:
@@ -134,13 +115,7 @@ class Ways:
         return into
 
     def path(self, start: int, goal: int) -> list[int]:
-        """Return the arcs of the cheapest path from an end to a vertex.
-
-        Raises
-        ------
-        InfeasibleError
-            If there is none.
-        """
+        """Return the arcs of the cheapest path from an end to a vertex."""
         row = self.distance[self._row[start]]
         if row[goal] >= self.far:
             raise InfeasibleError(f"no way leads from vertex {start} to vertex {goal}")
@@ -165,22 +140,9 @@ class Ways:
 
 
 def cheapest_tree(ways: Ways, root: int, choices: list[tuple[int, ...]]) -> Cheapest:
-    """Return the cheapest tree from a root to all nodes over some of the relays.
+    """Return the cheapest tree from a root, any vertex that can copy, to all nodes over one of these sets of relays.
 
-    Parameters
-    ----------
-    ways
-        Cheapest paths at the prices.
-    root
-        A node, or another vertex that can copy.
-    choices
-        Sets of relays; the cheapest tree over the nodes and any of these sets is found. It is the cheapest of all where
-        every set of relays is like one of them.
-
-    Raises
-    ------
-    InfeasibleError
-        If some node cannot be reached.
+    It is the cheapest of all where every set of relays is like one of them.
     """
     weight, parent = min((_over(ways, root, chosen) for chosen in choices), key=lambda one: one[0])
     order = _outwards(parent, root)
@@ -189,13 +151,7 @@ def cheapest_tree(ways: Ways, root: int, choices: list[tuple[int, ...]]) -> Chea
 
 
 def cheapest_paths(ways: Ways, root: int) -> Cheapest:
-    """Return the cheapest paths from a root to every other node, each with data of its own (program 3.16).
-
-    Raises
-    ------
-    InfeasibleError
-        If some node cannot be reached.
-    """
+    """Return the cheapest paths from a root to every other node, each with data of its own (program 3.16)."""
     tree = _tree(ways, root, [(root, node) for node in ways.network.nodes.tolist() if node != root])
     used = np.flatnonzero(tree.load).tolist()
     return Cheapest(tree, sum(ways.prices[arc] * int(tree.load[arc]) for arc in used))

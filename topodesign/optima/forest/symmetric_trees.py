@@ -8,8 +8,8 @@ import numpy as np
 
 from topodesign.base.errors import TooLargeError
 from topodesign.collectives import Collective
-from topodesign.optima.forest.fixed import FixedOptimum
 from topodesign.optima.forest.low_trees import LowTrees, Seed, find_low_trees
+from topodesign.optima.forest.tree_counts import FixedOptimum
 from topodesign.plans.trees import Trees
 from topodesign.solve.maxflow import compute_nodes
 from topodesign.topology.shifts import Shifts, find_shifts
@@ -32,22 +32,8 @@ def shifted_trees(
 ) -> Trees | None:
     """Return low out-trees with the throughput of an optimum, if the fabric has a symmetry that moves all nodes.
 
-    Parameters
-    ----------
-    topology, collective, shard
-        Of the schedule.
-    fixed
-        The optimum for the number of trees.
-    demand
-        Trees of every compute node.
-    higher
-        Trees with that throughput; only lower ones are of use. If None, they are looked for only where all nodes are
-        alike.
-
-    Raises
-    ------
-    TooLargeError
-        If the trees have too many edges for a schedule.
+    ``demand`` are the trees of every compute node. Only trees lower than ``higher`` are of use; without these, they are
+    looked for only where all nodes are alike.
     """
     known = find_shifts(topology)
     group = None if known is None else known.on(fixed.topology)

@@ -21,8 +21,8 @@ from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.errors import TooLargeError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, Collective
 from topodesign.optima.forest.allreduce import not_looked_for
+from topodesign.optima.forest.bottleneck import optimum
 from topodesign.optima.forest.in_network import Family, in_network_optimum, promoted
-from topodesign.optima.forest.optimum import optimum
 from topodesign.optima.forest.schedule import (
     allreduce_schedule,
     backwards,
@@ -47,24 +47,7 @@ def in_network_schedule(
     root: int | None = None,
     names: Sequence[str] | None = None,
 ) -> tuple[Trees, str]:
-    """Return a schedule whose trees go through switches that copy and add, and in words how good it is.
-
-    Parameters
-    ----------
-    topology, root, names
-        As for :func:`topodesign.optima.forest.schedule.forest_schedule`.
-    collective
-        One that spanning trees can do.
-    multicast, aggregation
-        Switches that can copy what they pass on, and that can add up what they receive.
-
-    Raises
-    ------
-    ParameterError
-        If the root does not fit, or one of them is not a switch.
-    TopologyError, InfeasibleError, TooLargeError
-        As :func:`topodesign.optima.forest.schedule.forest_schedule`.
-    """
+    """Return a schedule whose trees go through these switches, which copy and add, and in words how good it is."""
     collective = spanning(collective, root)
     if len(collective.parts) > 1:
         optimum(topology, names=names)  # says by name what cannot be reached

@@ -25,28 +25,14 @@ _MOST_WORDS = 5  # before numbers in names, that are looked at
 
 
 @dataclass(frozen=True, eq=False)
-class Likeness:
-    """A group of automorphisms, by generators.
+class Symmetry:
+    """A group of automorphisms, by generators."""
 
-    Attributes
-    ----------
-    network
-        What they keep: arcs with their costs, limits with their bounds, who copies and who takes part.
-    generators
-        Permutations p of the vertices: v goes to ``p[v]``.
-    arcs
-        The same of the arcs.
-    limits
-        The same of the limits.
-    hints
-        More permutations, which may be automorphisms and may make a group that is small.
-    """
-
-    network: Network
-    generators: tuple[IntArray, ...]
-    arcs: tuple[IntArray, ...]
-    limits: tuple[IntArray, ...]
-    hints: tuple[IntArray, ...] = ()
+    network: Network  # what they keep: arcs with their costs, limits with their bounds, who copies and who takes part
+    generators: tuple[IntArray, ...]  # permutations p of the vertices: v goes to ``p[v]``
+    arcs: tuple[IntArray, ...]  # the same of the arcs
+    limits: tuple[IntArray, ...]  # the same of the limits
+    hints: tuple[IntArray, ...] = ()  # more permutations, which may be automorphisms and may make a group that is small
 
     @cached_property
     def root_of(self) -> IntArray:
@@ -163,20 +149,14 @@ class Likeness:
 
 @dataclass(frozen=True, eq=False)
 class Images:
-    """One image of a tree for each root, and limits told apart.
+    """One image of a tree for each root, and limits told apart."""
 
-    Attributes
-    ----------
-    likeness
-        Automorphisms, of which one is taken that brings a root to another.
-    """
-
-    likeness: Likeness
+    symmetry: Symmetry  # automorphisms, of which one is taken that brings a root to another
 
     @property
     def network(self) -> Network:
         """Where."""
-        return self.likeness.network
+        return self.symmetry.network
 
     @property
     def bounds(self) -> list[int]:
@@ -198,7 +178,7 @@ class Images:
             network = self.network
             keys = network.src * network.vertices + network.dst
             order = np.argsort(keys, kind="stable")
-            movers = np.array(list(self.likeness.movers(root).values()))
+            movers = np.array(list(self.symmetry.movers(root).values()))
             images = movers[:, network.src] * network.vertices + movers[:, network.dst]
             self._moved[root] = order[np.searchsorted(keys[order], images)]
         return self._moved[root]
@@ -224,25 +204,18 @@ class Images:
         return total
 
 
-def alike(network: Network, *, apart: bool = False, fixed: Iterable[int] = (), names: Sequence[str] = ()) -> Likeness:
-    """Return the automorphisms of a network.
+def find_symmetry(
+    network: Network, *, apart: bool = False, fixed: Iterable[int] = (), names: Sequence[str] = ()
+) -> Symmetry:
+    """Return the automorphisms of a network that leave some vertices where they are; ``apart``: take nothing for alike.
 
-    Parameters
-    ----------
-    network
-        Any.
-    apart
-        Whether nothing is to be taken for alike: the group is then trivial.
-    fixed
-        Vertices that automorphisms are to leave where they are.
-    names
-        Of the vertices; numbers in them suggest automorphisms.
+    Numbers in the names of the vertices suggest automorphisms.
     """
     generators = [] if apart else _found(network, list(fixed))
     moved = [_images(network, generator) for generator in generators]
     kept = [(g, *both) for g, both in zip(generators, moved, strict=True) if both is not None]
     vertices, arcs, limits = zip(*kept, strict=True) if kept else ((), (), ())
-    return Likeness(network, vertices, arcs, limits, () if apart else tuple(_suggested(names)))
+    return Symmetry(network, vertices, arcs, limits, () if apart else tuple(_suggested(names)))
 
 
 def _suggested(names: Sequence[str]) -> Iterator[IntArray]:
@@ -384,25 +357,16 @@ def sets_of_relays(network: Network, root: int, most: int) -> list[tuple[int, ..
     """Return sets of relays such that every set is like one of them, as seen from a root; None if they are too many.
 
     Relays that automorphisms exchange, two by two and with all others left alone, count by their number.
-
-    Parameters
-    ----------
-    network
-        Any, whose prices will be the same on arcs that are alike.
-    root
-        Where trees start.
-    most
-        How many sets there may be.
     """
     relays = [relay for relay in network.relays.tolist() if relay != root]
-    at_root = alike(network, fixed=[root])
+    at_root = find_symmetry(network, fixed=[root])
     first = np.arange(network.vertices)  # of every relay's group
     for relay in relays:
         for other in relays:
             if first[other] != other or other >= relay or at_root.root_of[relay] != at_root.root_of[other]:
                 continue
             still = [one for one in relays if one not in {relay, other}]
-            if first[relay] == relay and alike(network, fixed=[root, *still]).root_of[relay] == other:
+            if first[relay] == relay and find_symmetry(network, fixed=[root, *still]).root_of[relay] == other:
                 first = _exchanged(first, relay, other, at_root.generators)
     groups = [[relay for relay in relays if first[relay] == one] for one in sorted({int(first[r]) for r in relays})]
     if math.prod(len(group) + 1 for group in groups) > most:

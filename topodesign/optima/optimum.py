@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Unpack
 
 from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.claims import FASTEST_OF_COLUMN, Among, Claim, Of
@@ -15,28 +16,24 @@ from topodesign.base.latency import USUAL, Latency
 from topodesign.base.records import TextResult
 from topodesign.base.units import Quantity, as_size, format_rate, format_size, format_time, plain_number
 from topodesign.base.wording import counted
-from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective, as_collective
+from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.latencies import as_latency, latency_words
-from topodesign.fabrics.part import Others, listed, part_of
-from topodesign.fabrics.places import PlaceLike, as_fabric
-from topodesign.fabrics.shards import Shards, as_shards
+from topodesign.fabrics.places import PlaceLike
 from topodesign.fabrics.wording import change_in_words, in_columns, rate_record
-from topodesign.optima.fluid.fluid_optimum import FluidOptimum, fluid_optimum
-from topodesign.optima.forest.bottleneck import bottleneck_in_words
-from topodesign.optima.forest.throughput import (
+from topodesign.optima.alternatives import (
     BestAllreduce,
     Limited,
-    Throughput,
     Upgrade,
     best_allreduce,
-    cut_bound,
     limited,
     smallest_number_of_trees,
-    throughput,
     trade_offs,
     upgrades,
 )
+from topodesign.optima.fluid.fluid_optimum import FluidOptimum, fluid_optimum
+from topodesign.optima.question import Asked, Question, asked
+from topodesign.optima.throughput import Throughput, best_throughput, bottleneck_in_words, cut_bound
 from topodesign.pricing.flows.flow_optimum import FLOWS, Costs, FlowOptimum, flow_optimum
 
 METHODS = ("auto", "forest", "fluid")
@@ -45,6 +42,18 @@ MOST_SCANNED = 1000
 """Largest number of trees per root that a scan goes to."""
 _MOST_LINKS = 8
 """Links of a bottleneck that are shown one by one."""
+
+
+class TreeOptions(Asked, total=False):
+    """What trees take beside: numbers of them to look at, and for which sizes and latency to time these."""
+
+    fixed_k: int | None
+    scan: int
+    compare: bool
+    sizes: Quantity | Sequence[Quantity]
+    alpha: Quantity
+
+
 _FLAGS = {
     "shards": "--shards",
     "fixed_k": "--fixed-k",
@@ -52,29 +61,20 @@ _FLAGS = {
     "compare": "--frontier",
     "sizes": "--size",
 }
+"""Options that are for trees alone."""
 
 
 def optimum(
     place: PlaceLike,
     collective: Collective | str = "allgather",
     *,
-    root: str | int | None = None,
-    shards: Shards | None = None,
-    only: str | Iterable[str] = (),
-    others: Others = "vanish",
-    without: str | Iterable[str] = (),
-    bandwidth: Quantity | None = None,
-    fixed_k: int | None = None,
-    scan: int = 0,
-    compare: bool = False,
-    sizes: Quantity | Sequence[Quantity] = (),
-    alpha: Quantity = "10us",
+    method: str = "auto",
     proof: bool = True,
     costs: Costs = (),
-    method: str = "auto",
     gap: Quantity | Fraction = 0,
     mirrored: bool = True,
     progress: Callable[[float], None] | None = None,
+    **options: Unpack[TreeOptions],
 ) -> FabricOptimum | FlowOptimum | FluidOptimum:
     """Find the best throughput of collectives on a fabric, and the links that keep it from being higher.
 
@@ -84,6 +84,20 @@ def optimum(
         A fabric or a topology, the spec of one, a file, or a networkx graph.
     collective
         Whose bottleneck and number of trees to tell.
+    method
+        ``forest``: trees of nodes, with switches that only forward; ``fluid``: a program in which memory and switches
+        copy and add as the fabric says, and links share limits; ``auto``: ``forest``, but where links share limits.
+    proof
+        Whether to ask if any allreduce beats reduce-scatter and then allgather; above 128 nodes by cuts alone.
+    costs
+        What a unit of data costs on links of a class, such as ``{"NVLink": 1}``: tells the least cost of an all-to-all,
+        scatter or gather at the best throughput, and with the method ``fluid`` that of any collective.
+    gap
+        For ``fluid``: part of the time, and of the cost, by which the answer may miss what is proven.
+    mirrored
+        For ``fluid``: whether what automorphisms exchange is solved once (else the time of both can be compared).
+    progress
+        For ``fluid``: called with the share of the best time that is proven.
     root
         Name or number of the node of a collective that has one.
     shards, only, others, without
@@ -95,20 +109,6 @@ def optimum(
     sizes, alpha
         Data sizes for which to tell the time of each number of trees, and the latency of a step, or ``fabric`` for
         what the fabric says of its links.
-    proof
-        Whether to ask if any allreduce beats reduce-scatter and then allgather; above 128 nodes by cuts alone.
-    costs
-        What a unit of data costs on links of a class, such as ``{"NVLink": 1}``: tells the least cost of an all-to-all,
-        scatter or gather at the best throughput, and with the method ``fluid`` that of any collective.
-    method
-        ``forest``: trees of nodes, with switches that only forward; ``fluid``: a program in which memory and switches
-        copy and add as the fabric says, and links share limits; ``auto``: ``forest``, but where links share limits.
-    gap
-        For ``fluid``: part of the time, and of the cost, by which the answer may miss what is proven.
-    mirrored
-        For ``fluid``: whether what automorphisms exchange is solved once (else the time of both can be compared).
-    progress
-        For ``fluid``: called with the share of the best time that is proven.
 
     Returns
     -------
@@ -139,53 +139,56 @@ def optimum(
     <FluidOptimum: allreduce on dgx_h100(1): 450GB/s>
     """
     as_choice("method", method, METHODS)
-    whole = as_fabric(place, bandwidth)
-    fabric = part_of(whole, only, others, without)
-    name = root if root is None or isinstance(root, str) else _name(whole, root)
-    kind = as_collective(collective)
-    part = bool(listed(only) or listed(without))
-    if method == "fluid" or (method == "auto" and fabric.shared):
-        asked = {"shards": shards, "fixed_k": fixed_k, "scan": scan, "compare": compare, "sizes": sizes}
-        wrong = next((word for word, value in asked.items() if value), None)
-        if wrong is not None:
-            raise ParameterError(f"{_FLAGS[wrong]} is for --method forest, not for fluid; leave it out")
-        return fluid_optimum(
-            fabric,
-            kind,
-            root=name,
-            costs=costs,
-            gap=_gap(gap),
-            mirrored=mirrored,
-            before=whole if part else None,
-            listener=None if progress is None else (lambda now: progress(float(1 - now.gap))),
-        )
-    if _gap(gap):
+    words: dict[str, Any] = dict(options)
+    trees = {name: words.pop(name) for name in ("fixed_k", "scan", "compare", "sizes", "alpha") if name in words}
+    question = asked(place, collective, **words)
+    for_trees = next((flag for name, flag in _FLAGS.items() if options.get(name)), None)
+    part = _gap(gap)
+    if method == "fluid" or (method == "auto" and question.fabric.shared):
+        if for_trees is not None:
+            raise ParameterError(f"{for_trees} is for --method forest, not for fluid; leave it out")
+        listener = None if progress is None else (lambda now: progress(float(1 - now.gap)))
+        return fluid_optimum(question, costs=costs, gap=part, mirrored=mirrored, listener=listener)
+    if part:
         raise ParameterError("--gap is for --method fluid; leave it out")
+    kind, before = question.collective, question.before
     if kind.like(*FLOWS):
-        asked = {"shards": shards, "fixed_k": fixed_k, "scan": scan, "compare": compare, "sizes": sizes}
-        wrong = next((word for word, value in asked.items() if value), None)
-        if wrong is not None:
-            raise ParameterError(f"{_FLAGS[wrong]} is for collectives over trees, not for {kind}; leave it out")
-        return flow_optimum(fabric, kind, root=name, costs=costs, before=whole if part else None)
+        if for_trees is not None:
+            raise ParameterError(f"{for_trees} is for collectives over trees, not for {kind}; leave it out")
+        whole = None if before is None else before.fabric
+        return flow_optimum(question.fabric, kind.at(None), root=question.root, costs=costs, before=whole)
     if costs:
         raise ParameterError(
             f"costs are for {', '.join(map(str, FLOWS))}, not for {kind}; leave --cost out, or take --method fluid"
         )
+    return _over_trees(question, asks_for_proof=proof, **trees)
+
+
+def _over_trees(
+    question: Question,
+    *,
+    asks_for_proof: bool,
+    fixed_k: int | None = None,
+    scan: int = 0,
+    compare: bool = False,
+    sizes: Quantity | Sequence[Quantity] = (),
+    alpha: Quantity = "10us",
+) -> FabricOptimum:
     many = [sizes] if isinstance(sizes, str | int | float | Fraction) else sizes
-    sized = None if shards is None else as_shards(fabric, shards)
-    best = throughput(fabric, kind, root=name, shards=sized)
+    best, before = best_throughput(question.for_trees()), None
+    if question.before is not None:
+        with contextlib.suppress(InfeasibleError, ParameterError):
+            before = best_throughput(question.before.for_trees())
     return FabricOptimum(
-        fabric,
+        question,
         best,
-        root=name,
-        sizes_of_shards=sized,
-        before=_before(whole, kind, name, shards) if part else None,
+        before,
         fixed_k=None if fixed_k is None else as_integer("fixed_k", fixed_k, 1, 10**6),
         scan=as_integer("scan", scan, 0, MOST_SCANNED),
         compare=compare,
         sizes=tuple(map(as_size, many)),
         latency=as_latency(alpha),
-        asks_for_proof=proof,
+        asks_for_proof=asks_for_proof,
     )
 
 
@@ -201,31 +204,16 @@ def _gap(value: Quantity | Fraction) -> Fraction:
     return part
 
 
-def _name(fabric: Fabric, number: int) -> str:
-    return fabric.names[as_integer("root", number, 0, len(fabric.names) - 1)]
-
-
-def _before(whole: Fabric, collective: Collective, root: str | None, shards: Shards | None) -> Throughput | None:
-    """Return the throughput of the whole fabric; None if it had none, or the shards fit only what is left."""
-    try:
-        sized = None if shards is None else as_shards(whole, shards)
-        return throughput(whole, collective, root=root, shards=sized)
-    except (InfeasibleError, ParameterError):
-        return None
-
-
 @dataclass(frozen=True, repr=False)
 class FabricOptimum(TextResult):
     """The best throughput of collectives on a fabric, what limits it, and what other choices reach.
 
     Attributes
     ----------
-    fabric
-        What takes part.
+    question
+        What was asked.
     best
         The best throughput of the collective that was asked for, with its bottleneck.
-    root, sizes_of_shards
-        As they were asked for: a name, and sizes of the nodes in their order.
     before
         The best throughput of the whole fabric, where only a part of it is left and the whole had one.
     fixed_k, scan, compare
@@ -236,10 +224,8 @@ class FabricOptimum(TextResult):
         Whether the best allreduce of any kind was asked for.
     """
 
-    fabric: Fabric
+    question: Question
     best: Throughput
-    root: str | None = None
-    sizes_of_shards: tuple[int, ...] | None = None
     before: Throughput | None = None
     fixed_k: int | None = None
     scan: int = 0
@@ -249,35 +235,32 @@ class FabricOptimum(TextResult):
     asks_for_proof: bool = True
 
     @property
-    def _options(self) -> dict[str, Any]:
-        return {"root": self.root, "shards": self.sizes_of_shards}
-
-    @property
-    def _timed(self) -> dict[str, Any]:
-        return {**self._options, "latency": self.latency, "sizes": self.sizes}
+    def fabric(self) -> Fabric:
+        """What takes part."""
+        return self.question.fabric
 
     @property
     def shards(self) -> dict[str, int] | None:
         """Relative shard sizes by name, where they differ."""
-        if self.sizes_of_shards is None:
+        if self.question.shards is None:
             return None
         names = (self.fabric.names[node] for node in self.fabric.compute)
-        return dict(zip(names, self.sizes_of_shards, strict=True))
+        return dict(zip(names, self.question.shards, strict=True))
 
     @cached_property
     def trees(self) -> int:
         """The smallest number of trees per root that reaches the optimum."""
-        return smallest_number_of_trees(self.fabric, self.best.collective, **self._options)
+        return smallest_number_of_trees(self.question)
 
     @cached_property
     def collectives(self) -> list[Throughput]:
         """The best throughput of allgather, reduce-scatter and allreduce, if they exist, or of the one with a root."""
-        if self.root is not None:
+        if self.question.root is not None:
             return [self.best]
         found = []
         for one in (ALLGATHER, REDUCE_SCATTER, ALLREDUCE):
             try:
-                found.append(throughput(self.fabric, one, shards=self.sizes_of_shards))
+                found.append(best_throughput(replace(self.question, collective=one, before=None)))
             except InfeasibleError:  # where links failed one way, nodes without a shard may get data and send none
                 continue
         return found
@@ -285,29 +268,29 @@ class FabricOptimum(TextResult):
     @cached_property
     def upgrades(self) -> list[Upgrade]:
         """What more bandwidth on each class of links would buy."""
-        return upgrades(self.fabric, self.best.collective, **self._options)
+        return upgrades(self.question)
 
     @cached_property
     def fixed(self) -> Limited | None:
         """What ``fixed_k`` trees per root reach, if that was asked for."""
         if self.fixed_k is None:
             return None
-        return limited(self.fabric, [self.fixed_k], self.best.collective, **self._timed)[0]
+        return limited(self.question, [self.fixed_k], latency=self.latency, sizes=self.sizes)[0]
 
     @cached_property
     def scanned(self) -> list[Limited]:
         """What 1 to ``scan`` trees per root reach."""
-        return limited(self.fabric, range(1, self.scan + 1), self.best.collective, **self._timed)
+        return limited(self.question, range(1, self.scan + 1), latency=self.latency, sizes=self.sizes)
 
     @cached_property
     def trade_offs(self) -> list[Limited]:
         """The numbers of trees per root that pay: none beats them in both bandwidth and height."""
-        return trade_offs(self.fabric, self.best.collective, **self._timed)
+        return trade_offs(self.question, latency=self.latency, sizes=self.sizes)
 
     @cached_property
     def best_allreduce(self) -> BestAllreduce | None:
         """The best allreduce that need not be a reduce-scatter and then an allgather; not known with shard sizes."""
-        return None if self.sizes_of_shards is not None else best_allreduce(self.fabric)
+        return None if self.question.shards is not None else best_allreduce(self.fabric)
 
     @cached_property
     def bound(self) -> Fraction:
@@ -320,7 +303,7 @@ class FabricOptimum(TextResult):
         if composed and self._has_proof and self.best_allreduce is not None:
             return self.best_allreduce.bound
         if composed or self._capable:
-            return cut_bound(self.fabric, one.collective, root=self.root, shards=self.sizes_of_shards)
+            return cut_bound(replace(self.question, collective=one.collective))
         return one.bound
 
     @property
@@ -332,16 +315,18 @@ class FabricOptimum(TextResult):
     def claims(self) -> tuple[Claim, ...]:
         """What is said of the throughput; of an allreduce also as one after the other, and of the best of any kind."""
         best, missed = self.best, ""
-        if self._composed:
+        if self.question.composed:
             other = self.best_allreduce if self._has_proof else None
             missed = "by cuts alone: an allreduce of another kind was not asked for" if other is None else other.missed
         elif self._capable:
             missed = "trees through switches that copy or add are not looked for here: --method fluid does"
         own = Claim.to_bound(Of.RATE, best.bandwidth, self._among, self.bound, missed=missed)
-        if not self._composed:
+        if not self.question.composed:
             return (own,)
-        in_turn = (Claim.to_bound(Of.RATE, best.bandwidth, Among.IN_TURN, best.bound),) if self.shards is None else ()
-        return (own, *in_turn, *(() if other is None else (other.claim,)))
+        claims = [own]
+        if self.question.shards is None:
+            claims.append(Claim.to_bound(Of.RATE, best.bandwidth, Among.IN_TURN, best.bound))
+        return (*claims, *(() if other is None else (other.claim,)))
 
     @property
     def proof_covers(self) -> str:
@@ -356,10 +341,6 @@ class FabricOptimum(TextResult):
     def _capable(self) -> bool:
         return bool(self.fabric.multicast | self.fabric.aggregation)
 
-    @property
-    def _composed(self) -> bool:
-        return len(self.best.collective.parts) > 1
-
     def proof_in_words(self) -> str:
         """Say whether an allreduce of another kind is faster."""
         best = self.best_allreduce
@@ -372,7 +353,7 @@ class FabricOptimum(TextResult):
 
     @property
     def _has_proof(self) -> bool:
-        return self.asks_for_proof and self._composed
+        return self.asks_for_proof and self.question.composed
 
     def heading(self) -> str:
         """Return the throughput."""
@@ -453,14 +434,14 @@ class FabricOptimum(TextResult):
         lines = [str(fabric), "", *in_columns([_collective(other) for other in self.collectives])]
         if self._has_proof:
             lines += ["", self.proof_in_words()]
-        elif not self.proven and not self._composed:
+        elif not self.proven and not self.question.composed:
             lines += ["", f"{best.collective}: {self.claims[0]}"]
         if self.before is not None:
             before = self.before.bandwidth
             lines += ["", f"before: {format_rate(before)}; {change_in_words(best.bandwidth, before)} now"]
         unit = "" if self.shards is None else " and unit of shard size"
         reach = "reaches" if self.trees == 1 else "reach"
-        it = "that" if self._composed else "the optimum"
+        it = "that" if self.question.composed else "the optimum"
         lines += [
             "",
             f"bottleneck of {best.collective} ({counted(self.trees, 'tree')} per root{unit} {reach} {it})",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 
@@ -18,14 +18,12 @@ from topodesign.base.units import Quantity, as_bandwidth, format_rate
 from topodesign.base.wording import counted, suggest, with_article
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import MAX_PRICE, Fabric, Price
-from topodesign.fabrics.part import Others, part_of
-from topodesign.fabrics.places import PlaceLike, as_fabric
+from topodesign.fabrics.places import PlaceLike
 from topodesign.fabrics.price import parse_price
-from topodesign.fabrics.shards import Shards, as_shards
 from topodesign.fabrics.wording import change_in_words, in_columns, rate_record
-from topodesign.optima.forest.bottleneck import bottleneck_in_words
 from topodesign.optima.forest.covering import Cover, Covering, Item
-from topodesign.optima.forest.throughput import Throughput, first_pass, throughput
+from topodesign.optima.question import Asked, Question, asked
+from topodesign.optima.throughput import Throughput, best_throughput, bottleneck_in_words
 from topodesign.solve.maxflow import worst_ratio
 from topodesign.topology.topology import MAX_CAPACITY, Topology
 
@@ -37,30 +35,14 @@ _MOST_SHOWN = 8
 
 @dataclass(frozen=True)
 class Bought:
-    """More bandwidth between two vertices.
+    """More bandwidth between two vertices."""
 
-    Attributes
-    ----------
-    ends
-        Names; the first is where the only direction starts if there is but one.
-    both
-        Whether both directions get it.
-    kind
-        Class of the links.
-    times
-        How often it is bought.
-    added
-        Bytes per second more, in each direction.
-    cost
-        Of all.
-    """
-
-    ends: tuple[str, str]
-    both: bool
-    kind: str
-    times: int
-    added: Fraction
-    cost: Fraction
+    ends: tuple[str, str]  # names; the first is where the only direction starts if there is but one
+    both: bool  # whether both directions get it
+    kind: str  # class of the links
+    times: int  # how often it is bought
+    added: Fraction  # bytes per second more, in each direction
+    cost: Fraction  # of all
 
 
 def upgrade(
@@ -70,12 +52,7 @@ def upgrade(
     *,
     target: Quantity | None = None,
     budget: float | str | Fraction | None = None,
-    root: str | None = None,
-    shards: Shards | None = None,
-    only: str | Iterable[str] = (),
-    others: Others = "vanish",
-    without: str | Iterable[str] = (),
-    bandwidth: Quantity | None = None,
+    **words: Unpack[Asked],
 ) -> Purchase:
     """Find the cheapest links to add that reach a bandwidth, or those that reach most for a budget.
 
@@ -114,10 +91,8 @@ def upgrade(
     """
     if (target is None) == (budget is None):
         raise ParameterError("say what is to be reached: either a target bandwidth or a budget, not both")
-    fabric = part_of(as_fabric(place, bandwidth), only, others, without)
-    sized = None if shards is None else as_shards(fabric, shards)
-    before = throughput(fabric, collective, root=root, shards=sized)
-    shop = _Shop(fabric, as_prices(fabric, prices), before, root, sized)
+    question = replace(asked(place, collective, **words).for_trees(), before=None)
+    shop = _Shop(question, as_prices(question.fabric, prices))
     if target is not None:
         rate, spent, proven = as_bandwidth(target) / 8, None, True
         cover = shop.for_target(rate)
@@ -126,21 +101,16 @@ def upgrade(
         cover, proven = shop.for_budget(spent)
     bought = shop.bought(cover)
     upgraded = shop.upgraded(cover)
-    after = throughput(upgraded, collective, root=root, shards=sized)
+    after = best_throughput(replace(question, fabric=upgraded))
     if rate is not None and after.bandwidth < rate:
         raise RuntimeError(f"{after.bandwidth} is less than {rate}, against Theorem 5")
     cost, least = shop.money(cover.cost), shop.money(cover.bound)
-    return Purchase(fabric, upgraded, before, after, bought, cost, least, proven and cost == least, rate, spent)
+    proven &= cost == least
+    return Purchase(question.fabric, upgraded, shop.before, after, bought, cost, least, proven, rate, spent)
 
 
 def as_prices(fabric: Fabric, prices: Prices | None) -> dict[str, Price]:
-    """Return prices by class; the fabric's own if None.
-
-    Raises
-    ------
-    ParameterError
-        If a price is not positive, no class is meant, or there is none.
-    """
+    """Return prices by class; the fabric's own if None."""
     if prices is None:
         if not fabric.prices:
             raise ParameterError(f"{fabric.name} says no prices of links; give some, such as --upgrade InfiniBand=900")
@@ -186,29 +156,20 @@ def _money(what: str, value: float | str | Fraction | None) -> Fraction:
 class _Shop:
     """A fabric with what can be bought, in whole numbers."""
 
-    def __init__(
-        self,
-        fabric: Fabric,
-        prices: Mapping[str, Price],
-        before: Throughput,
-        root: str | None,
-        sized: tuple[int, ...] | None,
-    ) -> None:
-        self.fabric = fabric
+    def __init__(self, question: Question, prices: Mapping[str, Price]) -> None:
+        fabric = self.fabric = question.fabric
+        self.before = best_throughput(question)
         self.places = _for_sale(fabric, prices)
         steps = [step for _, steps, _ in self.places for step in steps]
         self.grain = math.lcm(*((step / fabric.unit).denominator for step in steps))
         self.cents = math.lcm(*(cost.denominator for _, _, cost in self.places))
         unit = fabric.unit / self.grain
-        phase = first_pass(fabric, before.collective, root=root, shards=sized)
-        halves = len(before.collective.movements)
+        phase, halves = question.passes[0], len(question.passes)
         if halves > 1 and not fabric.topology.is_duplex:
             raise ParameterError(
-                f"what {with_article(before.collective)} gains is only known where all links go both ways; ask for "
-                f"one of {', '.join(part.name for part in before.collective.parts)}"
+                f"what {with_article(question.collective)} gains is only known where all links go both ways; ask for "
+                f"one of {', '.join(part.name for part in question.collective.parts)}"
             )
-        if fabric.shared:
-            raise ParameterError("what to buy is not known for fabrics with limits that links share")
         unequal = fabric.unequal(sorted(fabric.topology.switches))
         if unequal:
             raise ParameterError(f"{fabric.imbalance(unequal[0])}; what to buy is only known where they are equal")
@@ -224,7 +185,7 @@ class _Shop:
         if int(capacity.max()) > MAX_CAPACITY:
             raise TooLargeError("the bandwidths of links and steps have too small a common divisor; round them")
         self.covering = Covering(phase.topology, capacity, self.demand, items)
-        self.start = self.whole / before.bandwidth
+        self.start = self.whole / self.before.bandwidth
 
     def for_target(self, rate: Fraction) -> Cover:
         """Return the cheapest that reaches an algorithmic bandwidth."""

@@ -10,14 +10,14 @@ import pytest
 
 from topodesign.fabrics.fabric import Shared
 from topodesign.fabrics.presets import build_fabric
-from topodesign.optima.fluid.likeness import alike, sets_of_relays
 from topodesign.optima.fluid.network import network_of
+from topodesign.optima.fluid.symmetry import find_symmetry, sets_of_relays
 
 
 @pytest.mark.parametrize(("spec", "orbits"), [("dgx_a100_links(2)", 1), ("mi250(1)", 4), ("dgx_a100(2)", 1)])
 def test_generators_keep_links_and_limits(spec: str, orbits: int) -> None:
     network = network_of(build_fabric(spec))
-    group = alike(network)
+    group = find_symmetry(network)
     assert len(group.representatives(network.nodes)) == orbits
     for generator, arcs, limits in zip(group.generators, group.arcs, group.limits, strict=True):
         assert np.array_equal(generator[network.src], network.src[arcs])
@@ -34,14 +34,14 @@ def test_a_shared_limit_tells_boxes_apart() -> None:
     fabric = build_fabric("dgx_a100_pcie(2)")
     links = tuple((f"box0/pcie{number}", "box0/memory") for number in range(4))
     limited = replace(fabric, shared=(Shared("bus", Fraction(64 * 10**9), links),))
-    sizes = [many for _, many in alike(network_of(limited)).representatives(network_of(limited).nodes)]
+    sizes = [many for _, many in find_symmetry(network_of(limited)).representatives(network_of(limited).nodes)]
     assert sizes == [8, 8]
-    assert [many for _, many in alike(network_of(fabric)).representatives(network_of(fabric).nodes)] == [16]
+    assert [many for _, many in find_symmetry(network_of(fabric)).representatives(network_of(fabric).nodes)] == [16]
 
 
 def test_nothing_is_alike_where_that_is_asked_for() -> None:
     network = network_of(build_fabric("dgx_a100(1)"))
-    group = alike(network, apart=True)
+    group = find_symmetry(network, apart=True)
     assert len(group.sizes) == len(network.limits)
     assert group.generators == ()
 

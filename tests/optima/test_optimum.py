@@ -13,10 +13,10 @@ from topodesign.cli.main import run
 from topodesign.fabrics.drawing import GB
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.presets import build_fabric
+from topodesign.optima import optimum as module
 from topodesign.optima.fluid.fluid_optimum import FluidOptimum
-from topodesign.optima.forest import fabric_optimum
-from topodesign.optima.forest.fabric_optimum import FabricOptimum, optimum
-from topodesign.optima.forest.throughput import throughput
+from topodesign.optima.optimum import FabricOptimum, optimum
+from topodesign.optima.throughput import throughput
 from topodesign.plans.replay.plans import verify
 from topodesign.schedulers.scheduling import schedule
 
@@ -46,7 +46,7 @@ def test_what_is_dear_waits(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.fail("nobody asked for it")
 
     for name in ("best_allreduce", "smallest_number_of_trees", "upgrades", "limited", "trade_offs"):
-        monkeypatch.setattr(fabric_optimum, name, dear)
+        monkeypatch.setattr(module, name, dear)
     result = optimum(build_fabric("mi250(1)"), "allreduce", scan=3, compare=True)
     assert repr(result) == "<FabricOptimum: allreduce on part of mi250(1): 171.429GB/s>".replace("part of ", "")
 

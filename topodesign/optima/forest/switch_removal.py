@@ -32,53 +32,27 @@ Pieces = list[tuple[int, _Path]]
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """A logical topology of compute nodes only, and what its links stand for.
+    """A logical topology of compute nodes only, and what its links stand for."""
 
-    Attributes
-    ----------
-    topology
-        Logical links with the number of trees each can carry; node i is vertex ``nodes[i]`` of the fabric.
-    nodes
-        The compute nodes of the fabric, ascending.
-    route_link, route_amount
-        Each route belongs to a link of ``topology`` (its place there, ascending) and carries so many of its trees; the
-        amounts of a link add up to its capacity.
-    hop_start, hop
-        Route r visits the fabric's vertices ``hop[hop_start[r]:hop_start[r + 1]]``: a compute node, switches, a compute
-        node. All routes together use no link of the fabric beyond its capacity.
-    """
-
+    # logical links with the number of trees each can carry; node i is vertex ``nodes[i]`` of the fabric
     topology: Topology
-    nodes: tuple[int, ...]
+    nodes: tuple[int, ...]  # the compute nodes of the fabric, ascending
+    # each route belongs to a link of ``topology`` (its place there, ascending) and carries so many of its trees;
+    # the amounts of a link add up to its capacity
     route_link: IntArray
     route_amount: IntArray
+    # route r visits the fabric's vertices ``hop[hop_start[r]:hop_start[r + 1]]``: a compute node, switches, a
+    # compute node. All routes together use no link of the fabric beyond its capacity.
     hop_start: IntArray
     hop: IntArray
 
 
 def remove_switches(topology: Topology, trees: int | Sequence[int], *, fan: int = 8) -> Split:
-    """Return logical links between compute nodes that carry the same trees as the fabric does.
+    """Return logical links between compute nodes that carry the same trees as the fabric, whose switches are balanced.
 
-    Parameters
-    ----------
-    topology
-        Compute nodes and switches; a capacity is a number of trees. As much goes into each switch as comes out.
-    trees
-        Number of trees that each compute node is the root of, or one number for all.
-    fan
-        To how many others a link at a switch is spread, about: more make lower trees, but more logical links to choose
-        from. With 1 as much as possible goes to the same.
-
-    Raises
-    ------
-    TopologyError
-        If the capacities into and out of a switch differ.
-    ParameterError
-        If the trees do not fit the compute nodes or are negative, or the fan is below one.
-    InfeasibleError
-        If the fabric cannot carry so many trees.
-    TooLargeError
-        If the capacities at a switch are too large for 64 bits.
+    A capacity is a number of trees, and each compute node is the root of so many. A link at a switch is spread to about
+    ``fan`` others: more make lower trees, but more logical links to choose from; with 1, as much as possible to the
+    same.
     """
     require_at_least("fan", fan, 1)
     nodes = compute_nodes(topology)
@@ -185,13 +159,7 @@ def _chained(start: _Path, end: _Path) -> _Path:
 
 
 def joined(nodes: IntArray, pieces: Mapping[tuple[int, int], Pieces]) -> Split:
-    """Return the logical topology whose links, between these nodes, are the given pieces; amounts are above zero.
-
-    Raises
-    ------
-    TooLargeError
-        If a link would have more capacity than a topology may say.
-    """
+    """Return the logical topology whose links, between these nodes, are the given pieces; amounts are above zero."""
     number = {node: i for i, node in enumerate(nodes.tolist())}
     kept = sorted((number[u], number[v], parts) for (u, v), parts in pieces.items() if parts)
     links, amounts, paths = [], [], []

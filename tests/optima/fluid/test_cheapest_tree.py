@@ -11,7 +11,7 @@ import pytest
 from topodesign.base.errors import InfeasibleError
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.presets import build_fabric
-from topodesign.optima.fluid.distribution import Ways, cheapest_paths, cheapest_tree
+from topodesign.optima.fluid.cheapest_tree import Ways, cheapest_paths, cheapest_tree
 from topodesign.optima.fluid.network import network_of
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tests.samples.forest import a100, duplex, fabrics, mi250, worst_ratio
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
-from topodesign.optima.forest.fixed import fixed_optimum
-from topodesign.optima.forest.optimum import optimum, tree_capacities
-from topodesign.optima.forest.splitting import Split, remove_switches
+from topodesign.optima.forest.bottleneck import optimum, tree_capacities
+from topodesign.optima.forest.switch_removal import Split, remove_switches
+from topodesign.optima.forest.tree_counts import fixed_optimum
 from topodesign.topology.topology import MAX_CAPACITY, Topology
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.fabrics.part import Others
 from topodesign.optima.forest.allreduce import allreduce_optimum
-from topodesign.optima.forest.group_price import price_groups
-from topodesign.optima.forest.optimum import optimum
+from topodesign.optima.forest.bottleneck import optimum
+from topodesign.optima.group_price import price_groups
 from topodesign.plans.paths import Paths
 from topodesign.pricing.flows import shared
 from topodesign.schedulers.scheduling import schedule

@@ -24,7 +24,7 @@ import numpy as np
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import TooLargeError
 from topodesign.optima.forest.balance import switch_balance
-from topodesign.optima.forest.optimum import Optimum, optimum, shard_sizes, tree_capacities, with_capacity
+from topodesign.optima.forest.bottleneck import Optimum, optimum, shard_sizes, tree_capacities, with_capacity
 from topodesign.solve.maxflow import (
     LARGEST,
     Side,
@@ -45,53 +45,21 @@ _BRANCHES = 200
 
 @dataclass(frozen=True)
 class FixedOptimum:
-    """The best throughput with a given number of trees.
+    """The best throughput with a given number of trees."""
 
-    Attributes
-    ----------
-    trees
-        k, trees per root and unit of shard size.
-    inverse_rate
-        Time per unit of shard that is reached; ``trees * tree_rate * inverse_rate == 1``.
-    tree_rate
-        Capacity that a tree takes on each of its links.
-    bound
-        No k trees have a smaller ``inverse_rate`` than this. The two differ at most where capacities at switches had to
-        be balanced.
-    topology
-        The number of trees that each link may carry, as much into each switch as out of it.
-    """
-
-    trees: int
-    inverse_rate: Fraction
-    tree_rate: Fraction
+    trees: int  # k, trees per root and unit of shard size
+    inverse_rate: Fraction  # time per unit of shard that is reached; ``trees * tree_rate * inverse_rate == 1``
+    tree_rate: Fraction  # capacity that a tree takes on each of its links
+    # no k trees have a smaller ``inverse_rate`` than this. The two differ at most where capacities at switches
+    # had to be balanced.
     bound: Fraction
-    topology: Topology
+    topology: Topology  # the number of trees that each link may carry, as much into each switch as out of it
 
 
 def fixed_optimum(
     topology: Topology, trees: int, *, weights: Sequence[int] | None = None, best: Optimum | None = None
 ) -> FixedOptimum:
-    """Return the best throughput with exactly so many trees per node.
-
-    Parameters
-    ----------
-    topology
-        Compute nodes and switches.
-    trees
-        k; a node with shard size w is the root of k w trees.
-    weights
-        Relative shard sizes, as in :func:`~topodesign.optima.forest.optimum.optimum`.
-    best
-        The optimum with any number of trees, if it is known already.
-
-    Raises
-    ------
-    ParameterError
-        If there is less than one tree, or the weights do not fit.
-    TopologyError, InfeasibleError, TooLargeError
-        As :func:`~topodesign.optima.forest.optimum.optimum`.
-    """
+    """Return the best throughput with exactly k trees per node; one with shard size w is the root of k w trees."""
     require_at_least("trees", trees, 1)
     best = optimum(topology, weights=weights) if best is None else best
     demand = scaled(shard_sizes(topology, weights), trees)
@@ -113,13 +81,7 @@ def fixed_optimum(
 
 
 def scan(topology: Topology, trees: Iterable[int], *, weights: Sequence[int] | None = None) -> list[FixedOptimum]:
-    """Return the best throughput for each of several numbers of trees.
-
-    Raises
-    ------
-    ParameterError, TopologyError, InfeasibleError, TooLargeError
-        As :func:`fixed_optimum`.
-    """
+    """Return the best throughput for each of several numbers of trees."""
     best = optimum(topology, weights=weights)
     return [fixed_optimum(topology, k, weights=weights, best=best) for k in trees]
 
@@ -135,11 +97,6 @@ def smallest_trees(
 
     Links that bind must not lose anything by rounding, so that only multiples of a number that follows from them are
     tried. After so many tries the answer is that of Proposition 3, which always does.
-
-    Raises
-    ------
-    ParameterError, TopologyError, InfeasibleError, TooLargeError
-        As :func:`fixed_optimum`.
     """
     best = optimum(topology, weights=weights) if best is None else best
     sizes = shard_sizes(topology, weights)
