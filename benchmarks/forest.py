@@ -18,7 +18,7 @@ from typing import TypeVar
 import numpy as np
 
 from topodesign.base import compiled
-from topodesign.graphs.expansions.places import as_fabric
+from topodesign.fabrics.places import as_fabric
 from topodesign.optima.forest.bottleneck import optimum, solved
 from topodesign.optima.forest.packing import Packing, pack_trees
 from topodesign.optima.forest.schedule import forest_schedule

@@ -19,8 +19,8 @@ from topodesign.base.wording import counted
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.latencies import as_latency, latency_words
+from topodesign.fabrics.places import PlaceLike
 from topodesign.fabrics.wording import change_in_words, in_columns, rate_record
-from topodesign.graphs.expansions.places import PlaceLike
 from topodesign.optima.alternatives import (
     BestAllreduce,
     Limited,

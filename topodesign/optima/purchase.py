@@ -18,9 +18,9 @@ from topodesign.base.units import Quantity, as_bandwidth, format_rate
 from topodesign.base.wording import counted, suggest, with_article
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import MAX_PRICE, Fabric, Price
+from topodesign.fabrics.places import PlaceLike
 from topodesign.fabrics.price import parse_price
 from topodesign.fabrics.wording import change_in_words, in_columns, rate_record
-from topodesign.graphs.expansions.places import PlaceLike
 from topodesign.optima.forest.covering import Cover, Covering, Item
 from topodesign.optima.question import Asked, Question, asked
 from topodesign.optima.throughput import Throughput, best_throughput, bottleneck_in_words

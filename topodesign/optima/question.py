@@ -17,7 +17,7 @@ from topodesign.collectives import Collective, as_collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.node_values import Shards, as_shards
 from topodesign.fabrics.part import Others, compute_node, part_of
-from topodesign.graphs.expansions.places import PlaceLike, as_fabric
+from topodesign.fabrics.places import PlaceLike, as_fabric
 from topodesign.optima.forest.schedule import spanning
 from topodesign.topology.topology import IntArray, Topology
 

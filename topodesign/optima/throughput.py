@@ -11,8 +11,8 @@ import numpy as np
 from topodesign.base.units import format_rate
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric, FabricLink
+from topodesign.fabrics.places import PlaceLike
 from topodesign.fabrics.wording import links_in_words, names_in_words, with_switches
-from topodesign.graphs.expansions.places import PlaceLike
 from topodesign.optima.forest.bottleneck import Optimum, optimum
 from topodesign.optima.forest.in_network import narrowest
 from topodesign.optima.question import Pass, Question, asked

@@ -6,7 +6,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.wording import with_article
 from topodesign.fabrics.node_values import as_shards
 from topodesign.fabrics.part import compute_node
-from topodesign.graphs.expansions.places import named_preset
+from topodesign.fabrics.places import named_preset
 from topodesign.plans.measure import tree_figures
 from topodesign.plans.plan import Plan
 from topodesign.plans.trees import TREE_COLLECTIVES

@@ -20,7 +20,6 @@ from topodesign.fabrics.node_values import Ready, Shards, as_ready
 from topodesign.fabrics.part import Others, Some, chosen_nodes, listed, part_of
 from topodesign.fabrics.traffic import Traffic
 from topodesign.fabrics.unwinding import unwind
-from topodesign.graphs.expansions.places import PlaceLike, as_fabric, as_place
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds

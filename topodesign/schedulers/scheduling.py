@@ -17,7 +17,6 @@ from topodesign.fabrics.groups import Groups, Placement
 from topodesign.fabrics.node_values import Ready, Shards
 from topodesign.fabrics.part import Others, Some
 from topodesign.fabrics.traffic import Traffic
-from topodesign.graphs.expansions.places import PlaceLike
 from topodesign.plans.plan import Plan
 from topodesign.schedulers import SCHEDULERS
 from topodesign.schedulers.baselines import BASELINES

@@ -30,7 +30,7 @@ from topodesign.collectives import ALLREDUCE, BROADCAST, GATHER, REDUCE, REDUCE_
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
 from topodesign.fabrics.latencies import as_latency
 from topodesign.fabrics.part import compute_node
-from topodesign.graphs.expansions.places import PlaceLike, as_fabric, as_place
+from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
 from topodesign.optima.throughput import throughput
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify

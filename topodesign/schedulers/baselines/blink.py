@@ -11,7 +11,7 @@ import numpy as np
 
 from topodesign.collectives import ALLREDUCE, BROADCAST, REDUCE
 from topodesign.fabrics.part import compute_node
-from topodesign.graphs.expansions.places import named_preset
+from topodesign.fabrics.places import named_preset
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.plans.measure import tree_figures
 from topodesign.plans.plan import Plan

@@ -13,7 +13,7 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import compute_node
-from topodesign.graphs.expansions.places import named_preset
+from topodesign.fabrics.places import named_preset
 from topodesign.plans.measure import tree_figures
 from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Plan
