@@ -18,6 +18,7 @@ from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
 from topodesign.fabrics.groups import Groups, Placement, as_groups, roots_of
 from topodesign.fabrics.node_values import Ready, Shards, as_ready
 from topodesign.fabrics.part import Others, Some, chosen_nodes, listed, part_of
+from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
 from topodesign.fabrics.traffic import Traffic
 from topodesign.fabrics.unwinding import unwind
 from topodesign.plans.measure import cost_claim, cost_of

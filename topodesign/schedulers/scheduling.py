@@ -16,6 +16,7 @@ from topodesign.fabrics.fabric import OWN_LATENCIES
 from topodesign.fabrics.groups import Groups, Placement
 from topodesign.fabrics.node_values import Ready, Shards
 from topodesign.fabrics.part import Others, Some
+from topodesign.fabrics.places import PlaceLike
 from topodesign.fabrics.traffic import Traffic
 from topodesign.plans.plan import Plan
 from topodesign.schedulers import SCHEDULERS
