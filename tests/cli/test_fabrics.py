@@ -19,8 +19,8 @@ from topodesign.base.units import parse_size
 from topodesign.cli.main import run
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.latencies import as_latency
+from topodesign.fabrics.node_values import as_shards
 from topodesign.fabrics.presets import build_fabric
-from topodesign.fabrics.shards import read_shards
 from topodesign.optima.alternatives import limited, smallest_number_of_trees, trade_offs
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.question import asked
@@ -225,8 +225,8 @@ def test_shards_are_read_alike_from_everywhere(call: Call, tmp_path: Path) -> No
     table.write_text("node,size\nbox0/*,3/2\n\nbox0/gpu1,2\n")
     texts = ("1.5,2,1.5,1.5,1.5,1.5,1.5,1.5", "box*=1.5,box0/gpu1=4/2", "box0/gpu1=2, box0/gpu[02-7]=1.50", str(table))
     fabric = build_fabric("dgx_a100(1)")
-    assert {read_shards(fabric, text) for text in texts} == {(3, 4, 3, 3, 3, 3, 3, 3)}
-    assert read_shards(fabric, "box0/gpu7=0") == (1,) * 7 + (0,)
+    assert {as_shards(fabric, text) for text in texts} == {(3, 4, 3, 3, 3, 3, 3, 3)}
+    assert as_shards(fabric, "box0/gpu7=0") == (1,) * 7 + (0,)
     told = [document(call, "optimum", "dgx_a100(1)", "--shards", text) for text in texts]
     assert all(one == told[0] for one in told)
     assert told[0]["shards"]["box0/gpu1"] == 4
@@ -256,7 +256,7 @@ def test_shards_go_through_all_commands(call: Call, tmp_path: Path) -> None:
     [
         ("1,2", "2 sizes for 8 nodes"),
         ("", "write 2,1,1,..."),
-        ("box0/gpu0=2,3", "write 2,1,1,..."),
+        ("box0/gpu0=2,3", "2 sizes for 8 nodes"),
         ("box0/gpu9=1", "named 'box0/gpu9'"),
         ("box0/nvswitch=1", "is a switch"),
         ("box0/gpu0=-1", "'-1' of box0/gpu0 is no number"),

@@ -26,9 +26,8 @@ from topodesign.compiler.compilation import compile_plan
 from topodesign.fabrics.fabric import Shared
 from topodesign.fabrics.files import FABRIC_FORMATS, read_fabric, write_fabric
 from topodesign.fabrics.groups import as_groups
+from topodesign.fabrics.node_values import as_ready, as_shards
 from topodesign.fabrics.presets import build_fabric
-from topodesign.fabrics.ready import read_ready
-from topodesign.fabrics.shards import read_shards
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.timing.workload import load_workload
 from topodesign.pricing.mix import read_mix
@@ -182,13 +181,13 @@ READERS = (
         "fabrics/shards",
         "s.csv",
         lambda: b"node,size\n" + b"".join(b"%s,2\n" % name.encode() for name in FABRIC.names[:4]),
-        lambda path: read_shards(FABRIC, str(path)),
+        lambda path: as_shards(FABRIC, str(path)),
     ),
     Reader(
         "fabrics/ready",
         "r.csv",
         lambda: b"node,ready\n" + b"".join(b"%s,20us\n" % name.encode() for name in FABRIC.names[:4]),
-        lambda path: read_ready(FABRIC, str(path)),
+        lambda path: as_ready(FABRIC, str(path)),
     ),
     Reader(
         "fabrics/groups",

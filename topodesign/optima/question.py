@@ -15,9 +15,9 @@ from topodesign.base.units import Quantity
 from topodesign.base.wording import with_article
 from topodesign.collectives import Collective, as_collective
 from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.node_values import Shards, as_shards
 from topodesign.fabrics.part import Others, compute_node, part_of
 from topodesign.fabrics.places import PlaceLike, as_fabric
-from topodesign.fabrics.shards import Shards, as_shards
 from topodesign.optima.forest.schedule import spanning
 from topodesign.topology.topology import IntArray, Topology
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from topodesign.base.errors import ParameterError
 from topodesign.base.wording import with_article
+from topodesign.fabrics.node_values import as_shards
 from topodesign.fabrics.part import compute_node
 from topodesign.fabrics.places import named_preset
-from topodesign.fabrics.shards import as_shards
 from topodesign.plans.measure import tree_figures
 from topodesign.plans.plan import Plan
 from topodesign.plans.trees import TREE_COLLECTIVES

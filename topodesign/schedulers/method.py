@@ -16,10 +16,9 @@ from topodesign.base.latency import ALPHA
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
 from topodesign.fabrics.groups import Groups, Placement, as_groups, roots_of
+from topodesign.fabrics.node_values import Ready, Shards, as_ready
 from topodesign.fabrics.part import Others, Some, chosen_nodes, listed, part_of
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
-from topodesign.fabrics.ready import Ready, as_ready
-from topodesign.fabrics.shards import Shards
 from topodesign.fabrics.traffic import Traffic
 from topodesign.fabrics.unwinding import unwind
 from topodesign.plans.measure import cost_claim, cost_of
@@ -81,7 +80,7 @@ class Request:
     fixed_k
         Number of trees per root.
     shards
-        Relative shard sizes, as :func:`topodesign.fabrics.shards.as_shards` takes them.
+        Relative shard sizes, as :func:`topodesign.fabrics.node_values.as_shards` takes them.
     only, others, without
         Who takes part and what has failed, as :func:`topodesign.fabrics.part.part_of` takes them.
     group, placement
@@ -109,7 +108,7 @@ class Request:
         How switches are replaced by links: ``all``, a number of links out of each neighbour, or ``ring``, both ways.
         None where sends go through switches as they are.
     ready
-        When nodes are ready, as :func:`topodesign.fabrics.ready.as_ready` takes it.
+        When nodes are ready, as :func:`topodesign.fabrics.node_values.as_ready` takes it.
     seed
         Of what is drawn by chance.
     symmetric

@@ -14,10 +14,9 @@ from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
 from topodesign.collectives import Collective, as_collective
 from topodesign.fabrics.fabric import OWN_LATENCIES
 from topodesign.fabrics.groups import Groups, Placement
+from topodesign.fabrics.node_values import Ready, Shards
 from topodesign.fabrics.part import Others, Some
 from topodesign.fabrics.places import PlaceLike
-from topodesign.fabrics.ready import Ready
-from topodesign.fabrics.shards import Shards
 from topodesign.fabrics.traffic import Traffic
 from topodesign.plans.plan import Plan
 from topodesign.schedulers import SCHEDULERS

@@ -24,8 +24,8 @@ from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, form
 from topodesign.base.wording import counted, listed
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.fabrics.latencies import as_latency, latency_words
+from topodesign.fabrics.node_values import Ready, as_ready
 from topodesign.fabrics.part import part_of
-from topodesign.fabrics.ready import Ready, as_ready
 from topodesign.plans.files import as_plan
 from topodesign.plans.measure import cost_of, path_time
 from topodesign.plans.orbit import OrbitRounds

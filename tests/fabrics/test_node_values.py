@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from topodesign.base.errors import TopodesignError
+from topodesign.fabrics.node_values import Shards, as_ready, as_shards
 from topodesign.fabrics.presets import build_fabric
-from topodesign.fabrics.ready import as_ready, read_ready
 
 FABRIC = build_fabric("dgx_a100(1)")
 
@@ -24,7 +24,7 @@ def test_all_forms_say_the_same(tmp_path: Path) -> None:
     forms += [[0, 0, 0, 0, 0, 0, "20us", 2e-5], "0s,0s,0s,0s,0s,0s,20us,0.02ms"]
     for form in forms:
         assert as_ready(FABRIC, form) == wanted
-    assert read_ready(FABRIC, "box0/gpu6=20us")[7] == 0
+    assert as_ready(FABRIC, "box0/gpu6=20us")[7] == 0
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,18 @@ def test_a_file_says_in_which_line(tmp_path: Path) -> None:
     path.write_text("node,ready\nbox0/gpu1,1us\nbox0/gpu2,soon\n")
     with pytest.raises(TopodesignError, match=r"ready\.csv.*line 3"):
         as_ready(FABRIC, path)
+
+
+def test_shards_in_all_forms(tmp_path: Path) -> None:
+    fabric = build_fabric("dgx_a100(1)")
+    table = tmp_path / "shards.csv"
+    table.write_text("node,size\nbox0/gpu1,2\n")
+    wanted = (1, 2, 1, 1, 1, 1, 1, 1)
+    halves: Shards = {"*": Fraction(1, 2), "box0/gpu1": "1"}
+    forms: list[Shards] = ["box0/gpu1=2", table, {"box0/gpu1": 2}, halves, wanted, list(wanted)]
+    for value in forms:
+        assert as_shards(fabric, value) == wanted
+    assert as_shards(fabric, "1,2,1,1,1,1,1,1") == wanted
+    for wrong in ([1, 2], {"box0/gpu1": -1}, {"box0/gpu1": 0.1 + 0.2}, 7, tmp_path, {"*": 0}, [1.5] * 7 + [None]):
+        with pytest.raises(TopodesignError):
+            as_shards(fabric, wrong)  # type: ignore[arg-type]

@@ -1,0 +1,132 @@
+"""What every node has, given as one text, a file, a list or a mapping: shard sizes, and when nodes are ready.
+
+A text is a value for each node in their order, ``NODE=VALUE`` with names or patterns, with commas between, or the name
+of a .csv file with the columns ``node,size`` or ``node,ready``. Of several that fit a node the last counts.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from topodesign.base.errors import FileFormatError, ParameterError, UnitError
+from topodesign.base.tables import fixed_columns
+from topodesign.base.text_files import naming, read_text
+from topodesign.base.units import Quantity, as_time
+from topodesign.base.wording import counted
+from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.part import nodes_named
+
+Shards: TypeAlias = str | Path | Sequence[int] | Mapping[str, int | str | Fraction]
+"""What relative sizes of shards may be given as; they are exact numbers such as 2, 0.5 or 2/3."""
+Ready: TypeAlias = str | Path | Sequence[Quantity] | Mapping[str, Quantity]
+"""What the times from which on nodes are ready may be given as."""
+
+_SIZE = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15}|/[0-9]{1,15})?")
+
+
+class _Kind(NamedTuple):
+    """What values are, in messages and files, and how one is read."""
+
+    what: str
+    option: str
+    noun: str
+    example: str
+    columns: tuple[str, str]
+    row: str
+    read: Callable[[Any, str], Fraction]
+
+
+def as_shards(fabric: Fabric, value: Shards) -> tuple[int, ...]:
+    """Return relative shard sizes of the nodes, as integers without a common factor; 1 for those that are not named.
+
+    Examples
+    --------
+    >>> from topodesign.fabrics.presets import build_fabric
+    >>> as_shards(build_fabric("dgx_a100(1)"), {"*": 2, "box0/gpu[4-7]": "1/2"})
+    (4, 4, 4, 4, 1, 1, 1, 1)
+    """
+    found = _by_name(fabric, value, _SIZES)
+    sizes = [found.get(fabric.names[node], Fraction(1)) for node in fabric.compute]
+    if not any(sizes):
+        raise ParameterError("--shards gives no node any data")
+    common = math.lcm(*(size.denominator for size in sizes))
+    whole = [int(size * common) for size in sizes]
+    return tuple(size // math.gcd(*whole) for size in whole)
+
+
+def as_ready(fabric: Fabric, value: Ready) -> tuple[Fraction, ...]:
+    """Return the seconds from the start until each vertex is ready; 0 for switches and for nodes that are not named.
+
+    Examples
+    --------
+    >>> from topodesign.fabrics.presets import build_fabric
+    >>> as_ready(build_fabric("dgx_a100(1)"), {"box0/gpu[67]": "20us"})[5:8]
+    (Fraction(0, 1), Fraction(1, 50000), Fraction(1, 50000))
+    """
+    found = _by_name(fabric, value, _TIMES)
+    return tuple(found.get(name, Fraction(0)) for name in fabric.names)
+
+
+def _by_name(fabric: Fabric, value: Shards | Ready, kind: _Kind) -> dict[str, Fraction]:
+    found: dict[str, Fraction] = {}
+    for name, said in _pairs(fabric, value, kind):
+        found |= dict.fromkeys(nodes_named(fabric, name), said)
+    return found
+
+
+def _pairs(fabric: Fabric, value: Shards | Ready, kind: _Kind) -> Iterator[tuple[str, Fraction]]:
+    """Yield names and patterns of nodes with what is said of them."""
+    if isinstance(value, str | Path) and str(value).lower().endswith(".csv"):
+        yield from _in_file(Path(value), kind)
+    elif isinstance(value, Path):
+        raise ParameterError(f"a file of {kind.what} ends in .csv, not {value}")
+    elif isinstance(value, Mapping):
+        yield from ((str(name), kind.read(said, str(name))) for name, said in value.items())
+    elif isinstance(value, str) and all("=" in word for word in value.split(",")):
+        for word in value.split(","):
+            name, _, said = word.rpartition("=")
+            yield name.strip(), kind.read(said.strip(), name.strip())
+    elif isinstance(value, Iterable):
+        words = [word.strip() for word in value.split(",")] if isinstance(value, str) else list(value)
+        if len(words) != len(fabric.compute):
+            there = f"{counted(len(words), kind.noun)} for {counted(len(fabric.compute), 'node')}"
+            raise ParameterError(
+                f"--{kind.option} has {there}; write {kind.example},... for the nodes in their order, "
+                f"NODE={kind.noun.upper()},..., or the name of a .csv file"
+            )
+        names = (fabric.names[node] for node in fabric.compute)
+        yield from ((name, kind.read(word, name)) for name, word in zip(names, words, strict=True))
+    else:
+        raise ParameterError(f"{kind.what} are text, {kind.noun}s or a mapping, not {value!r:.60}")
+
+
+def _in_file(path: Path, kind: _Kind) -> Iterator[tuple[str, Fraction]]:
+    with naming(path):
+        for line, (node, said) in fixed_columns(read_text(path, (".csv",)), kind.columns, kind.row):
+            try:
+                yield node, kind.read(said, node)
+            except (UnitError, ParameterError) as error:
+                raise FileFormatError(f"line {line}: {error}") from None
+
+
+def _size(value: object, name: str) -> Fraction:
+    try:
+        if _SIZE.fullmatch(str(value)):
+            return Fraction(str(value))
+    except ZeroDivisionError:
+        pass
+    raise ParameterError(f"the shard size {str(value)[:30]!r} of {name[:100]} is no number such as 2, 0.5 or 2/3")
+
+
+def _time(value: Quantity, name: str) -> Fraction:
+    del name
+    return as_time(value)
+
+
+_SIZES = _Kind("shard sizes", "shards", "size", "2,1,1", ("node", "size"), "a row such as gpu0,2", _size)
+_TIMES = _Kind("ready times", "ready", "time", "0s,20us,0s", ("node", "ready"), "a row such as 3,20us", _time)
