@@ -26,24 +26,7 @@ _MOST_WORK = 2**29
 def deferred(
     topology: Topology, collective: Collective | str = ALLGATHER, *, progress: Progress | None = None
 ) -> Rounds:
-    """Return a deferred allgather or reduce-scatter: of whole shards, or of split ones where that is cheaper.
-
-    Parameters
-    ----------
-    topology
-        Strongly connected, without switches.
-    collective
-        ``allgather``, or ``reduce-scatter``: the allgather of the transpose, reversed in time.
-    progress
-        Called with the share of the work that is done.
-
-    Raises
-    ------
-    DisconnectedError, TopologyError, TooLargeError
-        As :func:`topodesign.pricing.deferral.defer` does.
-    ParameterError
-        If the collective is another.
-    """
+    """Return a deferred allgather or reduce-scatter: of whole shards, or of split ones where that is cheaper."""
     collective = as_collective(collective)
     if collective == REDUCE_SCATTER:
         return reverse(deferred(topology.transpose(), progress=progress))
@@ -63,11 +46,6 @@ def deferred_orbit(
     """Return what :func:`deferred` does of a symmetric topology, as the rows of the blocks of a few nodes.
 
     Parameters and errors are those of :func:`deferred`.
-
-    Raises
-    ------
-    TopologyError
-        If no symmetry is known of which no permutation but the identity leaves a node where it is.
     """
     collective = as_collective(collective)
     if collective == REDUCE_SCATTER:

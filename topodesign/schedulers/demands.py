@@ -68,42 +68,21 @@ class Setting:
 
     What adds up is looked at backwards: as the dual, which copies, over the links turned round. The reverse of any plan
     of the one is a plan of the other that takes as long. Nodes that are late begin late there, and end early here.
-
-    Attributes
-    ----------
-    network
-        Where, as it is looked at; links are from node to node, through switches in one go.
-    collective, units, size
-        What, as it is looked at; chunks of a block; bytes of the whole data.
-    backwards
-        Whether it is.
-    demands
-        One for every chunk; those of one block follow one another.
-    chunks
-        For each of them which of all chunks of the collective it is.
-    lasts, busy
-        Ticks until a chunk has arrived that is sent over a link, and until the link is free again; of each link.
-    ports
-        Of each link the ports that a chunk on it needs: which, from when on after its start, and for how long.
-    opens, shuts
-        Ticks from the start on in which a link cannot be used, and before the end; of each link.
-    grain
-        Ticks of the network in one tick here.
     """
 
-    network: Network
-    collective: Collective
-    units: int
-    size: Fraction
-    backwards: bool
-    demands: tuple[Demand, ...]
-    chunks: tuple[int, ...]
-    lasts: tuple[int, ...]
-    busy: tuple[int, ...]
-    ports: tuple[tuple[Port, ...], ...]
-    opens: tuple[int, ...]
-    shuts: tuple[int, ...]
-    grain: int
+    network: Network  # where, as it is looked at; links are from node to node, through switches in one go
+    collective: Collective  # what, as it is looked at
+    units: int  # chunks of a block
+    size: Fraction  # bytes of the whole data
+    backwards: bool  # whether it is looked at backwards
+    demands: tuple[Demand, ...]  # one for every chunk; those of one block follow one another
+    chunks: tuple[int, ...]  # for each of them which of all chunks of the collective it is
+    lasts: tuple[int, ...]  # of each link the ticks until a chunk has arrived
+    busy: tuple[int, ...]  # and until the link is free again
+    ports: tuple[tuple[Port, ...], ...]  # the ports that a chunk on it needs
+    opens: tuple[int, ...]  # ticks from the start on in which it cannot be used
+    shuts: tuple[int, ...]  # and before the end
+    grain: int  # ticks of the network in one tick here
 
     @classmethod
     def of(
@@ -117,25 +96,9 @@ class Setting:
         overlap: bool = False,
         ready: tuple[Fraction, ...] = (),
     ) -> Setting:
-        """Return the setting of a collective of one movement.
+        """Return the setting of a collective of one movement, with its root and groups; each chunk is sent for itself.
 
-        Parameters
-        ----------
-        topology, collective, times
-            Where; what, with its root and groups if it has them; and how long the links of the topology take.
-        units
-            Chunks of a block; each is sent for itself.
-        size, overlap
-            As in :class:`~topodesign.plans.timed.Timed`.
-        ready
-            Seconds from the start until each node is ready; none sends or receives before.
-
-        Raises
-        ------
-        DisconnectedError
-            If some node that a chunk is for cannot be reached.
-        TooLargeError
-            If there are too many chunks and links, or times have no common tick that can be counted.
+        ``ready`` are seconds from the start until each node is ready; none sends or receives before.
         """
         network = network_of(topology, times, ready=ready, overlap=overlap)
         network = through_switches(network) if topology.switches else network
@@ -317,13 +280,7 @@ class Asked(NamedTuple):
 
 
 def asked_of(request: Request) -> Asked:
-    """Return what a request is for; the collective has the numbers that its root and its groups have there.
-
-    Raises
-    ------
-    ParameterError
-        If what is said of root, groups or switches does not fit.
-    """
+    """Return what a request is for; the collective has the numbers that its root and its groups have there."""
     where = request.unwound
     topology = where.topology if isinstance(where, Fabric) else where
     if request.group not in {"", ()}:
@@ -402,23 +359,8 @@ def complete(
 ) -> list[Send]:
     """Return sends that bring whatever is still wanted, each over the way that is the quickest when it is chosen.
 
-    Parameters
-    ----------
-    setting
-        Demands and links.
-    held
-        For each demand when which node has it; the sources from 0 on, if None.
-    free
-        When each port is free; from 0 on, if None.
-
-    Raises
-    ------
-    DisconnectedError
-        If a node cannot be reached.
-
-    References
-    ----------
-    TACOS, section V-B: the recovery of a search that is ended early.
+    ``held`` says for each demand when which node has it (its source from 0 on), ``free`` when each port is free. TACOS,
+    section V-B: the recovery of a search that is ended early.
     """
     held = [{one.source: 0} for one in setting.demands] if held is None else [dict(one) for one in held]
     free = {} if free is None else dict(free)
@@ -469,13 +411,7 @@ def _quickest(setting: Setting, held: dict[int, int], free: dict[int, int], goal
 
 
 def written(setting: Setting, sends: list[Send]) -> Timed:
-    """Return sends as a plan that the verifier accepts.
-
-    Raises
-    ------
-    ScheduleError
-        If it does not.
-    """
+    """Return sends as a plan that the verifier accepts."""
     timed = setting.plan(sends)
     report = verify_timed(setting.place, timed)
     if not report.ok:

@@ -37,13 +37,7 @@ _WHY = {
 
 
 def rounds_claim(found: FewestRounds) -> Claim:
-    """Return what is proven of a schedule's rounds.
-
-    Raises
-    ------
-    ScheduleError
-        If none was found.
-    """
+    """Return what is proven of a schedule's rounds."""
     if found.rounds is None:
         raise ScheduleError("there is no schedule to claim anything of")
     why = f"the bound is {found.bound}" if found.proof == "none" else _WHY[found.proof]

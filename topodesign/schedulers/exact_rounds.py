@@ -44,37 +44,17 @@ Proof = Literal["bound", "search", "none"]
 
 @dataclass(frozen=True)
 class FewestRounds:
-    """A schedule, and what is known of all others of so many steps and chunks.
+    """A schedule, and what is known of all others of so many steps and chunks."""
 
-    Attributes
-    ----------
-    schedule
-        The best one found, or None if the time was not enough for any, or there is none.
-    rounds
-        How many rounds it has: the sum over the steps of the largest load over capacity; None without a schedule.
-    bound
-        Rounds that any other has at least (exact).
-    proof
-        Why none has fewer; ``none`` if the bound is below the rounds. Without a schedule: why there is none below what
-        was asked for; ``none`` if that is not known.
-    """
-
-    schedule: Rounds | None
-    rounds: Fraction | None
-    bound: Fraction
+    schedule: Rounds | None  # the best one found, or None if the time was not enough for any, or there is none
+    rounds: Fraction | None  # of the schedule: the sum over the steps of the largest load over capacity
+    bound: Fraction  # rounds that any other has at least (exact)
+    # Why none has fewer; without a schedule, why there is none below what was asked for.
     proof: Proof
 
 
 def fewest_steps(topology: Topology, collective: Collective | str) -> int:
-    """Return the fewest steps of a collective of one movement, which is how far some chunk has to go.
-
-    Raises
-    ------
-    TopologyError, DisconnectedError
-        If there are switches, or some node that a chunk is for cannot be reached.
-    TooLargeError
-        If there are too many blocks and links.
-    """
+    """Return the fewest steps of a collective of one movement, which is how far some chunk has to go."""
     way, demands = _forwards(topology, as_collective(collective))
     return max(
         (hops(way)[one.source][goal] for one in demands for goal in one.goals),
@@ -86,11 +66,6 @@ def least_rounds(topology: Topology, collective: Collective | str) -> Fraction:
     """Return rounds for each chunk that no schedule undercuts, whatever its steps: what has to cross a cut needs them.
 
     Of the cuts those of a single node, on either side, are looked at, and all of them if there are few nodes.
-
-    Raises
-    ------
-    TopologyError, DisconnectedError, TooLargeError
-        As :func:`fewest_steps`.
     """
     return _widest(*_forwards(topology, as_collective(collective)))
 
@@ -109,42 +84,9 @@ def fewest_rounds(
 ) -> FewestRounds:
     """Find a schedule with the fewest rounds that a number of steps and of equal chunks allows.
 
-    Parameters
-    ----------
-    topology
-        Small: some 16 nodes of degree 4 for an allgather. Parallel links share a load by their capacity.
-    collective
-        Of one movement, with its root if it has one.
-    steps
-        Communication steps of the schedule.
-    chunks
-        Equal parts of a block, each of which goes its own ways.
-    least
-        Rounds that are known not to be undercut.
-    below
-        Only schedules with fewer rounds than this are looked for. If there are none, none is returned, and the bound
-        is not below it.
-    seconds
-        Time for the search.
-    jobs, seed
-        As in :meth:`topodesign.solve.discrete.Discrete.solve`.
-
-    Raises
-    ------
-    InfeasibleError
-        If some chunk has to go farther than in ``steps``.
-    ParameterError
-        If a number is out of range.
-    TooLargeError
-        If there are too many sends to choose from.
-    TopologyError, DisconnectedError
-        As :func:`fewest_steps`.
-    MissingLibraryError
-        If OR-tools is not installed.
-
-    References
-    ----------
-    Efficient Direct-Connect Topologies, section 3 (the cost).
+    Small: some 16 nodes of degree 4 for an allgather. ``least`` are rounds that are known not to be undercut; only
+    schedules with fewer rounds than ``below`` are looked for, and if there are none, none is returned, and the bound is
+    not below it.
     """
     collective = as_collective(collective)
     require_at_least("steps", steps, 1)

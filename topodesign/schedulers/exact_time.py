@@ -29,21 +29,11 @@ Proof = Literal["bound", "search", "none"]
 
 @dataclass(frozen=True)
 class Fastest:
-    """Sends, and what is known of all others.
+    """Sends, and what is known of all others."""
 
-    Attributes
-    ----------
-    timed
-        The fastest sends that were found.
-    bound
-        Seconds that any others take at least (exact).
-    proof
-        Why none are faster; ``none`` if the bound is below the time.
-    """
-
-    timed: Timed
-    bound: Fraction
-    proof: Proof
+    timed: Timed  # the fastest sends that were found
+    bound: Fraction  # seconds that any others take at least (exact)
+    proof: Proof  # why none are faster; ``none`` if the bound is below the time
 
 
 def fastest(
@@ -54,25 +44,9 @@ def fastest(
     seed: int = 0,
     known: list[Send] | None = None,
 ) -> Fastest:
-    """Find the fastest timed sends of whole chunks.
+    """Find the fastest timed sends of whole chunks; no slower than right sends that are ``known``.
 
-    Parameters
-    ----------
-    setting
-        Small: 6 nodes, or 8 for most collectives.
-    seconds
-        Time for the search.
-    jobs, seed
-        As in :meth:`topodesign.solve.discrete.Discrete.solve`.
-    known
-        Right sends: what is returned is no slower.
-
-    Raises
-    ------
-    TooLargeError
-        If times are too long to count.
-    MissingLibraryError
-        If OR-tools is wanted and not installed.
+    The setting is small: 6 nodes, or 8 for most collectives.
     """
     best = min((lean(setting, one) for one in (known, complete(setting)) if one is not None), key=setting.ending)
     bound = least_time(setting)

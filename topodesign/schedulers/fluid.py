@@ -94,13 +94,7 @@ def _asked(request: Request) -> tuple[Fabric, Collective, bool]:
 
 
 def _paths(fabric: Fabric, collective: Collective, flow: DemandFlow, chunks: int | None) -> Paths:
-    """Return the paths of a flow, which cut a block into so many units at most.
-
-    Raises
-    ------
-    TooLargeError
-        If it cuts blocks into too many parts.
-    """
+    """Return the paths of a flow, which cut a block into so many units at most."""
     nodes, turned = fabric.topology.nodes, collective.like(GATHER)
     members = collective.members(nodes, fabric.topology.switches)
     blocks = collective.blocks(members, nodes)

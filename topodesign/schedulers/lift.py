@@ -21,17 +21,8 @@ from topodesign.topology.topology import Topology
 
 
 def lifted(topology: Topology, collective: Collective | str) -> Rounds | None:
-    """Return the schedule of an expansion that comes from the best schedules of its bases.
+    """Return the schedule of an expansion that comes from the best schedules of its bases; None if that has no lift.
 
-    Parameters
-    ----------
-    topology
-        With the spec of an expansion. For any other, and where the expansion has no lift for such bases, None.
-    collective
-        ``allgather`` or ``reduce-scatter``.
-
-    Notes
-    -----
     Of each base the schedule with the least bandwidth factor is taken, found in the same way or stored or SPFF: an
     expansion keeps the bandwidth and adds steps of its own.
     """

@@ -52,21 +52,11 @@ _QUICK = 20_000  # columns of a program that is solved for other numbers of step
 
 @dataclass(frozen=True)
 class Exchange:
-    """A plan's rounds and how good they are.
+    """A plan's rounds and how good they are."""
 
-    Attributes
-    ----------
-    rounds
-        Who sends what.
-    bound
-        No plan of so many steps has a smaller bandwidth factor (exact).
-    proven
-        Whether the bound is that of the best flow, and not of the distances alone.
-    """
-
-    rounds: Rounds
-    bound: Fraction
-    proven: bool
+    rounds: Rounds  # who sends what
+    bound: Fraction  # no plan of so many steps has a smaller bandwidth factor (exact)
+    proven: bool  # whether the bound is that of the best flow, and not of the distances alone
 
 
 def exchange(
@@ -79,29 +69,8 @@ def exchange(
 ) -> Exchange:
     """Schedule an all-to-all, scatter or gather with as little bandwidth as so many steps allow, or nearly.
 
-    Parameters
-    ----------
-    topology
-        Without switches, where every block has a way: strongly connected for an all-to-all.
-    collective
-        ``all-to-all``, or a scatter or gather with its root.
-    steps
-        Communication steps; by default as few as there can be.
-    chunks
-        Most units per block.
-    capacity
-        What the links are to be taken for, integers above zero, where that is not their capacity.
-
-    Raises
-    ------
-    InfeasibleError
-        If some block cannot arrive in so many steps.
-    DisconnectedError, TopologyError
-        If some block has no way; if there are switches or fewer than two nodes.
-    ParameterError
-        If the collective is another, or a number is out of range.
-    TooLargeError
-        If the plan would be too large.
+    As few steps as there can be, if nobody says how many. ``chunks`` are the most units per block; ``capacity`` is what
+    links are to be taken for, integers above zero, where that is not their capacity.
     """
     collective = as_collective(collective)
     check_chunks(chunks)

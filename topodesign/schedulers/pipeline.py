@@ -42,24 +42,12 @@ MOST_TREES = 32
 
 @dataclass(frozen=True, eq=False)
 class Pipeline:
-    """A way to send one block of every root, for any number of chunks.
+    """A way to send one block of every root, for any number of chunks."""
 
-    Attributes
-    ----------
-    topology
-        The links.
-    collective
-        A collective of one movement, which copies.
-    name
-        ``layers``, or how many trees per root.
-    trees
-        The trees of every group; empty for layers.
-    """
-
-    topology: Topology
-    collective: Collective
-    name: str
-    trees: tuple[Trees | None, ...]
+    topology: Topology  # the links
+    collective: Collective  # a collective of one movement, which copies
+    name: str  # ``layers``, or how many trees per root
+    trees: tuple[Trees | None, ...]  # the trees of every group; empty for layers
 
     def rounds(self, chunks: int) -> Rounds:
         """Return the rounds with so many chunks."""
@@ -117,21 +105,9 @@ class Pipeline:
 
 
 def pipelines(topology: Topology, collective: Collective, fixed_k: int | None = None) -> Iterator[Pipeline]:
-    """Yield ways to do a collective of one movement that copies, for any number of chunks.
+    """Yield ways to do a collective of one movement that copies, for any number of chunks; the others forward.
 
-    Parameters
-    ----------
-    topology
-        Where, without switches.
-    collective
-        An allgather or a broadcast with its root, among all nodes, some or several groups; the others forward.
-    fixed_k
-        Trees per root; several numbers if None.
-
-    Raises
-    ------
-    InfeasibleError, TooLargeError
-        As :func:`topodesign.optima.forest.schedule.forest_schedule`.
+    ``fixed_k`` is the number of trees per root; several are tried if None.
     """
     if collective.rooted and collective.group is None and fixed_k is None:
         yield Pipeline(topology, collective, "layers", (None,))
@@ -190,15 +166,7 @@ def _trees(topology: Topology, one: Collective, number: int) -> Trees | None:
 
 
 def _parts(topology: Topology, collective: Collective) -> tuple[Topology, ...]:
-    """Return the part of every link that each group has where all are done as early as can be.
-
-    Raises
-    ------
-    InfeasibleError
-        If some member cannot be reached.
-    TooLargeError
-        If the parts are too many, or fractions too fine.
-    """
+    """Return the part of every link that each group has where all are done as early as can be."""
     loads = shared(topology, collective).load
     common = math.lcm(*(load.denominator for row in loads for load in row))
     rooms = []
@@ -245,34 +213,17 @@ def _layers(topology: Topology, collective: Collective, chunks: int) -> Rounds:
 
 @dataclass(frozen=True)
 class Point:
-    """A plan of the frontier that is not made yet.
+    """A plan of the frontier that is not made yet."""
 
-    Attributes
-    ----------
-    way
-        Layers or trees.
-    chunks
-        Chunks of the data of each.
-    cost
-        Steps and bandwidth factor, exact.
-    """
-
-    way: Pipeline
-    chunks: int
-    cost: Cost
+    way: Pipeline  # layers or trees
+    chunks: int  # chunks of the data of each
+    cost: Cost  # steps and bandwidth factor, exact
 
 
 def frontier_of(ways: Iterable[Pipeline], most_chunks: int = MOST_CHUNKS, most_units: int | None = None) -> list[Point]:
     """Return the choices that no other beats in steps and bandwidth, fewest steps first.
 
-    Parameters
-    ----------
-    ways
-        Those of :func:`pipelines`.
-    most_chunks
-        Of the data of a tree.
-    most_units
-        Units of a block; any number if None.
+    ``most_chunks`` are of the data of a tree, ``most_units`` of a block.
     """
     points = []
     for way in ways:

@@ -43,43 +43,17 @@ def spff(
     chunks: int | None = None,
     progress: Progress | None = None,
 ) -> Rounds:
-    """Return an optimal SPFF reduce-scatter or allgather.
+    """Return an optimal SPFF reduce-scatter or allgather, in as many steps as the diameter.
 
-    Parameters
-    ----------
-    topology
-        Strongly connected, without switches, at most 64 distinct neighbours a node.
-    collective
-        ``reduce-scatter``, or ``allgather``: the reduce-scatter of the transpose, reversed in time (Theorem 1).
-    chunks
-        Most units per shard, up to 2^31. None, or as many as it takes, gives a schedule that loses nothing. Fewer give
-        the best that some number of units up to this one allows, with the fewest units; see the notes.
-    progress
-        Called with the share of the work that is done.
+    An allgather is the reduce-scatter of the transpose, reversed in time (Theorem 1). Without ``chunks``, or with as
+    many as it takes, nothing is lost: the bandwidth factor is that of ``pricing.closed_form.price``. Fewer units per
+    shard give the best that some number of units up to this one allows, with the fewest units.
 
-    Returns
-    -------
-    Rounds
-        Of diameter many steps; without ``chunks`` its bandwidth factor is that of ``pricing.closed_form.price``.
-
-    Raises
-    ------
-    DisconnectedError, TopologyError
-        As :func:`topodesign.pricing.closed_form.price` does, and for too many neighbours.
-    ParameterError
-        If ``chunks`` is out of range or the collective another.
-    TooLargeError
-        If there are too many sends to hold or too many units to count.
-
-    Notes
-    -----
     What loses nothing is the smallest number of units that does, provided the lcm of the capacities is at most 1000;
     beyond that it may be a larger one. Where all capacities are alike and ``chunks`` is at most 2048, every number of
     units up to it is considered; else it is some, the limit itself among them, so that nothing is worse than the
     rounding of Theorem 21.
 
-    References
-    ----------
     Efficient Direct-Connect Topologies, section 6, equation (1) and appendix E.1.
     """
     collective = as_collective(collective)
@@ -104,25 +78,9 @@ def spff_orbit(
 ) -> OrbitRounds:
     """Return an optimal SPFF schedule of a symmetric topology that is the image of that of a few nodes.
 
-    Only the splits of the representatives are made; every other node splits as the image of its representative does. So
-    time and memory go with the rows of one block of every orbit, where :func:`spff` makes those of all.
-
-    Parameters
-    ----------
-    topology
-        As for :func:`spff`, with a symmetry of which no permutation but the identity leaves a node where it is, such as
-        that of a Cayley graph.
-    collective
-        ``reduce-scatter``, ``allgather``, or ``allreduce``: one after the other.
-    chunks
-        As for :func:`spff`.
-
-    Raises
-    ------
-    TopologyError
-        If there is no such symmetry, and as :func:`spff` does.
-    ParameterError, TooLargeError
-        As :func:`spff` does.
+    The symmetry is one of which no permutation but the identity leaves a node where it is, such as that of a Cayley
+    graph. Only the splits of the representatives are made; every other node splits as the image of its representative
+    does. So time and memory go with the rows of one block of every orbit, where :func:`spff` makes those of all.
     """
     collective = as_collective(collective)
     if collective == ALLREDUCE:
@@ -189,32 +147,6 @@ def spff_heterogeneous(
 ) -> Rounds:
     """Return the SPFF reduce-scatter or allgather that is fastest for links of unequal latency and bandwidth.
 
-    Parameters
-    ----------
-    topology
-        Strongly connected, without switches.
-    table
-        Latency and bandwidth of every link.
-    size
-        Total data M in bytes: the splits depend on it.
-    collective
-        ``reduce-scatter`` or ``allgather``.
-    chunks
-        Most units per shard, up to 2^31. None takes as many as the exact splits need, which can be many.
-
-    Returns
-    -------
-    Rounds
-        Whose lock-step time is the sum of ``pricing.programs.heterogeneous_steps``, or more if ``chunks`` are
-        too few for the exact splits, which are then rounded.
-
-    Raises
-    ------
-    TooLargeError
-        If the common denominator of the splits is too large, besides what :func:`spff` raises.
-
-    Notes
-    -----
     Efficient Direct-Connect Topologies, appendix E.2.
     """
     return unequal_spff(topology, table, size, as_collective(collective), chunks)[0]

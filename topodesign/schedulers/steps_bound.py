@@ -35,37 +35,19 @@ _SCALES = (*range(1, 61), 2520, 27720, 720720)
 
 @dataclass(frozen=True)
 class _Program:
-    """The sends that an allgather of one chunk a shard can choose from, and what binds them.
+    """The sends that an allgather of one chunk a shard can choose from, and what binds them."""
 
-    Attributes
-    ----------
-    topology
-        Where the allgather runs.
-    steps
-        Communication steps.
-    owner, link, step
-        int64, shape ``(sends,)``; links are numbered as in the topology, steps from 0.
-    once
-        Shape ``(nodes * (nodes - 1), sends)``: the sends that bring a node the chunk of another; one is chosen.
-    cause
-        Shape ``(sends not by the owner, sends)``: this send or an earlier one over its link, minus all that bring the
-        sender the chunk before this step; at most 0.
-    load
-        Shape ``(steps * links, sends)``: what a send adds to the load of its link, in units of ``1 / ports`` of the
-        time that a chunk takes over a link of capacity 1.
-    ports
-        Least common multiple of the capacities.
-    """
-
-    topology: Topology
-    steps: int
-    owner: IntArray
+    topology: Topology  # where the allgather runs
+    steps: int  # communication steps
+    owner: IntArray  # shape ``(sends,)``
     link: IntArray
-    step: IntArray
-    once: csr_array
+    step: IntArray  # from 0
+    once: csr_array  # the sends that bring a node the chunk of another: one is chosen
+    # A send not by the owner, or an earlier one over its link, minus all that brought the sender the chunk: at most 0.
     cause: csr_array
+    # By step and link what a send adds, in units of 1 / ports of the time that a chunk takes over a link of capacity 1.
     load: csr_array
-    ports: int
+    ports: int  # least common multiple of the capacities
 
     def rows(self) -> tuple[csr_array, csr_array]:
         """Return the matrices of the rows that are at most 0 and of those that are 1.
@@ -89,33 +71,10 @@ class _Program:
 def lower_bound_lp(topology: Topology, collective: Collective | str, *, steps: int) -> Fraction | None:
     """Return a bandwidth factor that no schedule of so many steps undercuts, in chunks of any size.
 
-    Parameters
-    ----------
-    topology
-        Small: some 16 nodes of degree 4. Parallel links share a load by their capacity.
-    collective
-        ``allgather`` or ``reduce-scatter``.
-    steps
-        Communication steps.
+    Of an allgather or a reduce-scatter of some 16 nodes of degree 4; None if there is no schedule. Proven whatever
+    the solver said: any multipliers of the rows of the linear relaxation give a bound by weak duality, as all
+    variables are bounded; the solver's are rounded to fractions and the bound computed in integers.
 
-    Returns
-    -------
-    Fraction or None
-        Proven whatever the solver said: any multipliers of the rows of the linear relaxation give a bound by weak
-        duality, as all variables are bounded; the solver's are rounded to fractions and the bound computed in integers.
-        None if there is no schedule of so many steps.
-
-    Raises
-    ------
-    ParameterError
-        If the collective is another or ``steps`` is out of range.
-    TooLargeError
-        If there are too many sends to choose from.
-    DisconnectedError, TopologyError
-        If some node never reaches some other; if there are switches or fewer than two nodes.
-
-    Notes
-    -----
     Any schedule gives values of the relaxation: of several deliveries of the same data to a node count the first, and
     average over the data of a shard. For every receiver of a shard the relaxation has a flow from the owner through the
     sends. There may be no schedule that meets the bound, as flows to different receivers may share a send of different

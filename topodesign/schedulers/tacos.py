@@ -82,16 +82,11 @@ def _planned(request: Request, place: Topology | Fabric, units: int) -> Plan:
 def _keeping_turns(request: Request, quick: Timed) -> Timed:
     """Return sends of which none overtakes another of its block in a switch: those found, or over the quickest ways.
 
-    Parameters
-    ----------
-    request
-        What is asked, with the number of chunks.
-    quick
-        Sends whose partial sums cannot be told apart.
+    In ``quick``, what was found, partial sums cannot be told apart.
     """
     parts: list[Timed] = []
     for part in request.collective.parts:
-        # whoever was late is there when the first part of an allreduce is over
+        # Whoever was late is there when the first part of an allreduce is over.
         asked = replace(request.asking(part), ready=None if parts else request.ready)
         _, setting = setting_of(asked)
         found = lean(setting, complete(setting))

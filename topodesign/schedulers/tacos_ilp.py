@@ -90,23 +90,9 @@ def synthesize_sends(
 ) -> tuple[list[Send], Outcome, int]:
     """Return the best sends found, why the search ended, and the ticks of a step.
 
-    Parameters
-    ----------
-    setting
-        Chunks and links.
-    known
-        Right sends, which are to be beaten.
-    length
-        Ticks of a step; 1 if there are at most ``MOST_STEPS`` of them until the end, or else so many that there are.
-    window
-        Steps of each program, for time clustering; None for programs of the whole time.
-    seconds
-        Time for all programs together.
-
-    Raises
-    ------
-    ParameterError
-        If the window is shorter than the slowest link.
+    ``known`` are right sends, which are to be beaten. A step has so many ticks of ``length``: 1 if there are at most
+    ``MOST_STEPS`` of them until the end, or else so many that there are. With a ``window`` programs have so many steps
+    (time clustering), without one those of the whole time.
     """
     watch = Stopwatch()
     best = lean(setting, known)
@@ -168,24 +154,12 @@ def _in_windows(steps: _Steps, window: int, left: Callable[[], float]) -> list[S
 
 @dataclass(frozen=True)
 class _Expanded:
-    """A program over the time-expanded network as it grows.
+    """A program over the time-expanded network as it grows."""
 
-    Attributes
-    ----------
-    sends
-        Demand, link and first step of every column.
-    cost
-        Of every column.
-    rows
-        Columns with their factors, and what they are at most.
-    on_port
-        The columns that need a port at a step.
-    """
-
-    sends: list[tuple[int, int, int]]
-    cost: list[int]
-    rows: list[tuple[list[tuple[int, int]], int]]
-    on_port: dict[tuple[int, int], list[int]]
+    sends: list[tuple[int, int, int]]  # demand, link and first step of every column
+    cost: list[int]  # of every column
+    rows: list[tuple[list[tuple[int, int]], int]]  # columns with their factors, and what they are at most
+    on_port: dict[tuple[int, int], list[int]]  # the columns that need a port at a step
 
     def add_chunk(self, steps: _Steps, number: int, layers: int, held: dict[int, int], *, early: bool) -> None:
         """Add the sends of a chunk: columns, and the rows that bind them."""

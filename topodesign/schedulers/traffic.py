@@ -55,26 +55,7 @@ class _Tenant(NamedTuple):
 
 
 def plan_traffic(request: Request, place: Topology | Fabric, units: int, spec: str | None) -> Plan:
-    """Return the plan of all streams that a request asks for.
-
-    Parameters
-    ----------
-    request
-        With traffic.
-    place
-        Where, without what has failed.
-    units
-        Equal parts of every block.
-    spec
-        What rebuilds the place, or None.
-
-    Raises
-    ------
-    ParameterError
-        If traffic cannot be read, or other options say who takes part.
-    InfeasibleError, TooLargeError
-        As :func:`~topodesign.schedulers.ten.greedy.synthesize`.
-    """
+    """Return the plan of all streams that a request asks for, with so many units of every block."""
     if request.group not in {"", ()} or request.only or request.root is not None:
         raise ParameterError("traffic says groups, roots and sizes itself; leave --group, --only and --root out")
     tenants = _tenants(request, place, units)

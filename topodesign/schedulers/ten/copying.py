@@ -25,29 +25,10 @@ def copy_chunks(
 ) -> Sends:
     """Bring every chunk to all that need it.
 
-    Parameters
-    ----------
-    network, chunks
-        Links, and what is to move.
-    seed
-        Settles what is drawn by chance.
-    blind
-        Whether chunks are taken by chance alone, as in the paper, and not those first that most nodes wait for.
-    bias
-        Added to how many nodes wait for each chunk, where chunks are compared.
-    shy
-        Whether slow links wait for others rather than to carry what a quicker link could bring.
-    units
-        Chunks of a block, if links are to go on with the next chunk of the block that they have carried last; else 0.
-    relays
-        Pairs of a node and a chunk that it does not need but should pass on.
-
-    Raises
-    ------
-    InfeasibleError
-        If a node cannot be reached.
-    TooLargeError
-        If there is not the memory for the sets of chunks.
+    ``blind`` takes chunks by chance alone, as in the paper, and not those first that most nodes wait for; ``bias`` is
+    added to how many wait for each. With ``shy`` slow links wait for others rather than carry what a quicker link could
+    bring. With ``units``, the chunks of a block, links go on with the next chunk of the block that they have carried
+    last. ``relays`` are pairs of a node and a chunk that it does not need but should pass on.
     """
     topology = network.topology
     node, chunk = wanted(chunks)

@@ -27,13 +27,7 @@ def distances_to(network: Network, goals: IntArray) -> IntArray:
 
 
 def ways_of(network: Network, chunks: Chunks, seed: int, *, shortest: bool = False, noise: bool = False) -> Trips:
-    """Choose the ways of all chunks, so that no link has much more to carry than others.
-
-    Raises
-    ------
-    InfeasibleError
-        If there is no way.
-    """
+    """Choose the ways of all chunks, so that no link has much more to carry than others."""
     nodes, links = network.topology.nodes, len(network.takes)
     goals, row = np.unique(chunks.goal, return_inverse=True)
     left = distances_to(network, goals)
@@ -76,28 +70,11 @@ def forward_chunks(
 ) -> Sends:
     """Bring every chunk to its goal.
 
-    Parameters
-    ----------
-    network, chunks
-        Links, and what is to move.
-    seed
-        Settles what is drawn by chance.
-    blind
-        Whether the chunks that wait for a link go in any order, and not those first that have the longest way to go.
-    shortest
-        Whether ways may be no longer than they must, however loaded their links are.
-    backwards
-        Whether chunks go from their goals to where they are over the links turned round, and that is then turned in
-        time. For chunks that are all there from the start, over links that are open then.
-    noise
-        Whether what links have to carry is taken for more than it is, by chance, so that other ways are chosen.
-
-    Raises
-    ------
-    InfeasibleError
-        If there is no way.
-    TooLargeError
-        If there is not the memory for the ways.
+    ``blind`` lets chunks go in any order over a link, and not those first that have the longest way to go; ``shortest``
+    keeps ways as short as they can be, however loaded their links are; ``noise`` takes what links have to carry for
+    more than it is, by chance, so that other ways are chosen. ``backwards`` brings chunks from their goals to where
+    they are over the links turned round, and turns that in time: for chunks that are all there from the start, over
+    links that are open then.
     """
     if backwards:
         turned = chunks._replace(at=chunks.goal, goal=chunks.at)

@@ -44,33 +44,15 @@ _MOST = 64
 
 
 class Part(NamedTuple):
-    """One movement of a collective, as copies: its own, or backwards in time where it adds up.
+    """One movement of a collective, as copies: its own, or backwards in time where it adds up."""
 
-    Attributes
-    ----------
-    collective
-        Of one movement that copies.
-    network
-        Its links: turned round where it is backwards.
-    units
-        Chunks of a block.
-    backwards
-        Whether it is.
-    relays
-        Whether nodes pass on what they do not need themselves.
-    in_a_row
-        Whether links go on with the next chunk of the block that they have carried last.
-    merges
-        Whether chunks may be sent as one.
-    """
-
-    collective: Collective
-    network: Network
-    units: int
-    backwards: bool
-    relays: bool = False
-    in_a_row: bool = False
-    merges: bool = False
+    collective: Collective  # of one movement that copies
+    network: Network  # its links: turned round where it is backwards
+    units: int  # chunks of a block
+    backwards: bool  # whether it is
+    relays: bool = False  # whether nodes pass on what they do not need themselves
+    in_a_row: bool = False  # whether links go on with the next chunk of the block that they have carried last
+    merges: bool = False  # whether chunks may be sent as one
 
     def chunks(self) -> Chunks:
         """Return what is to move, all of it there from the start."""
@@ -87,46 +69,17 @@ class Part(NamedTuple):
 
 
 class Made(NamedTuple):
-    """What was made.
-
-    Attributes
-    ----------
-    timed, bound, tries
-        The sends, a bound that is proved, in ticks, and how many tries there were.
-    before
-        The time without chunks that are sent as one; None if none could be.
-    copies
-        How many copies of one part it is made of.
-    """
+    """What was made."""
 
     timed: Timed
-    bound: int
+    bound: int  # ticks; proved
     tries: int
-    before: Fraction | None = None
-    copies: int = 1
+    before: Fraction | None = None  # the time without chunks that are sent as one; None if none could be
+    copies: int = 1  # how many copies of one part it is made of
 
 
 def synthesize(request: Request, wires: Network, collective: Collective, units: int) -> Made:
-    """Return the sends of a collective, and how good they are.
-
-    Parameters
-    ----------
-    request
-        How long to look, and the seed.
-    wires
-        Links, which may be those of switches.
-    collective
-        With its root and its groups.
-    units
-        Equal parts of a block.
-
-    Raises
-    ------
-    InfeasibleError
-        If some node cannot be reached.
-    TooLargeError
-        If there is not the memory, or times are too long to count.
-    """
+    """Return the sends of a collective, of so many units of a block, over links that may be those of switches."""
     symmetry = None if request.symmetric is False else symmetry_of(wires, collective)
     if request.symmetric and symmetry is None:
         raise ParameterError(

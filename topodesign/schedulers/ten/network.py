@@ -28,36 +28,17 @@ _GRAINS = 1024
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Links that take whole ticks for a chunk of one unit.
+    """Links that take whole ticks for a chunk of one unit."""
 
-    Attributes
-    ----------
-    topology
-        Nodes and links.
-    tick
-        Seconds of a tick.
-    latency, per_unit
-        Exact ticks of every link, int64 of shape ``(links,)``.
-    takes, busy
-        Ticks until a chunk has arrived, and until the link is free for the next one: as exact, or rounded up to steps.
-    opens
-        When each link may be used first: both its ends are ready then.
-    overlap
-        Whether a link is free as soon as it has transmitted.
-    routes
-        What links are made of that lead from node to node through switches; None where there are none. ``latency`` and
-        ``per_unit`` are then those of the links of the routes.
-    """
-
-    topology: Topology
-    tick: Fraction
-    latency: IntArray
-    per_unit: IntArray
-    takes: IntArray
-    busy: IntArray
-    opens: IntArray
-    overlap: bool
-    routes: Routes | None = None
+    topology: Topology  # nodes and links
+    tick: Fraction  # seconds of a tick
+    latency: IntArray  # exact ticks of every link, int64 of shape ``(links,)``; those of wires where there are routes
+    per_unit: IntArray  # and of one unit
+    takes: IntArray  # ticks until a chunk has arrived: as exact, or rounded up to steps
+    busy: IntArray  # and until the link is free for the next one
+    opens: IntArray  # when each link may be used first: both its ends are ready then
+    overlap: bool  # whether a link is free as soon as it has transmitted
+    routes: Routes | None = None  # what links are made of that lead from node to node through switches
 
     @property
     def wires(self) -> Topology:
@@ -124,28 +105,14 @@ class Network:
 
 
 class Chunks(NamedTuple):
-    """What is to move: chunks, where they are at first, and who needs them.
+    """What is to move: chunks, where they are at first, and who needs them."""
 
-    Attributes
-    ----------
-    number
-        Of chunks: the units of all blocks, one after the other.
-    at, since
-        Node and tick at which each chunk is there first.
-    goal
-        The one node that needs each chunk, ``EVERYONE`` if all members do.
-    members
-        Nodes that take part.
-    team
-        The group of every node, -1 of those that take no part; all members of a chunk's group may need it.
-    """
-
-    number: int
-    at: IntArray
-    since: IntArray
-    goal: IntArray
-    members: IntArray
-    team: IntArray
+    number: int  # of chunks: the units of all blocks, one after the other
+    at: IntArray  # the node where each chunk is first
+    since: IntArray  # from which tick on
+    goal: IntArray  # the one node that needs each chunk, ``EVERYONE`` if all members do
+    members: IntArray  # nodes that take part
+    team: IntArray  # the group of every node, -1 of those that take no part; all members of a chunk's group may need it
 
 
 class Sends(NamedTuple):
@@ -169,24 +136,9 @@ def network_of(
     ready: tuple[Fraction, ...] = (),
     overlap: bool = False,
 ) -> Network:
-    """Return the network of a topology.
+    """Return the network of a topology whose nodes are ready at some times, before which none sends or receives.
 
-    Parameters
-    ----------
-    topology, times
-        Links, and what they take.
-    step
-        Seconds of a step of the time-expanded network: what links take is rounded up to whole steps (TACOS, section
-        IV-C). None leaves it exact.
-    ready
-        Seconds from the start until each node is ready; none sends or receives before.
-    overlap
-        Whether a link is free as soon as it has transmitted.
-
-    Raises
-    ------
-    TooLargeError
-        If the times have no common tick of which 64 bits can count enough.
+    With a ``step`` what links take is rounded up to whole steps of the time-expanded network (TACOS, section IV-C).
     """
     others = ready if step is None else (step, *ready)
     exact = times
@@ -306,17 +258,7 @@ def _turned(routes: Routes, takes: IntArray, links: IntArray, wires: IntArray) -
 
 
 def chunks_of(network: Network, collective: Collective, units: int, since: IntArray | None = None) -> Chunks:
-    """Return the chunks of a collective of one movement, which copies.
-
-    Parameters
-    ----------
-    network, collective
-        Where, and what.
-    units
-        Equal parts of a block, each a chunk.
-    since
-        When each chunk is at its source; from the start if None.
-    """
+    """Return the chunks of a collective of one movement, which copies: equal parts of its blocks."""
     topology = network.topology
     members = collective.members(topology.nodes, topology.switches)
     blocks = collective.blocks(members, topology.nodes)
@@ -367,13 +309,7 @@ def timed_from(network: Network, collective: Collective, units: int, size: Fract
 
 
 def check_ticks(network: Network, sends: int) -> None:
-    """Refuse what could take more ticks than 64 bits count: as many sends one after the other.
-
-    Raises
-    ------
-    TooLargeError
-        If it could.
-    """
+    """Refuse what could take more ticks than 64 bits count: as many sends one after the other."""
     longest = int(network.takes.max(initial=0)) + int(network.opens.max(initial=0))
     if longest * max(1, sends) >= MAX_TICKS:
         raise TooLargeError("the times of the links have too short a common tick to count; use rounder numbers")

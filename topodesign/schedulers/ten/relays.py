@@ -15,11 +15,6 @@ def relays_of(network: Network, chunks: Chunks, seed: int, *, noise: bool = Fals
 
     Every chunk is given a way to each node that needs it, so that no link has much more to carry than others; those on
     the ways that do not need it are its relays.
-
-    Raises
-    ------
-    InfeasibleError
-        If a node cannot be reached.
     """
     node, chunk = wanted(chunks)
     copied = chunks.goal[chunk] == EVERYONE

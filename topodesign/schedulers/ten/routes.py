@@ -13,23 +13,14 @@ class Routes(NamedTuple):
     """Links from node to node, made of links of a topology with switches.
 
     A chunk that starts over a route at time 0 is on its links from ``offset`` on: it passes switches as it arrives.
-
-    Attributes
-    ----------
-    topology
-        That of the links.
-    start, link
-        Where the links of every route begin in ``link``, and one more; and which they are, in their order.
-    offset, takes, busy
-        Of each of them: ticks until a chunk is on it, until it has passed it, and how long it is not free.
     """
 
-    topology: Topology
-    start: IntArray
-    link: IntArray
-    offset: IntArray
-    takes: IntArray
-    busy: IntArray
+    topology: Topology  # that of the links
+    start: IntArray  # where the links of every route begin in ``link``, and one more
+    link: IntArray  # which they are, in their order
+    offset: IntArray  # of each of them: ticks until a chunk is on it
+    takes: IntArray  # until it has passed it
+    busy: IntArray  # how long it is not free
 
 
 def pairs_and_ways(topology: Topology, per_unit: IntArray) -> tuple[list[tuple[int, int]], list[list[int]]]:

@@ -68,22 +68,7 @@ def link_orbits(network: Network, symmetry: Symmetry) -> IntArray:
 def symmetric(
     network: Network, collective: Collective, symmetry: Symmetry, *, units: int, size: Fraction, seed: int
 ) -> Timed:
-    """Return the plan that a group copies from what is laid down for a few nodes.
-
-    Parameters
-    ----------
-    network, collective, symmetry
-        Links, one of ``COLLECTIVES``, and what :func:`symmetry_of` says of them.
-    units, size
-        Equal parts of a block, and bytes of the whole data.
-    seed
-        Settles what is drawn by chance.
-
-    Raises
-    ------
-    TooLargeError
-        If there is not the memory for all copies.
-    """
+    """Return the plan that a group copies from what is laid down for a few nodes; see :func:`symmetry_of`."""
     if len(collective.parts) > 1:
         halves = [symmetric(network, part, symmetry, units=units, size=size, seed=seed) for part in collective.parts]
         return in_turn(halves[0], halves[1])

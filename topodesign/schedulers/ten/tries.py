@@ -23,24 +23,10 @@ def best_of(
     time_limit: Fraction | None = None,
     progress: Progress | None = None,
 ) -> tuple[_Result, int, int]:
-    """Return the first of the best results, its number, and how many were looked at.
+    """Return the first of the best results, by the least rank, its number, and how many were looked at.
 
-    Parameters
-    ----------
-    make
-        Makes the result of a number; kernels leave Python's lock alone, so that threads run side by side.
-    rank
-        Better the smaller.
-    tries
-        How many there are.
-    enough
-        A rank that nothing is better than: those after the first that has it are not looked at.
-    jobs
-        How many are made at the same time.
-    time_limit
-        Seconds of work after which no other one is begun; the first always is.
-    progress
-        Called with the share that is done.
+    ``enough`` is a rank that nothing is better than: those after the first that has it are not looked at. Kernels leave
+    Python's lock alone, so that threads run side by side. The first result is made whatever the time limit.
     """
     watch = Stopwatch()
     best: tuple[_Result, int] | None = None
