@@ -36,18 +36,10 @@ _EXACT = 200_000
 
 @functools.lru_cache(maxsize=16)
 def link_disjoint_cycles(topology: Topology) -> tuple[Cycle, ...]:
-    """Return directed Hamiltonian cycles that share no link, as many as the search finds.
+    """Return directed Hamiltonian cycles that share no link, as many as the search finds, sorted.
 
-    Parameters
-    ----------
-    topology
-        Of at least two nodes. A link of capacity c may be in c cycles.
-
-    Returns
-    -------
-    tuple of Cycle
-        Sorted. There are never more than the fewest ports of a node; often as many. None is found where there is none,
-        and on small topologies only there.
+    A link of capacity c may be in c cycles. There are never more than the fewest ports of a node; often as many. None
+    is found where there is none, and on small topologies only there.
     """
     best: list[list[int]] = []
     work = 0
@@ -84,13 +76,7 @@ def link_disjoint_cycles(topology: Topology) -> tuple[Cycle, ...]:
 
 
 def shortest_tour(distance: IntArray) -> Cycle:
-    """Return a closed tour of all nodes, short by the sum of distances; the best of a local search.
-
-    Parameters
-    ----------
-    distance
-        Not negative, shape ``(nodes, nodes)``.
-    """
+    """Return a closed tour of all nodes, short by the sum of distances; the best of a local search."""
     nodes = len(distance)
     far = distance.tolist()
     best: tuple[int, list[int]] | None = None
