@@ -362,7 +362,12 @@ def test_the_figures_that_tacos_prints() -> None:
     [
         ("torus(3,4)", {"method": "halving-doubling"}, InfeasibleError, "power of two"),
         ("torus(3,4)", {"method": "direct", "collective": "scatter", "root": 12}, ParameterError, "root must be"),
-        ("torus(3,4)", {"method": "direct", "collective": "scatter", "root": "x"}, ParameterError, "no node or switch is named 'x'"),
+        (
+            "torus(3,4)",
+            {"method": "direct", "collective": "scatter", "root": "x"},
+            ParameterError,
+            "no node or switch is named 'x'",
+        ),
         ("torus(3,4)", {"method": "ring", "chunks": 2}, ParameterError, "--chunks is not for --method ring"),
         ("dgx_a100(1)", {"method": "bruck"}, ParameterError, "is a fabric"),
     ],

@@ -13,9 +13,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topodesign.base.arguments import as_integer
 from topodesign.base.errors import DisconnectedError, ParameterError, ScheduleError, TooLargeError
-from topodesign.collectives import Collective
+from topodesign.collectives import (
+    ALL_TO_ALL,
+    ALLGATHER,
+    BROADCAST,
+    GATHER,
+    REDUCE,
+    REDUCE_SCATTER,
+    SCATTER,
+    Collective,
+)
 from topodesign.collectives.collective import EVERYONE
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.journeys import journeys
@@ -37,6 +45,10 @@ FAR = 2**61
 """More than any time and any sum of distances."""
 MOST_CHOICES = 60_000
 """Largest product of chunks and links of what is searched."""
+SECONDS = 60
+"""Time for a search, if nothing else is said."""
+ONE_MOVEMENT = (ALLGATHER, REDUCE_SCATTER, BROADCAST, REDUCE, SCATTER, GATHER, ALL_TO_ALL)
+"""The collectives of one movement, which copies or, backwards, adds up."""
 MOST_CUT = 8
 """Most nodes of a topology all of whose cuts are looked at."""
 
@@ -117,28 +129,15 @@ class Setting:
                 f"{len(demands)} chunks and {len(links.src)} links are too many for a search among all plans: their "
                 f"product is at most {MOST_CHOICES}"
             )
-        columns = (network.takes, network.busy, web.offset, web.hold, opens, shuts)
-        grain = math.gcd(*(int(value) for column in columns for value in column)) or 1
-        takes, busy, offset, hold, late, early = ([int(value) // grain for value in column] for column in columns)
+        ticks = (network.takes, network.busy, web.offset, web.hold, opens, shuts)
+        grain = math.gcd(*(int(value) for column in ticks for value in column)) or 1
+        takes, busy, offset, hold, late, early = ([int(value) // grain for value in column] for column in ticks)
         ports = tuple(
             tuple((int(web.port[at]), offset[at], hold[at]) for at in range(begin, end))
             for begin, end in itertools.pairwise(web.port_start.tolist())
         )
-        setting = cls(
-            network,
-            collective,
-            units,
-            Fraction(size),
-            backwards,
-            demands,
-            chunks,
-            tuple(takes),
-            tuple(busy),
-            ports,
-            tuple(late),
-            tuple(early),
-            grain,
-        )
+        columns = (tuple(takes), tuple(busy), ports, tuple(late), tuple(early))
+        setting = cls(network, collective, units, Fraction(size), backwards, demands, chunks, *columns, grain)
         for one in demands:
             if any(setting.heads[one.source][goal] >= FAR for goal in one.goals):
                 raise DisconnectedError("some node cannot be reached, so the collective does not run on this topology")
@@ -279,36 +278,36 @@ class Asked(NamedTuple):
     collective: Collective
 
 
-def asked_of(request: Request) -> Asked:
-    """Return what a request is for; the collective has the numbers that its root and its groups have there."""
-    where = request.unwound
+def asked_of(request: Request, *, forwarding: bool = False) -> Asked:
+    """Return what a request is for; the collective has the numbers that its root and its groups have there.
+
+    With ``forwarding`` the nodes of other groups may pass on what groups send.
+    """
+    where, collective = request.unwound, request.collective
     topology = where.topology if isinstance(where, Fabric) else where
     if request.group not in {"", ()}:
-        if request.without or request.unwind is not None or request.others == "forward":
-            raise ParameterError("groups send over links of their own; leave --without, --unwind and --others out")
+        if request.without or request.unwind is not None:
+            raise ParameterError("groups are of all nodes and switches; leave --without and --unwind out")
+        if request.others == "forward" and not forwarding:
+            raise ParameterError("groups send over links of their own; leave --others out")
         if len(set(map(len, request.among.groups or ()))) > 1:
-            raise ParameterError("groups of different sizes have blocks of different sizes; make a plan for each")
+            raise ParameterError("groups of different sizes have blocks of different sizes; say --traffic for each")
         return Asked(where, topology, request.among)
-    collective, root = request.collective, request.root
-    if root is None or not collective.rooted:
+    if request.root is None or not collective.rooted:
         return Asked(where, topology, collective)
-    if isinstance(where, Fabric):
-        return Asked(where, topology, collective.at(where.number(str(request.root_name))))
     # The nodes of a topology are called by their numbers; of one that is not regular there is no fabric to ask.
-    number = int(root) if isinstance(root, str) and root.isdecimal() else root
-    return Asked(where, topology, collective.at(as_integer("root", number, 0, topology.nodes - 1)))
+    root = where.number(str(request.root_name)) if isinstance(where, Fabric) else request.root_number
+    return Asked(where, topology, collective.at(root))
 
 
 def setting_of(request: Request) -> tuple[Topology | Fabric, Setting]:
     """Return where a request is for, and what is to be brought where."""
     where, topology, collective = asked_of(request)
-    units = 1 if request.chunks is None else as_integer("chunks", request.chunks, 1)
-    times = request.link_times(where, collective, units)
-    ready = request.ready_unwound
+    units, ready = request.chunks or 1, request.ready_unwound
     return where, Setting.of(
         topology,
         collective,
-        times,
+        request.link_times(where, collective, units),
         units=units,
         size=request.size,
         overlap=request.overlap,

@@ -28,19 +28,16 @@ from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import format_time
-from topodesign.collectives import ALL_TO_ALL, ALLGATHER, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, SCATTER
-from topodesign.graphs.expansions.places import named_preset
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.timed import verify_timed
 from topodesign.plans.timed import Timed
 from topodesign.schedulers import tacos
-from topodesign.schedulers.demands import Send, Setting, complete, lean, setting_of, written
+from topodesign.schedulers.answers import spec_of
+from topodesign.schedulers.demands import ONE_MOVEMENT, SECONDS, Send, Setting, complete, lean, setting_of, written
 from topodesign.schedulers.exact_time import least_time
 from topodesign.schedulers.method import Method, Request
 from topodesign.solve.program import Entries, Program
 
-SECONDS = 60
-"""Time for each search, if nothing else is said."""
 MOST_STEPS = 64
 """Steps until the end of the plan to beat, if the length of one is not said and exact times would need more."""
 MOST_SENDS = 200_000
@@ -285,8 +282,7 @@ def _make(request: Request) -> list[Plan]:
         "ended": outcome,
         "greedy": str(setting.ending(lean(setting, known)) * unit),
     }
-    spec = None if request.only or request.without or request.unwind else named_preset(request.place)
-    return [Plan(where, timed, {"time": timed.time}, spec, generator=made, notes=(said,))]
+    return [Plan(where, timed, {"time": timed.time}, spec_of(request), generator=made, notes=(said,))]
 
 
 def greedy(request: Request, setting: Setting) -> tuple[list[Send], Timed | None]:
@@ -304,15 +300,5 @@ def greedy(request: Request, setting: Setting) -> tuple[list[Send], Timed | None
     return found, quick if verify_timed(setting.place, quick).ok else None
 
 
-METHOD = Method(
-    "tacos-ilp",
-    frozenset(
-        {"alpha", "bandwidth", "chunks", "jobs", "link_table", "overlap", "root", "seed", "tick", "time_limit"}
-        | {"tries", "window", "without", "ready", "unwind", "group", "only", "placement"}
-    ),
-    (ALLGATHER, REDUCE_SCATTER, BROADCAST, REDUCE, SCATTER, GATHER, ALL_TO_ALL),
-    _make,
-    movement="sends",
-    fabrics=True,
-    auto=False,
-)
+OPTIONS = tacos.OPTIONS - {"auto_chunks", "symmetric", "traffic"} | {"window"}
+METHOD = Method("tacos-ilp", OPTIONS, ONE_MOVEMENT, _make, movement="sends", fabrics=True, auto=False)

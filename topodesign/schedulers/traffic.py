@@ -64,7 +64,7 @@ def plan_traffic(request: Request, place: Topology | Fabric, units: int, spec: s
         alone.append(_made(request, one, one.wires, units))
         if request.progress is not None:
             request.progress(len(alone) / len(tenants) / (1 + _AGAIN))
-    shared = _shared(tenants, tuple(made.timed for made in alone), 0 if request.seed is None else request.seed)
+    shared = _shared(tenants, tuple(made.timed for made in alone), request.seed or 0)
     topology = tenants[0].wires.topology
     if len(tenants) > 1:
         for number in range(_AGAIN):
@@ -121,7 +121,7 @@ def _collectives(fabric: Fabric, stream: Stream) -> list[tuple[Stream, Collectiv
 
 def _made(request: Request, tenant: _Tenant, wires: Network, units: int, number: int = 0) -> Made:
     """Return a stream alone, over its links or slower ones."""
-    seed = (0 if request.seed is None else request.seed) + number
+    seed = (request.seed or 0) + number
     own = replace(request, size=tenant.size, seed=seed, progress=None)
     return synthesize(own, wires, tenant.collective, units)
 
@@ -235,7 +235,7 @@ def _told(
     notes += rounding(request, tenants[0].more)
     generator = {
         "method": "tacos",
-        "seed": 0 if request.seed is None else request.seed,
+        "seed": request.seed or 0,
         "tries": max(made.tries for made in alone),
         "chunks": shared[0].units,
         "bound": str(bound),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,26 @@ from topodesign.plans.timed import MAX_TICKS, Timed
 from topodesign.plans.timed_ops import LinkTimes, common_ticks
 from topodesign.schedulers.method import Request
 from topodesign.schedulers.ten.event_kernels import Web
-from topodesign.schedulers.ten.routes import Routes, pairs_and_ways
 from topodesign.topology.topology import IntArray, Topology
 
 _GRAINS = 1024
 """Parts of a step to which times are rounded up that have no common tick."""
+_SIDE_BY_SIDE = 16
+"""Ways to a switch that are kept."""
+
+
+class Routes(NamedTuple):
+    """Links from node to node, made of links of a topology with switches.
+
+    A chunk that starts over a route at time 0 is on its links from ``offset`` on: it passes switches as it arrives.
+    """
+
+    topology: Topology  # that of the links
+    start: IntArray  # where the links of every route begin in ``link``, and one more
+    link: IntArray  # which they are, in their order
+    offset: IntArray  # of each of them: ticks until a chunk is on it
+    takes: IntArray  # until it has passed it
+    busy: IntArray  # how long it is not free
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +207,7 @@ def through_switches(network: Network) -> Network:
     A switch passes on what arrives as it arrives, to one port, and every port of it has one chunk at a time.
     """
     wires = network.topology
-    pairs, ways = pairs_and_ways(wires, network.per_unit)
+    pairs, ways = _pairs_and_ways(wires, network.per_unit)
     if not pairs:
         raise InfeasibleError("no node has a link or a way through switches to another")
     start = np.concatenate(([0], np.cumsum([len(way) for way in ways])))
@@ -220,6 +235,47 @@ def through_switches(network: Network) -> Network:
     )
 
 
+def _pairs_and_ways(topology: Topology, per_unit: IntArray) -> tuple[list[tuple[int, int]], list[list[int]]]:
+    """Return all pairs of nodes with a link or a way through switches alone, and the links of one way each.
+
+    It is a link, if there is one, and else a way with the fewest links; of those one whose slowest link is as quick as
+    can be, and of those again one or another, so that switches side by side have about as many.
+    """
+    switch = np.zeros(topology.nodes, dtype=np.bool_)
+    switch[list(topology.switches)] = True
+    out: list[list[tuple[int, int, int]]] = [[] for _ in range(topology.nodes)]
+    for link, (u, v, _) in enumerate(topology.links()):
+        if u != v:
+            out[u].append((v, link, int(per_unit[link])))
+    pairs: list[tuple[int, int]] = []
+    ways: list[list[int]] = []
+    for source in range(topology.nodes):
+        if switch[source]:
+            continue
+        found: dict[int, list[int]] = {}
+        layer: dict[int, list[tuple[int, list[int]]]] = {source: [(0, [])]}
+        met = {source}
+        while layer:
+            after: dict[int, list[tuple[int, list[int]]]] = {}
+            for node, choices in layer.items():
+                for other, link, slow in out[node]:
+                    if other not in met:
+                        after.setdefault(other, []).extend((max(worst, slow), [*way, link]) for worst, way in choices)
+            layer = {}
+            for other, choices in after.items():
+                met.add(other)
+                least = min(worst for worst, _ in choices)
+                best = [choice for choice in choices if choice[0] == least]
+                if switch[other]:
+                    layer[other] = best[:_SIDE_BY_SIDE]
+                else:
+                    found[other] = best[(source + other) % len(best)][1]
+        for other in sorted(found):
+            pairs.append((source, other))
+            ways.append(found[other])
+    return pairs, ways
+
+
 def within_teams(network: Network, team: IntArray) -> Network:
     """Return a network with those links only whose ends are in one group, ``team`` being that of every node."""
     topology = network.topology
@@ -227,8 +283,7 @@ def within_teams(network: Network, team: IntArray) -> Network:
         (team[topology.src] == team[topology.dst]) & (team[topology.src] >= 0) & (topology.src != topology.dst)
     )
     web = network.web
-    count = np.diff(web.port_start)[kept]
-    at = np.arange(int(count.sum())) + np.repeat(web.port_start[kept] - (np.cumsum(count) - count), count)
+    count, at = _of_routes(web.port_start, kept)
     wire, long = (
         (at, network.takes[at]) if network.routes is None else (network.routes.link[at], network.routes.takes[at])
     )
@@ -242,6 +297,12 @@ def within_teams(network: Network, team: IntArray) -> Network:
         opens=sealed(network.opens[kept]),
         routes=routes,
     )
+
+
+def _of_routes(start: IntArray, chosen: IntArray) -> tuple[IntArray, IntArray]:
+    """Return how many links each of some routes has, and where they are, given where those of every route begin."""
+    count = np.diff(start)[chosen]
+    return count, np.arange(int(count.sum())) + np.repeat(start[chosen] - (np.cumsum(count) - count), count)
 
 
 def _turned(routes: Routes, takes: IntArray, links: IntArray, wires: IntArray) -> Routes:
@@ -279,30 +340,41 @@ def timed_from(network: Network, collective: Collective, units: int, size: Fract
     topology = network.topology
     members = collective.members(topology.nodes, topology.switches)
     blocks = collective.blocks(members, topology.nodes)
-    begin = sends.end - network.takes[sends.link]
-    link, chunk, start, end = sends.link, sends.chunk, begin, sends.end
+    link, chunk, start, end = sends.link, sends.chunk, sends.end - network.takes[sends.link], sends.end.copy()
     if network.routes is not None:
         routes = network.routes
-        count = np.diff(routes.start)[sends.link]
-        at = np.arange(int(count.sum())) + np.repeat(routes.start[sends.link] - (np.cumsum(count) - count), count)
-        link, chunk, start = routes.link[at], np.repeat(chunk, count), np.repeat(begin, count) + routes.offset[at]
+        count, at = _of_routes(routes.start, sends.link)
+        link, chunk, start = routes.link[at], np.repeat(chunk, count), np.repeat(start, count) + routes.offset[at]
         end = start + routes.takes[at]
-    low, wires = chunk % units, network.wires
+    wires = network.wires
+    ends = wires.src[link], wires.dst[link]
+    return timed_sends(network, collective, (units, size), (start, end, *ends, blocks[chunk // units], chunk % units))
+
+
+def timed_sends(
+    network: Network, collective: Collective, data: tuple[int, Fraction], columns: tuple[NDArray[Any], ...]
+) -> Timed:
+    """Return sends of one unit: their starts, ends, sources, destinations, blocks and units, of so many and bytes."""
+    units, size = data
+    kinds = (np.int64, np.int64, np.int32, np.int32, np.int32, np.int64)
+    start, end, src, dst, block, low = (
+        sealed(column.astype(kind, copy=False)) for column, kind in zip(columns, kinds, strict=True)
+    )
     return Timed(
         collective,
-        topology.nodes,
+        network.topology.nodes,
         units,
         network.tick,
         size,
         network.overlap,
-        sealed(start),
-        sealed(end.copy()),
-        sealed(np.zeros(len(link), dtype=np.int32)),
-        sealed(wires.src[link].astype(np.int32)),
-        sealed(wires.dst[link].astype(np.int32)),
-        sealed(blocks[chunk // units].astype(np.int32)),
-        sealed(low.astype(np.int64)),
-        sealed(low.astype(np.int64) + 1),
+        start,
+        end,
+        sealed(np.zeros(len(low), dtype=np.int32)),
+        src,
+        dst,
+        block,
+        low,
+        sealed(low + 1),
         network.latency,
         network.per_unit,
     )
