@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from topodesign.base.errors import ParameterError
+from topodesign.collectives import Collective
 from topodesign.graphs.expansions.places import named_preset
 from topodesign.plans.measure import tree_figures
 from topodesign.plans.plan import Plan
@@ -15,6 +17,12 @@ from topodesign.schedulers.method import Request
 def spec_of(request: Request) -> str | None:
     """Return what rebuilds the place that is asked about, where all of it takes part as it is."""
     return None if request.only or request.without or request.unwind else named_preset(request.place)
+
+
+def check_root(collective: Collective, root: str | int | None) -> None:
+    """Refuse a collective without the root that it needs, or with one that it does not have."""
+    if (root is None and collective.roots is None) == collective.rooted:
+        raise ParameterError(f"{collective} {'needs a' if collective.rooted else 'has no'} root")
 
 
 def fabric_root(request: Request) -> int | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.cost import Cost
-from topodesign.base.errors import InfeasibleError, ScheduleError
+from topodesign.base.errors import InfeasibleError
 from topodesign.base.units import format_time
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
@@ -33,10 +33,9 @@ _WHY = {
 
 def rounds_claim(found: FewestRounds) -> Claim:
     """Return what is proven of a schedule's rounds."""
-    if found.rounds is None:
-        raise ScheduleError("there is no schedule to claim anything of")
-    why = f"the bound is {found.bound}" if found.proof == "none" else _WHY[found.proof]
-    return Claim(Of.ROUNDS, found.rounds, Among.CHUNKS, Proof(found.proof), found.bound, why)
+    rounds, bound, _ = found.known
+    why = f"the bound is {bound}" if found.proof == "none" else _WHY[found.proof]
+    return Claim(Of.ROUNDS, rounds, Among.CHUNKS, Proof(found.proof), bound, why)
 
 
 def _timed(request: Request) -> list[Plan]:

@@ -52,6 +52,13 @@ class FewestRounds:
     # Why none has fewer; without a schedule, why there is none below what was asked for.
     proof: Proof
 
+    @property
+    def known(self) -> tuple[Fraction, Fraction, Rounds]:
+        """Rounds, bound and schedule of what was found."""
+        if self.schedule is None or self.rounds is None:
+            raise ScheduleError("there is no schedule to claim anything of")
+        return self.rounds, self.bound, self.schedule
+
 
 def fewest_steps(topology: Topology, collective: Collective | str) -> int:
     """Return the fewest steps of a collective of one movement, which is how far some chunk has to go."""

@@ -213,11 +213,32 @@ def _layers(topology: Topology, collective: Collective, chunks: int) -> Rounds:
 
 @dataclass(frozen=True)
 class Point:
-    """A plan of the frontier that is not made yet."""
+    """A plan of the frontier that is not made yet.
 
-    way: Pipeline  # layers or trees
-    chunks: int  # chunks of the data of each
-    cost: Cost  # steps and bandwidth factor, exact
+    Attributes
+    ----------
+    way
+        Layers or trees.
+    chunks
+        Chunks of the data of each.
+    cost
+        Steps and bandwidth factor, exact.
+    times
+        Seconds for each size that is asked for.
+    best
+        Whether it is the fastest, for each size.
+    """
+
+    way: Pipeline
+    chunks: int
+    cost: Cost
+    times: tuple[Fraction, ...] = ()
+    best: tuple[bool, ...] = ()
+
+    KEYS = (
+        "steps=cost.steps bandwidth=cost.bandwidth bandwidth_float=float(cost.bandwidth)",
+        "way=way.name chunks times_s=float(times) best",
+    )
 
 
 def frontier_of(ways: Iterable[Pipeline], most_chunks: int = MOST_CHUNKS, most_units: int | None = None) -> list[Point]:
