@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -45,6 +45,8 @@ FAR = 2**61
 """More than any time and any sum of distances."""
 MOST_CHOICES = 60_000
 """Largest product of chunks and links of what is searched."""
+Proof = Literal["bound", "search", "none"]
+"""Why nothing is better: a bound says so; the search has gone through the rest; or that is not known."""
 SECONDS = 60
 """Time for a search, if nothing else is said."""
 ONE_MOVEMENT = (ALLGATHER, REDUCE_SCATTER, BROADCAST, REDUCE, SCATTER, GATHER, ALL_TO_ALL)

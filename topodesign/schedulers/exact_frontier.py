@@ -33,9 +33,9 @@ from topodesign.plans.plan import Plan
 from topodesign.pricing.crossovers import winners
 from topodesign.pricing.groups import bandwidth_of
 from topodesign.schedulers.answers import check_root
-from topodesign.schedulers.demands import asked_of
+from topodesign.schedulers.demands import Proof, asked_of
 from topodesign.schedulers.exact import METHOD, rounds_claim
-from topodesign.schedulers.exact_rounds import FewestRounds, Proof, fewest_rounds, fewest_steps
+from topodesign.schedulers.exact_rounds import FewestRounds, fewest_rounds, fewest_steps
 from topodesign.schedulers.method import Progress, Request, cost_in
 from topodesign.schedulers.steps_bound import lower_bound_lp
 from topodesign.topology.topology import Topology

@@ -19,7 +19,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
 
 import numpy as np
 
@@ -29,17 +28,13 @@ from topodesign.collectives import Collective, as_collective
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble, find_links, reverse
-from topodesign.schedulers.demands import FAR, Demand, cuts_of, demands_of, hops
+from topodesign.schedulers.demands import FAR, Demand, Proof, cuts_of, demands_of, hops
+from topodesign.schedulers.steps_bound import MOST_PORTS
 from topodesign.solve.discrete import Discrete
 from topodesign.topology.topology import Topology
 
 MOST_CHOICES = 60_000
 """Largest product of chunks, links and steps that is searched."""
-MOST_PORTS = 1_000
-"""Largest common multiple of the link capacities, which keeps loads small integers."""
-
-Proof = Literal["bound", "search", "none"]
-"""Why fewer rounds do not do: a bound says so; the search has gone through the rest; or that is not known."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +58,8 @@ class FewestRounds:
 def fewest_steps(topology: Topology, collective: Collective | str) -> int:
     """Return the fewest steps of a collective of one movement, which is how far some chunk has to go."""
     way, demands = _forwards(topology, as_collective(collective))
-    return max(
-        (hops(way)[one.source][goal] for one in demands for goal in one.goals),
-        default=1,
-    )
+    apart = hops(way)
+    return max((apart[one.source][goal] for one in demands for goal in one.goals), default=1)
 
 
 def least_rounds(topology: Topology, collective: Collective | str) -> Fraction:
@@ -127,7 +120,9 @@ def fewest_rounds(
     if not search.program.solved:
         return FewestRounds(None, None, bound, "none")
     schedule = search.schedule(collective.dual if collective.reduces else collective)
-    rounds = _rounds_of(way, schedule)
+    load, link = np.zeros((steps, len(way.src)), dtype=np.int64), find_links(way, schedule)
+    np.add.at(load, (schedule.step - 1, link), ports // way.capacity[link])
+    rounds = Fraction(int(load.max(axis=1).sum()), ports)  # counted in the schedule
     if collective.reduces:
         schedule = reverse(schedule)
     report = verify_rounds(topology, schedule)
@@ -155,25 +150,11 @@ def _forwards(topology: Topology, collective: Collective) -> tuple[Topology, tup
 
 def _widest(way: Topology, demands: tuple[Demand, ...]) -> Fraction:
     """Return the most rounds for each chunk that any cut takes."""
-    return max((_crossing(way, demands, cut) for cut in cuts_of(range(way.nodes))), default=Fraction(0))
-
-
-def _crossing(way: Topology, demands: tuple[Demand, ...], cut: frozenset[int]) -> Fraction:
-    """Return the rounds that it takes to bring over a cut a chunk of all that has to cross it."""
-    crossing = sum(one.source in cut and not cut.issuperset(one.goals) for one in demands)
-    width = sum(c for u, v, c in way.links() if u in cut and v not in cut)
-    return Fraction(crossing, width) if crossing else Fraction(0)
-
-
-def _rounds_of(way: Topology, schedule: Rounds) -> Fraction:
-    """Return the sum over the steps of the largest load over capacity, counted in the schedule."""
-    link = find_links(way, schedule)
-    load = np.zeros((schedule.steps, len(way.src)), dtype=np.int64)
-    np.add.at(load, (schedule.step - 1, link), 1)
-    return sum(
-        (max(Fraction(one, c) for one, c in zip(step, way.capacity.tolist(), strict=True)) for step in load.tolist()),
-        Fraction(0),
-    )
+    most = Fraction(0)
+    for cut in cuts_of(range(way.nodes)):
+        if crossing := sum(one.source in cut and not cut.issuperset(one.goals) for one in demands):
+            most = max(most, Fraction(crossing, sum(c for u, v, c in way.links() if u in cut and v not in cut)))
+    return most
 
 
 class _Search:

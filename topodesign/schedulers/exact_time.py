@@ -13,18 +13,15 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
 
 from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import TooLargeError
 from topodesign.plans.timed import Timed
-from topodesign.schedulers.demands import FAR, Send, Setting, complete, cuts_of, lean, written
+from topodesign.schedulers.demands import FAR, Proof, Send, Setting, complete, cuts_of, lean, written
 from topodesign.solve.discrete import MOST, Discrete
 
 MOST_CHOICES = 20_000
 """Largest product of chunks and links that is searched."""
-Proof = Literal["bound", "search", "none"]
-"""Why nothing is faster: :func:`least_time` says so; the search has gone through the rest; or that is not known."""
 
 
 @dataclass(frozen=True)
@@ -81,15 +78,12 @@ def _crossing(setting: Setting, cut: frozenset[int], end: int) -> int:
 
     Every link that leaves them is counted with the port at one of its ends; what shares a port goes one by one.
     """
-    out = [
-        (one.source, [goal for goal in one.goals if goal not in cut]) for one in setting.demands if one.source in cut
-    ]
-    out = [(source, goals) for source, goals in out if goals]
+    out = [(one.source, [goal for goal in one.goals if goal not in cut]) for one in setting.demands]
+    out = [(source, goals) for source, goals in out if source in cut and goals]
     if not out:
         return 0
     doors: dict[int, tuple[int, int]] = {}
-    src, dst = setting.topology.src.tolist(), setting.topology.dst.tolist()
-    for link, (u, v) in enumerate(zip(src, dst, strict=True)):
+    for link, (u, v, _) in enumerate(setting.topology.links()):
         if u in cut and v not in cut:
             # From the first start that any chunk could have, until it is where the nearest of its goals is.
             head = max(setting.opens[link], min(setting.heads[source][u] for source, _ in out))

@@ -22,11 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.pricing.flows.quotient import Quotient, fixed_orbits
+from topodesign.schedulers.steps_bound import SCALES
 from topodesign.solve.program import Entries, Program
 from topodesign.topology.topology import IntArray
-
-_SCALES = (*range(1, 61), 2520, 27720, 720720)
-"""Denominators tried for the prices of a bound where a certificate fails; those of small programs are mostly small."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,19 +76,18 @@ class FlowProgram:
             return None, Fraction(0)
         certificate = program.certificate()
         if not certificate.proven:
-            return None, program.bound(_SCALES) or Fraction(0)
-        fullest = certificate.columns[loads[0] :]
-        values = certificate.columns[: loads[0]]
-        units = math.lcm(*(values[column].denominator for part in self.parts for column in part.flow_columns))
+            return None, program.bound(SCALES) or Fraction(0)
+        values, fullest = certificate.columns[:loads], certificate.columns[loads:]
+        units = math.lcm(*(values[column].denominator for part in self.parts for column in part.flow[part.flow >= 0]))
         rows = []
         for part in self.parts:
             column = part.flow[:, part.kind]
             rows.append([[int(values[at] * units) if at >= 0 else 0 for at in step] for step in column.tolist()])
-        return FlowInTime(self.quotient, self.steps, units, np.array(rows, dtype=object), fullest), sum(
-            fullest, Fraction(0)
-        )
+        flow = FlowInTime(self.quotient, self.steps, units, np.array(rows, dtype=object), fullest)
+        return flow, flow.total
 
-    def _program(self) -> tuple[Program, list[int]]:
+    def _program(self) -> tuple[Program, int]:
+        """Return the program and its first column of largest loads, which are the last ones."""
         from scipy.sparse import coo_array  # noqa: PLC0415  heavy
 
         quotient, steps, kinds = self.quotient, self.steps, len(self.quotient.room)
@@ -112,7 +109,7 @@ class FlowProgram:
         program.add_rows(rows, Entries.of(kept), lower=wanted, upper=wanted)
         within = coo_array((weight, (place, column)), shape=(steps * kinds, width)).tocsr()
         program.add_rows(steps * kinds, Entries.of(within), upper=0)
-        return program, list(range(loads, width))
+        return program, loads
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,12 +124,6 @@ class _Part:
     balance: tuple[IntArray, IntArray, IntArray]
     wanted: IntArray  # right sides of these rows
     stop: tuple[int, int]  # the next row and the next column
-
-    @property
-    def flow_columns(self) -> list[int]:
-        """The columns of flow."""
-        columns: list[int] = self.flow[self.flow >= 0].tolist()
-        return columns
 
     def carried(self, orbit: IntArray, orbits: int) -> tuple[IntArray, IntArray]:
         """Return orbit and step, as one number, and column of everything that arcs carry; places repeat."""

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.base.arguments import require_at_least
+from topodesign.base.arguments import as_integer
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective, as_collective
 from topodesign.plans.measure import cost_of
@@ -61,16 +61,21 @@ def spff(
         return reverse(spff(topology.transpose(), chunks=chunks, progress=progress))
     if collective != REDUCE_SCATTER:
         raise ParameterError(f"an SPFF schedule is a reduce-scatter or an allgather, not {collective}")
-    check_chunks(chunks)
     check_rows(topology.nodes * (topology.nodes - 1))
+    units, limits = _units_and_limits(topology, chunks)
+    return _schedule(topology, _rows(topology, units, limits, progress), units, len(limits))
+
+
+def _units_and_limits(topology: Topology, chunks: int | None) -> tuple[int, list[Fraction]]:
+    """Return the units per shard, and for each distance what links may carry of them per unit of capacity."""
+    check_chunks(chunks)
     loads = layer_loads(topology)
     if int(np.diff(topology.indptr).max()) > 64:
         raise TopologyError("explicit SPFF schedules need at most 64 distinct neighbours a node")
     units = _fewest_units(topology, loads, chunks)
-    limits = [load * units for load in loads]
     if chunks is not None and units > chunks:
-        units, limits = _best_units(topology, loads, chunks)
-    return _schedule(topology, _rows(topology, units, limits, progress), units, len(loads))
+        return _best_units(topology, loads, chunks)
+    return units, [load * units for load in loads]
 
 
 def spff_orbit(
@@ -90,19 +95,12 @@ def spff_orbit(
         return reverse_orbit(spff_orbit(topology.transpose(), chunks=chunks))
     if collective != REDUCE_SCATTER:
         raise ParameterError(f"an SPFF schedule is a reduce-scatter, an allgather or an allreduce, not {collective}")
-    check_chunks(chunks)
     symmetry = topology.symmetry
     if symmetry is None or not symmetry.is_free:
         raise TopologyError("one orbit is enough only where a known symmetry moves all nodes or none")
-    loads = layer_loads(topology)
-    units = _fewest_units(topology, loads, chunks)
-    limits = [load * units for load in loads]
-    if chunks is not None and units > chunks:
-        units, limits = _best_units(topology, loads, chunks)
+    units, limits = _units_and_limits(topology, chunks)
     roots = np.unique(symmetry.represented_by)
-    rows = _batch(topology, roots, units, limits)
-    if rows is None:
-        raise TopologyError("no split keeps to the limits, which would be a fault of the pricing")
+    rows = _split(topology, roots, units, limits)
     # What goes to node v goes, moved by the permutation that takes v to its representative, to the representative.
     rows = rows[np.argsort(rows[:, 3], kind="stable")]
     bounds = np.searchsorted(rows[:, 3], np.arange(topology.nodes + 1)).tolist()
@@ -112,15 +110,13 @@ def spff_orbit(
             own = slice(bounds[node], bounds[node + 1])
             back[permutation] = np.arange(topology.nodes)
             rows[own, 1:4] = back[rows[own, 1:4]]
-    return OrbitRounds(symmetry.generators, tuple(roots.tolist()), _schedule(topology, rows, units, len(loads)))
+    return OrbitRounds(symmetry.generators, tuple(roots.tolist()), _schedule(topology, rows, units, len(limits)))
 
 
 def check_chunks(chunks: int | None) -> None:
     """Raise ParameterError if the limit on chunks, where there is one, is out of range."""
     if chunks is not None:
-        require_at_least("chunks", chunks, 1)
-        if chunks > MOST_CHUNKS:
-            raise ParameterError(f"chunks must be at most {MOST_CHUNKS}, not {chunks}")
+        as_integer("chunks", chunks, 1, MOST_CHUNKS)
 
 
 def theorem_21_bound(topology: Topology, steps: int, chunks: int) -> Fraction:
@@ -137,34 +133,20 @@ def theorem_21_bound(topology: Topology, steps: int, chunks: int) -> Fraction:
     return Fraction(d * total, chunks * n)
 
 
-def spff_heterogeneous(
-    topology: Topology,
-    table: LinkTable,
-    size: Fraction,
-    collective: Collective | str = REDUCE_SCATTER,
-    *,
-    chunks: int | None = None,
-) -> Rounds:
-    """Return the SPFF reduce-scatter or allgather that is fastest for links of unequal latency and bandwidth.
-
-    Efficient Direct-Connect Topologies, appendix E.2.
-    """
-    return unequal_spff(topology, table, size, as_collective(collective), chunks)[0]
-
-
 def unequal_spff(
     topology: Topology, table: LinkTable, size: Fraction, collective: Collective, chunks: int | None
 ) -> tuple[Rounds, Fraction]:
-    """Return what :func:`spff_heterogeneous` does, and the bandwidth factor y of the exact splits.
+    """Return the SPFF schedule that is fastest for links of unequal latency and bandwidth, and y of its exact splits.
 
-    That factor takes all links as equal; splits made for unequal links may round to a smaller one.
+    The splits depend on the size of the data. With fewer chunks than they need they are rounded. The factor y takes all
+    links as equal; splits made for unequal links may round to a smaller one. Efficient Direct-Connect Topologies,
+    appendix E.2.
     """
     if collective == ALLGATHER:
         schedule, exact = unequal_spff(topology.transpose(), table.transpose(), size, REDUCE_SCATTER, chunks)
         return reverse(schedule), exact
     if collective != REDUCE_SCATTER:
         raise ParameterError(f"an SPFF schedule is a reduce-scatter or an allgather, not {collective}")
-    check_chunks(chunks)
     check_rows(topology.nodes * (topology.nodes - 1))
     steps = len(layer_loads(topology))
     splits = _unequal_splits(topology, table, size)
@@ -316,18 +298,22 @@ def _sources(topology: Topology) -> IntArray:
 
 
 def _rows(topology: Topology, units: int, limits: list[Fraction], progress: Progress | None) -> IntArray:
-    most = topology.nodes * int(np.diff(topology.indptr).max())
-    batch = max(1, _BATCH_ROWS // most)
+    batch = max(1, _BATCH_ROWS // (topology.nodes * int(np.diff(topology.indptr).max())))
     parts = []
     for first in range(0, topology.nodes, batch):
         if progress is not None:
             progress(first / topology.nodes)
         sources = np.arange(first, min(first + batch, topology.nodes), dtype=np.int64)
-        part = _batch(topology, sources, units, limits)
-        if part is None:
-            raise TopologyError("no split keeps to the limits, which would be a fault of the pricing")
-        parts.append(part)
+        parts.append(_split(topology, sources, units, limits))
     return np.concatenate(parts)
+
+
+def _split(topology: Topology, sources: IntArray, units: int, limits: list[Fraction]) -> IntArray:
+    """Return the rows of some sources within limits that are known to be enough."""
+    rows = _batch(topology, sources, units, limits)
+    if rows is None:
+        raise TopologyError("no split keeps to the limits, which would be a fault of the pricing")
+    return rows
 
 
 def _batch(topology: Topology, sources: IntArray, units: int, limits: list[Fraction]) -> IntArray | None:
@@ -362,9 +348,4 @@ def _make(request: Request) -> list[Plan]:
     return [planned(topology, schedule, name, chunks=chunks, **lost)]
 
 
-METHOD = Method(
-    "spff",
-    frozenset({"chunks", "link_table"}),
-    (ALLGATHER, REDUCE_SCATTER),
-    _make,
-)
+METHOD = Method("spff", frozenset({"chunks", "link_table"}), (ALLGATHER, REDUCE_SCATTER), _make)
