@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from topodesign.base.errors import ParameterError, TopologyError
-from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective, as_collective
+from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective, as_collective
 from topodesign.plans.orbit import OrbitRounds, reverse_orbit
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
@@ -27,11 +27,8 @@ def deferred(
     topology: Topology, collective: Collective | str = ALLGATHER, *, progress: Progress | None = None
 ) -> Rounds:
     """Return a deferred allgather or reduce-scatter: of whole shards, or of split ones where that is cheaper."""
-    collective = as_collective(collective)
-    if collective == REDUCE_SCATTER:
+    if _backwards(collective):
         return reverse(deferred(topology.transpose(), progress=progress))
-    if collective != ALLGATHER:
-        raise ParameterError(f"a deferred schedule is a reduce-scatter or an allgather, not {collective}")
     check_rows(topology.nodes * (topology.nodes - 1))
     found = best_deferral(topology, progress)
     if len(found.receivers) < topology.nodes:
@@ -47,15 +44,19 @@ def deferred_orbit(
 
     Parameters and errors are those of :func:`deferred`.
     """
-    collective = as_collective(collective)
-    if collective == REDUCE_SCATTER:
+    if _backwards(collective):
         return reverse_orbit(deferred_orbit(topology.transpose(), progress=progress))
-    if collective != ALLGATHER:
-        raise ParameterError(f"a deferred schedule is a reduce-scatter or an allgather, not {collective}")
     found = best_deferral(topology, progress, by_orbits=True)
     if len(found.receivers) == topology.nodes:
         raise TopologyError("few orbits are enough only where a known symmetry moves all nodes or none")
     return _orbit(topology, found)
+
+
+def _backwards(collective: Collective | str) -> bool:
+    """Return whether it is a reduce-scatter, the allgather of the transpose, reversed in time."""
+    if as_collective(collective) not in ALLREDUCE.parts:
+        raise ParameterError(f"a deferred schedule is a reduce-scatter or an allgather, not {collective}")
+    return as_collective(collective).reduces
 
 
 def _orbit(topology: Topology, found: Deferral | SplitDeferral) -> OrbitRounds:
@@ -80,16 +81,16 @@ def _orbit(topology: Topology, found: Deferral | SplitDeferral) -> OrbitRounds:
 
 def _make(request: Request) -> list[Plan]:
     """Return the plan, or none where it would take too long."""
-    topology = request.topology
-    if why_not(topology, price(topology).steps) is not None:
+    if not _soon(request, None):
         return []
-    return [planned(topology, deferred(topology, request.collective, progress=request.progress), "deferred")]
+    rounds = deferred(request.topology, request.collective, progress=request.progress)
+    return [planned(request.topology, rounds, "deferred")]
 
 
-def _soon(request: Request) -> bool:
+def _soon(request: Request, most: int | None = _MOST_WORK) -> bool:
     """Return whether it takes seconds: not much longer than an SPFF schedule of as many sends."""
     topology = request.topology
-    return why_not(topology, price(topology).steps, _MOST_WORK) is None
+    return why_not(topology, price(topology).steps, most) is None
 
 
 METHOD = Method("deferred", frozenset(), (ALLGATHER, REDUCE_SCATTER), _make, soon=_soon)

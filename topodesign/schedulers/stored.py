@@ -18,7 +18,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -81,24 +81,6 @@ def links_hash(topology: Topology) -> str:
     """Return the SHA-256 of a topology's links, in hexadecimal."""
     lines = (f"{u} {v} {capacity}\n" for u, v, capacity in topology.links())
     return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
-def to_text(topology: Topology, entries: Iterable[Stored]) -> str:
-    """Return the text of a data file: :func:`from_text` gives the entries back."""
-    head = {"format": FORMAT, "version": VERSION, "spec": str(topology.spec), "links": links_hash(topology)}
-    blocks = []
-    for entry in entries:
-        fields = {
-            "collective": entry.schedule.collective.name,
-            "steps": entry.schedule.steps,
-            "units": entry.schedule.units,
-            "bandwidth": str(entry.cost.bandwidth),
-            "bound": str(entry.bound),
-            "search": dict(entry.search),
-        }
-        table = zip(*(column.tolist() for column in entry.schedule.columns().values()), strict=True)
-        blocks.append(f'{json.dumps(fields)[:-1]}, "rows": [\n' + ",\n".join(map(json.dumps, table)) + "\n]}")
-    return f'{json.dumps(head)[:-1]}, "schedules": [\n' + ",\n".join(blocks) + "\n]}\n"
 
 
 def from_text(text: str) -> dict[Collective, Stored]:

@@ -46,7 +46,7 @@ def _make(request: Request) -> list[Plan]:
 def _planned(request: Request, place: Topology | Fabric, units: int) -> Plan:
     """Return the plan with so many chunks of a block."""
     if request.traffic is not None:
-        return plan_traffic(request, place, units, spec_of(request))
+        return plan_traffic(request, place, units)
     _, topology, collective = asked_of(request, forwarding=True)
     times = request.link_times(place, collective, units, grain=grain_of(request))
     wires = network_of(topology, times, step=request.tick, ready=request.ready_unwound, overlap=request.overlap)
