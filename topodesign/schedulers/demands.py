@@ -30,6 +30,7 @@ from topodesign.plans.journeys import journeys
 from topodesign.plans.replay.timed import verify_timed
 from topodesign.plans.timed import Timed
 from topodesign.plans.timed_ops import LinkTimes, reverse_timed
+from topodesign.pricing.closed_form import distances
 from topodesign.schedulers.method import Request
 from topodesign.schedulers.ten.network import (
     Network,
@@ -178,7 +179,11 @@ class Setting:
     @cached_property
     def ways(self) -> list[list[tuple[int, int]]]:
         """For each node its links, by their numbers, and where they go; self-loops carry nothing."""
-        return _ways(self.topology)
+        found: list[list[tuple[int, int]]] = [[] for _ in range(self.topology.nodes)]
+        for link, (u, v, _) in enumerate(self.topology.links()):
+            if u != v:
+                found[u].append((link, v))
+        return found
 
     def earliest(self, link: int, since: int, free: Mapping[int, int]) -> int:
         """Return when a chunk that is there since a time can start over a link, ports being free at some times."""
@@ -196,11 +201,8 @@ class Setting:
 
     def plan(self, sends: list[Send]) -> Timed:
         """Return sends as the plan that was asked for, forwards."""
-        columns = Sends(
-            np.array([one.link for one in sends], dtype=np.int64),
-            np.array([self.chunks[one.demand] for one in sends], dtype=np.int64),
-            np.array([one.end * self.grain for one in sends], dtype=np.int64),
-        )
+        rows = [(one.link, self.chunks[one.demand], one.end * self.grain) for one in sends]
+        columns = Sends(*np.array(rows, dtype=np.int64).reshape(-1, 3).T)
         found = timed_from(self.network, self.collective, self.units, self.size, columns)
         if not self.backwards:
             return found
@@ -351,8 +353,8 @@ def cuts_of(nodes: Collection[int]) -> Iterator[frozenset[int]]:
 
 def hops(topology: Topology) -> list[list[int]]:
     """Return the number of links on the way from each node to each other; ``FAR`` if there is none."""
-    links = len(topology.src)
-    return [_shortest(_ways(topology), (1,) * links, (0,) * links, node) for node in range(topology.nodes)]
+    found = (distances(topology, node) for node in range(topology.nodes))
+    return [[FAR if hops < 0 else hops for hops in row.tolist()] for row in found]
 
 
 def complete(
@@ -400,8 +402,7 @@ def _quickest(setting: Setting, held: dict[int, int], free: dict[int, int], goal
                 best[other] = there
                 before[other] = link, node
                 heapq.heappush(heap, (there, other))
-    way = []
-    node = goal
+    way, node = [], goal
     while node in before:
         link, earlier = before[node]
         way.append((link, node))
@@ -464,14 +465,6 @@ def _overtaking(setting: Setting, sends: list[Send]) -> bool:
             if gap is not None and back is not None and -back < later < gap:
                 return True
     return False
-
-
-def _ways(topology: Topology) -> list[list[tuple[int, int]]]:
-    found: list[list[tuple[int, int]]] = [[] for _ in range(topology.nodes)]
-    for link, (u, v, _) in enumerate(topology.links()):
-        if u != v:
-            found[u].append((link, v))
-    return found
 
 
 def _shortest(

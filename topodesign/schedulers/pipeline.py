@@ -30,6 +30,7 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import MAX_UNITS, assemble, canonical, find_links, reverse
 from topodesign.plans.trees import TREE_COLLECTIVES, Trees
+from topodesign.pricing.closed_form import distances
 from topodesign.pricing.groups import shared
 from topodesign.schedulers.method import Method, Request, planned
 from topodesign.topology.topology import MAX_CAPACITY, Topology
@@ -183,14 +184,8 @@ def _parts(topology: Topology, collective: Collective) -> tuple[Topology, ...]:
 def _layers(topology: Topology, collective: Collective, chunks: int) -> Rounds:
     """Return the broadcast in which every node gets a part from each neighbour that is nearer to the root."""
     root = collective.root or 0
-    distance = np.full(topology.nodes, -1, dtype=np.int64)
-    distance[root], far = 0, 0
-    while True:
-        reached = topology.dst[(distance[topology.src] == far) & (distance[topology.dst] < 0)]
-        if not len(reached):
-            break
-        far += 1
-        distance[reached] = far
+    distance = distances(topology, root)
+    far = int(distance.max())
     if np.any(distance < 0):
         lost = int(np.flatnonzero(distance < 0)[0])
         raise InfeasibleError(f"no collective exists: {lost} cannot be reached from {root}")

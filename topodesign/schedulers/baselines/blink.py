@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.plans.plan import Plan
 from topodesign.plans.trees import Trees
 from topodesign.schedulers.answers import fabric_root, tree_plan
+from topodesign.schedulers.baselines.spanning import rate_of
 from topodesign.schedulers.method import Method, Request
 
 
@@ -53,10 +53,8 @@ def _joined(inward: Trees, outward: Trees, shard: tuple[int, ...]) -> Trees:
     }  # fmt: skip
     columns["hop_start"] = np.concatenate((first.hop_start, second.hop_start[1:] + first.hop_start[-1]))
     trees = replace(first, collective=ALLREDUCE, reduce_trees=len(first), rate=rate, shard=shard, **columns)
-    loads = trees.link_loads.sum(axis=0).tolist()
-    pairs = zip(loads, trees.topology.capacity.tolist(), strict=True)
-    together = min(Fraction(capacity, load) for load, capacity in pairs if load)
-    return replace(trees, rate=together, concurrent=True) if 2 * together >= rate else trees
+    at_once = rate_of(trees.topology, trees.link_loads.sum(axis=0))
+    return replace(trees, rate=at_once, concurrent=True) if 2 * at_once >= rate else trees
 
 
 OPTIONS = frozenset({"root", "only", "without"})

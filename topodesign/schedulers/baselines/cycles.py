@@ -58,12 +58,12 @@ def link_disjoint_cycles(topology: Topology) -> tuple[Cycle, ...]:
         if len(best) == ports or (len(maps) == 1 and not half) or work > _MOST_WORK:
             break
     free = _ports(topology)
+    cycles = [_cycle(one) for one in best]
     if not best:
         chance = random.Random(0)  # noqa: S311
         (first, *_) = _matchings(_ports(topology), chance)
         single = _merge_one(first, free, chance) or _backtrack(free)
-        best = [] if single is None else [_permutation(single)]
-    cycles = [_cycle(one) for one in best]
+        cycles = [] if single is None else [single]
     for u, v in (link for one in cycles for link in _links(one)):
         _take(free, u, v)
     for one in list(cycles):  # the way back, where it is free
@@ -102,13 +102,6 @@ def _ports(topology: Topology) -> list[dict[int, int]]:
         if u != v:
             free[u][v] = ports
     return free
-
-
-def _permutation(cycle: Cycle) -> list[int]:
-    one = [0] * len(cycle)
-    for u, v in _links(cycle):
-        one[u] = v
-    return one
 
 
 def _links(cycle: Sequence[int]) -> list[tuple[int, int]]:

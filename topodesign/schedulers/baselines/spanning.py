@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from topodesign.plans.trees import Trees
 from topodesign.schedulers.answers import fabric_root, spec_of, tree_plan
 from topodesign.schedulers.baselines.routing import Path, Router
 from topodesign.schedulers.method import Request
-from topodesign.topology.topology import Topology
+from topodesign.topology.topology import IntArray, Topology
 
 
 class Tree(NamedTuple):
@@ -114,19 +114,14 @@ def _assembled(fabric: Fabric, collective: Collective, inward: Sequence[Tree], o
         shares[tree.root] += tree.weight
     own = shares[list(fabric.compute)]
     shard = None if collective.rooted or own.min() == own.max() else tuple((own // np.gcd.reduce(own)).tolist())
-    loads = [_loads(topology, trees) for trees in (inward, outward)]
-    rates = [_rate(topology, load) for load, trees in zip(loads, (inward, outward), strict=True) if trees]
-    together = _rate(topology, loads[0] + loads[1])
-    # One rate is for both phases. After one another they take 1/rate each, at the same time 1/together.
-    concurrent = collective.like(ALLREDUCE) and 2 * together >= min(rates)
     trees = [*inward, *outward]
     edges = [(at, way) for at, tree in enumerate(trees) for way in tree.ways]
     ends = np.array([(at, way[0], way[-1]) for at, way in edges], dtype=np.int64).T.copy()
     weight = np.array([tree.weight for tree in trees], dtype=np.int64)
-    return Trees(
+    made = Trees(
         collective=collective,
         topology=topology,
-        rate=together if concurrent else min(rates),
+        rate=Fraction(1),
         root=np.array([tree.root for tree in trees], dtype=np.int64),
         weight=weight,
         tree=ends[0].copy(),
@@ -138,20 +133,15 @@ def _assembled(fabric: Fabric, collective: Collective, inward: Sequence[Tree], o
         hop=np.array([node for _, way in edges for node in way], dtype=np.int64),
         reduce_trees=len(inward),
         shard=shard,
-        concurrent=concurrent,
     )
+    least = min(rate_of(topology, load) for load in made.link_loads if load.any())
+    at_once = rate_of(topology, made.link_loads.sum(axis=0))
+    # One rate is for both phases. After one another they take 1/rate each, at the same time 1/at_once.
+    concurrent = collective.like(ALLREDUCE) and 2 * at_once >= least
+    return replace(made, rate=at_once if concurrent else least, concurrent=concurrent)
 
 
-def _loads(topology: Topology, trees: Sequence[Tree]) -> np.ndarray:
-    """Return the weight that every link carries."""
-    loads = np.zeros(len(topology.src), dtype=np.int64)
-    for tree in trees:
-        hops = np.array([hop for way in tree.ways for hop in itertools.pairwise(way)], dtype=np.int64).reshape(-1, 2)
-        np.add.at(loads, topology.link_index(hops[:, 0], hops[:, 1]), tree.weight)
-    return loads
-
-
-def _rate(topology: Topology, loads: np.ndarray) -> Fraction:
+def rate_of(topology: Topology, loads: IntArray) -> Fraction:
     """Return the capacity that a unit of weight can take everywhere."""
     pairs = zip(topology.capacity.tolist(), loads.tolist(), strict=True)
     return min(Fraction(capacity, load) for capacity, load in pairs if load)

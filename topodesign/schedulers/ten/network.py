@@ -100,9 +100,9 @@ class Network:
     def web(self) -> Web:
         """The links as kernels take them; self-loops lead nowhere."""
         topology = self.topology
-        order = np.lexsort((self.takes, topology.dst))
-        real = topology.src != topology.dst
-        links = np.arange(len(topology.src))
+        links, nodes = np.arange(len(topology.src)), np.arange(topology.nodes + 1)
+        real = np.flatnonzero(topology.src != topology.dst)
+        into = real[np.lexsort((self.takes[real], topology.dst[real]))]
         if self.routes is None:
             ports = np.arange(len(links) + 1), links, np.zeros_like(links), self.busy
         else:
@@ -113,8 +113,10 @@ class Network:
             self.takes,
             self.busy,
             self.opens,
-            *_of_nodes(topology.src[real], links[real], topology.nodes),
-            *_of_nodes(topology.dst[order][real[order]], order[real[order]], topology.nodes),
+            np.searchsorted(topology.src[real], nodes),
+            real,
+            np.searchsorted(topology.dst[into], nodes),
+            into,
             *ports,
         )
 
@@ -158,9 +160,7 @@ def network_of(
     others = ready if step is None else (step, *ready)
     exact = times
     if any((one / times.tick).denominator > 1 for one in others):
-        latency, per_unit = (
-            [int(value) * times.tick for value in column.tolist()] for column in (times.latency, times.per_unit)
-        )
+        latency, per_unit = ([ticks * times.tick for ticks in one.tolist()] for one in (times.latency, times.per_unit))
         exact = common_ticks(latency, per_unit, 1, others)
     busy = exact.per_unit if overlap else exact.latency + exact.per_unit
     takes = exact.latency + exact.per_unit
@@ -318,21 +318,15 @@ def _turned(routes: Routes, takes: IntArray, links: IntArray, wires: IntArray) -
     return Routes(routes.topology.transpose(), start, place[routes.link[at]], offset, routes.takes[at], routes.busy[at])
 
 
-def chunks_of(network: Network, collective: Collective, units: int, since: IntArray | None = None) -> Chunks:
+def chunks_of(network: Network, collective: Collective, units: int) -> Chunks:
     """Return the chunks of a collective of one movement, which copies: equal parts of its blocks."""
     topology = network.topology
     members = collective.members(topology.nodes, topology.switches)
     blocks = collective.blocks(members, topology.nodes)
     source, goal = collective.places(collective.movements[0], blocks, topology.nodes)
-    number = len(blocks) * units
-    return Chunks(
-        number,
-        np.repeat(source, units),
-        np.zeros(number, dtype=np.int64) if since is None else since,
-        np.repeat(goal, units),
-        members,
-        collective.teams(topology.nodes, topology.switches),
-    )
+    number, team = len(blocks) * units, collective.teams(topology.nodes, topology.switches)
+    since = np.zeros(number, dtype=np.int64)
+    return Chunks(number, np.repeat(source, units), since, np.repeat(goal, units), members, team)
 
 
 def timed_from(network: Network, collective: Collective, units: int, size: Fraction, sends: Sends) -> Timed:
@@ -346,8 +340,7 @@ def timed_from(network: Network, collective: Collective, units: int, size: Fract
         count, at = _of_routes(routes.start, sends.link)
         link, chunk, start = routes.link[at], np.repeat(chunk, count), np.repeat(start, count) + routes.offset[at]
         end = start + routes.takes[at]
-    wires = network.wires
-    ends = wires.src[link], wires.dst[link]
+    ends = network.wires.src[link], network.wires.dst[link]
     return timed_sends(network, collective, (units, size), (start, end, *ends, blocks[chunk // units], chunk % units))
 
 
@@ -395,11 +388,6 @@ def wanted(chunks: Chunks) -> tuple[IntArray, IntArray]:
     chunk = np.tile(every, len(chunks.members))
     other = (chunks.at[chunk] != node) & (chunks.team[chunks.at[chunk]] == chunks.team[node])
     return np.concatenate((node[other], chunks.goal[one])), np.concatenate((chunk[other], one))
-
-
-def _of_nodes(node: IntArray, values: IntArray, nodes: int) -> tuple[IntArray, IntArray]:
-    """Return the values of every node, where nodes ascend."""
-    return np.searchsorted(node, np.arange(nodes + 1)), values
 
 
 def first_state(seed: int) -> NDArray[np.uint64]:
