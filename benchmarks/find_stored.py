@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import time
+from collections.abc import Iterable
 from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
@@ -23,7 +25,7 @@ from topodesign.plans.measure import cost_of
 from topodesign.pricing.closed_form import price
 from topodesign.schedulers.exact_rounds import fewest_rounds
 from topodesign.schedulers.steps_bound import lower_bound_lp
-from topodesign.schedulers.stored import DATA, Stored, file_of, to_text
+from topodesign.schedulers.stored import DATA, FORMAT, VERSION, Stored, file_of, links_hash
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
@@ -50,6 +52,24 @@ WANTED = {  # spec: steps, chunks
     "randomregular(14,2,1029)": (4, 2),
     "randomregular(15,2,22820)": (4, 1),
 }
+
+
+def to_text(topology: Topology, entries: Iterable[Stored]) -> str:
+    """Return the text of a data file: ``stored.from_text`` gives the entries back."""
+    head = {"format": FORMAT, "version": VERSION, "spec": str(topology.spec), "links": links_hash(topology)}
+    blocks = []
+    for entry in entries:
+        fields = {
+            "collective": entry.schedule.collective.name,
+            "steps": entry.schedule.steps,
+            "units": entry.schedule.units,
+            "bandwidth": str(entry.cost.bandwidth),
+            "bound": str(entry.bound),
+            "search": dict(entry.search),
+        }
+        table = zip(*(column.tolist() for column in entry.schedule.columns().values()), strict=True)
+        blocks.append(f'{json.dumps(fields)[:-1]}, "rows": [\n' + ",\n".join(map(json.dumps, table)) + "\n]}")
+    return f'{json.dumps(head)[:-1]}, "schedules": [\n' + ",\n".join(blocks) + "\n]}\n"
 
 
 def find(topology: Topology, collective: Collective, steps: int, chunks: int) -> Stored:

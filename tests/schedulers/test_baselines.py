@@ -24,9 +24,9 @@ from topodesign.schedulers.baselines import BASELINES
 from topodesign.schedulers.baselines.cycles import link_disjoint_cycles, shortest_tour
 from topodesign.schedulers.baselines.double_binary_tree import two_trees
 from topodesign.schedulers.baselines.levels import boxes_of, factorings, rows, sides_of
+from topodesign.schedulers.baselines.messages import deliveries, queued
 from topodesign.schedulers.baselines.ring import around
 from topodesign.schedulers.baselines.routing import MOST_NODES, Router
-from topodesign.schedulers.baselines.spread_out import spread_out
 from topodesign.schedulers.method import cost_in
 from topodesign.schedulers.scheduling import METHODS, schedule
 from topodesign.topology.library import build
@@ -346,7 +346,8 @@ def test_the_figures_that_tacos_prints() -> None:
         nodes = range(side**2)
         ways = across_then_along(side, [(u, v) for u in nodes for v in nodes if u != v])
         for collective, steps in wanted.items():
-            rounds = spread_out(topology, collective, ways, by_rank=True).rounds
+            messages = sorted(zip(*(column.tolist() for column in deliveries(collective, side**2)), strict=True))
+            rounds = queued(topology, collective, [(ways[u, v], block) for u, v, block in messages])
             assert rounds.steps == steps
             assert verify_rounds(topology, rounds).ok
     ring = [ways[u, (u + 1) % 100] for u in range(100)]
@@ -362,7 +363,12 @@ def test_the_figures_that_tacos_prints() -> None:
     [
         ("torus(3,4)", {"method": "halving-doubling"}, InfeasibleError, "power of two"),
         ("torus(3,4)", {"method": "direct", "collective": "scatter", "root": 12}, ParameterError, "root must be"),
-        ("torus(3,4)", {"method": "direct", "collective": "scatter", "root": "x"}, ParameterError, "a node's number"),
+        (
+            "torus(3,4)",
+            {"method": "direct", "collective": "scatter", "root": "x"},
+            ParameterError,
+            "no node or switch is named 'x'",
+        ),
         ("torus(3,4)", {"method": "ring", "chunks": 2}, ParameterError, "--chunks is not for --method ring"),
         ("dgx_a100(1)", {"method": "bruck"}, ParameterError, "is a fabric"),
     ],

@@ -38,7 +38,6 @@ from topodesign.schedulers.stored import (
     stored,
     stored_schedule,
     stored_specs,
-    to_text,
 )
 from topodesign.solve.discrete import Discrete
 from topodesign.solve.program import Program
@@ -351,7 +350,11 @@ def test_stored_files() -> None:
     assert {path.name for path in DATA.iterdir()} == {file_of(spec).name for spec in stored_specs()}
     for spec in stored_specs():
         text = file_of(spec).read_text(encoding="utf-8")
-        assert to_text(build(spec), from_text(text).values()) == text
+        read = list(from_text(text).values())
+        for one, written in zip(read, json.loads(text)["schedules"], strict=True):
+            columns = one.schedule.columns().values()
+            assert written["rows"] == [list(row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+            assert (written["bandwidth"], written["bound"]) == (str(one.cost.bandwidth), str(one.bound))
 
 
 def test_what_is_not_stored() -> None:

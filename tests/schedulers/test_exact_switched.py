@@ -232,7 +232,7 @@ def test_bad_input() -> None:
         schedule("biring(2,4)", "allgather", method="exact", unwind=1)
     with pytest.raises(ParameterError, match="a number of links, all, or ring"):
         schedule(star(3), "allgather", method="exact", unwind="most")
-    with pytest.raises(ParameterError, match="groups send over links of their own"):
+    with pytest.raises(ParameterError, match="groups are of all nodes and switches"):
         schedule(star(4), "allgather", method="exact", group=["n0,n1", "n2,n3"], unwind=1)
     with pytest.raises(DisconnectedError, match="cannot be reached"):
         schedule(star(4), "allgather", method="exact", without="s")

@@ -295,7 +295,7 @@ def test_wrong_arguments() -> None:
         exchange(topology, SCATTER)
     with pytest.raises(ParameterError, match="root"):
         exchange(topology, SCATTER.at(9))
-    with pytest.raises(ParameterError, match="chunks must be at least 1"):
+    with pytest.raises(ParameterError, match="chunks must be from 1"):
         exchange(topology, ALL_TO_ALL, chunks=0)
     with pytest.raises(DisconnectedError):
         exchange(Topology.from_links(3, [(0, 1), (1, 0), (1, 2)]), ALL_TO_ALL)

@@ -23,7 +23,7 @@ from topodesign.base.errors import (
     TooLargeError,
     TopologyError,
 )
-from topodesign.collectives import ALLGATHER
+from topodesign.collectives import ALLGATHER, REDUCE_SCATTER
 from topodesign.compiler.frontends import layout as layout_module
 from topodesign.plans import rounds_ops
 from topodesign.plans.measure import cost_of
@@ -34,7 +34,7 @@ from topodesign.plans.timing.rounds import simulate_rounds
 from topodesign.pricing.closed_form import layer_loads, price
 from topodesign.pricing.programs import heterogeneous_steps
 from topodesign.schedulers import lift, scheduling
-from topodesign.schedulers.spff import _rounded, spff, spff_heterogeneous, theorem_21_bound
+from topodesign.schedulers.spff import _rounded, spff, theorem_21_bound, unequal_spff
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
 
@@ -249,9 +249,9 @@ def test_heterogeneous_schedules_take_the_time_of_the_linear_program(topology: T
     steps = heterogeneous_steps(topology, alpha, rate, size)
     of_link = {(u, v): i for i, (u, v, _) in enumerate(topology.links()) if u != v}
     table = LinkTable({p: alpha[i] for p, i in of_link.items()}, {p: rate[i] for p, i in of_link.items()})
-    schedule = spff_heterogeneous(topology, table, size)
+    schedule, _ = unequal_spff(topology, table, size, REDUCE_SCATTER, None)
     assert verify_rounds(topology, schedule).ok
-    gather = spff_heterogeneous(topology.transpose(), table.transpose(), size, "allgather")
+    gather, _ = unequal_spff(topology.transpose(), table.transpose(), size, ALLGATHER, None)
     assert verify_rounds(topology.transpose(), gather).ok
     assert reverse(gather) == schedule
     result = simulate_rounds(
@@ -346,7 +346,7 @@ def test_what_cannot_be_scheduled_is_refused() -> None:
     with pytest.raises(ParameterError):
         spff(build("complete(4)"), "allreduce")
     with pytest.raises(FileFormatError, match="lacks 6 link"):
-        spff_heterogeneous(build("complete(3)"), LinkTable({}, {}), Fraction(1))
+        unequal_spff(build("complete(3)"), LinkTable({}, {}), Fraction(1), REDUCE_SCATTER, None)
     with pytest.raises(ParameterError, match="for each"):
         heterogeneous_steps(build("complete(3)"), [Fraction(0)], [Fraction(1)], Fraction(1))
     with pytest.raises(ScheduleError, match="link"):

@@ -20,8 +20,8 @@ from topodesign.plans.timed import Timed
 from topodesign.plans.timing.plans import simulate
 from topodesign.plans.together import Together
 from topodesign.schedulers.scheduling import schedule
+from topodesign.schedulers.ten.copying import only_needed, relays_of
 from topodesign.schedulers.ten.greedy import synthesize
-from topodesign.schedulers.ten.relays import only_needed, relays_of
 from topodesign.schedulers.ten.sharing import SharedLinks
 from topodesign.schedulers.traffic import plan_traffic
 

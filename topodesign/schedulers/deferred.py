@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from topodesign.base.errors import ParameterError, TopologyError
-from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective, as_collective
+from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective, as_collective
 from topodesign.plans.orbit import OrbitRounds, reverse_orbit
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
@@ -26,29 +26,9 @@ _MOST_WORK = 2**29
 def deferred(
     topology: Topology, collective: Collective | str = ALLGATHER, *, progress: Progress | None = None
 ) -> Rounds:
-    """Return a deferred allgather or reduce-scatter: of whole shards, or of split ones where that is cheaper.
-
-    Parameters
-    ----------
-    topology
-        Strongly connected, without switches.
-    collective
-        ``allgather``, or ``reduce-scatter``: the allgather of the transpose, reversed in time.
-    progress
-        Called with the share of the work that is done.
-
-    Raises
-    ------
-    DisconnectedError, TopologyError, TooLargeError
-        As :func:`topodesign.pricing.deferral.defer` does.
-    ParameterError
-        If the collective is another.
-    """
-    collective = as_collective(collective)
-    if collective == REDUCE_SCATTER:
+    """Return a deferred allgather or reduce-scatter: of whole shards, or of split ones where that is cheaper."""
+    if _backwards(collective):
         return reverse(deferred(topology.transpose(), progress=progress))
-    if collective != ALLGATHER:
-        raise ParameterError(f"a deferred schedule is a reduce-scatter or an allgather, not {collective}")
     check_rows(topology.nodes * (topology.nodes - 1))
     found = best_deferral(topology, progress)
     if len(found.receivers) < topology.nodes:
@@ -63,21 +43,20 @@ def deferred_orbit(
     """Return what :func:`deferred` does of a symmetric topology, as the rows of the blocks of a few nodes.
 
     Parameters and errors are those of :func:`deferred`.
-
-    Raises
-    ------
-    TopologyError
-        If no symmetry is known of which no permutation but the identity leaves a node where it is.
     """
-    collective = as_collective(collective)
-    if collective == REDUCE_SCATTER:
+    if _backwards(collective):
         return reverse_orbit(deferred_orbit(topology.transpose(), progress=progress))
-    if collective != ALLGATHER:
-        raise ParameterError(f"a deferred schedule is a reduce-scatter or an allgather, not {collective}")
     found = best_deferral(topology, progress, by_orbits=True)
     if len(found.receivers) == topology.nodes:
         raise TopologyError("few orbits are enough only where a known symmetry moves all nodes or none")
     return _orbit(topology, found)
+
+
+def _backwards(collective: Collective | str) -> bool:
+    """Return whether it is a reduce-scatter, the allgather of the transpose, reversed in time."""
+    if as_collective(collective) not in ALLREDUCE.parts:
+        raise ParameterError(f"a deferred schedule is a reduce-scatter or an allgather, not {collective}")
+    return as_collective(collective).reduces
 
 
 def _orbit(topology: Topology, found: Deferral | SplitDeferral) -> OrbitRounds:
@@ -102,16 +81,16 @@ def _orbit(topology: Topology, found: Deferral | SplitDeferral) -> OrbitRounds:
 
 def _make(request: Request) -> list[Plan]:
     """Return the plan, or none where it would take too long."""
-    topology = request.topology
-    if why_not(topology, price(topology).steps) is not None:
+    if not _soon(request, None):
         return []
-    return [planned(topology, deferred(topology, request.collective, progress=request.progress), "deferred")]
+    rounds = deferred(request.topology, request.collective, progress=request.progress)
+    return [planned(request.topology, rounds, "deferred")]
 
 
-def _soon(request: Request) -> bool:
+def _soon(request: Request, most: int | None = _MOST_WORK) -> bool:
     """Return whether it takes seconds: not much longer than an SPFF schedule of as many sends."""
     topology = request.topology
-    return why_not(topology, price(topology).steps, _MOST_WORK) is None
+    return why_not(topology, price(topology).steps, most) is None
 
 
 METHOD = Method("deferred", frozenset(), (ALLGATHER, REDUCE_SCATTER), _make, soon=_soon)

@@ -9,19 +9,28 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from topodesign.base.arguments import as_integer
 from topodesign.base.errors import DisconnectedError, ParameterError, ScheduleError, TooLargeError
-from topodesign.collectives import Collective
+from topodesign.collectives import (
+    ALL_TO_ALL,
+    ALLGATHER,
+    BROADCAST,
+    GATHER,
+    REDUCE,
+    REDUCE_SCATTER,
+    SCATTER,
+    Collective,
+)
 from topodesign.collectives.collective import EVERYONE
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.journeys import journeys
 from topodesign.plans.replay.timed import verify_timed
 from topodesign.plans.timed import Timed
 from topodesign.plans.timed_ops import LinkTimes, reverse_timed
+from topodesign.pricing.closed_form import distances
 from topodesign.schedulers.method import Request
 from topodesign.schedulers.ten.network import (
     Network,
@@ -37,6 +46,12 @@ FAR = 2**61
 """More than any time and any sum of distances."""
 MOST_CHOICES = 60_000
 """Largest product of chunks and links of what is searched."""
+Proof = Literal["bound", "search", "none"]
+"""Why nothing is better: a bound says so; the search has gone through the rest; or that is not known."""
+SECONDS = 60
+"""Time for a search, if nothing else is said."""
+ONE_MOVEMENT = (ALLGATHER, REDUCE_SCATTER, BROADCAST, REDUCE, SCATTER, GATHER, ALL_TO_ALL)
+"""The collectives of one movement, which copies or, backwards, adds up."""
 MOST_CUT = 8
 """Most nodes of a topology all of whose cuts are looked at."""
 
@@ -68,42 +83,21 @@ class Setting:
 
     What adds up is looked at backwards: as the dual, which copies, over the links turned round. The reverse of any plan
     of the one is a plan of the other that takes as long. Nodes that are late begin late there, and end early here.
-
-    Attributes
-    ----------
-    network
-        Where, as it is looked at; links are from node to node, through switches in one go.
-    collective, units, size
-        What, as it is looked at; chunks of a block; bytes of the whole data.
-    backwards
-        Whether it is.
-    demands
-        One for every chunk; those of one block follow one another.
-    chunks
-        For each of them which of all chunks of the collective it is.
-    lasts, busy
-        Ticks until a chunk has arrived that is sent over a link, and until the link is free again; of each link.
-    ports
-        Of each link the ports that a chunk on it needs: which, from when on after its start, and for how long.
-    opens, shuts
-        Ticks from the start on in which a link cannot be used, and before the end; of each link.
-    grain
-        Ticks of the network in one tick here.
     """
 
-    network: Network
-    collective: Collective
-    units: int
-    size: Fraction
-    backwards: bool
-    demands: tuple[Demand, ...]
-    chunks: tuple[int, ...]
-    lasts: tuple[int, ...]
-    busy: tuple[int, ...]
-    ports: tuple[tuple[Port, ...], ...]
-    opens: tuple[int, ...]
-    shuts: tuple[int, ...]
-    grain: int
+    network: Network  # where, as it is looked at; links are from node to node, through switches in one go
+    collective: Collective  # what, as it is looked at
+    units: int  # chunks of a block
+    size: Fraction  # bytes of the whole data
+    backwards: bool  # whether it is looked at backwards
+    demands: tuple[Demand, ...]  # one for every chunk; those of one block follow one another
+    chunks: tuple[int, ...]  # for each of them which of all chunks of the collective it is
+    lasts: tuple[int, ...]  # of each link the ticks until a chunk has arrived
+    busy: tuple[int, ...]  # and until the link is free again
+    ports: tuple[tuple[Port, ...], ...]  # the ports that a chunk on it needs
+    opens: tuple[int, ...]  # ticks from the start on in which it cannot be used
+    shuts: tuple[int, ...]  # and before the end
+    grain: int  # ticks of the network in one tick here
 
     @classmethod
     def of(
@@ -117,25 +111,9 @@ class Setting:
         overlap: bool = False,
         ready: tuple[Fraction, ...] = (),
     ) -> Setting:
-        """Return the setting of a collective of one movement.
+        """Return the setting of a collective of one movement, with its root and groups; each chunk is sent for itself.
 
-        Parameters
-        ----------
-        topology, collective, times
-            Where; what, with its root and groups if it has them; and how long the links of the topology take.
-        units
-            Chunks of a block; each is sent for itself.
-        size, overlap
-            As in :class:`~topodesign.plans.timed.Timed`.
-        ready
-            Seconds from the start until each node is ready; none sends or receives before.
-
-        Raises
-        ------
-        DisconnectedError
-            If some node that a chunk is for cannot be reached.
-        TooLargeError
-            If there are too many chunks and links, or times have no common tick that can be counted.
+        ``ready`` are seconds from the start until each node is ready; none sends or receives before.
         """
         network = network_of(topology, times, ready=ready, overlap=overlap)
         network = through_switches(network) if topology.switches else network
@@ -154,28 +132,15 @@ class Setting:
                 f"{len(demands)} chunks and {len(links.src)} links are too many for a search among all plans: their "
                 f"product is at most {MOST_CHOICES}"
             )
-        columns = (network.takes, network.busy, web.offset, web.hold, opens, shuts)
-        grain = math.gcd(*(int(value) for column in columns for value in column)) or 1
-        takes, busy, offset, hold, late, early = ([int(value) // grain for value in column] for column in columns)
+        ticks = (network.takes, network.busy, web.offset, web.hold, opens, shuts)
+        grain = math.gcd(*(int(value) for column in ticks for value in column)) or 1
+        takes, busy, offset, hold, late, early = ([int(value) // grain for value in column] for column in ticks)
         ports = tuple(
             tuple((int(web.port[at]), offset[at], hold[at]) for at in range(begin, end))
             for begin, end in itertools.pairwise(web.port_start.tolist())
         )
-        setting = cls(
-            network,
-            collective,
-            units,
-            Fraction(size),
-            backwards,
-            demands,
-            chunks,
-            tuple(takes),
-            tuple(busy),
-            ports,
-            tuple(late),
-            tuple(early),
-            grain,
-        )
+        columns = (tuple(takes), tuple(busy), ports, tuple(late), tuple(early))
+        setting = cls(network, collective, units, Fraction(size), backwards, demands, chunks, *columns, grain)
         for one in demands:
             if any(setting.heads[one.source][goal] >= FAR for goal in one.goals):
                 raise DisconnectedError("some node cannot be reached, so the collective does not run on this topology")
@@ -214,7 +179,11 @@ class Setting:
     @cached_property
     def ways(self) -> list[list[tuple[int, int]]]:
         """For each node its links, by their numbers, and where they go; self-loops carry nothing."""
-        return _ways(self.topology)
+        found: list[list[tuple[int, int]]] = [[] for _ in range(self.topology.nodes)]
+        for link, (u, v, _) in enumerate(self.topology.links()):
+            if u != v:
+                found[u].append((link, v))
+        return found
 
     def earliest(self, link: int, since: int, free: Mapping[int, int]) -> int:
         """Return when a chunk that is there since a time can start over a link, ports being free at some times."""
@@ -232,11 +201,8 @@ class Setting:
 
     def plan(self, sends: list[Send]) -> Timed:
         """Return sends as the plan that was asked for, forwards."""
-        columns = Sends(
-            np.array([one.link for one in sends], dtype=np.int64),
-            np.array([self.chunks[one.demand] for one in sends], dtype=np.int64),
-            np.array([one.end * self.grain for one in sends], dtype=np.int64),
-        )
+        rows = [(one.link, self.chunks[one.demand], one.end * self.grain) for one in sends]
+        columns = Sends(*np.array(rows, dtype=np.int64).reshape(-1, 3).T)
         found = timed_from(self.network, self.collective, self.units, self.size, columns)
         if not self.backwards:
             return found
@@ -316,42 +282,36 @@ class Asked(NamedTuple):
     collective: Collective
 
 
-def asked_of(request: Request) -> Asked:
+def asked_of(request: Request, *, forwarding: bool = False) -> Asked:
     """Return what a request is for; the collective has the numbers that its root and its groups have there.
 
-    Raises
-    ------
-    ParameterError
-        If what is said of root, groups or switches does not fit.
+    With ``forwarding`` the nodes of other groups may pass on what groups send.
     """
-    where = request.unwound
+    where, collective = request.unwound, request.collective
     topology = where.topology if isinstance(where, Fabric) else where
     if request.group not in {"", ()}:
-        if request.without or request.unwind is not None or request.others == "forward":
-            raise ParameterError("groups send over links of their own; leave --without, --unwind and --others out")
+        if request.without or request.unwind is not None:
+            raise ParameterError("groups are of all nodes and switches; leave --without and --unwind out")
+        if request.others == "forward" and not forwarding:
+            raise ParameterError("groups send over links of their own; leave --others out")
         if len(set(map(len, request.among.groups or ()))) > 1:
-            raise ParameterError("groups of different sizes have blocks of different sizes; make a plan for each")
+            raise ParameterError("groups of different sizes have blocks of different sizes; say --traffic for each")
         return Asked(where, topology, request.among)
-    collective, root = request.collective, request.root
-    if root is None or not collective.rooted:
+    if request.root is None or not collective.rooted:
         return Asked(where, topology, collective)
-    if isinstance(where, Fabric):
-        return Asked(where, topology, collective.at(where.number(str(request.root_name))))
     # The nodes of a topology are called by their numbers; of one that is not regular there is no fabric to ask.
-    number = int(root) if isinstance(root, str) and root.isdecimal() else root
-    return Asked(where, topology, collective.at(as_integer("root", number, 0, topology.nodes - 1)))
+    root = where.number(str(request.root_name)) if isinstance(where, Fabric) else request.root_number
+    return Asked(where, topology, collective.at(root))
 
 
 def setting_of(request: Request) -> tuple[Topology | Fabric, Setting]:
     """Return where a request is for, and what is to be brought where."""
     where, topology, collective = asked_of(request)
-    units = 1 if request.chunks is None else as_integer("chunks", request.chunks, 1)
-    times = request.link_times(where, collective, units)
-    ready = request.ready_unwound
+    units, ready = request.chunks or 1, request.ready_unwound
     return where, Setting.of(
         topology,
         collective,
-        times,
+        request.link_times(where, collective, units),
         units=units,
         size=request.size,
         overlap=request.overlap,
@@ -393,8 +353,8 @@ def cuts_of(nodes: Collection[int]) -> Iterator[frozenset[int]]:
 
 def hops(topology: Topology) -> list[list[int]]:
     """Return the number of links on the way from each node to each other; ``FAR`` if there is none."""
-    links = len(topology.src)
-    return [_shortest(_ways(topology), (1,) * links, (0,) * links, node) for node in range(topology.nodes)]
+    found = (distances(topology, node) for node in range(topology.nodes))
+    return [[FAR if hops < 0 else hops for hops in row.tolist()] for row in found]
 
 
 def complete(
@@ -402,23 +362,8 @@ def complete(
 ) -> list[Send]:
     """Return sends that bring whatever is still wanted, each over the way that is the quickest when it is chosen.
 
-    Parameters
-    ----------
-    setting
-        Demands and links.
-    held
-        For each demand when which node has it; the sources from 0 on, if None.
-    free
-        When each port is free; from 0 on, if None.
-
-    Raises
-    ------
-    DisconnectedError
-        If a node cannot be reached.
-
-    References
-    ----------
-    TACOS, section V-B: the recovery of a search that is ended early.
+    ``held`` says for each demand when which node has it (its source from 0 on), ``free`` when each port is free. TACOS,
+    section V-B: the recovery of a search that is ended early.
     """
     held = [{one.source: 0} for one in setting.demands] if held is None else [dict(one) for one in held]
     free = {} if free is None else dict(free)
@@ -457,8 +402,7 @@ def _quickest(setting: Setting, held: dict[int, int], free: dict[int, int], goal
                 best[other] = there
                 before[other] = link, node
                 heapq.heappush(heap, (there, other))
-    way = []
-    node = goal
+    way, node = [], goal
     while node in before:
         link, earlier = before[node]
         way.append((link, node))
@@ -469,13 +413,7 @@ def _quickest(setting: Setting, held: dict[int, int], free: dict[int, int], goal
 
 
 def written(setting: Setting, sends: list[Send]) -> Timed:
-    """Return sends as a plan that the verifier accepts.
-
-    Raises
-    ------
-    ScheduleError
-        If it does not.
-    """
+    """Return sends as a plan that the verifier accepts."""
     timed = setting.plan(sends)
     report = verify_timed(setting.place, timed)
     if not report.ok:
@@ -527,14 +465,6 @@ def _overtaking(setting: Setting, sends: list[Send]) -> bool:
             if gap is not None and back is not None and -back < later < gap:
                 return True
     return False
-
-
-def _ways(topology: Topology) -> list[list[tuple[int, int]]]:
-    found: list[list[tuple[int, int]]] = [[] for _ in range(topology.nodes)]
-    for link, (u, v, _) in enumerate(topology.links()):
-        if u != v:
-            found[u].append((link, v))
-    return found
 
 
 def _shortest(

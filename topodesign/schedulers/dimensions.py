@@ -45,19 +45,9 @@ def factors_of(spec: Spec) -> list[Spec]:
 
 
 def by_dimensions(factors: Sequence[Topology], *, chunks: int | None = None) -> Rounds:
-    """Return the all-to-all of a Cartesian product, dimension by dimension.
+    """Return the all-to-all of a Cartesian product, dimension by dimension; the first factor's coordinate runs fastest.
 
-    Parameters
-    ----------
-    factors
-        The first one's coordinate runs fastest.
-    chunks
-        Most units per block; with fewer than it takes, fewer parts begin with a dimension of their own.
-
-    Raises
-    ------
-    TooLargeError
-        If there are too many rows.
+    With fewer chunks than it takes, fewer parts of a block begin with a dimension of their own.
     """
     check_chunks(chunks)
     most = None if chunks is None else max(1, chunks // len(factors))

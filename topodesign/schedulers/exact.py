@@ -11,24 +11,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from topodesign.base.arguments import as_integer
 from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.cost import Cost
-from topodesign.base.errors import InfeasibleError, ScheduleError
+from topodesign.base.errors import InfeasibleError
 from topodesign.base.units import format_time
-from topodesign.collectives import ALL_TO_ALL, ALLGATHER, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, SCATTER
-from topodesign.fabrics.places import named_preset
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
-from topodesign.schedulers.demands import asked_of, setting_of
+from topodesign.schedulers.answers import spec_of
+from topodesign.schedulers.demands import ONE_MOVEMENT, SECONDS, asked_of, setting_of
 from topodesign.schedulers.exact_rounds import FewestRounds, fewest_rounds, fewest_steps, least_rounds
 from topodesign.schedulers.exact_time import fastest
 from topodesign.schedulers.method import Method, Request
 from topodesign.schedulers.tacos_ilp import greedy
-
-SECONDS = 60
-"""Time for each search, if nothing else is said."""
 
 _WHY = {
     "bound": "a bound that needs no search is reached",
@@ -37,17 +32,10 @@ _WHY = {
 
 
 def rounds_claim(found: FewestRounds) -> Claim:
-    """Return what is proven of a schedule's rounds.
-
-    Raises
-    ------
-    ScheduleError
-        If none was found.
-    """
-    if found.rounds is None:
-        raise ScheduleError("there is no schedule to claim anything of")
-    why = f"the bound is {found.bound}" if found.proof == "none" else _WHY[found.proof]
-    return Claim(Of.ROUNDS, found.rounds, Among.CHUNKS, Proof(found.proof), found.bound, why)
+    """Return what is proven of a schedule's rounds."""
+    rounds, bound, _ = found.known
+    why = f"the bound is {bound}" if found.proof == "none" else _WHY[found.proof]
+    return Claim(Of.ROUNDS, rounds, Among.CHUNKS, Proof(found.proof), bound, why)
 
 
 def _timed(request: Request) -> list[Plan]:
@@ -67,14 +55,13 @@ def _timed(request: Request) -> list[Plan]:
     elif timed is not found.timed:
         why = f"TACOS-Greedy's plan, with sends of several chunks or stops in switches; {why}"
     claim = Claim(Of.TIME, timed.time, Among.WHOLE, Proof(proof), bound, why)
-    spec = None if request.only or request.without or request.unwind else named_preset(request.place)
-    return [Plan(where, timed, {"time": timed.time}, spec, generator=made, notes=(str(claim),))]
+    return [Plan(where, timed, {"time": timed.time}, spec_of(request), generator=made, notes=(str(claim),))]
 
 
 def _rounds(request: Request) -> list[Plan]:
     where, topology, collective = asked_of(request)
     least = fewest_steps(topology, collective)
-    steps = least if request.steps is None else as_integer("steps", request.steps, 1)
+    steps = least if request.steps is None else request.steps
     found: list[tuple[Cost, FewestRounds, Rounds]] = []
     for chunks in range(1, (request.chunks or 1) + 1):
         one = fewest_rounds(topology, collective, steps=steps, chunks=chunks, **_limits(request))
@@ -100,23 +87,7 @@ def _limits(request: Request) -> dict[str, Any]:
     }
 
 
-_COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, BROADCAST, REDUCE, SCATTER, GATHER, ALL_TO_ALL)
-_LIMITS = frozenset({"chunks", "root", "without", "time_limit", "jobs", "seed"})
-SENDS = Method(
-    "exact",
-    _LIMITS | {"link_table", "alpha", "bandwidth", "overlap", "ready", "unwind", "group", "only", "placement"},
-    _COLLECTIVES,
-    _timed,
-    movement="sends",
-    fabrics=True,
-    auto=False,
-)
-METHOD = Method(
-    "exact",
-    _LIMITS | {"steps", "link_table", "alpha", "bandwidth", "overlap"},
-    _COLLECTIVES,
-    _rounds,
-    fabrics=True,
-    auto=False,
-    timed=SENDS,
-)
+_LIMITS = frozenset({"chunks", "root", "without", "time_limit", "jobs", "seed", "link_table", "alpha", "bandwidth"})
+_OPTIONS = _LIMITS | {"overlap", "ready", "unwind", "group", "only", "placement"}
+SENDS = Method("exact", _OPTIONS, ONE_MOVEMENT, _timed, movement="sends", fabrics=True, auto=False)
+METHOD = Method("exact", _LIMITS | {"steps", "overlap"}, ONE_MOVEMENT, _rounds, fabrics=True, auto=False, timed=SENDS)

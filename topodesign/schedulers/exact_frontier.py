@@ -11,30 +11,31 @@ rounds of a step are whole; here a link of two lanes takes a chunk in half a rou
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 from topodesign.base.arguments import as_integer, as_seed
 from topodesign.base.claims import ALL_PROVEN, FASTEST_FROM, NOT_ALL_PROVEN
+from topodesign.base.cost import Cost
 from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.base.records import Result, Table
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_size, format_time, rounded_size
-from topodesign.base.wording import with_article
+from topodesign.base.wording import counted, with_article
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective, as_collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.fabrics.places import PlaceLike
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
 from topodesign.pricing.crossovers import winners
 from topodesign.pricing.groups import bandwidth_of
-from topodesign.schedulers.demands import asked_of
+from topodesign.schedulers.answers import check_root
+from topodesign.schedulers.demands import Proof, asked_of
 from topodesign.schedulers.exact import METHOD, rounds_claim
-from topodesign.schedulers.exact_rounds import FewestRounds, Proof, fewest_rounds, fewest_steps
+from topodesign.schedulers.exact_rounds import FewestRounds, fewest_rounds, fewest_steps
 from topodesign.schedulers.method import Progress, Request, cost_in
 from topodesign.schedulers.steps_bound import lower_bound_lp
 from topodesign.topology.topology import Topology
@@ -53,14 +54,22 @@ class Choice:
 
     Attributes
     ----------
-    chunks, steps, rounds
-        Equal parts of a block, communication steps, and the sum over these of the largest load over capacity.
+    chunks
+        Equal parts of a block.
+    steps
+        Communication steps.
+    rounds
+        Rounds, in each of which a link carries a chunk for every unit of its capacity: the sum over the steps.
     bound
         Rounds that no other plan of at most so many chunks and steps undercuts for as many chunks.
     proof
         Why: a ``bound`` that needs no search, or a ``search`` through all others; ``none`` if it is below the rounds.
     plan
         What was found; replayed.
+    fastest_from
+        Bytes of data from which on it is the fastest; None if it never is.
+    times
+        Seconds for each size of the frontier.
     """
 
     chunks: int
@@ -69,6 +78,18 @@ class Choice:
     bound: Fraction
     proof: Proof
     plan: Plan
+    fastest_from: Fraction | None = None
+    times: tuple[Fraction, ...] = ()
+
+    KEYS = (
+        "chunks steps rounds bandwidth=cost.bandwidth bound gap=float(gap) proof",
+        "fastest_from_bytes=float(fastest_from) times_s=float(times)",
+    )
+
+    @property
+    def cost(self) -> Cost:
+        """Steps and bandwidth factor."""
+        return cost_in(self.plan)
 
     @property
     def gap(self) -> Fraction:
@@ -92,6 +113,13 @@ class Unsettled:
     steps: int
     bound: Fraction
     below: Fraction
+
+    KEYS = "chunks steps bound below"
+
+    def __str__(self) -> str:
+        """Return what is not known."""
+        chunks = counted(self.chunks, "chunk")
+        return f"{chunks} in {self.steps} steps may do with {self.bound} rounds or more, below {self.below}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -124,6 +152,16 @@ class ExactFrontier(Result):
     bandwidth: Fraction
     sizes: tuple[Fraction, ...]
 
+    KEYS = (
+        "spec collective most_chunks most_steps proven alpha_s=float(alpha) bandwidth_bps=float(bandwidth)",
+        "sizes_bytes=float(sizes) frontier=choices unsettled",
+    )
+
+    @property
+    def spec(self) -> str | None:
+        """What names and rebuilds the place; None for links that have no spec."""
+        return self.choices[0].plan.spec
+
     @property
     def proven(self) -> bool:
         """Whether all choices are proven and none is missing."""
@@ -131,103 +169,53 @@ class ExactFrontier(Result):
 
     def time(self, choice: Choice, size: Quantity) -> Fraction:
         """Return the seconds that a choice takes for so much data."""
-        return cost_in(choice.plan).runtime(alpha=self.alpha, size=as_size(size), bandwidth=self.bandwidth)
+        return choice.cost.runtime(alpha=self.alpha, size=as_size(size), bandwidth=self.bandwidth)
 
     def best(self, size: Quantity) -> Choice:
         """Return the fastest choice for so much data, of equals that with the fewest steps and chunks."""
         return min(self.choices, key=lambda one: (self.time(one, size), one.steps, one.chunks))
 
-    @cached_property
-    def _since(self) -> dict[int, Fraction]:
-        """From which size on which choices are the fastest; the first from 0."""
-        costs = [cost_in(one.plan) for one in self.choices]
-        found = winners(costs, self.alpha * self.bandwidth / 8)
-        return {place: size for size, place in found}
-
     def to_records(self) -> list[dict[str, Any]]:
         """Return a row for every choice; sizes from which it is the fastest are in bytes, None if there are none."""
+        names = [f"time_s of {format_size(size)}" for size in self.sizes]
         return [
             {
                 "chunks": one.chunks,
                 "steps": one.steps,
                 "rounds": one.rounds,
-                "bandwidth": cost_in(one.plan).bandwidth,
+                "bandwidth": one.cost.bandwidth,
                 "bound": one.bound,
                 "proof": one.proof,
-                "fastest_from": self._since.get(place),
-                **{f"time_s of {format_size(size)}": self.time(one, size) for size in self.sizes},
+                "fastest_from": one.fastest_from,
+                **dict(zip(names, one.times, strict=True)),
             }
-            for place, one in enumerate(self.choices)
+            for one in self.choices
         ]
 
     def heading(self) -> str:
         """Return what it is for, and what is proven."""
         where = self.place.name if isinstance(self.place, Fabric) else self.place.spec or "a topology without a spec"
-        limits = f"up to {self.most_chunks} chunk{'s' * (self.most_chunks > 1)} and {self.most_steps} steps"
-        verdict = ALL_PROVEN if self.proven else NOT_ALL_PROVEN
-        return f"{self.collective} on {where}, {limits}: {verdict}"
+        limits = f"up to {counted(self.most_chunks, 'chunk')} and {self.most_steps} steps"
+        return f"{self.collective} on {where}, {limits}: {ALL_PROVEN if self.proven else NOT_ALL_PROVEN}"
 
     def table(self) -> Table:
         """Return the table for people, the fastest for each size marked."""
-        times = [[self.time(one, size) for one in self.choices] for size in self.sizes]
-        rows = []
-        for place, one in enumerate(self.choices):
-            proof = f"at least {one.bound}" if one.proof == "none" else one.proof
-            since = self._since.get(place)
-            rows.append(
-                (
-                    str(one.chunks),
-                    str(one.steps),
-                    str(one.rounds),
-                    f"{float(cost_in(one.plan).bandwidth):.4f}",
-                    proof,
-                    "" if since is None else rounded_size(since),
-                    *(f"{format_time(own[place])}{'*' * (own[place] == min(own))}" for own in times),
-                )
+        least = [min(times) for times in zip(*(one.times for one in self.choices), strict=True)]
+        rows = [
+            (
+                str(one.chunks),
+                str(one.steps),
+                str(one.rounds),
+                f"{float(one.cost.bandwidth):.4f}",
+                f"at least {one.bound}" if one.proof == "none" else one.proof,
+                "" if one.fastest_from is None else rounded_size(one.fastest_from),
+                *(f"{format_time(own)}{'*' * (own == best)}" for own, best in zip(one.times, least, strict=True)),
             )
-        sizes = tuple(format_size(size) for size in self.sizes)
-        columns = ("chunks", "steps", "rounds", "y", "proof", FASTEST_FROM, *sizes)
-        return Table(self.heading(), columns, tuple(rows), frozenset({"proof"}), footnote=self._footnote())
-
-    def _footnote(self) -> str:
-        some = [
-            f"{one.chunks} chunk{'s' * (one.chunks > 1)} in {one.steps} steps may do with {one.bound} rounds or more, "
-            f"below {one.below}"
-            for one in self.unsettled
+            for one in self.choices
         ]
-        return f"not settled: {'; '.join(some)}" if some else ""
-
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        spec = self.choices[0].plan.spec
-        return {
-            "spec": spec,
-            "collective": self.collective.record(),
-            "most_chunks": self.most_chunks,
-            "most_steps": self.most_steps,
-            "proven": self.proven,
-            "alpha_s": float(self.alpha),
-            "bandwidth_bps": float(self.bandwidth),
-            "sizes_bytes": [float(size) for size in self.sizes],
-            "frontier": [
-                {
-                    "chunks": one.chunks,
-                    "steps": one.steps,
-                    "rounds": str(one.rounds),
-                    "bandwidth": str(cost_in(one.plan).bandwidth),
-                    "bound": str(one.bound),
-                    "gap": float(one.gap),
-                    "proof": one.proof,
-                    "fastest_from_bytes": None if (since := self._since.get(place)) is None else float(since),
-                    "times_s": [float(self.time(one, size)) for size in self.sizes],
-                }
-                for place, one in enumerate(self.choices)
-            ],
-            "unsettled": [
-                {"chunks": one.chunks, "steps": one.steps, "bound": str(one.bound), "below": str(one.below)}
-                for one in self.unsettled
-            ],
-        }
+        columns = ("chunks", "steps", "rounds", "y", "proof", FASTEST_FROM, *map(format_size, self.sizes))
+        note = f"not settled: {'; '.join(map(str, self.unsettled))}" if self.unsettled else ""
+        return Table(self.heading(), columns, tuple(rows), frozenset({"proof"}), footnote=note)
 
 
 def exact_frontier(
@@ -295,8 +283,7 @@ def exact_frontier(
             f"frontiers are of {known}; {with_article(asked)} is a reduce-scatter and then an allgather"
         )
     root = asked.root if root is None else root
-    if (root is None) == asked.rooted:
-        raise ParameterError(f"{asked} {'needs a' if asked.rooted else 'has no'} root")
+    check_root(asked, root)
     seconds = float(as_time(time_limit))
     if seconds <= 0:
         raise ParameterError("time_limit must be above zero")
@@ -316,17 +303,20 @@ def exact_frontier(
     search.run(least, most_steps, most_chunks, progress)
     if not search.found:
         raise InfeasibleError("the time was not enough to find a schedule; raise --time-limit")
-    return ExactFrontier(
-        where,
-        wanted,
-        most_chunks,
-        most_steps,
-        tuple(search.choices()),
-        tuple(search.unsettled),
-        as_time(alpha, latency=True),
-        8 * NODE_BANDWIDTH if rate is None else rate,
-        tuple(map(as_size, [sizes] if isinstance(sizes, str | int | float) else sizes)),
+    rate, latency = 8 * NODE_BANDWIDTH if rate is None else rate, as_time(alpha, latency=True)
+    asked_sizes = tuple(map(as_size, [sizes] if isinstance(sizes, str | int | float) else sizes))
+    choices = list(search.choices())
+    since = {place: size for size, place in winners([one.cost for one in choices], latency * rate / 8)}
+    timed = tuple(
+        replace(
+            one,
+            fastest_from=since.get(place),
+            times=tuple(one.cost.runtime(alpha=latency, size=size, bandwidth=rate) for size in asked_sizes),
+        )
+        for place, one in enumerate(choices)
     )
+    unsettled = tuple(search.unsettled)
+    return ExactFrontier(where, wanted, most_chunks, most_steps, timed, unsettled, latency, rate, asked_sizes)
 
 
 class _Search:
@@ -340,10 +330,8 @@ class _Search:
         self.watch = Stopwatch()
         shards = collective.shards(topology.nodes)
         self.rounds_of_y = Fraction(shards, topology.degree)
-        self.least = (
-            bandwidth_of(topology, collective, "forward") * self.rounds_of_y
-        )  # rounds for a chunk, in any steps
-        self.found: dict[tuple[int, int], tuple[Fraction, Fraction, Proof, Rounds]] = {}
+        self.least = bandwidth_of(topology, collective, "forward") * self.rounds_of_y  # for a chunk, in any steps
+        self.found: dict[tuple[int, int], FewestRounds] = {}
         self.unsettled: list[Unsettled] = []
 
     def run(self, first: int, last: int, chunks: int, progress: Progress | None) -> None:
@@ -363,60 +351,50 @@ class _Search:
 
     def choices(self) -> Iterator[Choice]:
         """Yield what is on the frontier, as plans."""
-        for (steps, parts), (rounds, bound, proof, schedule) in sorted(self.found.items()):
-            made = {"method": "exact", "chunks": parts, "proof": proof, "rounds": str(rounds), "bound": str(bound)}
-            claim = rounds_claim(FewestRounds(schedule, rounds, bound, proof))
-            note = f"{parts} chunk{'s' * (parts > 1)} of a shard, {steps} steps, {rounds} rounds; {claim}"
+        for (steps, parts), one in sorted(self.found.items()):
+            rounds, bound, schedule = one.known
+            made = {"method": "exact", "chunks": parts, "proof": one.proof, "rounds": str(rounds), "bound": str(bound)}
+            note = f"{counted(parts, 'chunk')} of a shard, {steps} steps, {rounds} rounds; {rounds_claim(one)}"
             cost = cost_claim(cost_of(self.topology, schedule))
-            yield Choice(
-                parts, steps, rounds, bound, proof, Plan(self.where, schedule, cost, generator=made, notes=(note,))
-            )
+            plan = Plan(self.where, schedule, cost, generator=made, notes=(note,))
+            yield Choice(parts, steps, rounds, bound, one.proof, plan)
 
     def _best(self, steps: int, parts: int) -> Fraction | None:
         """Return the fewest rounds for each chunk of what has at most so many steps and chunks; None if nothing has."""
-        own = [one[0] / c for (s, c), one in self.found.items() if s <= steps and c <= parts]
+        own = [one.known[0] / c for (s, c), one in self.found.items() if s <= steps and c <= parts]
         return min(own, default=None)
 
     def _fluid(self, steps: int) -> Fraction:
         """Return rounds for each chunk that nothing of so many steps undercuts, by a linear program if it is quick."""
-        topology = self.topology
-        if not self.collective.like(ALLGATHER, REDUCE_SCATTER):
-            return Fraction(0)
-        if topology.nodes * len(topology.src) * steps > _MOST_LINEAR:
-            return Fraction(0)
-        try:
-            found = lower_bound_lp(topology, self.collective, steps=steps)
-        except TooLargeError:
-            return Fraction(0)
+        topology, found = self.topology, None
+        small = topology.nodes * len(topology.src) * steps <= _MOST_LINEAR
+        if small and self.collective.like(ALLGATHER, REDUCE_SCATTER):
+            with contextlib.suppress(TooLargeError):
+                found = lower_bound_lp(topology, self.collective, steps=steps)
         return Fraction(0) if found is None else found * self.rounds_of_y
 
     def _settle(self, steps: int, parts: int, below: Fraction | None, limits: tuple[Fraction, float]) -> None:
         """Look for fewer rounds for each chunk than all before; what comes of it is noted."""
         least, seconds = limits[0] * parts, limits[1]
         most = None if below is None else below * parts
-        if seconds <= 0:
-            if most is not None and least < most:
-                self.unsettled.append(Unsettled(parts, steps, least, most))
-            return
-        try:
-            one = fewest_rounds(
-                self.topology,
-                self.collective,
-                steps=steps,
-                chunks=parts,
-                least=least,
-                below=most,
-                seconds=seconds,
-                jobs=self.jobs,
-                seed=self.seed,
-            )
-        except TooLargeError:
-            if not self.found:
-                raise
-            if most is not None and least < most:
-                self.unsettled.append(Unsettled(parts, steps, least, most))
-            return
-        if one.schedule is not None and one.rounds is not None:
-            self.found[steps, parts] = one.rounds, one.bound, one.proof, one.schedule
-        elif one.proof == "none" and most is not None:
+        one = FewestRounds(None, None, least, "none")
+        if seconds > 0:
+            try:
+                one = fewest_rounds(
+                    self.topology,
+                    self.collective,
+                    steps=steps,
+                    chunks=parts,
+                    least=least,
+                    below=most,
+                    seconds=seconds,
+                    jobs=self.jobs,
+                    seed=self.seed,
+                )
+            except TooLargeError:
+                if not self.found:
+                    raise
+        if one.schedule is not None:
+            self.found[steps, parts] = one
+        elif one.proof == "none" and most is not None and one.bound < most:
             self.unsettled.append(Unsettled(parts, steps, one.bound, most))

@@ -19,7 +19,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
 
 import numpy as np
 
@@ -29,68 +28,44 @@ from topodesign.collectives import Collective, as_collective
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble, find_links, reverse
-from topodesign.schedulers.demands import FAR, Demand, cuts_of, demands_of, hops
+from topodesign.schedulers.demands import FAR, Demand, Proof, cuts_of, demands_of, hops
+from topodesign.schedulers.steps_bound import MOST_PORTS
 from topodesign.solve.discrete import Discrete
 from topodesign.topology.topology import Topology
 
 MOST_CHOICES = 60_000
 """Largest product of chunks, links and steps that is searched."""
-MOST_PORTS = 1_000
-"""Largest common multiple of the link capacities, which keeps loads small integers."""
-
-Proof = Literal["bound", "search", "none"]
-"""Why fewer rounds do not do: a bound says so; the search has gone through the rest; or that is not known."""
 
 
 @dataclass(frozen=True)
 class FewestRounds:
-    """A schedule, and what is known of all others of so many steps and chunks.
+    """A schedule, and what is known of all others of so many steps and chunks."""
 
-    Attributes
-    ----------
-    schedule
-        The best one found, or None if the time was not enough for any, or there is none.
-    rounds
-        How many rounds it has: the sum over the steps of the largest load over capacity; None without a schedule.
-    bound
-        Rounds that any other has at least (exact).
-    proof
-        Why none has fewer; ``none`` if the bound is below the rounds. Without a schedule: why there is none below what
-        was asked for; ``none`` if that is not known.
-    """
-
-    schedule: Rounds | None
-    rounds: Fraction | None
-    bound: Fraction
+    schedule: Rounds | None  # the best one found, or None if the time was not enough for any, or there is none
+    rounds: Fraction | None  # of the schedule: the sum over the steps of the largest load over capacity
+    bound: Fraction  # rounds that any other has at least (exact)
+    # Why none has fewer; without a schedule, why there is none below what was asked for.
     proof: Proof
+
+    @property
+    def known(self) -> tuple[Fraction, Fraction, Rounds]:
+        """Rounds, bound and schedule of what was found."""
+        if self.schedule is None or self.rounds is None:
+            raise ScheduleError("there is no schedule to claim anything of")
+        return self.rounds, self.bound, self.schedule
 
 
 def fewest_steps(topology: Topology, collective: Collective | str) -> int:
-    """Return the fewest steps of a collective of one movement, which is how far some chunk has to go.
-
-    Raises
-    ------
-    TopologyError, DisconnectedError
-        If there are switches, or some node that a chunk is for cannot be reached.
-    TooLargeError
-        If there are too many blocks and links.
-    """
+    """Return the fewest steps of a collective of one movement, which is how far some chunk has to go."""
     way, demands = _forwards(topology, as_collective(collective))
-    return max(
-        (hops(way)[one.source][goal] for one in demands for goal in one.goals),
-        default=1,
-    )
+    apart = hops(way)
+    return max((apart[one.source][goal] for one in demands for goal in one.goals), default=1)
 
 
 def least_rounds(topology: Topology, collective: Collective | str) -> Fraction:
     """Return rounds for each chunk that no schedule undercuts, whatever its steps: what has to cross a cut needs them.
 
     Of the cuts those of a single node, on either side, are looked at, and all of them if there are few nodes.
-
-    Raises
-    ------
-    TopologyError, DisconnectedError, TooLargeError
-        As :func:`fewest_steps`.
     """
     return _widest(*_forwards(topology, as_collective(collective)))
 
@@ -109,42 +84,9 @@ def fewest_rounds(
 ) -> FewestRounds:
     """Find a schedule with the fewest rounds that a number of steps and of equal chunks allows.
 
-    Parameters
-    ----------
-    topology
-        Small: some 16 nodes of degree 4 for an allgather. Parallel links share a load by their capacity.
-    collective
-        Of one movement, with its root if it has one.
-    steps
-        Communication steps of the schedule.
-    chunks
-        Equal parts of a block, each of which goes its own ways.
-    least
-        Rounds that are known not to be undercut.
-    below
-        Only schedules with fewer rounds than this are looked for. If there are none, none is returned, and the bound
-        is not below it.
-    seconds
-        Time for the search.
-    jobs, seed
-        As in :meth:`topodesign.solve.discrete.Discrete.solve`.
-
-    Raises
-    ------
-    InfeasibleError
-        If some chunk has to go farther than in ``steps``.
-    ParameterError
-        If a number is out of range.
-    TooLargeError
-        If there are too many sends to choose from.
-    TopologyError, DisconnectedError
-        As :func:`fewest_steps`.
-    MissingLibraryError
-        If OR-tools is not installed.
-
-    References
-    ----------
-    Efficient Direct-Connect Topologies, section 3 (the cost).
+    Small: some 16 nodes of degree 4 for an allgather. ``least`` are rounds that are known not to be undercut; only
+    schedules with fewer rounds than ``below`` are looked for, and if there are none, none is returned, and the bound is
+    not below it.
     """
     collective = as_collective(collective)
     require_at_least("steps", steps, 1)
@@ -178,7 +120,9 @@ def fewest_rounds(
     if not search.program.solved:
         return FewestRounds(None, None, bound, "none")
     schedule = search.schedule(collective.dual if collective.reduces else collective)
-    rounds = _rounds_of(way, schedule)
+    load, link = np.zeros((steps, len(way.src)), dtype=np.int64), find_links(way, schedule)
+    np.add.at(load, (schedule.step - 1, link), ports // way.capacity[link])
+    rounds = Fraction(int(load.max(axis=1).sum()), ports)  # counted in the schedule
     if collective.reduces:
         schedule = reverse(schedule)
     report = verify_rounds(topology, schedule)
@@ -206,25 +150,11 @@ def _forwards(topology: Topology, collective: Collective) -> tuple[Topology, tup
 
 def _widest(way: Topology, demands: tuple[Demand, ...]) -> Fraction:
     """Return the most rounds for each chunk that any cut takes."""
-    return max((_crossing(way, demands, cut) for cut in cuts_of(range(way.nodes))), default=Fraction(0))
-
-
-def _crossing(way: Topology, demands: tuple[Demand, ...], cut: frozenset[int]) -> Fraction:
-    """Return the rounds that it takes to bring over a cut a chunk of all that has to cross it."""
-    crossing = sum(one.source in cut and not cut.issuperset(one.goals) for one in demands)
-    width = sum(c for u, v, c in way.links() if u in cut and v not in cut)
-    return Fraction(crossing, width) if crossing else Fraction(0)
-
-
-def _rounds_of(way: Topology, schedule: Rounds) -> Fraction:
-    """Return the sum over the steps of the largest load over capacity, counted in the schedule."""
-    link = find_links(way, schedule)
-    load = np.zeros((schedule.steps, len(way.src)), dtype=np.int64)
-    np.add.at(load, (schedule.step - 1, link), 1)
-    return sum(
-        (max(Fraction(one, c) for one, c in zip(step, way.capacity.tolist(), strict=True)) for step in load.tolist()),
-        Fraction(0),
-    )
+    most = Fraction(0)
+    for cut in cuts_of(range(way.nodes)):
+        if crossing := sum(one.source in cut and not cut.issuperset(one.goals) for one in demands):
+            most = max(most, Fraction(crossing, sum(c for u, v, c in way.links() if u in cut and v not in cut)))
+    return most
 
 
 class _Search:

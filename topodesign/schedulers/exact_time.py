@@ -13,37 +13,24 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
 
 from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import TooLargeError
 from topodesign.plans.timed import Timed
-from topodesign.schedulers.demands import FAR, Send, Setting, complete, cuts_of, lean, written
+from topodesign.schedulers.demands import FAR, Proof, Send, Setting, complete, cuts_of, lean, written
 from topodesign.solve.discrete import MOST, Discrete
 
 MOST_CHOICES = 20_000
 """Largest product of chunks and links that is searched."""
-Proof = Literal["bound", "search", "none"]
-"""Why nothing is faster: :func:`least_time` says so; the search has gone through the rest; or that is not known."""
 
 
 @dataclass(frozen=True)
 class Fastest:
-    """Sends, and what is known of all others.
+    """Sends, and what is known of all others."""
 
-    Attributes
-    ----------
-    timed
-        The fastest sends that were found.
-    bound
-        Seconds that any others take at least (exact).
-    proof
-        Why none are faster; ``none`` if the bound is below the time.
-    """
-
-    timed: Timed
-    bound: Fraction
-    proof: Proof
+    timed: Timed  # the fastest sends that were found
+    bound: Fraction  # seconds that any others take at least (exact)
+    proof: Proof  # why none are faster; ``none`` if the bound is below the time
 
 
 def fastest(
@@ -54,25 +41,9 @@ def fastest(
     seed: int = 0,
     known: list[Send] | None = None,
 ) -> Fastest:
-    """Find the fastest timed sends of whole chunks.
+    """Find the fastest timed sends of whole chunks; no slower than right sends that are ``known``.
 
-    Parameters
-    ----------
-    setting
-        Small: 6 nodes, or 8 for most collectives.
-    seconds
-        Time for the search.
-    jobs, seed
-        As in :meth:`topodesign.solve.discrete.Discrete.solve`.
-    known
-        Right sends: what is returned is no slower.
-
-    Raises
-    ------
-    TooLargeError
-        If times are too long to count.
-    MissingLibraryError
-        If OR-tools is wanted and not installed.
+    The setting is small: 6 nodes, or 8 for most collectives.
     """
     best = min((lean(setting, one) for one in (known, complete(setting)) if one is not None), key=setting.ending)
     bound = least_time(setting)
@@ -107,15 +78,12 @@ def _crossing(setting: Setting, cut: frozenset[int], end: int) -> int:
 
     Every link that leaves them is counted with the port at one of its ends; what shares a port goes one by one.
     """
-    out = [
-        (one.source, [goal for goal in one.goals if goal not in cut]) for one in setting.demands if one.source in cut
-    ]
-    out = [(source, goals) for source, goals in out if goals]
+    out = [(one.source, [goal for goal in one.goals if goal not in cut]) for one in setting.demands]
+    out = [(source, goals) for source, goals in out if source in cut and goals]
     if not out:
         return 0
     doors: dict[int, tuple[int, int]] = {}
-    src, dst = setting.topology.src.tolist(), setting.topology.dst.tolist()
-    for link, (u, v) in enumerate(zip(src, dst, strict=True)):
+    for link, (u, v, _) in enumerate(setting.topology.links()):
         if u in cut and v not in cut:
             # From the first start that any chunk could have, until it is where the nearest of its goals is.
             head = max(setting.opens[link], min(setting.heads[source][u] for source, _ in out))

@@ -22,36 +22,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.pricing.flows.quotient import Quotient, fixed_orbits
+from topodesign.schedulers.steps_bound import SCALES
 from topodesign.solve.program import Entries, Program
 from topodesign.topology.topology import IntArray
-
-_SCALES = (*range(1, 61), 2520, 27720, 720720)
-"""Denominators tried for the prices of a bound where a certificate fails; those of small programs are mostly small."""
 
 
 @dataclass(frozen=True, eq=False)
 class FlowInTime:
-    """What every link carries at every step.
+    """What every link carries at every step."""
 
-    Attributes
-    ----------
-    quotient
-        Sources and links up to symmetry.
-    steps
-        Communication steps.
-    units
-        Equal parts of a block.
-    amounts
-        Units that every source of the quotient sends over its arcs: Python integers, shape ``(sources, steps, arcs)``.
-    fullest
-        Of every step the largest load of a link, in blocks over its capacity.
-    """
-
-    quotient: Quotient
-    steps: int
-    units: int
-    amounts: NDArray[Any]
-    fullest: tuple[Fraction, ...]
+    quotient: Quotient  # sources and links up to symmetry
+    steps: int  # communication steps
+    units: int  # equal parts of a block
+    amounts: NDArray[Any]  # units of every source over its arcs: Python integers, shape ``(sources, steps, arcs)``
+    fullest: tuple[Fraction, ...]  # of every step the largest load of a link, in blocks over its capacity
 
     @property
     def total(self) -> Fraction:
@@ -61,21 +45,11 @@ class FlowInTime:
 
 @dataclass(frozen=True, eq=False)
 class FlowProgram:
-    """The linear program of the best flow in so many steps, and what its columns stand for.
+    """The linear program of the best flow in so many steps, and what its columns stand for."""
 
-    Attributes
-    ----------
-    quotient
-        Sources and links up to symmetry.
-    distance
-        Links from every source to every node, shape ``(sources, nodes)``.
-    steps
-        Communication steps, at least the largest distance.
-    """
-
-    quotient: Quotient
-    distance: IntArray
-    steps: int
+    quotient: Quotient  # sources and links up to symmetry
+    distance: IntArray  # links from every source to every node, shape ``(sources, nodes)``
+    steps: int  # communication steps, at least the largest distance
 
     @cached_property
     def parts(self) -> list[_Part]:
@@ -102,19 +76,18 @@ class FlowProgram:
             return None, Fraction(0)
         certificate = program.certificate()
         if not certificate.proven:
-            return None, program.bound(_SCALES) or Fraction(0)
-        fullest = certificate.columns[loads[0] :]
-        values = certificate.columns[: loads[0]]
-        units = math.lcm(*(values[column].denominator for part in self.parts for column in part.flow_columns))
+            return None, program.bound(SCALES) or Fraction(0)
+        values, fullest = certificate.columns[:loads], certificate.columns[loads:]
+        units = math.lcm(*(values[column].denominator for part in self.parts for column in part.flow[part.flow >= 0]))
         rows = []
         for part in self.parts:
             column = part.flow[:, part.kind]
             rows.append([[int(values[at] * units) if at >= 0 else 0 for at in step] for step in column.tolist()])
-        return FlowInTime(self.quotient, self.steps, units, np.array(rows, dtype=object), fullest), sum(
-            fullest, Fraction(0)
-        )
+        flow = FlowInTime(self.quotient, self.steps, units, np.array(rows, dtype=object), fullest)
+        return flow, flow.total
 
-    def _program(self) -> tuple[Program, list[int]]:
+    def _program(self) -> tuple[Program, int]:
+        """Return the program and its first column of largest loads, which are the last ones."""
         from scipy.sparse import coo_array  # noqa: PLC0415  heavy
 
         quotient, steps, kinds = self.quotient, self.steps, len(self.quotient.room)
@@ -136,39 +109,21 @@ class FlowProgram:
         program.add_rows(rows, Entries.of(kept), lower=wanted, upper=wanted)
         within = coo_array((weight, (place, column)), shape=(steps * kinds, width)).tocsr()
         program.add_rows(steps * kinds, Entries.of(within), upper=0)
-        return program, list(range(loads, width))
+        return program, loads
 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """The flow of one source in the program.
+    """The flow of one source in the program."""
 
-    Attributes
-    ----------
-    kind
-        For every arc the number of its class: arcs that automorphisms which keep the source turn into each other.
-    flow
-        Column of what an arc of a class carries at a step, -1 where none; shape ``(steps, classes)``.
-    balance
-        Rows, columns and values of the equations: what stays at a node and what comes to it in a step is what stays
-        there and leaves it in the next. Entries of one place add up.
-    wanted
-        Right sides of these rows.
-    stop
-        The next row and the next column.
-    """
-
+    # For every arc the number of its class: arcs that automorphisms which keep the source turn into each other.
     kind: IntArray
-    flow: IntArray
+    flow: IntArray  # column of what an arc of a class carries at a step, -1 where none; shape ``(steps, classes)``
+    # Rows, columns and values of the equations: what stays at a node and what comes to it in a step is what stays there
+    # and leaves it in the next. Entries of one place add up.
     balance: tuple[IntArray, IntArray, IntArray]
-    wanted: IntArray
-    stop: tuple[int, int]
-
-    @property
-    def flow_columns(self) -> list[int]:
-        """The columns of flow."""
-        columns: list[int] = self.flow[self.flow >= 0].tolist()
-        return columns
+    wanted: IntArray  # right sides of these rows
+    stop: tuple[int, int]  # the next row and the next column
 
     def carried(self, orbit: IntArray, orbits: int) -> tuple[IntArray, IntArray]:
         """Return orbit and step, as one number, and column of everything that arcs carry; places repeat."""
@@ -232,17 +187,8 @@ Way = tuple[int, int, int, tuple[tuple[int, int], ...]]
 
 
 def ways_of(flow: FlowInTime, number: int) -> list[Way]:
-    """Return which parts of the blocks of a source take which ways, so that links carry what they do in a flow.
+    """Return which parts of the blocks of a source, by its number in the quotient, take which ways.
 
-    Parameters
-    ----------
-    flow
-        From :meth:`FlowProgram.solve`.
-    number
-        Of the source in the quotient.
-
-    Notes
-    -----
     Backwards in time: at the end every node has its block, and at each step it is settled which parts of what a node
     has came over which link in that step. As the amounts add up, what is left came before. Any choice is right; taking
     whole parts where there are some keeps them few. A way that comes back to a node stays there instead.

@@ -16,19 +16,19 @@ from typing import NamedTuple
 import numpy as np
 
 from topodesign.base.claims import Among, Claim, Of
-from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
+from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.collectives import GATHER, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import compute_node, part_of
-from topodesign.fabrics.places import named_preset
 from topodesign.optima.fluid.packing import packing
-from topodesign.plans.measure import path_claim, path_time, tree_figures
+from topodesign.plans.measure import path_claim, path_time
 from topodesign.plans.paths import MAX_WEIGHT, Paths
 from topodesign.plans.plan import Plan
 from topodesign.plans.trees import TREE_COLLECTIVES
 from topodesign.pricing.flows.demands import DemandFlow
 from topodesign.pricing.flows.flow_optimum import FLOWS, best_flow
 from topodesign.pricing.flows.paths import taken_apart
+from topodesign.schedulers.answers import fabric_root, spec_of, tree_plan
 from topodesign.schedulers.method import Method, Request
 
 
@@ -39,13 +39,11 @@ def _make(request: Request) -> list[Plan]:
     fabric, collective, inside = _asked(request)
     flow = best_flow(fabric, collective, dict.fromkeys(fabric.classes, Fraction(1)), inside=inside)
     movement = _paths(fabric, collective, flow, request.chunks)
-    spec = None if request.only or request.without else named_preset(request.place)
-    claim, made = path_claim(fabric, movement), {"method": "fluid", "root": request.root_name}
     lost = path_time(fabric, movement) / flow.time - 1
-    notes = (
-        (f"{float(lost):.2%} more time than the optimum takes, with {movement.units} units per block",) if lost else ()
-    )
-    return [Plan(fabric, movement, claim, spec, {**made, "lost": str(lost)}, notes)]
+    note = f"{float(lost):.2%} more time than the optimum takes, with {movement.units} units per block"
+    made = {"method": "fluid", "root": request.root_name, "lost": str(lost)}
+    claim = path_claim(fabric, movement)
+    return [Plan(fabric, movement, claim, spec_of(request), made, (note,) if lost else ())]
 
 
 def _made_of_trees(request: Request) -> list[Plan]:
@@ -62,17 +60,8 @@ def _made_of_trees(request: Request) -> list[Plan]:
     lost = found.time / found.bound - 1
     among = Among.CAPABLE_TREES if len(found.trees.relays) else Among.TREES
     claim = Claim.to_bound(Of.TIME, found.time, among, found.bound)
-    notes = (str(claim),) if lost else ()
-    return [
-        Plan(
-            fabric,
-            found.trees,
-            tree_figures(fabric, found.trees).claim(),
-            None if request.only or request.without else named_preset(request.place),
-            {"method": "fluid", "root": request.root_name, "lost": str(lost)},
-            notes,
-        )
-    ]
+    made = {"method": "fluid", "root": request.root_name, "lost": str(lost)}
+    return [tree_plan(request, found.trees, made, *([str(claim)] if lost else ()))]
 
 
 def _asked(request: Request) -> tuple[Fabric, Collective, bool]:
@@ -81,10 +70,7 @@ def _asked(request: Request) -> tuple[Fabric, Collective, bool]:
     Nodes that take no part are gone, or switches. Of several groups each has the others' nodes in the same fabric.
     """
     if request.group in {"", ()} and request.collective.group is None:
-        root = None if request.root_name is None else request.fabric.number(request.root_name)
-        if root is not None and root not in request.fabric.compute:
-            raise ParameterError(f"the root '{request.root_name}' is a switch")
-        return request.fabric, request.collective.at(root), False
+        return request.fabric, request.collective.at(fabric_root(request)), False
     whole, fabric = request.whole, part_of(request.whole, without=request.without)
     groups, roots = zip(*((one.group or (), one.root) for one in request.among.single), strict=True)
     number = [[fabric.number(whole.names[node]) for node in group] for group in groups]
@@ -93,13 +79,7 @@ def _asked(request: Request) -> tuple[Fabric, Collective, bool]:
 
 
 def _paths(fabric: Fabric, collective: Collective, flow: DemandFlow, chunks: int | None) -> Paths:
-    """Return the paths of a flow, which cut a block into so many units at most.
-
-    Raises
-    ------
-    TooLargeError
-        If it cuts blocks into too many parts.
-    """
+    """Return the paths of a flow, which cut a block into so many units at most."""
     nodes, turned = fabric.topology.nodes, collective.like(GATHER)
     members = collective.members(nodes, fabric.topology.switches)
     blocks = collective.blocks(members, nodes)
@@ -182,12 +162,6 @@ def _rounded(fabric: Fabric, paths: list[_Path], wanted: list[Fraction], units: 
     return weights
 
 
-METHOD = Method(
-    "fluid",
-    frozenset({"root", "only", "without", "group", "chunks"}),
-    (*FLOWS, *TREE_COLLECTIVES),
-    _make,
-    movement="paths",
-    fabrics=True,
-    in_groups=FLOWS,
-)
+OPTIONS = frozenset({"root", "only", "without", "group", "chunks"})
+DONE = (*FLOWS, *TREE_COLLECTIVES)
+METHOD = Method("fluid", OPTIONS, DONE, _make, movement="paths", fabrics=True, in_groups=FLOWS)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 from topodesign.base.arguments import as_integer
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_size, format_time
+from topodesign.base.wording import counted
 from topodesign.collectives import Collective, as_collective
 from topodesign.fabrics.groups import Groups, Placement
 from topodesign.fabrics.part import Others
 from topodesign.fabrics.places import PlaceLike
 from topodesign.plans.plan import Plan
 from topodesign.pricing.groups import bandwidth_of
+from topodesign.schedulers.answers import check_root
 from topodesign.schedulers.method import Request, planned
 from topodesign.schedulers.pipeline import METHOD, MOST_CHUNKS, Point, copying, finished, frontier_of, pipelines
 from topodesign.topology.topology import Topology
@@ -50,6 +51,11 @@ class PipelineFrontier(Result):
     bandwidth: Fraction
     sizes: tuple[Fraction, ...]
 
+    KEYS = (
+        "spec=topology.spec collective bound alpha_s=float(alpha) bandwidth_bps=float(bandwidth)",
+        "sizes_bytes=float(sizes) frontier=points",
+    )
+
     def time(self, point: Point, size: Quantity) -> Fraction:
         """Return the seconds that a choice takes for so much data."""
         return point.cost.runtime(alpha=self.alpha, size=as_size(size), bandwidth=self.bandwidth)
@@ -58,25 +64,26 @@ class PipelineFrontier(Result):
         """Return the fastest choice for so much data, of equals that with the fewest steps."""
         return min(self.points, key=lambda point: self.time(point, size))
 
-    @cached_property
-    def _fastest(self) -> dict[Fraction, Point]:
-        return {size: self.best(size) for size in self.sizes}
-
     def plan(self, point: Point) -> Plan:
         """Return the plan of a choice."""
         movement = finished(point, self.collective)
         return planned(self.topology, movement, METHOD.name, way=point.way.name, pieces=point.chunks)
 
+    def _best_for(self, point: Point) -> list[str]:
+        """Return the sizes for which a choice is the fastest."""
+        return [format_size(size) for size, best in zip(self.sizes, point.best, strict=True) if best]
+
     def to_records(self) -> list[dict[str, Any]]:
         """Return a row for every choice: steps, bandwidth factor, trees, chunks, and the time for each size."""
+        names = [f"time_s of {format_size(size)}" for size in self.sizes]
         return [
             {
                 "steps": point.cost.steps,
                 "bandwidth": point.cost.bandwidth,
                 "way": point.way.name,
                 "chunks": point.chunks,
-                **{f"time_s of {format_size(size)}": self.time(point, size) for size in self.sizes},
-                "best_for": [format_size(size) for size in self.sizes if self._fastest[size] is point],
+                **dict(zip(names, point.times, strict=True)),
+                "best_for": self._best_for(point),
             }
             for point in self.points
         ]
@@ -92,38 +99,15 @@ class PipelineFrontier(Result):
     def __str__(self) -> str:
         """Return the heading, the first choices and the best for each size."""
         lines = [self.heading()]
-        shown = dict.fromkeys((*self.points[:6], *self._fastest.values(), self.points[-1]))
-        for point in sorted(shown, key=lambda one: one.cost.steps):
-            own = [size for size in self.sizes if self._fastest[size] is point]
-            sizes = [f"{format_size(size)} in {format_time(self.time(point, size))}" for size in own]
-            chunks = "1 chunk" if point.chunks == 1 else f"{point.chunks} chunks"
-            best = f", best for {' and '.join(sizes)}" if sizes else ""
-            bandwidth = f"y = {point.cost.bandwidth} = {float(point.cost.bandwidth):.6f}"
-            lines.append(f"  {point.cost.steps} steps, {bandwidth}: {point.way.name}, {chunks}{best}")
+        for place, point in enumerate(self.points):
+            if place < 6 or place == len(self.points) - 1 or any(point.best):
+                own = zip(self.sizes, point.times, point.best, strict=True)
+                sizes = [f"{format_size(size)} in {format_time(time)}" for size, time, best in own if best]
+                best = f", best for {' and '.join(sizes)}" if sizes else ""
+                bandwidth = f"y = {point.cost.bandwidth} = {float(point.cost.bandwidth):.6f}"
+                chunks = counted(point.chunks, "chunk")
+                lines.append(f"  {point.cost.steps} steps, {bandwidth}: {point.way.name}, {chunks}{best}")
         return "\n".join(lines)
-
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return {
-            "spec": None if self.topology.spec is None else str(self.topology.spec),
-            "collective": self.collective.record(),
-            "bound": str(self.bound),
-            "alpha_s": float(self.alpha),
-            "bandwidth_bps": float(self.bandwidth),
-            "sizes_bytes": [float(size) for size in self.sizes],
-            "frontier": [
-                {
-                    "steps": point.cost.steps,
-                    "bandwidth": str(point.cost.bandwidth),
-                    "bandwidth_float": float(point.cost.bandwidth),
-                    "way": point.way.name,
-                    "chunks": point.chunks,
-                    "times_s": [float(self.time(point, size)) for size in self.sizes],
-                    "best": [self._fastest[size] is point for size in self.sizes],
-                }
-                for point in self.points
-            ],
-        }
 
 
 def pipeline_frontier(
@@ -181,20 +165,23 @@ def pipeline_frontier(
     request = Request(
         place, asked, root=asked.root if root is None else root, only=only, group=group, placement=placement
     )
-    if (request.root is None and asked.roots is None) == asked.rooted:
-        raise ParameterError(f"{asked} {'needs a' if asked.rooted else 'has no'} root")
+    check_root(asked, request.root)
     topology, wanted = request.topology, request.among
     wanted.members(topology.nodes)
     where, what = copying(topology, wanted)
     points = frontier_of(pipelines(where, what), as_integer("most_chunks", most_chunks, 1, 2**16))
     if not points:
         raise InfeasibleError("there is nothing to send")
+    latency, rate = as_time(alpha, latency=True), as_bandwidth(bandwidth)
+    asked_sizes = tuple(map(as_size, [sizes] if isinstance(sizes, str | int | float) else sizes))
+    times = [
+        tuple(point.cost.runtime(alpha=latency, size=size, bandwidth=rate) for size in asked_sizes) for point in points
+    ]
+    first = [min(range(len(points)), key=lambda place: times[place][at]) for at in range(len(asked_sizes))]
+    timed = tuple(
+        replace(point, times=own, best=tuple(best == place for best in first))
+        for place, (point, own) in enumerate(zip(points, times, strict=True))
+    )
     return PipelineFrontier(
-        topology,
-        wanted,
-        tuple(points),
-        bandwidth_of(topology, wanted, "forward"),
-        as_time(alpha, latency=True),
-        as_bandwidth(bandwidth),
-        tuple(map(as_size, [sizes] if isinstance(sizes, str | int | float) else sizes)),
+        topology, wanted, timed, bandwidth_of(topology, wanted, "forward"), latency, rate, asked_sizes
     )

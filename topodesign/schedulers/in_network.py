@@ -3,43 +3,24 @@
 from __future__ import annotations
 
 from topodesign.base.errors import InfeasibleError
-from topodesign.fabrics.part import compute_node
-from topodesign.fabrics.places import named_preset
-from topodesign.plans.measure import tree_figures
 from topodesign.plans.plan import Plan
 from topodesign.plans.trees import TREE_COLLECTIVES
+from topodesign.schedulers.answers import fabric_root, tree_plan
 from topodesign.schedulers.method import Method, Request
 
 
 def _make(request: Request) -> list[Plan]:
     """Return the plan; its note says how good it is."""
-    from topodesign.optima.forest.in_network_schedule import in_network_schedule  # noqa: PLC0415  not for rounds
+    from topodesign.optima.forest.in_network_schedule import in_network_schedule
 
-    fabric, collective = request.fabric, request.collective
-    if not fabric.multicast | fabric.aggregation:
+    fabric = request.fabric
+    copies, adds = fabric.multicast, fabric.aggregation
+    if not copies | adds:
         raise InfeasibleError(f"no switch of {fabric.name} copies or adds; use --method forest")
-    root = None if request.root_name is None else compute_node(fabric, request.root_name)
-    trees, words = in_network_schedule(
-        fabric.topology, collective, fabric.multicast, fabric.aggregation, root=root, names=fabric.names
-    )
-    return [
-        Plan(
-            fabric,
-            trees,
-            tree_figures(fabric, trees).claim(),
-            None if request.only or request.without else named_preset(request.place),
-            {"method": "in-network", "root": request.root_name},
-            (words,),
-        )
-    ]
+    root = fabric_root(request)
+    trees, note = in_network_schedule(fabric.topology, request.collective, copies, adds, root=root, names=fabric.names)
+    return [tree_plan(request, trees, {"method": "in-network", "root": request.root_name}, note)]
 
 
-METHOD = Method(
-    "in-network",
-    frozenset({"root", "only", "without"}),
-    TREE_COLLECTIVES,
-    _make,
-    movement="trees",
-    fabrics=True,
-    auto=False,
-)
+OPTIONS = frozenset({"root", "only", "without"})
+METHOD = Method("in-network", OPTIONS, TREE_COLLECTIVES, _make, movement="trees", fabrics=True, auto=False)

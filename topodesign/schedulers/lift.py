@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.base.spec import Spec
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective, as_collective
@@ -21,17 +19,8 @@ from topodesign.topology.topology import Topology
 
 
 def lifted(topology: Topology, collective: Collective | str) -> Rounds | None:
-    """Return the schedule of an expansion that comes from the best schedules of its bases.
+    """Return the schedule of an expansion that comes from the best schedules of its bases; None if that has no lift.
 
-    Parameters
-    ----------
-    topology
-        With the spec of an expansion. For any other, and where the expansion has no lift for such bases, None.
-    collective
-        ``allgather`` or ``reduce-scatter``.
-
-    Notes
-    -----
     Of each base the schedule with the least bandwidth factor is taken, found in the same way or stored or SPFF: an
     expansion keeps the bandwidth and adds steps of its own.
     """
@@ -59,12 +48,8 @@ def lifted(topology: Topology, collective: Collective | str) -> Rounds | None:
 def thriftiest(topology: Topology, collective: Collective | str) -> Rounds:
     """Return the schedule with the least bandwidth factor of all that the library can make, then the fewest steps."""
     known = [spff(topology, collective), stored_schedule(topology.spec, collective), lifted(topology, collective)]
-
-    def rank(schedule: Rounds) -> tuple[Fraction, int]:
-        cost = cost_of(topology, schedule)
-        return cost.bandwidth, cost.steps
-
-    return min((schedule for schedule in known if schedule is not None), key=rank)
+    made = [(cost_of(topology, schedule), schedule) for schedule in known if schedule is not None]
+    return min(made, key=lambda one: (one[0].bandwidth, one[0].steps))[1]
 
 
 def _make(request: Request) -> list[Plan]:

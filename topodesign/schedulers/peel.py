@@ -52,21 +52,11 @@ _QUICK = 20_000  # columns of a program that is solved for other numbers of step
 
 @dataclass(frozen=True)
 class Exchange:
-    """A plan's rounds and how good they are.
+    """A plan's rounds and how good they are."""
 
-    Attributes
-    ----------
-    rounds
-        Who sends what.
-    bound
-        No plan of so many steps has a smaller bandwidth factor (exact).
-    proven
-        Whether the bound is that of the best flow, and not of the distances alone.
-    """
-
-    rounds: Rounds
-    bound: Fraction
-    proven: bool
+    rounds: Rounds  # who sends what
+    bound: Fraction  # no plan of so many steps has a smaller bandwidth factor (exact)
+    proven: bool  # whether the bound is that of the best flow, and not of the distances alone
 
 
 def exchange(
@@ -79,29 +69,8 @@ def exchange(
 ) -> Exchange:
     """Schedule an all-to-all, scatter or gather with as little bandwidth as so many steps allow, or nearly.
 
-    Parameters
-    ----------
-    topology
-        Without switches, where every block has a way: strongly connected for an all-to-all.
-    collective
-        ``all-to-all``, or a scatter or gather with its root.
-    steps
-        Communication steps; by default as few as there can be.
-    chunks
-        Most units per block.
-    capacity
-        What the links are to be taken for, integers above zero, where that is not their capacity.
-
-    Raises
-    ------
-    InfeasibleError
-        If some block cannot arrive in so many steps.
-    DisconnectedError, TopologyError
-        If some block has no way; if there are switches or fewer than two nodes.
-    ParameterError
-        If the collective is another, or a number is out of range.
-    TooLargeError
-        If the plan would be too large.
+    As few steps as there can be, if nobody says how many. ``chunks`` are the most units per block; ``capacity`` is what
+    links are to be taken for, integers above zero, where that is not their capacity.
     """
     collective = as_collective(collective)
     check_chunks(chunks)
@@ -131,7 +100,7 @@ def frontier(topology: Topology, collective: Collective | str, steps: int, more:
     found: list[tuple[int, Fraction]] = []
     least: Fraction | None = None
     for count in range(steps, steps + more + 1):
-        program = maker.program(count)
+        program = FlowProgram(maker.quotient, maker.from_sources, count)
         if not maker.is_small(program, _QUICK):
             break
         _, total = program.solve()
@@ -218,19 +187,14 @@ class _Maker:
         leaving = int(self.room[self.quotient.src == self.collective.root].sum())
         return max(through, Fraction(self.topology.nodes - 1, leaving))
 
-    def program(self, steps: int) -> FlowProgram:
-        """Return the program of the best flow in so many steps."""
-        return FlowProgram(self.quotient, self.from_sources, steps)
-
     def make(self, steps: int | None, chunks: int | None) -> Exchange:
         """Return the best plan of those that are tried; parameters as for :func:`exchange`."""
         least = int(self.from_sources.max())
-        if steps is None:
-            steps = least
+        steps = least if steps is None else steps
         if steps < least:
             raise InfeasibleError(f"{self.collective} takes at least {least} steps here, not {steps}")
         flow, bound, proven = None, self.least_total, False
-        program = self.program(steps)
+        program = FlowProgram(self.quotient, self.from_sources, steps)
         if self.is_small(program):
             flow, found = program.solve()
             proven = found >= bound
@@ -275,8 +239,6 @@ class _Maker:
         if flow is not None:
             yield lambda: self._peeled(flow, steps, min(flow.units, most))
 
-    # -- rounds -------------------------------------------------------------------------------------------------------
-
     def _peeled(self, flow: FlowInTime, steps: int, units: int) -> Rounds:
         """Return the ways of a flow, with the ends of parts rounded where it has more units."""
         topology, ways = self.topology, self.quotient
@@ -306,18 +268,14 @@ class _Maker:
         """Return the paths of all units of rounds."""
         place = np.zeros(int(block.max()) + 1, dtype=np.int64)
         place[block] = np.arange(len(block))
-        arc = np.searchsorted(self._keys, rounds.src.astype(np.int64) * self.topology.nodes + rounds.dst)
+        nodes, ways = self.topology.nodes, self.quotient
+        arc = np.searchsorted(ways.src * nodes + ways.dst, rounds.src.astype(np.int64) * nodes + rounds.dst)
         paths = np.full((rounds.units, len(pairs), rounds.steps), -1, dtype=np.int32)
         width = rounds.hi - rounds.lo
         row = np.repeat(np.arange(len(rounds)), width)
         unit = rounds.lo[row] + np.arange(len(row)) - np.repeat(np.cumsum(width) - width, width)
         paths[unit, place[rounds.block[row]], rounds.step[row] - 1] = arc[row]
         return paths
-
-    @cached_property
-    def _keys(self) -> IntArray:
-        keys: IntArray = self.quotient.src * self.topology.nodes + self.quotient.dst
-        return keys
 
     def _spread(self, flow: FlowInTime | None, steps: int, units: int) -> Rounds:
         """Return the rounds of blocks spread over shortest paths."""
@@ -341,12 +299,8 @@ class _Maker:
 
 
 def _make(request: Request) -> list[Plan]:
-    topology, collective = request.topology, request.collective
-    if collective.rooted:
-        collective = collective.at(request.root_number)
-    capacity = None
-    if request.unequal is not None:
-        capacity = _rates(topology, request.unequal.columns(topology)[1])
+    topology, collective = request.topology, request.collective.at(request.root_number)
+    capacity = None if request.unequal is None else _rates(topology, request.unequal.columns(topology)[1])
     made = exchange(topology, collective, steps=request.steps, chunks=request.chunks, capacity=capacity)
     more: dict[str, Any] = {"chunks": request.chunks}
     if capacity is None:

@@ -30,6 +30,7 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import MAX_UNITS, assemble, canonical, find_links, reverse
 from topodesign.plans.trees import TREE_COLLECTIVES, Trees
+from topodesign.pricing.closed_form import distances
 from topodesign.pricing.groups import shared
 from topodesign.schedulers.method import Method, Request, planned
 from topodesign.topology.topology import MAX_CAPACITY, Topology
@@ -42,24 +43,12 @@ MOST_TREES = 32
 
 @dataclass(frozen=True, eq=False)
 class Pipeline:
-    """A way to send one block of every root, for any number of chunks.
+    """A way to send one block of every root, for any number of chunks."""
 
-    Attributes
-    ----------
-    topology
-        The links.
-    collective
-        A collective of one movement, which copies.
-    name
-        ``layers``, or how many trees per root.
-    trees
-        The trees of every group; empty for layers.
-    """
-
-    topology: Topology
-    collective: Collective
-    name: str
-    trees: tuple[Trees | None, ...]
+    topology: Topology  # the links
+    collective: Collective  # a collective of one movement, which copies
+    name: str  # ``layers``, or how many trees per root
+    trees: tuple[Trees | None, ...]  # the trees of every group; empty for layers
 
     def rounds(self, chunks: int) -> Rounds:
         """Return the rounds with so many chunks."""
@@ -117,21 +106,9 @@ class Pipeline:
 
 
 def pipelines(topology: Topology, collective: Collective, fixed_k: int | None = None) -> Iterator[Pipeline]:
-    """Yield ways to do a collective of one movement that copies, for any number of chunks.
+    """Yield ways to do a collective of one movement that copies, for any number of chunks; the others forward.
 
-    Parameters
-    ----------
-    topology
-        Where, without switches.
-    collective
-        An allgather or a broadcast with its root, among all nodes, some or several groups; the others forward.
-    fixed_k
-        Trees per root; several numbers if None.
-
-    Raises
-    ------
-    InfeasibleError, TooLargeError
-        As :func:`topodesign.optima.forest.schedule.forest_schedule`.
+    ``fixed_k`` is the number of trees per root; several are tried if None.
     """
     if collective.rooted and collective.group is None and fixed_k is None:
         yield Pipeline(topology, collective, "layers", (None,))
@@ -190,15 +167,7 @@ def _trees(topology: Topology, one: Collective, number: int) -> Trees | None:
 
 
 def _parts(topology: Topology, collective: Collective) -> tuple[Topology, ...]:
-    """Return the part of every link that each group has where all are done as early as can be.
-
-    Raises
-    ------
-    InfeasibleError
-        If some member cannot be reached.
-    TooLargeError
-        If the parts are too many, or fractions too fine.
-    """
+    """Return the part of every link that each group has where all are done as early as can be."""
     loads = shared(topology, collective).load
     common = math.lcm(*(load.denominator for row in loads for load in row))
     rooms = []
@@ -215,14 +184,8 @@ def _parts(topology: Topology, collective: Collective) -> tuple[Topology, ...]:
 def _layers(topology: Topology, collective: Collective, chunks: int) -> Rounds:
     """Return the broadcast in which every node gets a part from each neighbour that is nearer to the root."""
     root = collective.root or 0
-    distance = np.full(topology.nodes, -1, dtype=np.int64)
-    distance[root], far = 0, 0
-    while True:
-        reached = topology.dst[(distance[topology.src] == far) & (distance[topology.dst] < 0)]
-        if not len(reached):
-            break
-        far += 1
-        distance[reached] = far
+    distance = distances(topology, root)
+    far = int(distance.max())
     if np.any(distance < 0):
         lost = int(np.flatnonzero(distance < 0)[0])
         raise InfeasibleError(f"no collective exists: {lost} cannot be reached from {root}")
@@ -255,24 +218,28 @@ class Point:
         Chunks of the data of each.
     cost
         Steps and bandwidth factor, exact.
+    times
+        Seconds for each size that is asked for.
+    best
+        Whether it is the fastest, for each size.
     """
 
     way: Pipeline
     chunks: int
     cost: Cost
+    times: tuple[Fraction, ...] = ()
+    best: tuple[bool, ...] = ()
+
+    KEYS = (
+        "steps=cost.steps bandwidth=cost.bandwidth bandwidth_float=float(cost.bandwidth)",
+        "way=way.name chunks times_s=float(times) best",
+    )
 
 
 def frontier_of(ways: Iterable[Pipeline], most_chunks: int = MOST_CHUNKS, most_units: int | None = None) -> list[Point]:
     """Return the choices that no other beats in steps and bandwidth, fewest steps first.
 
-    Parameters
-    ----------
-    ways
-        Those of :func:`pipelines`.
-    most_chunks
-        Of the data of a tree.
-    most_units
-        Units of a block; any number if None.
+    ``most_chunks`` are of the data of a tree, ``most_units`` of a block.
     """
     points = []
     for way in ways:

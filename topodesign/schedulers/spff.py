@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.base.arguments import require_at_least
+from topodesign.base.arguments import as_integer
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective, as_collective
 from topodesign.plans.measure import cost_of
@@ -43,43 +43,17 @@ def spff(
     chunks: int | None = None,
     progress: Progress | None = None,
 ) -> Rounds:
-    """Return an optimal SPFF reduce-scatter or allgather.
+    """Return an optimal SPFF reduce-scatter or allgather, in as many steps as the diameter.
 
-    Parameters
-    ----------
-    topology
-        Strongly connected, without switches, at most 64 distinct neighbours a node.
-    collective
-        ``reduce-scatter``, or ``allgather``: the reduce-scatter of the transpose, reversed in time (Theorem 1).
-    chunks
-        Most units per shard, up to 2^31. None, or as many as it takes, gives a schedule that loses nothing. Fewer give
-        the best that some number of units up to this one allows, with the fewest units; see the notes.
-    progress
-        Called with the share of the work that is done.
+    An allgather is the reduce-scatter of the transpose, reversed in time (Theorem 1). Without ``chunks``, or with as
+    many as it takes, nothing is lost: the bandwidth factor is that of ``pricing.closed_form.price``. Fewer units per
+    shard give the best that some number of units up to this one allows, with the fewest units.
 
-    Returns
-    -------
-    Rounds
-        Of diameter many steps; without ``chunks`` its bandwidth factor is that of ``pricing.closed_form.price``.
-
-    Raises
-    ------
-    DisconnectedError, TopologyError
-        As :func:`topodesign.pricing.closed_form.price` does, and for too many neighbours.
-    ParameterError
-        If ``chunks`` is out of range or the collective another.
-    TooLargeError
-        If there are too many sends to hold or too many units to count.
-
-    Notes
-    -----
     What loses nothing is the smallest number of units that does, provided the lcm of the capacities is at most 1000;
     beyond that it may be a larger one. Where all capacities are alike and ``chunks`` is at most 2048, every number of
     units up to it is considered; else it is some, the limit itself among them, so that nothing is worse than the
     rounding of Theorem 21.
 
-    References
-    ----------
     Efficient Direct-Connect Topologies, section 6, equation (1) and appendix E.1.
     """
     collective = as_collective(collective)
@@ -87,16 +61,21 @@ def spff(
         return reverse(spff(topology.transpose(), chunks=chunks, progress=progress))
     if collective != REDUCE_SCATTER:
         raise ParameterError(f"an SPFF schedule is a reduce-scatter or an allgather, not {collective}")
-    check_chunks(chunks)
     check_rows(topology.nodes * (topology.nodes - 1))
+    units, limits = _units_and_limits(topology, chunks)
+    return _schedule(topology, _rows(topology, units, limits, progress), units, len(limits))
+
+
+def _units_and_limits(topology: Topology, chunks: int | None) -> tuple[int, list[Fraction]]:
+    """Return the units per shard, and for each distance what links may carry of them per unit of capacity."""
+    check_chunks(chunks)
     loads = layer_loads(topology)
     if int(np.diff(topology.indptr).max()) > 64:
         raise TopologyError("explicit SPFF schedules need at most 64 distinct neighbours a node")
     units = _fewest_units(topology, loads, chunks)
-    limits = [load * units for load in loads]
     if chunks is not None and units > chunks:
-        units, limits = _best_units(topology, loads, chunks)
-    return _schedule(topology, _rows(topology, units, limits, progress), units, len(loads))
+        return _best_units(topology, loads, chunks)
+    return units, [load * units for load in loads]
 
 
 def spff_orbit(
@@ -104,25 +83,9 @@ def spff_orbit(
 ) -> OrbitRounds:
     """Return an optimal SPFF schedule of a symmetric topology that is the image of that of a few nodes.
 
-    Only the splits of the representatives are made; every other node splits as the image of its representative does. So
-    time and memory go with the rows of one block of every orbit, where :func:`spff` makes those of all.
-
-    Parameters
-    ----------
-    topology
-        As for :func:`spff`, with a symmetry of which no permutation but the identity leaves a node where it is, such as
-        that of a Cayley graph.
-    collective
-        ``reduce-scatter``, ``allgather``, or ``allreduce``: one after the other.
-    chunks
-        As for :func:`spff`.
-
-    Raises
-    ------
-    TopologyError
-        If there is no such symmetry, and as :func:`spff` does.
-    ParameterError, TooLargeError
-        As :func:`spff` does.
+    The symmetry is one of which no permutation but the identity leaves a node where it is, such as that of a Cayley
+    graph. Only the splits of the representatives are made; every other node splits as the image of its representative
+    does. So time and memory go with the rows of one block of every orbit, where :func:`spff` makes those of all.
     """
     collective = as_collective(collective)
     if collective == ALLREDUCE:
@@ -132,19 +95,12 @@ def spff_orbit(
         return reverse_orbit(spff_orbit(topology.transpose(), chunks=chunks))
     if collective != REDUCE_SCATTER:
         raise ParameterError(f"an SPFF schedule is a reduce-scatter, an allgather or an allreduce, not {collective}")
-    check_chunks(chunks)
     symmetry = topology.symmetry
     if symmetry is None or not symmetry.is_free:
         raise TopologyError("one orbit is enough only where a known symmetry moves all nodes or none")
-    loads = layer_loads(topology)
-    units = _fewest_units(topology, loads, chunks)
-    limits = [load * units for load in loads]
-    if chunks is not None and units > chunks:
-        units, limits = _best_units(topology, loads, chunks)
+    units, limits = _units_and_limits(topology, chunks)
     roots = np.unique(symmetry.represented_by)
-    rows = _batch(topology, roots, units, limits)
-    if rows is None:
-        raise TopologyError("no split keeps to the limits, which would be a fault of the pricing")
+    rows = _split(topology, roots, units, limits)
     # What goes to node v goes, moved by the permutation that takes v to its representative, to the representative.
     rows = rows[np.argsort(rows[:, 3], kind="stable")]
     bounds = np.searchsorted(rows[:, 3], np.arange(topology.nodes + 1)).tolist()
@@ -154,15 +110,13 @@ def spff_orbit(
             own = slice(bounds[node], bounds[node + 1])
             back[permutation] = np.arange(topology.nodes)
             rows[own, 1:4] = back[rows[own, 1:4]]
-    return OrbitRounds(symmetry.generators, tuple(roots.tolist()), _schedule(topology, rows, units, len(loads)))
+    return OrbitRounds(symmetry.generators, tuple(roots.tolist()), _schedule(topology, rows, units, len(limits)))
 
 
 def check_chunks(chunks: int | None) -> None:
     """Raise ParameterError if the limit on chunks, where there is one, is out of range."""
     if chunks is not None:
-        require_at_least("chunks", chunks, 1)
-        if chunks > MOST_CHUNKS:
-            raise ParameterError(f"chunks must be at most {MOST_CHUNKS}, not {chunks}")
+        as_integer("chunks", chunks, 1, MOST_CHUNKS)
 
 
 def theorem_21_bound(topology: Topology, steps: int, chunks: int) -> Fraction:
@@ -179,60 +133,20 @@ def theorem_21_bound(topology: Topology, steps: int, chunks: int) -> Fraction:
     return Fraction(d * total, chunks * n)
 
 
-def spff_heterogeneous(
-    topology: Topology,
-    table: LinkTable,
-    size: Fraction,
-    collective: Collective | str = REDUCE_SCATTER,
-    *,
-    chunks: int | None = None,
-) -> Rounds:
-    """Return the SPFF reduce-scatter or allgather that is fastest for links of unequal latency and bandwidth.
-
-    Parameters
-    ----------
-    topology
-        Strongly connected, without switches.
-    table
-        Latency and bandwidth of every link.
-    size
-        Total data M in bytes: the splits depend on it.
-    collective
-        ``reduce-scatter`` or ``allgather``.
-    chunks
-        Most units per shard, up to 2^31. None takes as many as the exact splits need, which can be many.
-
-    Returns
-    -------
-    Rounds
-        Whose lock-step time is the sum of ``pricing.programs.heterogeneous_steps``, or more if ``chunks`` are
-        too few for the exact splits, which are then rounded.
-
-    Raises
-    ------
-    TooLargeError
-        If the common denominator of the splits is too large, besides what :func:`spff` raises.
-
-    Notes
-    -----
-    Efficient Direct-Connect Topologies, appendix E.2.
-    """
-    return unequal_spff(topology, table, size, as_collective(collective), chunks)[0]
-
-
 def unequal_spff(
     topology: Topology, table: LinkTable, size: Fraction, collective: Collective, chunks: int | None
 ) -> tuple[Rounds, Fraction]:
-    """Return what :func:`spff_heterogeneous` does, and the bandwidth factor y of the exact splits.
+    """Return the SPFF schedule that is fastest for links of unequal latency and bandwidth, and y of its exact splits.
 
-    That factor takes all links as equal; splits made for unequal links may round to a smaller one.
+    The splits depend on the size of the data. With fewer chunks than they need they are rounded. The factor y takes all
+    links as equal; splits made for unequal links may round to a smaller one. Efficient Direct-Connect Topologies,
+    appendix E.2.
     """
     if collective == ALLGATHER:
         schedule, exact = unequal_spff(topology.transpose(), table.transpose(), size, REDUCE_SCATTER, chunks)
         return reverse(schedule), exact
     if collective != REDUCE_SCATTER:
         raise ParameterError(f"an SPFF schedule is a reduce-scatter or an allgather, not {collective}")
-    check_chunks(chunks)
     check_rows(topology.nodes * (topology.nodes - 1))
     steps = len(layer_loads(topology))
     splits = _unequal_splits(topology, table, size)
@@ -384,18 +298,22 @@ def _sources(topology: Topology) -> IntArray:
 
 
 def _rows(topology: Topology, units: int, limits: list[Fraction], progress: Progress | None) -> IntArray:
-    most = topology.nodes * int(np.diff(topology.indptr).max())
-    batch = max(1, _BATCH_ROWS // most)
+    batch = max(1, _BATCH_ROWS // (topology.nodes * int(np.diff(topology.indptr).max())))
     parts = []
     for first in range(0, topology.nodes, batch):
         if progress is not None:
             progress(first / topology.nodes)
         sources = np.arange(first, min(first + batch, topology.nodes), dtype=np.int64)
-        part = _batch(topology, sources, units, limits)
-        if part is None:
-            raise TopologyError("no split keeps to the limits, which would be a fault of the pricing")
-        parts.append(part)
+        parts.append(_split(topology, sources, units, limits))
     return np.concatenate(parts)
+
+
+def _split(topology: Topology, sources: IntArray, units: int, limits: list[Fraction]) -> IntArray:
+    """Return the rows of some sources within limits that are known to be enough."""
+    rows = _batch(topology, sources, units, limits)
+    if rows is None:
+        raise TopologyError("no split keeps to the limits, which would be a fault of the pricing")
+    return rows
 
 
 def _batch(topology: Topology, sources: IntArray, units: int, limits: list[Fraction]) -> IntArray | None:
@@ -430,9 +348,4 @@ def _make(request: Request) -> list[Plan]:
     return [planned(topology, schedule, name, chunks=chunks, **lost)]
 
 
-METHOD = Method(
-    "spff",
-    frozenset({"chunks", "link_table"}),
-    (ALLGATHER, REDUCE_SCATTER),
-    _make,
-)
+METHOD = Method("spff", frozenset({"chunks", "link_table"}), (ALLGATHER, REDUCE_SCATTER), _make)

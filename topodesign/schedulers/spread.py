@@ -37,18 +37,10 @@ _SAMPLE = 64
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """Paths of all chunks.
+    """Paths of all chunks."""
 
-    Attributes
-    ----------
-    paths
-        int32, shape ``(chunks, pairs, steps)``: the arc that a chunk takes at a step, -1 where it stays.
-    total
-        Sum over the steps of the largest load of a link, in blocks over its capacity.
-    """
-
-    paths: NDArray[np.int32]
-    total: Fraction
+    paths: NDArray[np.int32]  # shape ``(chunks, pairs, steps)``: the arc that a chunk takes, -1 where it stays
+    total: Fraction  # sum over the steps of the largest load of a link, in blocks over its capacity
 
 
 def spread(
@@ -61,30 +53,11 @@ def spread(
     aim: Sequence[Fraction] = (),
     start: NDArray[np.int32] | None = None,
 ) -> Spread:
-    """Spread the blocks of pairs of nodes over paths.
+    """Spread the blocks of pairs of nodes over paths, each in equal chunks that go their own ways.
 
-    Parameters
-    ----------
-    distance
-        Links between nodes, shape ``(nodes, nodes)``.
-    arcs
-        Where links other than self-loops start and end, sorted by their start, and their capacities.
-    pairs
-        Source and destination of every block, shape ``(pairs, 2)``.
-    steps
-        Communication steps, at least the largest distance.
-    chunks
-        Equal parts of a block, each of which goes its own way.
-    aim
-        The largest load of every step in a solution that nothing is better than; the search ends when it is met.
-
-    start
-        Paths to begin with, as :attr:`Spread.paths`.
-
-    Raises
-    ------
-    TooLargeError
-        If there are too many.
+    Distances are of shape ``(nodes, nodes)``; arcs are where links other than self-loops start, sorted, where they end,
+    and their capacities; pairs of shape ``(pairs, 2)`` are source and destination of every block. ``aim`` is the
+    largest load of every step in a solution that nothing is better than: the search ends when it is met.
     """
     if chunks * len(pairs) * steps > MOST_HOPS:
         raise TooLargeError(

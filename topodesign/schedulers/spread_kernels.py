@@ -66,33 +66,12 @@ def spread_pass(
     squares: int,
     detour: int,
 ) -> int:
-    """Let every chunk of every pair take the cheapest way through time, one after the other.
+    """Let every chunk of every pair take the cheapest way through time, one after the other; return the sum of loads.
 
-    Parameters
-    ----------
-    distance
-        Links between nodes, shape ``(nodes, nodes)``.
-    indptr, dst
-        The arcs of every node, and where they end.
-    worth
-        What a chunk adds to the load of an arc.
-    pairs
-        Source and destination, shape ``(pairs, 2)``.
-    paths
-        Ways so far, whose loads are in ``load``; a chunk without one has -1 everywhere. Changed in place.
-    load
-        Shape ``(steps, arcs)``. Changed in place.
-    aim
-        The load at which a link is full, for every step; 0 where that is the load of the fullest.
-    squares
-        How often a price is squared.
-    detour
-        Ways keep to nodes over which a path is at most so many links longer than the shortest.
-
-    Returns
-    -------
-    int
-        Sum over steps of the largest load.
+    ``worth`` is what a chunk adds to the load of an arc, ``load`` is of shape ``(steps, arcs)``; it and ``paths``,
+    whose loads are in it, are changed in place. A link is full at ``aim``, or where that is 0 at the load of the
+    fullest; ``squares`` is how often a price is squared. Ways keep to nodes over which a path is at most ``detour``
+    links longer than the shortest.
     """
     nodes, steps = len(indptr) - 1, paths.shape[2]
     top = np.zeros(steps, np.int64)

@@ -29,100 +29,43 @@ MOST_SENDS = 6_000
 MOST_PORTS = 1_000
 """Largest common multiple of the link capacities, which keeps loads small integers."""
 
-_SCALES = (*range(1, 61), 2520, 27720, 720720)
+SCALES = (*range(1, 61), 2520, 27720, 720720)
 """Denominators tried for the multipliers of a bound; those of small programs are mostly small."""
 
 
 @dataclass(frozen=True)
 class _Program:
-    """The sends that an allgather of one chunk a shard can choose from, and what binds them.
+    """The sends that an allgather of one chunk a shard can choose from, and what binds them."""
 
-    Attributes
-    ----------
-    topology
-        Where the allgather runs.
-    steps
-        Communication steps.
-    owner, link, step
-        int64, shape ``(sends,)``; links are numbered as in the topology, steps from 0.
-    once
-        Shape ``(nodes * (nodes - 1), sends)``: the sends that bring a node the chunk of another; one is chosen.
-    cause
-        Shape ``(sends not by the owner, sends)``: this send or an earlier one over its link, minus all that bring the
-        sender the chunk before this step; at most 0.
-    load
-        Shape ``(steps * links, sends)``: what a send adds to the load of its link, in units of ``1 / ports`` of the
-        time that a chunk takes over a link of capacity 1.
-    ports
-        Least common multiple of the capacities.
-    """
-
-    topology: Topology
-    steps: int
-    owner: IntArray
+    topology: Topology  # where the allgather runs
+    steps: int  # communication steps
+    owner: IntArray  # shape ``(sends,)``
     link: IntArray
-    step: IntArray
-    once: csr_array
+    step: IntArray  # from 0
+    once: csr_array  # the sends that bring a node the chunk of another: one is chosen
+    # A send not by the owner, or an earlier one over its link, minus all that brought the sender the chunk: at most 0.
     cause: csr_array
+    # By step and link what a send adds, in units of 1 / ports of the time that a chunk takes over a link of capacity 1.
     load: csr_array
-    ports: int
-
-    def rows(self) -> tuple[csr_array, csr_array]:
-        """Return the matrices of the rows that are at most 0 and of those that are 1.
-
-        The columns are the sends, then the largest load of each step.
-        """
-        from scipy.sparse import block_array, eye_array, hstack, kron  # noqa: PLC0415  heavy
-
-        links = self.load.shape[0] // self.steps
-        largest = kron(eye_array(self.steps, dtype=np.int64), np.ones((links, 1), dtype=np.int64))
-        at_most_0 = block_array([[self.cause, None], [self.load, -largest]])
-        idle = np.zeros((self.once.shape[0], self.steps), dtype=np.int64)
-        return at_most_0.tocsr(), hstack([self.once, idle]).tocsr()
-
-    @property
-    def unit(self) -> Fraction:
-        """Y for a load of 1 in one step."""
-        return Fraction(self.topology.degree, self.topology.nodes * self.ports)
+    ports: int  # least common multiple of the capacities
 
 
 def lower_bound_lp(topology: Topology, collective: Collective | str, *, steps: int) -> Fraction | None:
     """Return a bandwidth factor that no schedule of so many steps undercuts, in chunks of any size.
 
-    Parameters
-    ----------
-    topology
-        Small: some 16 nodes of degree 4. Parallel links share a load by their capacity.
-    collective
-        ``allgather`` or ``reduce-scatter``.
-    steps
-        Communication steps.
+    Of an allgather or a reduce-scatter of some 16 nodes of degree 4; None if there is no schedule. Proven whatever
+    the solver said: any multipliers of the rows of the linear relaxation give a bound by weak duality, as all
+    variables are bounded; the solver's are rounded to fractions and the bound computed in integers.
 
-    Returns
-    -------
-    Fraction or None
-        Proven whatever the solver said: any multipliers of the rows of the linear relaxation give a bound by weak
-        duality, as all variables are bounded; the solver's are rounded to fractions and the bound computed in integers.
-        None if there is no schedule of so many steps.
-
-    Raises
-    ------
-    ParameterError
-        If the collective is another or ``steps`` is out of range.
-    TooLargeError
-        If there are too many sends to choose from.
-    DisconnectedError, TopologyError
-        If some node never reaches some other; if there are switches or fewer than two nodes.
-
-    Notes
-    -----
     Any schedule gives values of the relaxation: of several deliveries of the same data to a node count the first, and
     average over the data of a shard. For every receiver of a shard the relaxation has a flow from the owner through the
     sends. There may be no schedule that meets the bound, as flows to different receivers may share a send of different
     data.
     """
     program = _program(topology, as_collective(collective), steps)
-    return None if program is None else program.unit * _least_loads(program)
+    if program is None:
+        return None
+    return Fraction(topology.degree, topology.nodes * program.ports) * _least_loads(program)
 
 
 def _program(topology: Topology, collective: Collective, steps: int) -> _Program | None:
@@ -187,7 +130,7 @@ def _least_loads(program: _Program) -> Fraction:
     solver.add_rows(at_most_0.shape[0], Entries.of(at_most_0), upper=0)
     solver.add_rows(is_1.shape[0], Entries.of(is_1), lower=1, upper=1)
     solver.solve(interior=True)
-    bound = solver.bound(_SCALES) if solver.solved else None
+    bound = solver.bound(SCALES) if solver.solved else None
     return max(bound or Fraction(0), Fraction(0))
 
 
@@ -216,7 +159,9 @@ def _relaxation(program: _Program) -> tuple[csr_array, csr_array, IntArray]:
     not_past = src != (program.owner + flows[:, None]) % nodes  # no flow goes on from where it ends
     most = np.concatenate((np.ones(sends), np.full(program.steps, program.ports * nodes), not_past.ravel()))
 
-    at_most_0, is_1 = program.rows()
+    largest = kron(eye_array(program.steps, dtype=np.int64), np.ones((len(program.topology.src), 1), dtype=np.int64))
+    at_most_0 = block_array([[program.cause, None], [program.load, -largest]])
+    is_1 = hstack([program.once, np.zeros((program.once.shape[0], program.steps), dtype=np.int64)])
     within = kron(each, eye_array(sends, dtype=np.int64))
     at_most_0 = block_array([[at_most_0, None], [hstack([-of_send, of_load]), within], [None, kron(each, onward)]])
     return at_most_0.tocsr(), block_diag([is_1, arrive]).tocsr(), most.astype(np.int64)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -43,45 +43,17 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Stored:
-    """A stored schedule and its certificate.
-
-    Attributes
-    ----------
-    schedule
-        The schedule.
-    cost
-        What it costs.
-    bound
-        No schedule of so many steps has a smaller bandwidth factor;
-        :func:`topodesign.schedulers.steps_bound.lower_bound_lp` proves it again.
-    search
-        What the search that found it was told: ``chunks`` and ``seed``; and the version of the solver that ran it,
-        ``ortools``, or ``highspy`` or ``scipy`` in older ones.
-    """
+    """A stored schedule, with its cost and a certificate."""
 
     schedule: Rounds
     cost: Cost
-    bound: Fraction
+    bound: Fraction  # no schedule of so many steps has less bandwidth: ``steps_bound.lower_bound_lp`` proves it again
+    # Chunks and seed of the search that found it, and its solver's version: ``ortools``, once ``highspy`` or ``scipy``.
     search: Mapping[str, int | str]
 
 
 def stored_schedule(spec: Spec | str | None, collective: Collective | str) -> Rounds | None:
-    """Return the stored schedule of a topology, or None if there is none.
-
-    Parameters
-    ----------
-    spec
-        Names the topology; one without a spec (None) has no stored schedule.
-    collective
-        ``allgather`` or ``reduce-scatter``; of an allreduce none is stored, it is one after the other.
-
-    Raises
-    ------
-    FileFormatError
-        If the data is damaged or is for other links than those that the spec has.
-    SpecError
-        If the text is no spec.
-    """
+    """Return the stored schedule of a topology and an allgather or reduce-scatter, or None if there is none."""
     found = stored(spec, collective)
     return None if found is None else found.schedule
 
@@ -111,34 +83,11 @@ def links_hash(topology: Topology) -> str:
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-def to_text(topology: Topology, entries: Iterable[Stored]) -> str:
-    """Return the text of a data file: :func:`from_text` gives the entries back."""
-    head = {"format": FORMAT, "version": VERSION, "spec": str(topology.spec), "links": links_hash(topology)}
-    blocks = []
-    for entry in entries:
-        fields = {
-            "collective": entry.schedule.collective.name,
-            "steps": entry.schedule.steps,
-            "units": entry.schedule.units,
-            "bandwidth": str(entry.cost.bandwidth),
-            "bound": str(entry.bound),
-            "search": dict(entry.search),
-        }
-        table = zip(*(column.tolist() for column in entry.schedule.columns().values()), strict=True)
-        blocks.append(f'{json.dumps(fields)[:-1]}, "rows": [\n' + ",\n".join(map(json.dumps, table)) + "\n]}")
-    return f'{json.dumps(head)[:-1]}, "schedules": [\n' + ",\n".join(blocks) + "\n]}\n"
-
-
 def from_text(text: str) -> dict[Collective, Stored]:
     """Read the text of a data file.
 
     The form is checked, that it is for the links that its spec has, and that the sends add up to the claimed cost;
     whether they make a schedule is the verifier's to say.
-
-    Raises
-    ------
-    FileFormatError
-        If the text is not such a file, or one of these is wrong.
     """
     fields = _fields(text)
     entries: dict[Collective, Stored] = {}

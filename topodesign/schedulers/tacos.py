@@ -8,14 +8,14 @@ from topodesign.base.arguments import as_integer
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import format_time
 from topodesign.base.wording import counted
-from topodesign.collectives import COLLECTIVES, Collective
+from topodesign.collectives import COLLECTIVES
 from topodesign.fabrics.fabric import Fabric
-from topodesign.fabrics.places import named_preset
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.timed import verify_timed
 from topodesign.plans.timed import Timed
 from topodesign.plans.timed_ops import in_turn
-from topodesign.schedulers.demands import complete, lean, setting_of, written
+from topodesign.schedulers.answers import spec_of
+from topodesign.schedulers.demands import asked_of, complete, lean, setting_of, written
 from topodesign.schedulers.method import Method, Request
 from topodesign.schedulers.ten.greedy import Made, synthesize
 from topodesign.schedulers.ten.network import Network, grain_of, network_of, rounding
@@ -29,30 +29,9 @@ _PATIENCE = 2
 """Larger numbers that are looked at after the best one."""
 _MOST_SENDS = 2**20
 """Sends above which no larger number is looked at."""
-OPTIONS = frozenset(
-    {
-        "alpha",
-        "auto_chunks",
-        "bandwidth",
-        "chunks",
-        "group",
-        "jobs",
-        "link_table",
-        "only",
-        "overlap",
-        "placement",
-        "ready",
-        "root",
-        "seed",
-        "symmetric",
-        "tick",
-        "time_limit",
-        "traffic",
-        "tries",
-        "unwind",
-        "without",
-    }
-)
+_LINKS = frozenset({"link_table", "alpha", "bandwidth", "overlap", "tick", "ready", "unwind"})
+_PARTS = frozenset({"root", "only", "without", "group", "placement", "traffic", "chunks", "auto_chunks"})
+_SEARCH = frozenset({"seed", "tries", "symmetric", "time_limit", "jobs"})
 
 
 def _make(request: Request) -> list[Plan]:
@@ -67,9 +46,8 @@ def _make(request: Request) -> list[Plan]:
 def _planned(request: Request, place: Topology | Fabric, units: int) -> Plan:
     """Return the plan with so many chunks of a block."""
     if request.traffic is not None:
-        return plan_traffic(request, place, units, None if request.without else named_preset(request.place))
-    topology = place if isinstance(place, Topology) else place.topology
-    collective = _there(request, place)
+        return plan_traffic(request, place, units)
+    _, topology, collective = asked_of(request, forwarding=True)
     times = request.link_times(place, collective, units, grain=grain_of(request))
     wires = network_of(topology, times, step=request.tick, ready=request.ready_unwound, overlap=request.overlap)
     made, further = synthesize(request, wires, collective, units), rounding(request, times.more)
@@ -82,16 +60,11 @@ def _planned(request: Request, place: Topology | Fabric, units: int) -> Plan:
 def _keeping_turns(request: Request, quick: Timed) -> Timed:
     """Return sends of which none overtakes another of its block in a switch: those found, or over the quickest ways.
 
-    Parameters
-    ----------
-    request
-        What is asked, with the number of chunks.
-    quick
-        Sends whose partial sums cannot be told apart.
+    In ``quick``, what was found, partial sums cannot be told apart.
     """
     parts: list[Timed] = []
     for part in request.collective.parts:
-        # whoever was late is there when the first part of an allreduce is over
+        # Whoever was late is there when the first part of an allreduce is over.
         asked = replace(request.asking(part), ready=None if parts else request.ready)
         _, setting = setting_of(asked)
         found = lean(setting, complete(setting))
@@ -116,23 +89,6 @@ def _fastest(request: Request, place: Topology | Fabric) -> Plan:
     return plans[best].saying(f"{2**best} chunk{'s' * (best > 0)} of a block; tried were {tried}")
 
 
-def _there(request: Request, place: Topology | Fabric) -> Collective:
-    """Return the collective with the numbers that its root and its groups have in a place."""
-    if request.group not in {"", ()}:
-        if request.without or request.unwind is not None:
-            raise ParameterError("groups are of all nodes and switches; leave --without and --unwind out")
-        if len(set(map(len, request.among.groups or ()))) > 1:
-            raise ParameterError("groups of different sizes have blocks of different sizes; say --traffic for each")
-        return request.among
-    root = request.root
-    if root is None:
-        return request.collective
-    if isinstance(place, Topology) and not isinstance(root, str):
-        return request.collective.at(as_integer("root", root, 0, place.nodes - 1))
-    name = request.root_name
-    return request.collective.at((place if isinstance(place, Fabric) else request.whole).number(str(name)))
-
-
 def _told(request: Request, place: Topology | Fabric, network: Network, made: Made, further: list[str]) -> Plan:
     """Return the plan with what there is to say of it."""
     bound = made.bound * network.tick
@@ -151,7 +107,7 @@ def _told(request: Request, place: Topology | Fabric, network: Network, made: Ma
     notes += further
     generator = {
         "method": "tacos",
-        "seed": 0 if request.seed is None else request.seed,
+        "seed": request.seed or 0,
         "tries": made.tries,
         "copies": made.copies,
         "unmerged": None if made.before is None else str(made.before),
@@ -161,10 +117,8 @@ def _told(request: Request, place: Topology | Fabric, network: Network, made: Ma
         "overlap": request.overlap,
         "tick": None if request.tick is None else str(request.tick),
     }
-    spec = None if request.only or request.without else named_preset(request.place)
-    return Plan(
-        place, made.timed, {"time": made.timed.time}, spec if request.unwind is None else None, generator, tuple(notes)
-    )
+    return Plan(place, made.timed, {"time": made.timed.time}, spec_of(request), generator, tuple(notes))
 
 
+OPTIONS = _LINKS | _PARTS | _SEARCH
 METHOD = Method("tacos", OPTIONS, tuple(COLLECTIVES.values()), _make, movement="sends", fabrics=True)

@@ -28,19 +28,16 @@ from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import format_time
-from topodesign.collectives import ALL_TO_ALL, ALLGATHER, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, SCATTER
-from topodesign.fabrics.places import named_preset
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.timed import verify_timed
 from topodesign.plans.timed import Timed
 from topodesign.schedulers import tacos
-from topodesign.schedulers.demands import Send, Setting, complete, lean, setting_of, written
+from topodesign.schedulers.answers import spec_of
+from topodesign.schedulers.demands import ONE_MOVEMENT, SECONDS, Send, Setting, complete, lean, setting_of, written
 from topodesign.schedulers.exact_time import least_time
 from topodesign.schedulers.method import Method, Request
 from topodesign.solve.program import Entries, Program
 
-SECONDS = 60
-"""Time for each search, if nothing else is said."""
 MOST_STEPS = 64
 """Steps until the end of the plan to beat, if the length of one is not said and exact times would need more."""
 MOST_SENDS = 200_000
@@ -90,23 +87,9 @@ def synthesize_sends(
 ) -> tuple[list[Send], Outcome, int]:
     """Return the best sends found, why the search ended, and the ticks of a step.
 
-    Parameters
-    ----------
-    setting
-        Chunks and links.
-    known
-        Right sends, which are to be beaten.
-    length
-        Ticks of a step; 1 if there are at most ``MOST_STEPS`` of them until the end, or else so many that there are.
-    window
-        Steps of each program, for time clustering; None for programs of the whole time.
-    seconds
-        Time for all programs together.
-
-    Raises
-    ------
-    ParameterError
-        If the window is shorter than the slowest link.
+    ``known`` are right sends, which are to be beaten. A step has so many ticks of ``length``: 1 if there are at most
+    ``MOST_STEPS`` of them until the end, or else so many that there are. With a ``window`` programs have so many steps
+    (time clustering), without one those of the whole time.
     """
     watch = Stopwatch()
     best = lean(setting, known)
@@ -168,24 +151,12 @@ def _in_windows(steps: _Steps, window: int, left: Callable[[], float]) -> list[S
 
 @dataclass(frozen=True)
 class _Expanded:
-    """A program over the time-expanded network as it grows.
+    """A program over the time-expanded network as it grows."""
 
-    Attributes
-    ----------
-    sends
-        Demand, link and first step of every column.
-    cost
-        Of every column.
-    rows
-        Columns with their factors, and what they are at most.
-    on_port
-        The columns that need a port at a step.
-    """
-
-    sends: list[tuple[int, int, int]]
-    cost: list[int]
-    rows: list[tuple[list[tuple[int, int]], int]]
-    on_port: dict[tuple[int, int], list[int]]
+    sends: list[tuple[int, int, int]]  # demand, link and first step of every column
+    cost: list[int]  # of every column
+    rows: list[tuple[list[tuple[int, int]], int]]  # columns with their factors, and what they are at most
+    on_port: dict[tuple[int, int], list[int]]  # the columns that need a port at a step
 
     def add_chunk(self, steps: _Steps, number: int, layers: int, held: dict[int, int], *, early: bool) -> None:
         """Add the sends of a chunk: columns, and the rows that bind them."""
@@ -311,8 +282,7 @@ def _make(request: Request) -> list[Plan]:
         "ended": outcome,
         "greedy": str(setting.ending(lean(setting, known)) * unit),
     }
-    spec = None if request.only or request.without or request.unwind else named_preset(request.place)
-    return [Plan(where, timed, {"time": timed.time}, spec, generator=made, notes=(said,))]
+    return [Plan(where, timed, {"time": timed.time}, spec_of(request), generator=made, notes=(said,))]
 
 
 def greedy(request: Request, setting: Setting) -> tuple[list[Send], Timed | None]:
@@ -330,15 +300,5 @@ def greedy(request: Request, setting: Setting) -> tuple[list[Send], Timed | None
     return found, quick if verify_timed(setting.place, quick).ok else None
 
 
-METHOD = Method(
-    "tacos-ilp",
-    frozenset(
-        {"alpha", "bandwidth", "chunks", "jobs", "link_table", "overlap", "root", "seed", "tick", "time_limit"}
-        | {"tries", "window", "without", "ready", "unwind", "group", "only", "placement"}
-    ),
-    (ALLGATHER, REDUCE_SCATTER, BROADCAST, REDUCE, SCATTER, GATHER, ALL_TO_ALL),
-    _make,
-    movement="sends",
-    fabrics=True,
-    auto=False,
-)
+OPTIONS = tacos.OPTIONS - {"auto_chunks", "symmetric", "traffic"} | {"window"}
+METHOD = Method("tacos-ilp", OPTIONS, ONE_MOVEMENT, _make, movement="sends", fabrics=True, auto=False)

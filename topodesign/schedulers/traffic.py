@@ -27,6 +27,7 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.timed import Timed
 from topodesign.plans.timed_ops import LinkTimes, common_ticks
 from topodesign.plans.together import Together
+from topodesign.schedulers.answers import spec_of
 from topodesign.schedulers.method import Request
 from topodesign.schedulers.ten.greedy import Made, synthesize
 from topodesign.schedulers.ten.network import Network, chunks_of, grain_of, network_of, rounding, slower, wanted
@@ -42,39 +43,17 @@ _LEAST_SHARE = 0.1
 
 
 class _Tenant(NamedTuple):
-    """A stream on a network: what it does there, with how much, from which tick on, and over which links.
-
-    ``more`` is what the times of these are longer by, at most, than their own.
-    """
+    """A stream on a network."""
 
     collective: Collective
     size: Fraction
-    begin: int
+    begin: int  # from which tick on
     wires: Network
-    more: Fraction
+    more: Fraction  # what times of links are longer by, at most, than their own
 
 
-def plan_traffic(request: Request, place: Topology | Fabric, units: int, spec: str | None) -> Plan:
-    """Return the plan of all streams that a request asks for.
-
-    Parameters
-    ----------
-    request
-        With traffic.
-    place
-        Where, without what has failed.
-    units
-        Equal parts of every block.
-    spec
-        What rebuilds the place, or None.
-
-    Raises
-    ------
-    ParameterError
-        If traffic cannot be read, or other options say who takes part.
-    InfeasibleError, TooLargeError
-        As :func:`~topodesign.schedulers.ten.greedy.synthesize`.
-    """
+def plan_traffic(request: Request, place: Topology | Fabric, units: int) -> Plan:
+    """Return the plan of all streams that a request asks for, with so many units of every block."""
     if request.group not in {"", ()} or request.only or request.root is not None:
         raise ParameterError("traffic says groups, roots and sizes itself; leave --group, --only and --root out")
     tenants = _tenants(request, place, units)
@@ -83,20 +62,20 @@ def plan_traffic(request: Request, place: Topology | Fabric, units: int, spec: s
         alone.append(_made(request, one, one.wires, units))
         if request.progress is not None:
             request.progress(len(alone) / len(tenants) / (1 + _AGAIN))
-    shared = _shared(tenants, tuple(made.timed for made in alone), 0 if request.seed is None else request.seed)
+    shared = _shared(tenants, tuple(made.timed for made in alone), request.seed or 0)
     topology = tenants[0].wires.topology
     if len(tenants) > 1:
         for number in range(_AGAIN):
             if request.progress is not None:
                 request.progress((1 + number) / (1 + _AGAIN))
-            if _last(shared) <= max(made.bound + one.begin for made, one in zip(alone, tenants, strict=True)):
+            if _quality(shared)[0] <= max(made.bound + one.begin for made, one in zip(alone, tenants, strict=True)):
                 break
             streams = shared
             for at, one in enumerate(tenants):
                 wires = slower(one.wires, _crowding(topology, streams, at))
                 streams = (*streams[:at], _made(request, one, wires, units, number + 1).timed, *streams[at + 1 :])
             shared = min(shared, _shared(tenants, streams, number + 1), key=_quality)
-    return _told(request, place, spec, tenants, (alone, shared))
+    return _told(request, place, tenants, (alone, shared))
 
 
 def _tenants(request: Request, place: Topology | Fabric, units: int) -> list[_Tenant]:
@@ -140,8 +119,7 @@ def _collectives(fabric: Fabric, stream: Stream) -> list[tuple[Stream, Collectiv
 
 def _made(request: Request, tenant: _Tenant, wires: Network, units: int, number: int = 0) -> Made:
     """Return a stream alone, over its links or slower ones."""
-    seed = (0 if request.seed is None else request.seed) + number
-    own = replace(request, size=tenant.size, seed=seed, progress=None)
+    own = replace(request, size=tenant.size, seed=(request.seed or 0) + number, progress=None)
     return synthesize(own, wires, tenant.collective, units)
 
 
@@ -174,10 +152,6 @@ def _quality(streams: tuple[Timed, ...]) -> tuple[int, int]:
     return max(ends), sum(ends)
 
 
-def _last(streams: tuple[Timed, ...]) -> int:
-    return _quality(streams)[0]
-
-
 def _crowding(topology: Topology, streams: tuple[Timed, ...], own: int) -> NDArray[np.float64]:
     """Return how many times as long each link takes for a stream, since others have it for their share of the time."""
     busy = np.zeros(len(topology.src))
@@ -185,7 +159,7 @@ def _crowding(topology: Topology, streams: tuple[Timed, ...], own: int) -> NDArr
         if at != own:
             link = topology.link_index(one.src, one.dst)
             busy += np.bincount(link, weights=one.busy_until(link) - one.start, minlength=len(busy))
-    share = busy / max(1, _last(streams))
+    share = busy / max(1, _quality(streams)[0])
     factor: NDArray[np.float64] = 1 / np.maximum(_LEAST_SHARE, 1 - share)
     return factor
 
@@ -230,7 +204,6 @@ def _loads(wires: Network, collective: Collective, units: int) -> tuple[IntArray
 def _told(
     request: Request,
     place: Topology | Fabric,
-    spec: str | None,
     tenants: list[_Tenant],
     made_of: tuple[list[Made], tuple[Timed, ...]],
 ) -> Plan:
@@ -254,7 +227,7 @@ def _told(
     notes += rounding(request, tenants[0].more)
     generator = {
         "method": "tacos",
-        "seed": 0 if request.seed is None else request.seed,
+        "seed": request.seed or 0,
         "tries": max(made.tries for made in alone),
         "chunks": shared[0].units,
         "bound": str(bound),
@@ -263,4 +236,4 @@ def _told(
         "tick": None if request.tick is None else str(request.tick),
     }
     claim = {"time": moved.time} | {f"time_{number}": one.time for number, one in enumerate(shared)}
-    return Plan(place, moved, claim, spec, generator, tuple(notes))
+    return Plan(place, moved, claim, spec_of(request), generator, tuple(notes))

@@ -5,13 +5,12 @@ formula of its cost where every message has a link of its own. On all other topo
 not neighbours go over shortest paths, balanced over the links, and wait at nodes on the way: so a plan is one that can
 run, with the congestion that follows. ``auto`` asks none of them.
 
-* :mod:`~topodesign.schedulers.baselines.messages`: from messages to rounds, and from a collective to its dual.
+* :mod:`~topodesign.schedulers.baselines.baseline`: what all have in common; from a collective to its dual.
+* :mod:`~topodesign.schedulers.baselines.messages`: from messages to rounds.
 * :mod:`~topodesign.schedulers.baselines.routing`: shortest paths.
 * :mod:`~topodesign.schedulers.baselines.cycles`: Hamiltonian cycles that share no link.
 * :mod:`~topodesign.schedulers.baselines.spanning`: from trees of ranks to weighted trees with routes.
-* :mod:`~topodesign.schedulers.baselines.orders`: the rings of a fabric.
-* :mod:`~topodesign.schedulers.baselines.nested`: rings in rings.
-* :mod:`~topodesign.schedulers.baselines.levels`: the sides of products and the boxes of fabrics.
+* :mod:`~topodesign.schedulers.baselines.levels`: the sides of products, the boxes of fabrics and rings through them.
 
 To add one, copy ``bruck.py`` and list it in ``BASELINES``.
 """

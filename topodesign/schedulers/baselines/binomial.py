@@ -5,9 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from topodesign.collectives import BROADCAST, GATHER, REDUCE, SCATTER, Collective
-from topodesign.plans.plan import Plan
-from topodesign.schedulers.baselines.messages import Made, formula, in_rounds, plans
-from topodesign.schedulers.method import Method, Request
+from topodesign.schedulers.baselines.baseline import baseline
+from topodesign.schedulers.baselines.messages import Made, in_rounds
 from topodesign.topology.topology import Topology
 
 
@@ -35,25 +34,15 @@ def node_of(rank: int, nodes: int, root: int) -> int:
 def binomial(topology: Topology, collective: Collective) -> Made:
     """Return K = ceil(log2 N) rounds: K (alpha + beta M) for a broadcast, K alpha + (N-1)/N beta M for a scatter.
 
-    References
-    ----------
     Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations in MPICH (2005).
     """
     nodes, root = topology.nodes, collective.root or 0
-    steps = (nodes - 1).bit_length()
+    steps, volume = (nodes - 1).bit_length(), Fraction(nodes - 1, nodes)
     edges = tree(nodes, root)
+    rows = [(at, src, dst, node_of(rank, nodes, root), 0, 1) for at, src, dst, below in edges for rank in below]
     if collective.like(BROADCAST):
-        rows = [(at, src, dst, root, 0, 1) for at, src, dst, _ in edges]
-        volume = Fraction(steps)
-    else:
-        rows = [(at, src, dst, node_of(rank, nodes, root), 0, 1) for at, src, dst, below in edges for rank in below]
-        volume = Fraction(nodes - 1, nodes)
-    rounds, alone = in_rounds(topology, collective, 1, steps, rows)
-    return Made(rounds, formula(topology, steps, volume) if alone else None)
+        rows, volume = [(at, src, dst, root, 0, 1) for at, src, dst, _ in edges], Fraction(steps)
+    return in_rounds(topology, collective, rows, steps, volume)
 
 
-def _make(request: Request) -> list[Plan]:
-    return plans(request, "binomial", binomial)
-
-
-METHOD = Method("binomial", frozenset({"root"}), (BROADCAST, REDUCE, SCATTER, GATHER), _make, auto=False)
+METHOD = baseline("binomial", (BROADCAST, REDUCE, SCATTER, GATHER), binomial)

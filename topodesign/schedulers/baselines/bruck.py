@@ -7,10 +7,9 @@ from fractions import Fraction
 import numpy as np
 
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
-from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import Part
-from topodesign.schedulers.baselines.messages import Made, formula, in_rounds, plans
-from topodesign.schedulers.method import Method, Request
+from topodesign.schedulers.baselines.baseline import baseline
+from topodesign.schedulers.baselines.messages import Made, in_rounds
 from topodesign.topology.topology import Topology
 
 
@@ -21,8 +20,6 @@ def bruck(topology: Topology, collective: Collective) -> Made:
     K alpha + (N-1)/N beta M. In an all-to-all a block goes to i + 2^k where the difference of its ends has bit k: so of
     a power of two K alpha + K/2 beta M.
 
-    References
-    ----------
     Bruck, Ho, Kipnis, Upfal and Weathersby, Efficient Algorithms for All-to-All Communications in Multiport
     Message-Passing Systems (1997).
     """
@@ -42,12 +39,7 @@ def bruck(topology: Topology, collective: Collective) -> Made:
             ways = np.arange(min(reach, nodes - reach))
             parts.append((k + 1, node, (node - reach) % nodes, (node + ways) % nodes, 0, 1))
         blocks += len(ways)
-    rounds, alone = in_rounds(topology, collective, 1, steps, parts)
-    return Made(rounds, formula(topology, steps, Fraction(blocks, nodes)) if alone else None)
+    return in_rounds(topology, collective, parts, steps, Fraction(blocks, nodes))
 
 
-def _make(request: Request) -> list[Plan]:
-    return plans(request, "bruck", bruck)
-
-
-METHOD = Method("bruck", frozenset(), (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, ALL_TO_ALL), _make, auto=False)
+METHOD = baseline("bruck", (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, ALL_TO_ALL), bruck)

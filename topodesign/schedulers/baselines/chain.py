@@ -6,10 +6,9 @@ import itertools
 
 from topodesign.collectives import ALLREDUCE, BROADCAST, REDUCE
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.plan import Plan
-from topodesign.schedulers.baselines.orders import ring_orders
-from topodesign.schedulers.baselines.spanning import Ranks, tree_plans
-from topodesign.schedulers.method import Method, Request
+from topodesign.schedulers.baselines.baseline import baseline
+from topodesign.schedulers.baselines.levels import ring_orders
+from topodesign.schedulers.baselines.spanning import Ranks
 
 
 def chains(fabric: Fabric, root: int | None) -> list[Ranks]:
@@ -22,21 +21,8 @@ def chains(fabric: Fabric, root: int | None) -> list[Ranks]:
     found = []
     for ring in ring_orders(fabric):
         at = ring.index(root)
-        path = (*ring[at:], *ring[:at])
-        found.append(Ranks(root, 1, list(itertools.pairwise(path))))
+        found.append(Ranks(root, 1, list(itertools.pairwise((*ring[at:], *ring[:at])))))
     return found
 
 
-def _make(request: Request) -> list[Plan]:
-    return tree_plans(request, "chain", chains)
-
-
-METHOD = Method(
-    "chain",
-    frozenset({"root", "only", "without"}),
-    (BROADCAST, REDUCE, ALLREDUCE),
-    _make,
-    movement="trees",
-    fabrics=True,
-    auto=False,
-)
+METHOD = baseline("chain", (BROADCAST, REDUCE, ALLREDUCE), trees=chains)

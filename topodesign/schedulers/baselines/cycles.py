@@ -36,18 +36,10 @@ _EXACT = 200_000
 
 @functools.lru_cache(maxsize=16)
 def link_disjoint_cycles(topology: Topology) -> tuple[Cycle, ...]:
-    """Return directed Hamiltonian cycles that share no link, as many as the search finds.
+    """Return directed Hamiltonian cycles that share no link, as many as the search finds, sorted.
 
-    Parameters
-    ----------
-    topology
-        Of at least two nodes. A link of capacity c may be in c cycles.
-
-    Returns
-    -------
-    tuple of Cycle
-        Sorted. There are never more than the fewest ports of a node; often as many. None is found where there is none,
-        and on small topologies only there.
+    A link of capacity c may be in c cycles. There are never more than the fewest ports of a node; often as many. None
+    is found where there is none, and on small topologies only there.
     """
     best: list[list[int]] = []
     work = 0
@@ -66,12 +58,12 @@ def link_disjoint_cycles(topology: Topology) -> tuple[Cycle, ...]:
         if len(best) == ports or (len(maps) == 1 and not half) or work > _MOST_WORK:
             break
     free = _ports(topology)
+    cycles = [_cycle(one) for one in best]
     if not best:
         chance = random.Random(0)  # noqa: S311
         (first, *_) = _matchings(_ports(topology), chance)
         single = _merge_one(first, free, chance) or _backtrack(free)
-        best = [] if single is None else [_permutation(single)]
-    cycles = [_cycle(one) for one in best]
+        cycles = [] if single is None else [single]
     for u, v in (link for one in cycles for link in _links(one)):
         _take(free, u, v)
     for one in list(cycles):  # the way back, where it is free
@@ -84,13 +76,7 @@ def link_disjoint_cycles(topology: Topology) -> tuple[Cycle, ...]:
 
 
 def shortest_tour(distance: IntArray) -> Cycle:
-    """Return a closed tour of all nodes, short by the sum of distances; the best of a local search.
-
-    Parameters
-    ----------
-    distance
-        Not negative, shape ``(nodes, nodes)``.
-    """
+    """Return a closed tour of all nodes, short by the sum of distances; the best of a local search."""
     nodes = len(distance)
     far = distance.tolist()
     best: tuple[int, list[int]] | None = None
@@ -116,13 +102,6 @@ def _ports(topology: Topology) -> list[dict[int, int]]:
         if u != v:
             free[u][v] = ports
     return free
-
-
-def _permutation(cycle: Cycle) -> list[int]:
-    one = [0] * len(cycle)
-    for u, v in _links(cycle):
-        one[u] = v
-    return one
 
 
 def _links(cycle: Sequence[int]) -> list[tuple[int, int]]:

@@ -6,11 +6,9 @@ from fractions import Fraction
 
 from topodesign.collectives import COLLECTIVES, Collective
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.paths import PATH_COLLECTIVES
-from topodesign.plans.plan import Plan
-from topodesign.schedulers.baselines.messages import Made, deliveries, formula, in_rounds, plans
-from topodesign.schedulers.baselines.spanning import Ranks, path_plans, tree_plans
-from topodesign.schedulers.method import Method, Request
+from topodesign.schedulers.baselines.baseline import baseline
+from topodesign.schedulers.baselines.messages import Made, deliveries, in_rounds
+from topodesign.schedulers.baselines.spanning import Ranks
 from topodesign.topology.topology import Topology
 
 
@@ -20,10 +18,8 @@ def direct(topology: Topology, collective: Collective) -> Made:
     A broadcast sends all of M over every link. Elsewhere than on a complete graph it takes as many steps as the
     diameter, and what several messages carry over one link adds up.
     """
-    src, dst, block = deliveries(collective, topology.nodes)
-    rounds, alone = in_rounds(topology, collective, 1, 1, [(1, src, dst, block, 0, 1)])
-    volume = Fraction(1, collective.shards(topology.nodes))
-    return Made(rounds, formula(topology, 1, volume) if alone else None)
+    messages = (1, *deliveries(collective, topology.nodes), 0, 1)
+    return in_rounds(topology, collective, [messages], 1, Fraction(1, collective.shards(topology.nodes)))
 
 
 def stars(fabric: Fabric, root: int | None) -> list[Ranks]:
@@ -32,12 +28,4 @@ def stars(fabric: Fabric, root: int | None) -> list[Ranks]:
     return [Ranks(one, 1, [(one, other) for other in fabric.compute if other != one]) for one in roots]
 
 
-def _make(request: Request) -> list[Plan]:
-    if isinstance(request.where, Topology):
-        return plans(request, "direct", direct)
-    if request.collective.like(*PATH_COLLECTIVES):
-        return path_plans(request, "direct")
-    return tree_plans(request, "direct", stars)
-
-
-METHOD = Method("direct", frozenset({"root"}), tuple(COLLECTIVES.values()), _make, fabrics=True, auto=False)
+METHOD = baseline("direct", tuple(COLLECTIVES.values()), direct, trees=stars)

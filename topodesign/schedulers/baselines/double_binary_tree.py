@@ -6,11 +6,9 @@ import itertools
 
 from topodesign.collectives import ALLREDUCE, BROADCAST, REDUCE
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.plan import Plan
-from topodesign.schedulers.baselines.levels import boxes_of
-from topodesign.schedulers.baselines.orders import box_tours
-from topodesign.schedulers.baselines.spanning import Ranks, tree_plans
-from topodesign.schedulers.method import Method, Request
+from topodesign.schedulers.baselines.baseline import baseline
+from topodesign.schedulers.baselines.levels import box_tours, boxes_of
+from topodesign.schedulers.baselines.spanning import Ranks
 
 
 def parent(rank: int, ranks: int) -> int:
@@ -35,8 +33,6 @@ def two_trees(fabric: Fabric, root: int | None) -> list[Ranks]:
     Where a fabric has boxes the trees are among these, two for every place in them, and each goes on as a chain in
     every box.
 
-    References
-    ----------
     Sanders, Speck and Traff, Two-tree Algorithms for Full Bandwidth Broadcast, Reduction and Scan (2009).
     """
     boxes = boxes_of(fabric)
@@ -88,16 +84,4 @@ def _tree(order: list[int]) -> Ranks:
     return Ranks(order[0], 1, edges)
 
 
-def _make(request: Request) -> list[Plan]:
-    return tree_plans(request, "double-binary-tree", two_trees)
-
-
-METHOD = Method(
-    "double-binary-tree",
-    frozenset({"root", "only", "without"}),
-    (BROADCAST, REDUCE, ALLREDUCE),
-    _make,
-    movement="trees",
-    fabrics=True,
-    auto=False,
-)
+METHOD = baseline("double-binary-tree", (BROADCAST, REDUCE, ALLREDUCE), trees=two_trees)

@@ -8,9 +8,8 @@ import numpy as np
 
 from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
-from topodesign.plans.plan import Plan
-from topodesign.schedulers.baselines.messages import Made, formula, in_rounds, plans
-from topodesign.schedulers.method import Method, Request
+from topodesign.schedulers.baselines.baseline import baseline
+from topodesign.schedulers.baselines.messages import Made, in_rounds
 from topodesign.topology.topology import Topology
 
 
@@ -20,13 +19,6 @@ def recursive_doubling(topology: Topology, collective: Collective) -> Made:
     In round k + 1 node i exchanges with i xor 2^k the 2^k blocks that each has. Backwards in time that is the
     reduce-scatter by recursive halving, and one after the other the allreduce of Rabenseifner.
 
-    Raises
-    ------
-    InfeasibleError
-        If N is no power of two.
-
-    References
-    ----------
     Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations in MPICH (2005).
     """
     nodes = topology.nodes
@@ -35,12 +27,7 @@ def recursive_doubling(topology: Topology, collective: Collective) -> Made:
     steps = nodes.bit_length() - 1
     node = np.arange(nodes)[:, None]
     parts = [(k + 1, node, node ^ (1 << k), (node >> k << k) + np.arange(1 << k), 0, 1) for k in range(steps)]
-    rounds, alone = in_rounds(topology, collective, 1, steps, parts)
-    return Made(rounds, formula(topology, steps, Fraction(nodes - 1, nodes)) if alone else None)
+    return in_rounds(topology, collective, parts, steps, Fraction(nodes - 1, nodes))
 
 
-def _make(request: Request) -> list[Plan]:
-    return plans(request, "halving-doubling", recursive_doubling)
-
-
-METHOD = Method("halving-doubling", frozenset(), (ALLGATHER, REDUCE_SCATTER, ALLREDUCE), _make, auto=False)
+METHOD = baseline("halving-doubling", (ALLGATHER, REDUCE_SCATTER, ALLREDUCE), recursive_doubling)

@@ -1,14 +1,22 @@
-"""Levels: the sides of a topology that is a grid of alike rows, and the boxes of a fabric."""
+"""Levels: the sides of a grid of alike rows, the boxes of a fabric, and the rings through them, as NCCL makes them."""
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 
 from topodesign.fabrics.fabric import Fabric
 from topodesign.pricing.closed_form import distances
+from topodesign.schedulers.baselines.cycles import Cycle, link_disjoint_cycles, shortest_tour
+from topodesign.schedulers.baselines.routing import Router
 from topodesign.topology.topology import IntArray, Topology
+
+_MOST_EDGES = 2**20
+"""Edges of all trees of a plan, to which the number of rings is limited."""
 
 
 def factorings(number: int) -> Iterator[tuple[int, ...]]:
@@ -33,7 +41,8 @@ def sides_of(topology: Topology, count: int | None = None) -> tuple[int, ...] | 
         key = sum(sides), sides
         if len(sides) < 2 or (count is not None and len(sides) != count) or (best is not None and best <= key):
             continue
-        if all(_joined(rows(topology, sides, at)) for at in range(len(sides))):
+        found = [rows(topology, sides, at) for at in range(len(sides))]
+        if all(int(distances(way, 0).min()) >= 0 for row in found for way in (row, row.transpose())):
             best = key
     return None if best is None else best[1]
 
@@ -52,11 +61,6 @@ def rows(topology: Topology, sides: tuple[int, ...], level: int) -> Topology:
     return Topology.from_arrays(side, common // side, common % side, least[common])
 
 
-def _joined(row: Topology) -> bool:
-    """Return whether every node can reach every other."""
-    return all(int(distances(way, 0).min()) >= 0 for way in (row, row.transpose()))
-
-
 def boxes_of(fabric: Fabric) -> list[list[int]] | None:
     """Return the compute nodes of every box, as many of each, or None: those whose names agree up to the last slash."""
     boxes: dict[str, list[int]] = {}
@@ -64,3 +68,80 @@ def boxes_of(fabric: Fabric) -> list[list[int]] | None:
         boxes.setdefault(fabric.names[node].rpartition("/")[0], []).append(node)
     sizes = {len(box) for box in boxes.values()}
     return list(boxes.values()) if len(boxes) > 1 and len(sizes) == 1 and sizes != {1} else None
+
+
+def ring_orders(fabric: Fabric) -> list[Cycle]:
+    """Return the rings that carry most together, each with as much as the others.
+
+    Without switches these are Hamiltonian cycles that share no link, or a short tour where there is none. Else rings go
+    through the boxes in turn, along a short tour of each; begun at every node of it, in the same direction in all boxes
+    or to and fro, and all backwards too: of these sets the one with the highest rate is taken, of equals the smallest.
+    """
+    topology = fabric.topology
+    if not topology.switches:
+        cycles = link_disjoint_cycles(topology)
+        if cycles:
+            return list(cycles)
+    router = Router(topology, fabric.names)
+    tours = box_tours(fabric, boxes_of(fabric) or [list(fabric.compute)])
+    most = max(1, _MOST_EDGES // len(fabric.compute) ** 2)
+    best: tuple[Fraction, int, list[Cycle]] | None = None
+    for to_and_fro in (False, True):
+        for count in {1, len(tours[0])}:
+            rings = [_through(tours, start, to_and_fro=to_and_fro) for start in range(count)]
+            for chosen in (rings, [*rings, *((one[0], *one[:0:-1]) for one in rings)]):
+                if len(chosen) > most and best is not None:
+                    continue
+                key = -len(chosen) * _rate(topology, router, chosen), len(chosen), chosen
+                best = key if best is None else min(best, key)
+    return [] if best is None else best[2]
+
+
+def _through(tours: list[list[int]], start: int, *, to_and_fro: bool) -> Cycle:
+    """Return the ring through all boxes that begins each at some place of its tour."""
+    ring: list[int] = []
+    for number, tour in enumerate(tours):
+        turned = [*tour[start:], *tour[:start]]
+        ring += turned[::-1] if to_and_fro and number % 2 else turned
+    return tuple(ring)
+
+
+def box_tours(fabric: Fabric, boxes: list[list[int]]) -> list[list[int]]:
+    """Return the nodes of every box in the order of a short tour over wide links."""
+    cost = _costs(fabric, Router(fabric.topology, fabric.names))
+    return [[box[at] for at in shortest_tour(cost[np.ix_(box, box)])] for box in boxes]
+
+
+def _costs(fabric: Fabric, router: Router) -> IntArray:
+    """Return what a way between two nodes costs: the inverse of the widest link or switch between them, else a lot."""
+    topology = fabric.topology
+    common = math.lcm(*topology.capacity.tolist())
+    far = common * topology.nodes
+    cost: IntArray = router.distance * far
+    wide: dict[int, list[tuple[int, int]]] = {}
+    for u, v, capacity in topology.links():
+        if v not in topology.switches:
+            cost[u, v] = min(cost[u, v], common // capacity)
+        wide.setdefault(u, []).append((v, capacity))
+    for u in fabric.compute:
+        for switch, up in wide.get(u, []):
+            for v, down in wide.get(switch, []) if switch in topology.switches else ():
+                if v != u and v not in topology.switches:
+                    cost[u, v] = min(cost[u, v], common // min(up, down))
+    return cost
+
+
+def _rate(topology: Topology, router: Router, rings: list[Cycle]) -> Fraction:
+    """Return the capacity that each of some rings can have everywhere."""
+    widths: dict[tuple[int, int], int] = {}
+    for ring in rings:
+        for pair in zip(ring, [*ring[1:], ring[0]], strict=True):
+            widths[pair] = widths.get(pair, 0) + 1
+    loads: dict[tuple[int, int], int] = {}
+    for way, width in zip(
+        router.paths(list(widths), list(widths.values()), by_step=False), widths.values(), strict=True
+    ):
+        for hop in itertools.pairwise(way):
+            loads[hop] = loads.get(hop, 0) + width
+    capacity = {(u, v): c for u, v, c in topology.links()}
+    return min(Fraction(capacity[hop], load) for hop, load in loads.items())

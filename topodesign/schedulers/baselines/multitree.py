@@ -6,10 +6,9 @@ import numpy as np
 
 from topodesign.base.errors import DisconnectedError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
-from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import assemble, check_rows
-from topodesign.schedulers.baselines.messages import Made, plans
-from topodesign.schedulers.method import Method, Request
+from topodesign.schedulers.baselines.baseline import baseline
+from topodesign.schedulers.baselines.messages import Made
 from topodesign.topology.topology import Topology
 
 
@@ -19,14 +18,15 @@ def multitree(topology: Topology, collective: Collective) -> Made:
     In every step the trees take turns, one node each, until none can grow: a node joins from the first node of the tree
     that has a link to it which is free in that step. It is a heuristic; its cost has no formula.
 
-    References
-    ----------
     Huang, Majumder, Kim, Muzahid, Yum and Kim, Communication Algorithm-Architecture Co-Design for Distributed Deep
     Learning (2021).
     """
     nodes = topology.nodes
     check_rows(nodes * (nodes - 1))
-    out = [[(v, c) for v, c in _ports(topology, u) if v != u] for u in range(nodes)]
+    out: list[list[tuple[int, int]]] = [[] for _ in range(nodes)]
+    for u, v, c in topology.links():
+        if u != v:
+            out[u].append((v, c))
     inside = [bytearray(nodes) for _ in range(nodes)]
     members: list[list[int]] = [[root] for root in range(nodes)]
     for root in range(nodes):
@@ -61,11 +61,6 @@ def multitree(topology: Topology, collective: Collective) -> Made:
     return Made(assemble(collective, nodes, 1, step, [(at, src, dst, block, 0, 1)]), None)
 
 
-def _ports(topology: Topology, node: int) -> list[tuple[int, int]]:
-    own = slice(topology.indptr[node], topology.indptr[node + 1])
-    return list(zip(topology.dst[own].tolist(), topology.capacity[own].tolist(), strict=True))
-
-
 def _next(
     ready: list[int], out: list[list[tuple[int, int]]], inside: bytearray, free: dict[tuple[int, int], int]
 ) -> tuple[int, int] | None:
@@ -79,8 +74,4 @@ def _next(
     return None
 
 
-def _make(request: Request) -> list[Plan]:
-    return plans(request, "multitree", multitree)
-
-
-METHOD = Method("multitree", frozenset(), (ALLGATHER, REDUCE_SCATTER, ALLREDUCE), _make, auto=False)
+METHOD = baseline("multitree", (ALLGATHER, REDUCE_SCATTER, ALLREDUCE), multitree)

@@ -10,15 +10,14 @@ import numpy as np
 
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import Part, assemble
-from topodesign.schedulers.baselines.cycles import Cycle, link_disjoint_cycles, shortest_tour
-from topodesign.schedulers.baselines.messages import Made, formula, plans
-from topodesign.schedulers.baselines.orders import ring_orders
+from topodesign.schedulers.baselines.baseline import baseline
+from topodesign.schedulers.baselines.cycles import link_disjoint_cycles, shortest_tour
+from topodesign.schedulers.baselines.levels import ring_orders
+from topodesign.schedulers.baselines.messages import Made, formula
 from topodesign.schedulers.baselines.routing import Path, Router
-from topodesign.schedulers.baselines.spanning import Ranks, tree_plans
-from topodesign.schedulers.method import Method, Request
+from topodesign.schedulers.baselines.spanning import Ranks
 from topodesign.topology.topology import Topology
 
 
@@ -29,8 +28,6 @@ def ring(topology: Topology, collective: Collective) -> Made:
     ports. Where there is no Hamiltonian cycle the ring is a short closed tour, both ways round if the links are duplex,
     whose messages go over shortest paths.
 
-    References
-    ----------
     Patarasuk and Yuan, Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations (2009).
     """
     nodes = topology.nodes
@@ -43,23 +40,18 @@ def ring(topology: Topology, collective: Collective) -> Made:
     router = Router(topology)
     tour = shortest_tour(router.distance)
     tours = [tour, (tour[0], *tour[:0:-1])] if topology.is_duplex else [tour]
-    return Made(around(topology, collective, [_walk(router, one) for one in tours]), None)
+    ways: list[list[Path]] = []
+    for one in tours:
+        pairs = list(zip(one, [*one[1:], one[0]], strict=True))
+        ways.append(router.paths(pairs, [1] * len(pairs)))
+    return Made(around(topology, collective, ways), None)
 
 
 def around(topology: Topology, collective: Collective, walks: Sequence[Sequence[Path]]) -> Rounds:
     """Return an allgather round closed walks, each of which carries an equal part of every block.
 
-    Parameters
-    ----------
-    topology, collective
-        Where, and an allgather.
-    walks
-        Of each the ways from every node to the next one, the last one to the first.
-
-    Notes
-    -----
-    Data leave a node on the way in the step after they came, so that of a walk of H links it takes H steps less the
-    shortest of its ways.
+    A walk is the ways from every node to the next one, the last one to the first. Data leave a node on the way in the
+    step after they came, so that of a walk of H links it takes H steps less the shortest of its ways.
     """
     parts: list[Part] = []
     steps = 0
@@ -76,27 +68,14 @@ def around(topology: Topology, collective: Collective, walks: Sequence[Sequence[
     return assemble(collective, topology.nodes, len(walks), steps, parts)
 
 
-def _walk(router: Router, cycle: Cycle) -> list[Path]:
-    """Return the ways of a tour, none of them over links that are fuller than they must be."""
-    pairs = list(zip(cycle, [*cycle[1:], cycle[0]], strict=True))
-    return router.paths(pairs, [1] * len(pairs))
-
-
 def paths(fabric: Fabric, root: int | None) -> list[Ranks]:
     """Return for every node a path along each of the rings of a fabric."""
     del root
-    found = []
-    for one in ring_orders(fabric):
-        for at, node in enumerate(one):
-            path = (*one[at:], *one[:at])
-            found.append(Ranks(node, 1, list(itertools.pairwise(path))))
-    return found
+    return [
+        Ranks(node, 1, list(itertools.pairwise((*one[at:], *one[:at]))))
+        for one in ring_orders(fabric)
+        for at, node in enumerate(one)
+    ]
 
 
-def _make(request: Request) -> list[Plan]:
-    if isinstance(request.where, Topology):
-        return plans(request, "ring", ring)
-    return tree_plans(request, "ring", paths)
-
-
-METHOD = Method("ring", frozenset(), (ALLGATHER, REDUCE_SCATTER, ALLREDUCE), _make, fabrics=True, auto=False)
+METHOD = baseline("ring", (ALLGATHER, REDUCE_SCATTER, ALLREDUCE), ring, trees=paths)

@@ -19,28 +19,11 @@ Path = tuple[int, ...]
 
 
 class Router:
-    """The shortest paths of a topology.
-
-    Parameters
-    ----------
-    topology
-        Strongly connected, of at most ``MOST_NODES`` nodes, switches included.
-    names
-        What messages call the nodes; their numbers if None.
-
-    Raises
-    ------
-    TooLargeError
-        If it has more nodes.
-    DisconnectedError
-        If some node cannot be reached from another.
-    """
+    """The shortest paths of a strongly connected topology, switches included, whose nodes have names or numbers."""
 
     def __init__(self, topology: Topology, names: Sequence[str] | None = None) -> None:
         if topology.nodes > MOST_NODES:
-            raise TooLargeError(
-                f"baselines route messages among at most {MOST_NODES} nodes, this topology has {topology.nodes}"
-            )
+            raise TooLargeError(f"baselines route among at most {MOST_NODES} nodes, this topology has {topology.nodes}")
         self.topology = topology
         self.distance: IntArray = np.stack([distances(topology, node) for node in range(topology.nodes)])
         if self.distance.min() < 0:
@@ -56,20 +39,11 @@ class Router:
         self._share = [common // capacity for capacity in topology.capacity.tolist()]
 
     def paths(self, pairs: Sequence[tuple[int, int]], widths: Sequence[int], *, by_step: bool = True) -> list[Path]:
-        """Return a way for every message.
+        """Return a way for every message, which has a source, a destination and its units.
 
-        Parameters
-        ----------
-        pairs, widths
-            Source and destination of every message, and its units.
-        by_step
-            Whether a link is shared by those alone that take it as their hop of the same number: the messages of one
-            round, hop j of all in step j. Else by all.
-
-        Notes
-        -----
         One message after the other, the longest ways first, takes the shortest path whose fullest link is the least
-        full in the step in which it is used; of several the one with the least load in all, then the first.
+        full; of several the one with the least load in all, then the first. Full are links by the messages that take
+        them as their hop of the same number (of one round, hop j of all in step j), or without ``by_step`` by all.
         """
         load: dict[tuple[int, int], int] = {}
         found: list[Path] = [()] * len(pairs)

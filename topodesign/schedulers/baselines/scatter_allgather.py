@@ -7,13 +7,12 @@ from fractions import Fraction
 import numpy as np
 
 from topodesign.collectives import BROADCAST, REDUCE, Collective
-from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import Part
+from topodesign.schedulers.baselines.baseline import baseline
 from topodesign.schedulers.baselines.binomial import node_of, tree
 from topodesign.schedulers.baselines.cycles import link_disjoint_cycles, shortest_tour
-from topodesign.schedulers.baselines.messages import Made, formula, in_rounds, plans
+from topodesign.schedulers.baselines.messages import Made, in_rounds
 from topodesign.schedulers.baselines.routing import Router
-from topodesign.schedulers.method import Method, Request
 from topodesign.topology.topology import Topology
 
 
@@ -22,8 +21,6 @@ def scatter_allgather(topology: Topology, collective: Collective) -> Made:
 
     Backwards in time it is a reduce by reduce-scatter and gather.
 
-    References
-    ----------
     van de Geijn, On Global Combine Operations (1994); Thakur, Rabenseifner and Gropp, Optimization of Collective
     Communication Operations in MPICH (2005).
     """
@@ -37,12 +34,8 @@ def scatter_allgather(topology: Topology, collective: Collective) -> Made:
     for at in range(1, nodes):
         piece = rank[order[(place - at + 1) % nodes]]
         parts.append((scatter + at, order, order[(place + 1) % nodes], root, piece, piece + 1))
-    rounds, alone = in_rounds(topology, collective, nodes, scatter + nodes - 1, parts)
-    return Made(rounds, formula(topology, scatter + nodes - 1, Fraction(2 * (nodes - 1), nodes)) if alone else None)
+    steps, volume = scatter + nodes - 1, Fraction(2 * (nodes - 1), nodes)
+    return in_rounds(topology, collective, parts, steps, volume, units=nodes)
 
 
-def _make(request: Request) -> list[Plan]:
-    return plans(request, "scatter-allgather", scatter_allgather)
-
-
-METHOD = Method("scatter-allgather", frozenset({"root"}), (BROADCAST, REDUCE), _make, auto=False)
+METHOD = baseline("scatter-allgather", (BROADCAST, REDUCE), scatter_allgather)

@@ -30,64 +30,33 @@ _FAR = 2**32
 
 
 class Flow(NamedTuple):
-    """What has been decided, and what is left.
+    """What has been decided, and what is left."""
 
-    Attributes
-    ----------
-    want
-        Sets of the chunks that each node still waits for, one row a node.
-    seen
-        Sets of the chunks that each link has seen at its tail.
-    lacking
-        How many nodes wait for each chunk.
-    chunk, time, link, after
-        Of every arrival: what, when, over which link (-1: it was there), and the next one at the same node.
-    first, last
-        Arrivals at every node.
-    upto, made
-        The last arrival that each link has seen, and the last that it has made; -1 before the first.
-    free
-        When every port is free.
-    left, taken
-        One number each: chunks that nodes wait for, and the chunk that was taken over last.
-    """
-
-    want: Ints
-    seen: Ints
-    lacking: Ints
-    chunk: Numbers
-    time: Ints
-    link: Numbers
-    after: Numbers
-    first: Ints
-    last: Ints
-    upto: Ints
-    made: Ints
-    free: Ints
-    left: Ints
-    taken: Ints
+    want: Ints  # sets of the chunks that each node still waits for, one row a node
+    seen: Ints  # sets of the chunks that each link has seen at its tail
+    lacking: Ints  # how many nodes wait for each chunk
+    chunk: Numbers  # of every arrival what
+    time: Ints  # when
+    link: Numbers  # over which link, -1 if it was there
+    after: Numbers  # and the next one at the same node
+    first: Ints  # the first arrival at every node
+    last: Ints  # and the last
+    upto: Ints  # the last arrival that each link has seen, -1 before the first
+    made: Ints  # and the last that it has made
+    free: Ints  # when every port is free
+    left: Ints  # one number: chunks that nodes wait for
+    taken: Ints  # one number: the chunk that was taken over last
 
 
 class Taste(NamedTuple):
-    """How links choose among the chunks that they could carry.
+    """How links choose among the chunks that they could carry."""
 
-    Attributes
-    ----------
-    bias
-        Added to how many nodes wait for each chunk, when chunks are compared.
-    most
-        How many chunks a link looks at; 1 takes one by chance, as the paper does.
-    shy
-        Whether a link leaves chunks to quicker ones that could bring them: 1 if it rather waits, 0 if it takes such a
-        chunk when there is no other, and -1 if it does not look. The quickest links wait for none, so that all arrive.
-    units
-        Chunks of a block, where a link goes on with the next chunk of the block that it has carried last; else 0.
-    """
-
-    bias: Ints
-    most: int
+    bias: Ints  # added to how many nodes wait for each chunk, when chunks are compared
+    most: int  # how many chunks a link looks at; 1 takes one by chance, as the paper does
+    # Whether a link leaves chunks to quicker ones that could bring them: 1 if it rather waits, 0 if it takes such a
+    # chunk when there is no other, and -1 if it does not look. The quickest links wait for none, so that all arrive.
     shy: int
-    units: int
+    units: int  # chunks of a block, where a link goes on with the next one of that which it has carried last; else 0
 
 
 @compiled
@@ -225,21 +194,8 @@ def _copying_work(web: Web, flow: Flow, *_: object) -> int:
 def copying(web: Web, flow: Flow, queue: Queue, taste: Taste, held: int, state: Masks) -> int:
     """Send chunks until nobody waits, or nothing more can be sent, and return how many arrivals there are.
 
-    Parameters
-    ----------
-    web
-        Links.
-    flow
-        With the arrivals of what is there at the start, in order of their times, and room for one of every chunk that
-        a node waits for.
-    queue
-        Empty.
-    taste
-        How links choose.
-    held
-        How many arrivals there are at the start; ``link`` says at which nodes.
-    state
-        Of the random numbers.
+    ``flow`` has the ``held`` arrivals of what is there at the start, in order of their times, whose ``link`` says at
+    which nodes; and room for one of every chunk that a node waits for.
     """
     rows = held
     for row in range(held):

@@ -10,59 +10,31 @@ from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, next_random
 
 
 class Web(NamedTuple):
-    """Links, and what they take for one chunk.
+    """Links, and what they take for one chunk."""
 
-    Attributes
-    ----------
-    src, dst
-        Tail and head of every link.
-    takes, busy
-        Ticks until a chunk has arrived, and until the link is free again.
-    opens
-        When it may be used first.
-    out_start, out
-        Links out of every node.
-    into_start, into
-        Links into every node, the quickest first.
-    port_start, port
-        What a link needs for itself while it is busy: its own wire, or all those of a way through switches.
-    offset, hold
-        When after its start a link needs each of them, and for how long.
-    """
-
-    src: Ints
-    dst: Ints
-    takes: Ints
-    busy: Ints
-    opens: Ints
+    src: Ints  # tail of every link
+    dst: Ints  # and its head
+    takes: Ints  # ticks until a chunk has arrived
+    busy: Ints  # and until the link is free again
+    opens: Ints  # when it may be used first
     out_start: Ints
-    out: Ints
+    out: Ints  # links out of every node
     into_start: Ints
-    into: Ints
+    into: Ints  # links into every node, the quickest first
     port_start: Ints
-    port: Ints
-    offset: Ints
-    hold: Ints
+    port: Ints  # what a link needs for itself while it is busy: its own wire, or all of a way through switches
+    offset: Ints  # when after its start a link needs each of them
+    hold: Ints  # and for how long
 
 
 class Queue(NamedTuple):
-    """Things to look at by time: a binary heap.
+    """Things to look at by time: a binary heap."""
 
-    Attributes
-    ----------
-    time, tie, what
-        When, what comes first of those at one time, and which.
-    waits
-        Of every thing, whether it is in the queue (0 or 1).
-    size
-        One number: things in the queue.
-    """
-
-    time: Ints
-    tie: Ints
-    what: Ints
-    waits: Ints
-    size: Ints
+    time: Ints  # when
+    tie: Ints  # what comes first of those at one time
+    what: Ints  # which
+    waits: Ints  # of every thing, whether it is in the queue (0 or 1)
+    size: Ints  # one number: things in the queue
 
 
 def queue_for(things: int, most: int) -> Queue:
@@ -141,16 +113,9 @@ def _reach_work(web: Web, _: Queue, since: Ints, into: bool) -> int:  # noqa: AR
 def reach(web: Web, queue: Queue, since: Ints, into: bool) -> None:
     """Find when chunks could be at every node at the earliest.
 
-    Parameters
-    ----------
-    web
-        Links.
-    queue
-        Empty, with room for nodes and links.
-    since
-        A row for every chunk: when it is at each node at first, ``LARGEST`` where it is not; and then when it can be.
-    into
-        Whether links are taken against their direction, as if all were open: the times are then what is left to go.
+    ``since`` has a row for every chunk: when it is at each node at first, ``LARGEST`` where it is not; and then when it
+    can be. With ``into`` links are taken against their direction, as if all were open: the times are then what is left
+    to go.
     """
     for row in range(len(since)):
         for node in range(since.shape[1]):

@@ -7,7 +7,7 @@ import numpy as np
 from topodesign.base.compiled import LARGEST
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.memory import check_memory
-from topodesign.schedulers.ten.event_kernels import queue_for, reach
+from topodesign.schedulers.ten.event_kernels import Web, queue_for, reach
 from topodesign.schedulers.ten.forward_kernels import Piles, Trips, forward, route
 from topodesign.schedulers.ten.network import Chunks, Network, Sends, check_ticks, first_state
 from topodesign.topology.topology import IntArray
@@ -27,13 +27,7 @@ def distances_to(network: Network, goals: IntArray) -> IntArray:
 
 
 def ways_of(network: Network, chunks: Chunks, seed: int, *, shortest: bool = False, noise: bool = False) -> Trips:
-    """Choose the ways of all chunks, so that no link has much more to carry than others.
-
-    Raises
-    ------
-    InfeasibleError
-        If there is no way.
-    """
+    """Choose the ways of all chunks, so that no link has much more to carry than others."""
     nodes, links = network.topology.nodes, len(network.takes)
     goals, row = np.unique(chunks.goal, return_inverse=True)
     left = distances_to(network, goals)
@@ -76,28 +70,11 @@ def forward_chunks(
 ) -> Sends:
     """Bring every chunk to its goal.
 
-    Parameters
-    ----------
-    network, chunks
-        Links, and what is to move.
-    seed
-        Settles what is drawn by chance.
-    blind
-        Whether the chunks that wait for a link go in any order, and not those first that have the longest way to go.
-    shortest
-        Whether ways may be no longer than they must, however loaded their links are.
-    backwards
-        Whether chunks go from their goals to where they are over the links turned round, and that is then turned in
-        time. For chunks that are all there from the start, over links that are open then.
-    noise
-        Whether what links have to carry is taken for more than it is, by chance, so that other ways are chosen.
-
-    Raises
-    ------
-    InfeasibleError
-        If there is no way.
-    TooLargeError
-        If there is not the memory for the ways.
+    ``blind`` lets chunks go in any order over a link, and not those first that have the longest way to go; ``shortest``
+    keeps ways as short as they can be, however loaded their links are; ``noise`` takes what links have to carry for
+    more than it is, by chance, so that other ways are chosen. ``backwards`` brings chunks from their goals to where
+    they are over the links turned round, and turns that in time: for chunks that are all there from the start, over
+    links that are open then.
     """
     if backwards:
         turned = chunks._replace(at=chunks.goal, goal=chunks.at)
@@ -107,21 +84,26 @@ def forward_chunks(
         order = np.argsort(end, kind="stable")
         return Sends(link[order], chunk[order], end[order])
     trips = ways_of(network, chunks, seed, shortest=shortest, noise=noise)
-    web, links = network.web, len(network.takes)
-    rows = int(trips.length.sum())
-    check_ticks(network, rows)
-    on_way = np.arange(trips.way.shape[1]) < trips.length[:, None]
-    counts = np.bincount(trips.way[on_way], minlength=links)
-    begin = np.cumsum(counts) - counts
-    piles = Piles(begin, np.zeros(links, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.int64))
-    state = first_state(seed)
+    check_ticks(network, int(trips.length.sum()))
     if blind:
         urgency = np.random.default_rng(seed).permutation(chunks.number) + 2**40
     else:
+        on_way = np.arange(trips.way.shape[1]) < trips.length[:, None]
         urgency = np.where(on_way, network.takes[np.where(on_way, trips.way, 0)], 0).sum(axis=1)
-    sends = np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.int64)
-    opens = np.zeros(len(network.wires.src), dtype=np.int64)
-    forward(web, trips, urgency, opens, queue_for(links + chunks.number, links + chunks.number), piles, sends, state)
-    link, chunk, end = sends
+    link, chunk, end = sent_along(network.web, trips, urgency, len(network.wires.src), seed)
     order = np.argsort(end, kind="stable")
     return Sends(link[order], chunk[order], end[order])
+
+
+def sent_along(web: Web, trips: Trips, urgency: IntArray, ports: int, seed: int) -> Sends:
+    """Return the sends of chunks along their ways, in the order in which they start; the most urgent go first."""
+    links, chunks, rows = len(web.dst), len(trips.goal), int(trips.length.sum())
+    on_way = np.arange(trips.way.shape[1]) < trips.length[:, None]
+    counts = np.bincount(trips.way[on_way], minlength=links)
+    piles = Piles(
+        np.cumsum(counts) - counts, np.zeros(links, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+    )
+    sends = np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+    queue = queue_for(links + chunks, links + chunks)
+    forward(web, trips, urgency, np.zeros(ports, np.int64), queue, piles, sends, first_state(seed))
+    return Sends(*sends)

@@ -19,43 +19,21 @@ Numbers = NDArray[np.int32]
 
 
 class Trips(NamedTuple):
-    """Chunks, each with where it is, where it goes and its way.
-
-    Attributes
-    ----------
-    source, goal
-        Nodes.
-    row
-        Which row of a table of goals is that of the goal.
-    since
-        When it is at its source.
-    way
-        Links of the way, a row for every chunk.
-    length
-        How many of them there are.
-    """
+    """Chunks, each with where it is, where it goes and its way."""
 
     source: Ints
     goal: Ints
-    row: Ints
-    since: Ints
-    way: Numbers
-    length: Ints
+    row: Ints  # which row of a table of goals is that of the goal
+    since: Ints  # when it is at its source
+    way: Numbers  # links of the way, a row for every chunk
+    length: Ints  # how many of them there are
 
 
 class Piles(NamedTuple):
-    """The chunks that wait for each link: a binary heap for each, the most urgent first.
+    """The chunks that wait for each link: a binary heap for each, the most urgent first."""
 
-    Attributes
-    ----------
-    begin, size
-        Where the heap of each link begins, and how many chunks are in it.
-    chunk, urgency
-        What is in them.
-    """
-
-    begin: Ints
-    size: Ints
+    begin: Ints  # where the heap of each link begins
+    size: Ints  # how many chunks are in it
     chunk: Ints
     urgency: Ints
 
@@ -66,24 +44,10 @@ def _route_work(web: Web, trips: Trips, left: Ints, order: Ints, *_: object) -> 
 
 @tiered(_route_work)
 def route(web: Web, trips: Trips, left: Ints, order: Ints, weight: Ints, slack: int, queue: Queue) -> None:
-    """Choose the ways of chunks.
+    """Choose the ways of chunks, in an order in which one that comes again chooses again.
 
-    Parameters
-    ----------
-    web
-        Links.
-    trips
-        With lengths of zero, and then with ways.
-    left
-        A row for every goal: how long it is to go from each node.
-    order
-        Chunks in the order in which they choose; one that comes again chooses again.
-    weight
-        What every link has to carry for a chunk, below 2^8.
-    slack
-        By how much a step may lead away from the goal.
-    queue
-        Empty, for the nodes.
+    ``left`` has a row for every goal: how long it is to go from each node. A chunk adds ``weight``, below 2^8, to what
+    a link has to carry; a step may lead away from the goal by ``slack``.
     """
     ports = 0
     for port in web.port:
@@ -183,22 +147,8 @@ def forward(
 ) -> None:
     """Send every chunk along its way; on a link the most urgent of those that wait goes first.
 
-    Parameters
-    ----------
-    web, trips
-        Links, and chunks with their ways.
-    urgency
-        Of every chunk at first: what it takes to its goal and more; it loses what every send takes.
-    free
-        When every port is free.
-    queue
-        Empty, for links and, after them, chunks.
-    piles
-        Empty.
-    sends
-        To be filled in: link, chunk and arrival.
-    state
-        Of the random numbers.
+    Urgency is at first what a chunk takes to its goal and more; it loses what every send takes. ``free`` is when every
+    port is; the queue is for links and, after them, chunks. Filled in are ``sends``: link, chunk and arrival.
     """
     links, rows = len(web.dst), 0
     done = np.zeros(len(trips.goal), np.int64)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import ParameterError
 from topodesign.collectives import Collective
 from topodesign.collectives.collective import EVERYONE
 from topodesign.plans.timed import COLUMNS, Timed
 from topodesign.plans.timed_ops import reverse_timed
 from topodesign.plans.timing.timed import simulate_timed
-from topodesign.schedulers.method import Request
+from topodesign.schedulers.method import Progress, Request
 from topodesign.schedulers.ten.bound import bound_of
-from topodesign.schedulers.ten.copying import copy_chunks
+from topodesign.schedulers.ten.copying import copy_chunks, only_needed, relays_of
 from topodesign.schedulers.ten.forward import forward_chunks
 from topodesign.schedulers.ten.merging import MOST_SENDS, merged
 from topodesign.schedulers.ten.network import (
@@ -29,11 +32,11 @@ from topodesign.schedulers.ten.network import (
     wanted,
     within_teams,
 )
-from topodesign.schedulers.ten.relays import only_needed, relays_of
 from topodesign.schedulers.ten.repair import repaired
 from topodesign.schedulers.ten.sharing import SharedLinks
 from topodesign.schedulers.ten.symmetric import bound_symmetric, symmetric, symmetry_of
-from topodesign.schedulers.ten.tries import best_of
+
+_Result = TypeVar("_Result")
 
 _EFFORT = 2**16
 """Sends that are decided before tries end, if nobody says how many there are."""
@@ -44,33 +47,15 @@ _MOST = 64
 
 
 class Part(NamedTuple):
-    """One movement of a collective, as copies: its own, or backwards in time where it adds up.
+    """One movement of a collective, as copies: its own, or backwards in time where it adds up."""
 
-    Attributes
-    ----------
-    collective
-        Of one movement that copies.
-    network
-        Its links: turned round where it is backwards.
-    units
-        Chunks of a block.
-    backwards
-        Whether it is.
-    relays
-        Whether nodes pass on what they do not need themselves.
-    in_a_row
-        Whether links go on with the next chunk of the block that they have carried last.
-    merges
-        Whether chunks may be sent as one.
-    """
-
-    collective: Collective
-    network: Network
-    units: int
-    backwards: bool
-    relays: bool = False
-    in_a_row: bool = False
-    merges: bool = False
+    collective: Collective  # of one movement that copies
+    network: Network  # its links: turned round where it is backwards
+    units: int  # chunks of a block
+    backwards: bool  # whether it is
+    relays: bool = False  # whether nodes pass on what they do not need themselves
+    in_a_row: bool = False  # whether links go on with the next chunk of the block that they have carried last
+    merges: bool = False  # whether chunks may be sent as one
 
     def chunks(self) -> Chunks:
         """Return what is to move, all of it there from the start."""
@@ -87,46 +72,17 @@ class Part(NamedTuple):
 
 
 class Made(NamedTuple):
-    """What was made.
-
-    Attributes
-    ----------
-    timed, bound, tries
-        The sends, a bound that is proved, in ticks, and how many tries there were.
-    before
-        The time without chunks that are sent as one; None if none could be.
-    copies
-        How many copies of one part it is made of.
-    """
+    """What was made."""
 
     timed: Timed
-    bound: int
+    bound: int  # ticks; proved
     tries: int
-    before: Fraction | None = None
-    copies: int = 1
+    before: Fraction | None = None  # the time without chunks that are sent as one; None if none could be
+    copies: int = 1  # how many copies of one part it is made of
 
 
 def synthesize(request: Request, wires: Network, collective: Collective, units: int) -> Made:
-    """Return the sends of a collective, and how good they are.
-
-    Parameters
-    ----------
-    request
-        How long to look, and the seed.
-    wires
-        Links, which may be those of switches.
-    collective
-        With its root and its groups.
-    units
-        Equal parts of a block.
-
-    Raises
-    ------
-    InfeasibleError
-        If some node cannot be reached.
-    TooLargeError
-        If there is not the memory, or times are too long to count.
-    """
+    """Return the sends of a collective, of so many units of a block, over links that may be those of switches."""
     symmetry = None if request.symmetric is False else symmetry_of(wires, collective)
     if request.symmetric and symmetry is None:
         raise ParameterError(
@@ -136,7 +92,7 @@ def synthesize(request: Request, wires: Network, collective: Collective, units: 
     large = wires.topology.nodes**2 * units > _SMALL
     if symmetry is None or not (request.symmetric or large):
         return _sent(request, wires, collective, units)
-    seed = 0 if request.seed is None else request.seed
+    seed = request.seed or 0
     timed = symmetric(wires, collective, symmetry, units=units, size=request.size, seed=seed)
     bound = bound_symmetric(wires.merging if _merges(request, wires, units) else wires, collective, units, symmetry)
     group = wires.topology.nodes // len(np.unique(symmetry.represented_by))
@@ -194,7 +150,7 @@ def _best(request: Request, part: Part, chunks: Chunks | None = None) -> Made:
     """Return the best of several seeds, and a bound for it."""
     if chunks is None:
         chunks = part.chunks()
-    seed = 0 if request.seed is None else request.seed
+    seed = request.seed or 0
     alone = bool(np.all(chunks.goal != EVERYONE))
     rows = len(wanted(chunks)[0])
     tries = request.tries or max(1, min(_MOST, _EFFORT // max(1, rows)))
@@ -269,3 +225,46 @@ def _not_before(network: Network, timed: Timed) -> Timed:
     """Return timed sends none of which is before the ends of its link are ready."""
     run = simulate_timed(network.topology, timed, opens=network.opens)
     return timed.having(start=np.array(run.start, dtype=np.int64), end=np.array(run.end, dtype=np.int64))
+
+
+def best_of(
+    make: Callable[[int], _Result],
+    rank: Callable[[_Result], int],
+    tries: int,
+    *,
+    enough: int = 0,
+    jobs: int = 1,
+    time_limit: Fraction | None = None,
+    progress: Progress | None = None,
+) -> tuple[_Result, int, int]:
+    """Return the first of the best results, by the least rank, its number, and how many were looked at.
+
+    ``enough`` is a rank that nothing is better than: those after the first that has it are not looked at. Kernels leave
+    Python's lock alone, so that threads run side by side. The first result is made whatever the time limit.
+    """
+    watch = Stopwatch()
+    best: tuple[_Result, int] | None = None
+    looked = 0
+    with ThreadPoolExecutor(jobs) as pool:
+        waiting: list[Future[_Result]] = [pool.submit(make, 0)] if jobs > 1 else []
+        for number in range(tries):
+            if number and time_limit is not None and watch() >= time_limit:
+                break
+            if jobs > 1:
+                while len(waiting) < jobs and number + len(waiting) < tries:
+                    waiting.append(pool.submit(make, number + len(waiting)))
+                result = waiting.pop(0).result()
+            else:
+                result = make(number)
+            if best is None or rank(result) < rank(best[0]):
+                best = result, number
+            looked += 1
+            if progress is not None:
+                progress((number + 1) / tries)
+            if rank(best[0]) <= enough:
+                break
+        for one in waiting:
+            one.cancel()
+    if best is None:
+        raise ValueError("there must be at least one try")
+    return *best, looked

@@ -18,16 +18,9 @@ _ROUNDS = 12
 
 
 def merged(topology: Topology, timed: Timed, opens: IntArray) -> Timed:
-    """Return a plan that is no slower, with fewer sends or as many.
+    """Return a plan that is no slower, with fewer sends or as many; links may be used from ``opens`` on.
 
-    Parameters
-    ----------
-    topology
-        Where; with switches nothing is merged, since what passes them is several sends.
-    timed
-        A right plan.
-    opens
-        From when on each link may be used, in ticks.
+    With switches nothing is merged, since what passes them is several sends.
     """
     if topology.switches or timed.units == 1 or len(timed) > MOST_SENDS:
         return timed

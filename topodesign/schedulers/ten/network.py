@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,45 +19,41 @@ from topodesign.plans.timed import MAX_TICKS, Timed
 from topodesign.plans.timed_ops import LinkTimes, common_ticks
 from topodesign.schedulers.method import Request
 from topodesign.schedulers.ten.event_kernels import Web
-from topodesign.schedulers.ten.routes import Routes, pairs_and_ways
 from topodesign.topology.topology import IntArray, Topology
 
 _GRAINS = 1024
 """Parts of a step to which times are rounded up that have no common tick."""
+_SIDE_BY_SIDE = 16
+"""Ways to a switch that are kept."""
+
+
+class Routes(NamedTuple):
+    """Links from node to node, made of links of a topology with switches.
+
+    A chunk that starts over a route at time 0 is on its links from ``offset`` on: it passes switches as it arrives.
+    """
+
+    topology: Topology  # that of the links
+    start: IntArray  # where the links of every route begin in ``link``, and one more
+    link: IntArray  # which they are, in their order
+    offset: IntArray  # of each of them: ticks until a chunk is on it
+    takes: IntArray  # until it has passed it
+    busy: IntArray  # how long it is not free
 
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Links that take whole ticks for a chunk of one unit.
+    """Links that take whole ticks for a chunk of one unit."""
 
-    Attributes
-    ----------
-    topology
-        Nodes and links.
-    tick
-        Seconds of a tick.
-    latency, per_unit
-        Exact ticks of every link, int64 of shape ``(links,)``.
-    takes, busy
-        Ticks until a chunk has arrived, and until the link is free for the next one: as exact, or rounded up to steps.
-    opens
-        When each link may be used first: both its ends are ready then.
-    overlap
-        Whether a link is free as soon as it has transmitted.
-    routes
-        What links are made of that lead from node to node through switches; None where there are none. ``latency`` and
-        ``per_unit`` are then those of the links of the routes.
-    """
-
-    topology: Topology
-    tick: Fraction
-    latency: IntArray
-    per_unit: IntArray
-    takes: IntArray
-    busy: IntArray
-    opens: IntArray
-    overlap: bool
-    routes: Routes | None = None
+    topology: Topology  # nodes and links
+    tick: Fraction  # seconds of a tick
+    latency: IntArray  # exact ticks of every link, int64 of shape ``(links,)``; those of wires where there are routes
+    per_unit: IntArray  # and of one unit
+    takes: IntArray  # ticks until a chunk has arrived: as exact, or rounded up to steps
+    busy: IntArray  # and until the link is free for the next one
+    opens: IntArray  # when each link may be used first: both its ends are ready then
+    overlap: bool  # whether a link is free as soon as it has transmitted
+    routes: Routes | None = None  # what links are made of that lead from node to node through switches
 
     @property
     def wires(self) -> Topology:
@@ -104,9 +100,9 @@ class Network:
     def web(self) -> Web:
         """The links as kernels take them; self-loops lead nowhere."""
         topology = self.topology
-        order = np.lexsort((self.takes, topology.dst))
-        real = topology.src != topology.dst
-        links = np.arange(len(topology.src))
+        links, nodes = np.arange(len(topology.src)), np.arange(topology.nodes + 1)
+        real = np.flatnonzero(topology.src != topology.dst)
+        into = real[np.lexsort((self.takes[real], topology.dst[real]))]
         if self.routes is None:
             ports = np.arange(len(links) + 1), links, np.zeros_like(links), self.busy
         else:
@@ -117,35 +113,23 @@ class Network:
             self.takes,
             self.busy,
             self.opens,
-            *_of_nodes(topology.src[real], links[real], topology.nodes),
-            *_of_nodes(topology.dst[order][real[order]], order[real[order]], topology.nodes),
+            np.searchsorted(topology.src[real], nodes),
+            real,
+            np.searchsorted(topology.dst[into], nodes),
+            into,
             *ports,
         )
 
 
 class Chunks(NamedTuple):
-    """What is to move: chunks, where they are at first, and who needs them.
+    """What is to move: chunks, where they are at first, and who needs them."""
 
-    Attributes
-    ----------
-    number
-        Of chunks: the units of all blocks, one after the other.
-    at, since
-        Node and tick at which each chunk is there first.
-    goal
-        The one node that needs each chunk, ``EVERYONE`` if all members do.
-    members
-        Nodes that take part.
-    team
-        The group of every node, -1 of those that take no part; all members of a chunk's group may need it.
-    """
-
-    number: int
-    at: IntArray
-    since: IntArray
-    goal: IntArray
-    members: IntArray
-    team: IntArray
+    number: int  # of chunks: the units of all blocks, one after the other
+    at: IntArray  # the node where each chunk is first
+    since: IntArray  # from which tick on
+    goal: IntArray  # the one node that needs each chunk, ``EVERYONE`` if all members do
+    members: IntArray  # nodes that take part
+    team: IntArray  # the group of every node, -1 of those that take no part; all members of a chunk's group may need it
 
 
 class Sends(NamedTuple):
@@ -169,31 +153,14 @@ def network_of(
     ready: tuple[Fraction, ...] = (),
     overlap: bool = False,
 ) -> Network:
-    """Return the network of a topology.
+    """Return the network of a topology whose nodes are ready at some times, before which none sends or receives.
 
-    Parameters
-    ----------
-    topology, times
-        Links, and what they take.
-    step
-        Seconds of a step of the time-expanded network: what links take is rounded up to whole steps (TACOS, section
-        IV-C). None leaves it exact.
-    ready
-        Seconds from the start until each node is ready; none sends or receives before.
-    overlap
-        Whether a link is free as soon as it has transmitted.
-
-    Raises
-    ------
-    TooLargeError
-        If the times have no common tick of which 64 bits can count enough.
+    With a ``step`` what links take is rounded up to whole steps of the time-expanded network (TACOS, section IV-C).
     """
     others = ready if step is None else (step, *ready)
     exact = times
     if any((one / times.tick).denominator > 1 for one in others):
-        latency, per_unit = (
-            [int(value) * times.tick for value in column.tolist()] for column in (times.latency, times.per_unit)
-        )
+        latency, per_unit = ([ticks * times.tick for ticks in one.tolist()] for one in (times.latency, times.per_unit))
         exact = common_ticks(latency, per_unit, 1, others)
     busy = exact.per_unit if overlap else exact.latency + exact.per_unit
     takes = exact.latency + exact.per_unit
@@ -240,7 +207,7 @@ def through_switches(network: Network) -> Network:
     A switch passes on what arrives as it arrives, to one port, and every port of it has one chunk at a time.
     """
     wires = network.topology
-    pairs, ways = pairs_and_ways(wires, network.per_unit)
+    pairs, ways = _pairs_and_ways(wires, network.per_unit)
     if not pairs:
         raise InfeasibleError("no node has a link or a way through switches to another")
     start = np.concatenate(([0], np.cumsum([len(way) for way in ways])))
@@ -268,6 +235,47 @@ def through_switches(network: Network) -> Network:
     )
 
 
+def _pairs_and_ways(topology: Topology, per_unit: IntArray) -> tuple[list[tuple[int, int]], list[list[int]]]:
+    """Return all pairs of nodes with a link or a way through switches alone, and the links of one way each.
+
+    It is a link, if there is one, and else a way with the fewest links; of those one whose slowest link is as quick as
+    can be, and of those again one or another, so that switches side by side have about as many.
+    """
+    switch = np.zeros(topology.nodes, dtype=np.bool_)
+    switch[list(topology.switches)] = True
+    out: list[list[tuple[int, int, int]]] = [[] for _ in range(topology.nodes)]
+    for link, (u, v, _) in enumerate(topology.links()):
+        if u != v:
+            out[u].append((v, link, int(per_unit[link])))
+    pairs: list[tuple[int, int]] = []
+    ways: list[list[int]] = []
+    for source in range(topology.nodes):
+        if switch[source]:
+            continue
+        found: dict[int, list[int]] = {}
+        layer: dict[int, list[tuple[int, list[int]]]] = {source: [(0, [])]}
+        met = {source}
+        while layer:
+            after: dict[int, list[tuple[int, list[int]]]] = {}
+            for node, choices in layer.items():
+                for other, link, slow in out[node]:
+                    if other not in met:
+                        after.setdefault(other, []).extend((max(worst, slow), [*way, link]) for worst, way in choices)
+            layer = {}
+            for other, choices in after.items():
+                met.add(other)
+                least = min(worst for worst, _ in choices)
+                best = [choice for choice in choices if choice[0] == least]
+                if switch[other]:
+                    layer[other] = best[:_SIDE_BY_SIDE]
+                else:
+                    found[other] = best[(source + other) % len(best)][1]
+        for other in sorted(found):
+            pairs.append((source, other))
+            ways.append(found[other])
+    return pairs, ways
+
+
 def within_teams(network: Network, team: IntArray) -> Network:
     """Return a network with those links only whose ends are in one group, ``team`` being that of every node."""
     topology = network.topology
@@ -275,8 +283,7 @@ def within_teams(network: Network, team: IntArray) -> Network:
         (team[topology.src] == team[topology.dst]) & (team[topology.src] >= 0) & (topology.src != topology.dst)
     )
     web = network.web
-    count = np.diff(web.port_start)[kept]
-    at = np.arange(int(count.sum())) + np.repeat(web.port_start[kept] - (np.cumsum(count) - count), count)
+    count, at = _of_routes(web.port_start, kept)
     wire, long = (
         (at, network.takes[at]) if network.routes is None else (network.routes.link[at], network.routes.takes[at])
     )
@@ -292,6 +299,12 @@ def within_teams(network: Network, team: IntArray) -> Network:
     )
 
 
+def _of_routes(start: IntArray, chosen: IntArray) -> tuple[IntArray, IntArray]:
+    """Return how many links each of some routes has, and where they are, given where those of every route begin."""
+    count = np.diff(start)[chosen]
+    return count, np.arange(int(count.sum())) + np.repeat(start[chosen] - (np.cumsum(count) - count), count)
+
+
 def _turned(routes: Routes, takes: IntArray, links: IntArray, wires: IntArray) -> Routes:
     """Return routes backwards, in the order that links have then; each wire is where the other order has it."""
     count = np.diff(routes.start)[links]
@@ -305,31 +318,15 @@ def _turned(routes: Routes, takes: IntArray, links: IntArray, wires: IntArray) -
     return Routes(routes.topology.transpose(), start, place[routes.link[at]], offset, routes.takes[at], routes.busy[at])
 
 
-def chunks_of(network: Network, collective: Collective, units: int, since: IntArray | None = None) -> Chunks:
-    """Return the chunks of a collective of one movement, which copies.
-
-    Parameters
-    ----------
-    network, collective
-        Where, and what.
-    units
-        Equal parts of a block, each a chunk.
-    since
-        When each chunk is at its source; from the start if None.
-    """
+def chunks_of(network: Network, collective: Collective, units: int) -> Chunks:
+    """Return the chunks of a collective of one movement, which copies: equal parts of its blocks."""
     topology = network.topology
     members = collective.members(topology.nodes, topology.switches)
     blocks = collective.blocks(members, topology.nodes)
     source, goal = collective.places(collective.movements[0], blocks, topology.nodes)
-    number = len(blocks) * units
-    return Chunks(
-        number,
-        np.repeat(source, units),
-        np.zeros(number, dtype=np.int64) if since is None else since,
-        np.repeat(goal, units),
-        members,
-        collective.teams(topology.nodes, topology.switches),
-    )
+    number, team = len(blocks) * units, collective.teams(topology.nodes, topology.switches)
+    since = np.zeros(number, dtype=np.int64)
+    return Chunks(number, np.repeat(source, units), since, np.repeat(goal, units), members, team)
 
 
 def timed_from(network: Network, collective: Collective, units: int, size: Fraction, sends: Sends) -> Timed:
@@ -337,43 +334,47 @@ def timed_from(network: Network, collective: Collective, units: int, size: Fract
     topology = network.topology
     members = collective.members(topology.nodes, topology.switches)
     blocks = collective.blocks(members, topology.nodes)
-    begin = sends.end - network.takes[sends.link]
-    link, chunk, start, end = sends.link, sends.chunk, begin, sends.end
+    link, chunk, start, end = sends.link, sends.chunk, sends.end - network.takes[sends.link], sends.end.copy()
     if network.routes is not None:
         routes = network.routes
-        count = np.diff(routes.start)[sends.link]
-        at = np.arange(int(count.sum())) + np.repeat(routes.start[sends.link] - (np.cumsum(count) - count), count)
-        link, chunk, start = routes.link[at], np.repeat(chunk, count), np.repeat(begin, count) + routes.offset[at]
+        count, at = _of_routes(routes.start, sends.link)
+        link, chunk, start = routes.link[at], np.repeat(chunk, count), np.repeat(start, count) + routes.offset[at]
         end = start + routes.takes[at]
-    low, wires = chunk % units, network.wires
+    ends = network.wires.src[link], network.wires.dst[link]
+    return timed_sends(network, collective, (units, size), (start, end, *ends, blocks[chunk // units], chunk % units))
+
+
+def timed_sends(
+    network: Network, collective: Collective, data: tuple[int, Fraction], columns: tuple[NDArray[Any], ...]
+) -> Timed:
+    """Return sends of one unit: their starts, ends, sources, destinations, blocks and units, of so many and bytes."""
+    units, size = data
+    kinds = (np.int64, np.int64, np.int32, np.int32, np.int32, np.int64)
+    start, end, src, dst, block, low = (
+        sealed(column.astype(kind, copy=False)) for column, kind in zip(columns, kinds, strict=True)
+    )
     return Timed(
         collective,
-        topology.nodes,
+        network.topology.nodes,
         units,
         network.tick,
         size,
         network.overlap,
-        sealed(start),
-        sealed(end.copy()),
-        sealed(np.zeros(len(link), dtype=np.int32)),
-        sealed(wires.src[link].astype(np.int32)),
-        sealed(wires.dst[link].astype(np.int32)),
-        sealed(blocks[chunk // units].astype(np.int32)),
-        sealed(low.astype(np.int64)),
-        sealed(low.astype(np.int64) + 1),
+        start,
+        end,
+        sealed(np.zeros(len(low), dtype=np.int32)),
+        src,
+        dst,
+        block,
+        low,
+        sealed(low + 1),
         network.latency,
         network.per_unit,
     )
 
 
 def check_ticks(network: Network, sends: int) -> None:
-    """Refuse what could take more ticks than 64 bits count: as many sends one after the other.
-
-    Raises
-    ------
-    TooLargeError
-        If it could.
-    """
+    """Refuse what could take more ticks than 64 bits count: as many sends one after the other."""
     longest = int(network.takes.max(initial=0)) + int(network.opens.max(initial=0))
     if longest * max(1, sends) >= MAX_TICKS:
         raise TooLargeError("the times of the links have too short a common tick to count; use rounder numbers")
@@ -387,11 +388,6 @@ def wanted(chunks: Chunks) -> tuple[IntArray, IntArray]:
     chunk = np.tile(every, len(chunks.members))
     other = (chunks.at[chunk] != node) & (chunks.team[chunks.at[chunk]] == chunks.team[node])
     return np.concatenate((node[other], chunks.goal[one])), np.concatenate((chunk[other], one))
-
-
-def _of_nodes(node: IntArray, values: IntArray, nodes: int) -> tuple[IntArray, IntArray]:
-    """Return the values of every node, where nodes ascend."""
-    return np.searchsorted(node, np.arange(nodes + 1)), values
 
 
 def first_state(seed: int) -> NDArray[np.uint64]:

@@ -21,16 +21,7 @@ def repaired(
 ) -> Sends:
     """Return sends that bring everything no later than these do.
 
-    Parameters
-    ----------
-    network, chunks, sends
-        Links, what is to move, and how it is done so far.
-    seed
-        Settles what is drawn by chance.
-    enough
-        Ticks below which no schedule can be: none is looked for once that is reached.
-    schedules
-        How many are tried at most.
+    No schedule can be below ``enough`` ticks: none is looked for once that is reached.
     """
     node, chunk = wanted(chunks)
     web, nodes = network.web, network.topology.nodes

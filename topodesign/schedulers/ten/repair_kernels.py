@@ -22,54 +22,29 @@ _WEIGHT = 16
 
 
 class Wishes(NamedTuple):
-    """What is needed, and how it is gone about.
-
-    Attributes
-    ----------
-    node, chunk
-        Of every wish.
-    at, since
-        Where every chunk is at first, and from when on.
-    order
-        Wishes in the order in which they are granted.
-    avoid
-        A link that each does not take, -1 for none.
-    """
+    """What is needed, and how it is gone about."""
 
     node: Ints
     chunk: Ints
-    at: Ints
-    since: Ints
-    order: Ints
-    avoid: Ints
+    at: Ints  # where every chunk is at first
+    since: Ints  # and from when on
+    order: Ints  # wishes in the order in which they are granted
+    avoid: Ints  # a link that each does not take, -1 for none
 
 
 class Books(NamedTuple):
-    """What has been granted.
+    """What has been granted."""
 
-    Attributes
-    ----------
-    begin, end, taken
-        Of every port the times for which it is taken, ascending, and how many there are.
-    arrival
-        When each chunk is at each node, ``LARGEST`` if never, shape ``(chunks, nodes)``.
-    when, by, start, done
-        Of the wish at hand: when each node could have its chunk, over which link, from when on; and whether that is
-        settled.
-    sends, rows
-        Links, chunks and arrivals of all sends, shape ``(3, rows)``, and how many there are.
-    """
-
-    begin: Ints
-    end: Ints
-    taken: Ints
-    arrival: Ints
-    when: Ints
-    by: Ints
-    start: Ints
-    done: Ints
-    sends: Ints
-    rows: Ints
+    begin: Ints  # of every port the times from when on it is taken, ascending
+    end: Ints  # and until when
+    taken: Ints  # and how many there are
+    arrival: Ints  # when each chunk is at each node, ``LARGEST`` if never, shape ``(chunks, nodes)``
+    when: Ints  # of the wish at hand: when each node could have its chunk
+    by: Ints  # over which link
+    start: Ints  # from when on
+    done: Ints  # and whether that is settled
+    sends: Ints  # links, chunks and arrivals of all sends, shape ``(3, rows)``
+    rows: Ints  # one number: how many there are
 
 
 @compiled
@@ -171,27 +146,9 @@ def _repair_work(web: Web, wishes: Wishes, books: Books, enough: int, most: int,
 
 @tiered(_repair_work)
 def repair(web: Web, wishes: Wishes, books: Books, enough: int, most: int, state: Masks) -> int:
-    """Change the order of wishes, and what they avoid, so that all are granted earlier.
+    """Change the order of wishes, and what they avoid, so that all are granted earlier; return when all is there.
 
-    Parameters
-    ----------
-    web
-        Links.
-    wishes
-        With an order to begin with.
-    books
-        With room; in the end they hold the best schedule found.
-    enough
-        When all could be there at the earliest: none better is looked for.
-    most
-        How many schedules are tried.
-    state
-        Of the random numbers.
-
-    Returns
-    -------
-    int
-        When all is there in the best one; ``LARGEST`` if some wish cannot be granted.
+    The books then hold the best schedule found, of at most ``most``; ``LARGEST`` if some wish cannot be granted.
     """
     count, links = len(wishes.order), len(web.dst)
     now = _grant_all(web, wishes, books)

@@ -19,16 +19,9 @@ from topodesign.topology.topology import IntArray, Topology
 
 
 class SharedLinks:
-    """Streams of sends on one topology.
+    """Streams of sends on one topology: right plans of the same ticks, each as if it were alone.
 
-    Parameters
-    ----------
-    topology
-        Where.
-    streams
-        Right plans of the same ticks, each as if it were alone.
-    least
-        Ticks from when on each stream may use each link, shape ``(streams, links)``.
+    ``least`` are the ticks from when on each stream may use each link, shape ``(streams, links)``.
     """
 
     def __init__(self, topology: Topology, streams: tuple[Timed, ...], least: IntArray) -> None:
@@ -47,18 +40,7 @@ class SharedLinks:
         """What is left to do in each stream alone when each send starts."""
 
     def timed(self, urgency: IntArray) -> tuple[Timed, ...]:
-        """Return the streams with the times that they have together.
-
-        Parameters
-        ----------
-        urgency
-            Of all sends, stream after stream; the largest goes first.
-
-        Raises
-        ------
-        InfeasibleError
-            If sends wait for one another.
-        """
+        """Return the streams with the times that they have together; of sends that wait the most urgent goes first."""
         jobs = self._jobs
         rows = len(jobs.link)
         zeros = [np.zeros(count, dtype=np.int64) for count in (self._links, rows, rows)]

@@ -10,33 +10,17 @@ from topodesign.schedulers.ten.forward_kernels import Piles, put, take_out
 
 
 class Jobs(NamedTuple):
-    """Sends, and what each waits for.
+    """Sends, and what each waits for."""
 
-    Attributes
-    ----------
-    link
-        What each needs for itself.
-    takes, latency
-        Ticks until its data have arrived, and those of them that are latency.
-    least
-        When it may start first.
-    before, onward
-        The send that it goes on with through a switch, and the one that goes on with it; -1 if there is none.
-    waits
-        For how many deliveries it waits.
-    after_start, after
-        Which sends wait for the delivery of each.
-    """
-
-    link: Ints
-    takes: Ints
-    latency: Ints
-    least: Ints
-    before: Ints
-    onward: Ints
-    waits: Ints
+    link: Ints  # what each needs for itself
+    takes: Ints  # ticks until its data have arrived
+    latency: Ints  # those of them that are latency
+    least: Ints  # when it may start first
+    before: Ints  # the send that it goes on with through a switch, -1 if there is none
+    onward: Ints  # the send that goes on with it through a switch, -1 if there is none
+    waits: Ints  # for how many deliveries it waits
     after_start: Ints
-    after: Ints
+    after: Ints  # which sends wait for the delivery of each
 
 
 def _share_work(jobs: Jobs, *_: object) -> int:
@@ -47,27 +31,8 @@ def _share_work(jobs: Jobs, *_: object) -> int:
 def share(jobs: Jobs, urgency: Ints, overlap: bool, free: Ints, queue: Queue, piles: Piles, times: Ints) -> int:
     """Start every send as soon as its data and its link are there, the most urgent of those that wait first.
 
-    Parameters
-    ----------
-    jobs
-        Sends; ``waits`` is counted down.
-    urgency
-        Of every send.
-    overlap
-        Whether a link is free as soon as it has transmitted.
-    free
-        When every link is free.
-    queue
-        Empty, for links and, after them, sends.
-    piles
-        Empty, with room for all sends of every link.
-    times
-        To be filled in, two rows: when each send starts and ends; the first has the time from when on it waits.
-
-    Returns
-    -------
-    int
-        How many sends there were: fewer than all, if some wait for one another.
+    Returned is how many sends there were: fewer than all, if some wait for one another. ``jobs.waits`` is counted down;
+    the queue is for links and, after them, sends. Filled in are ``times``: when each send starts and ends.
     """
     links, done = len(free), 0
     for row in range(len(jobs.link)):

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.arrays import sealed
 from topodesign.base.compiled import LARGEST
 from topodesign.base.memory import check_memory
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
@@ -24,10 +23,8 @@ from topodesign.plans.timed import Timed
 from topodesign.plans.timed_ops import in_turn, reverse_timed
 from topodesign.schedulers.ten.bound import fewest_ticks
 from topodesign.schedulers.ten.event_kernels import Web, queue_for, reach
-from topodesign.schedulers.ten.forward import ways_of
-from topodesign.schedulers.ten.forward_kernels import Piles, forward
-from topodesign.schedulers.ten.network import Chunks, Network, Sends, check_ticks, first_state
-from topodesign.schedulers.ten.routes import Routes
+from topodesign.schedulers.ten.forward import sent_along, ways_of
+from topodesign.schedulers.ten.network import Chunks, Network, Routes, Sends, check_ticks, first_state, timed_sends
 from topodesign.schedulers.ten.symmetric_kernels import spread_copies
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray
@@ -68,22 +65,7 @@ def link_orbits(network: Network, symmetry: Symmetry) -> IntArray:
 def symmetric(
     network: Network, collective: Collective, symmetry: Symmetry, *, units: int, size: Fraction, seed: int
 ) -> Timed:
-    """Return the plan that a group copies from what is laid down for a few nodes.
-
-    Parameters
-    ----------
-    network, collective, symmetry
-        Links, one of ``COLLECTIVES``, and what :func:`symmetry_of` says of them.
-    units, size
-        Equal parts of a block, and bytes of the whole data.
-    seed
-        Settles what is drawn by chance.
-
-    Raises
-    ------
-    TooLargeError
-        If there is not the memory for all copies.
-    """
+    """Return the plan that a group copies from what is laid down for a few nodes; see :func:`symmetry_of`."""
     if len(collective.parts) > 1:
         halves = [symmetric(network, part, symmetry, units=units, size=size, seed=seed) for part in collective.parts]
         return in_turn(halves[0], halves[1])
@@ -160,15 +142,8 @@ def _exchange(network: Network, sources: IntArray, ports: int, seed: int) -> tup
     takes, busy = network.takes[first], network.busy[first]
     start = np.arange(ports + 1)
     web = Web(none, none, takes, busy, none, start, number, start, number, start, number, none, busy)
-    rows = int(trips.length.sum())
-    check_ticks(network, rows)
-    counts = np.bincount(orbit[way[on_way]], minlength=ports)
-    piles = Piles(np.cumsum(counts) - counts, none.copy(), np.zeros(rows, np.int64), np.zeros(rows, np.int64))
-    sends = np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.int64)
-    queue = queue_for(ports + chunks.number, ports + chunks.number)
-    through = trips._replace(way=orbit[way].astype(np.int32))
-    forward(web, through, urgency, none.copy(), queue, piles, sends, first_state(seed))
-    _, chunk, end = sends
+    check_ticks(network, int(trips.length.sum()))
+    _, chunk, end = sent_along(web, trips._replace(way=orbit[way].astype(np.int32)), urgency, ports, seed)
     order = np.lexsort((end, chunk))  # the sends of a chunk are the links of its way, in their order
     return Sends(way[on_way], chunk[order], end[order]), source, goal
 
@@ -181,7 +156,6 @@ def _copied(
     made: tuple[Sends, IntArray, IntArray],
 ) -> Timed:
     """Return sends of the chunks of a few nodes with all their images."""
-    units, size = data
     (link, chunk, end), source, goal = made
     topology, nodes = network.topology, network.topology.nodes
     copies = nodes // len(np.unique(symmetry.represented_by))
@@ -205,26 +179,8 @@ def _copied(
             ("lo", np.tile(lowest[chunk[rows]], len(to))),
         ):
             columns[name].append(column)
-    joined = {name: parts[0] if len(parts) == 1 else np.concatenate(parts) for name, parts in columns.items()}
-    low = joined["lo"]
-    return Timed(
-        collective,
-        nodes,
-        units,
-        network.tick,
-        size,
-        network.overlap,
-        sealed(joined["start"]),
-        sealed(joined["end"]),
-        sealed(np.zeros(len(low), dtype=np.int32)),
-        sealed(joined["src"].astype(np.int32, copy=False)),
-        sealed(joined["dst"].astype(np.int32, copy=False)),
-        sealed(joined["block"].astype(np.int32, copy=False)),
-        sealed(low),
-        sealed(low + 1),
-        network.latency,
-        network.per_unit,
-    )
+    joined = tuple(parts[0] if len(parts) == 1 else np.concatenate(parts) for parts in columns.values())
+    return timed_sends(network, collective, data, joined)
 
 
 def _units(source: IntArray, goal: IntArray) -> IntArray:

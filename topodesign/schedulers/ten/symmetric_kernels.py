@@ -16,28 +16,14 @@ def _spread_work(web: Web, copies: int, *_: object) -> int:
 def spread_copies(
     web: Web, copies: int, arrival: Ints, over: Ints, queue: Queue, pools: tuple[Ints, Ints, Ints], state: Masks
 ) -> int:
-    """Bring every chunk to all nodes, and return how many got one.
+    """Bring every chunk to all nodes over links with one port each, and return how many got one.
 
     Whenever a port is free, it takes of the chunks that it could bring to a node one that the fewest links could bring
     there so far: so chunks spread far at first, and no port has nothing to do in the end.
 
-    Parameters
-    ----------
-    web
-        Links with one port each.
-    copies
-        How many chunks there are.
-    arrival
-        When each chunk is at each node, ``LARGEST`` where it is not yet: rows of chunks in one array.
-    over
-        To be filled in likewise: the link over which it came.
-    queue
-        Empty, for ports and, after them, chunks at nodes.
-    pools
-        Which links could bring what: where those of each port begin, how many there are (zeros), and room for every
-        link with every chunk.
-    state
-        Of the random numbers.
+    ``arrival`` is when each chunk is at each node, rows of chunks in one array; ``over`` the link over which it came.
+    The queue is for ports and, after them, chunks at nodes. ``pools`` are which links could bring what: where those of
+    each port begin, how many there are (zeros), and room for every link with every chunk.
     """
     begin, count, pool = pools
     nodes, ports, done = len(web.out_start) - 1, len(begin), 0
