@@ -20,7 +20,6 @@ from topodesign.base.records import Result
 from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import naming, open_input, read_bytes
 from topodesign.base.wording import counted, with_article
-from topodesign.runtime.connections import CONNECTIONS, TREES, TREES_JOIN
 from topodesign.runtime.parse import parse_xml, read_text
 from topodesign.runtime.profiles import PROFILES, RuntimeProfile, get_profile
 from topodesign.runtime.signs import SIGNS, Sign
@@ -364,7 +363,7 @@ def diagnose(lines: Iterable[str], about: About | None = None) -> Diagnosis:
         if _WORDS.search(line) is None:
             continue
         message = line if found is None else line[found.end() :]
-        for sign in _ALL:
+        for sign in SIGNS:
             match = sign.pattern.search(message)
             if match is not None and not _is_foreign(sign, reading):
                 _note(reading, sign, match, line)
@@ -372,9 +371,6 @@ def diagnose(lines: Iterable[str], about: About | None = None) -> Diagnosis:
     for process in list(reading.pending):
         _settle(reading, process, "")
     return _diagnosis(reading)
-
-
-_ALL = (*SIGNS, *CONNECTIONS)
 
 
 def _is_foreign(sign: Sign, reading: _Reading) -> bool:
@@ -419,10 +415,10 @@ def _note_start(reading: _Reading, sign: Sign, groups: dict[str, str], process: 
         far = sorted(pair for pair in reading.joined if pair[1] > pair[0] + 1)
         which = f", such as {far[0][0]} and {far[0][1]}" if far else ""
         reading.events["connection"] += 1
-        _note_symptom(reading, replace(_UNJOINED, means=f"{TREES_JOIN}{which}"), {})
+        _note_symptom(reading, replace(_TREES_FAIL, means=f"{_TREES_FAIL.means}{which}"), {})
 
 
-_UNJOINED = next(one for one in CONNECTIONS if one.remedy == TREES)
+_TREES_FAIL = next(one for one in SIGNS if one.pattern.pattern == "ncclTransportTreeConnect")
 
 
 def _note_symptom(reading: _Reading, sign: Sign, groups: dict[str, str]) -> None:
