@@ -32,7 +32,7 @@ from topodesign.compiler.limits import Limits
 from topodesign.graphs.expansions.library import build
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import is_lean
-from topodesign.runtime.check import CheckReport
+from topodesign.runtime.msccl.check import CheckReport
 from topodesign.schedulers.spff import spff_orbit
 from topodesign.topology.topology import Topology
 

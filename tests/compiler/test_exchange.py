@@ -20,7 +20,7 @@ from topodesign.compiler.ir import Buffer
 from topodesign.graphs.expansions.library import build
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble
-from topodesign.runtime.profiles import PROFILES, RuntimeProfile
+from topodesign.runtime.msccl.profiles import PROFILES, RuntimeProfile
 from topodesign.schedulers.peel import exchange
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.topology import Topology

@@ -12,7 +12,7 @@ from topodesign.compiler.frontends import exchange, layout, trees
 from topodesign.fabrics.fabric import Fabric
 from topodesign.graphs.expansions.places import PlaceLike, as_place
 from topodesign.pricing.closed_form import distances
-from topodesign.runtime.profiles import RuntimeProfile
+from topodesign.runtime.msccl.profiles import RuntimeProfile
 from topodesign.topology.topology import Topology
 
 _OVER_TREES = frozenset({"forest", "in-network", "fluid"})

@@ -33,7 +33,7 @@ from topodesign.plans.rounds_ops import is_lean, prune
 from topodesign.plans.timed import Timed
 from topodesign.plans.trees import Trees
 from topodesign.plans.unroll import unroll_paths, unroll_timed
-from topodesign.runtime.profiles import RuntimeProfile
+from topodesign.runtime.msccl.profiles import RuntimeProfile
 from topodesign.topology.topology import Topology
 
 _LONGEST_SPEC = 200  # characters of it in the name of a program, which runtimes want short

@@ -13,7 +13,7 @@ from topodesign.base.wording import counted
 from topodesign.compiler.backends.backend import Options
 from topodesign.fabrics.fabric import Fabric
 from topodesign.runtime.connections import LAZY, RELAY, Pair, pat_pairs, ring_pairs, tree_pairs
-from topodesign.runtime.profiles import get_profile
+from topodesign.runtime.msccl.profiles import get_profile
 from topodesign.topology.topology import Topology
 
 

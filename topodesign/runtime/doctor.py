@@ -20,8 +20,8 @@ from topodesign.base.records import Result
 from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import naming, open_input, read_bytes
 from topodesign.base.wording import counted, with_article
-from topodesign.runtime.parse import parse_xml, read_text
-from topodesign.runtime.profiles import PROFILES, RuntimeProfile, get_profile
+from topodesign.runtime.msccl.parse import parse_xml, read_text
+from topodesign.runtime.msccl.profiles import PROFILES, RuntimeProfile, get_profile
 from topodesign.runtime.signs import SIGNS, Sign
 
 Verdict = Literal[

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from topodesign.collectives import Collective
-from topodesign.runtime.parse import Program
+from topodesign.runtime.msccl.parse import Program
 
 _SEGMENT = 2**40  # buffers of a rank start at multiples of it, so that no two overlap
 
@@ -172,3 +173,17 @@ class Layout:
             for offset in range(self._part):
                 index = first + offset
                 yield Expected(rank, start + index, f"o[{index}]", chunk + offset, source)
+
+
+def likely_root(layout: Layout, complete: Callable[[int], bool], from_whom: Callable[[int], Iterable[int]]) -> int:
+    """Return the root of a collective that has one, which no program says, from who has what after a run.
+
+    ``layout`` has no root, so that every rank has the buffers of one. ``complete`` tells whether a rank has all of the
+    result, ``from_whom`` whose data the first chunk of its output may be. If no rank fits, a guess is returned, which
+    the real run refutes.
+    """
+    ranks = range(layout.ranks)
+    if layout.collective.movements[-1].destination == "root":  # only it has all of the result
+        return next(filter(complete, ranks), 0)
+    sources = Counter(source for rank in ranks for source in from_whom(rank))
+    return max(ranks, key=lambda rank: sources[rank])

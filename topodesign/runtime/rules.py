@@ -13,8 +13,8 @@ from typing import Any
 
 from topodesign.base.arguments import as_choice
 from topodesign.base.records import Result
+from topodesign.runtime.msccl.profiles import PROFILES, RuntimeProfile
 from topodesign.runtime.mscclpp.limits import EXECUTOR
-from topodesign.runtime.profiles import PROFILES, RuntimeProfile
 
 SOURCES = {
     "msccl": "microsoft/msccl b23e9cd",

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from topodesign.runtime.connections import LAZY, RELAY
 from topodesign.runtime.rules import SOURCES
@@ -40,8 +40,11 @@ class Sign:
 def _read(text: str) -> tuple[Sign, ...]:
     document = tomllib.loads(text)
     words = {**SOURCES, "lazy": LAZY, "relay": RELAY, **document["words"]}
-    rows = ({key: _whole(said, words) for key, said in row.items()} for row in document["sign"])
-    return tuple(Sign(**{**row, "pattern": re.compile(row["pattern"])}) for row in rows)
+    found = []
+    for row in document["sign"]:
+        said: dict[str, Any] = {key: _whole(text, words) for key, text in row.items()}
+        found.append(Sign(**{**said, "pattern": re.compile(said["pattern"])}))
+    return tuple(found)
 
 
 def _whole(said: str, words: Mapping[str, str]) -> str:

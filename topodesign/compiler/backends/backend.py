@@ -12,7 +12,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.compiler import ir
 from topodesign.compiler.ir import PROTOCOLS, Program, Threadblocks
 from topodesign.compiler.limits import Limits
-from topodesign.runtime.profiles import RuntimeProfile
+from topodesign.runtime.msccl.profiles import RuntimeProfile
 
 if TYPE_CHECKING:
     from topodesign.fabrics.fabric import Fabric
@@ -27,7 +27,7 @@ Of one that writes a directory: contents by the names of the files in it.
 
 
 class Checked(Protocol):
-    """What an independent reading of a program found; :class:`~topodesign.runtime.check.CheckReport` is one."""
+    """What an independent reading of a program found; :class:`~topodesign.runtime.msccl.check.CheckReport` is one."""
 
     @property
     def ok(self) -> bool:

@@ -10,7 +10,7 @@ from topodesign.base.units import format_rate, format_time
 from topodesign.compiler.backends.backend import Options
 from topodesign.compiler.messages import Messages
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
-from topodesign.runtime.network import Network
+from topodesign.runtime.chakra.network import Network
 from topodesign.topology.topology import Topology
 
 

@@ -12,9 +12,9 @@ from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.compiler.backends.backend import Backend, Files, Options
 from topodesign.compiler.ir import Buffer, Instruction, Kind, Program, RankProgram, Region
 from topodesign.compiler.limits import HELP, Limits
-from topodesign.runtime.parse import Program as Parsed
-from topodesign.runtime.parse import parse_xml
-from topodesign.runtime.profiles import (
+from topodesign.runtime.msccl.parse import Program as Parsed
+from topodesign.runtime.msccl.parse import parse_xml
+from topodesign.runtime.msccl.profiles import (
     LARGEST_SIZE,
     MOST_SCRATCH,
     PROFILES,
@@ -25,7 +25,7 @@ from topodesign.runtime.profiles import (
 
 if TYPE_CHECKING:
     from topodesign.plans.plan import Plan
-    from topodesign.runtime.check import CheckReport
+    from topodesign.runtime.msccl.check import CheckReport
 
 _TYPES = {
     Kind.SEND: "s",
@@ -95,7 +95,7 @@ class Msccl(Backend):
 
     def check(self, files: Files, options: Options, interleavings: int) -> CheckReport:
         """Read the XML as the runtime does, and decide whether it then does what it should."""
-        from topodesign.runtime.check import check_program  # noqa: PLC0415  NumPy, which help does without
+        from topodesign.runtime.msccl.check import check_program  # noqa: PLC0415  NumPy, which help does without
 
         return check_program(self.parse(files, options), get_profile(options.runtime), interleavings=interleavings)
 
@@ -167,7 +167,7 @@ def default_largest(program: Program, profile: RuntimeProfile) -> int | None:
     Examples
     --------
     >>> from topodesign import compile_plan, schedule
-    >>> from topodesign.runtime.profiles import get_profile
+    >>> from topodesign.runtime.msccl.profiles import get_profile
     >>> program = compile_plan(schedule("circulant(12,2,3)")).program
     >>> default_largest(program, get_profile("msccl")), default_largest(program, get_profile("rccl"))
     (268435456, None)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import itertools
 import random
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import replace
 
 from topodesign.runtime.mscclpp.memory import Memory
 from topodesign.runtime.mscclpp.steps import Channel, Control, Phase, Program, Work
-from topodesign.runtime.operations import Finding
+from topodesign.runtime.report import Finding
 
 Move = tuple[str, Hashable, int]
 """What moves: a ``piece`` of work of a threadblock, one of its ``thread``s, a ``proxy``, a ``barrier``, or a ``rank``
@@ -239,12 +239,10 @@ class _Block:
         return self.at >= len(self.phases)
 
 
-def interleave(
-    program: Program, make_memory: Callable[[], Memory], launches: int, seed: int, pieces: int = 3
-) -> Finding | None:
+def interleave(program: Program, memory: Memory, launches: int, seed: int, pieces: int = 3) -> Finding | None:
     """Run once in a random order; return what went wrong, if anything."""
     rng = random.Random(seed)  # noqa: S311 (not for secrets)
-    machine = Machine(program, make_memory(), launches, pieces=rng.randint(1, pieces))
+    machine = Machine(program, memory, launches, pieces=rng.randint(1, pieces))
     moves = machine.moves()
     while moves:
         rng.shuffle(moves)

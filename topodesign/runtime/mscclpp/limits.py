@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from topodesign.runtime.mscclpp.contexts import addressed
 from topodesign.runtime.mscclpp.parse import PACKETS, SWITCHED, ExecutionPlan, Gpu, Operation, Threadblock
-from topodesign.runtime.operations import Finding
+from topodesign.runtime.report import Finding
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.memory import check_memory
-from topodesign.runtime.execute import MAX_FINDINGS
 from topodesign.runtime.memory import Layout
 from topodesign.runtime.mscclpp.steps import Place, Program, Work
-from topodesign.runtime.operations import Finding
+from topodesign.runtime.report import MAX_FINDINGS, Finding
 
 Span = tuple[int, slice]
 """Rank, and cells of its memory."""

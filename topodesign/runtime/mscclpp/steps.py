@@ -14,6 +14,7 @@ flag, which take two cells for each cell of data.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,7 @@ from typing import NamedTuple
 from topodesign.base.errors import TooLargeError
 from topodesign.runtime.memory import Layout
 from topodesign.runtime.mscclpp.parse import PACKETS, ExecutionPlan, Operand, Operation
-from topodesign.runtime.operations import Finding
+from topodesign.runtime.report import Finding
 
 MOST_CELLS = 64
 """Cells of a chunk, beyond which a plan is not executed here."""
@@ -146,6 +147,17 @@ class Program:
     other: dict[Channel, Channel]
     cells: int
     findings: list[Finding]
+
+    def controls(self) -> Iterator[Control]:
+        """Yield what single threads do, in all phases."""
+        phases = itertools.chain.from_iterable(self.blocks.values())
+        return (one for phase in phases for line in phase.threads.values() for one in line)
+
+    def work(self) -> Iterator[Work]:
+        """Yield all work, of threadblocks and of proxies."""
+        for phase in itertools.chain.from_iterable(self.blocks.values()):
+            yield from phase.work
+            yield from (one.work for line in phase.threads.values() for one in line if one.work is not None)
 
 
 def pair(plan: ExecutionPlan) -> dict[Channel, Channel]:

@@ -19,7 +19,18 @@ from pathlib import Path
 from topodesign.base.errors import FileFormatError
 from topodesign.base.memory import check_memory
 from topodesign.base.text_files import naming, read_bytes
-from topodesign.runtime.wire import BYTES, FIXED32, FIXED64, VARINT, WireError, fields, numbers, signed, text, varint
+from topodesign.runtime.chakra.wire import (
+    BYTES,
+    FIXED32,
+    FIXED64,
+    VARINT,
+    WireError,
+    fields,
+    numbers,
+    signed,
+    text,
+    varint,
+)
 
 COMPUTE, SEND, RECEIVE, COLLECTIVE_NODE = 4, 5, 6, 7
 KINDS: Mapping[int, str] = {

@@ -21,9 +21,9 @@ from topodesign.base.memory import check_memory
 from topodesign.base.strict_json import parse_json
 from topodesign.collectives import Collective, from_record
 from topodesign.collectives.collective import EVERYONE
-from topodesign.runtime.operations import Finding
-from topodesign.runtime.replay import Job, Watcher
-from topodesign.runtime.traces import COLLECTIVE, DATA, PART, RANKS, SIZE, UNITS, Node
+from topodesign.runtime.chakra.replay import Job, Watcher
+from topodesign.runtime.chakra.traces import COLLECTIVE, DATA, PART, RANKS, SIZE, UNITS, Node
+from topodesign.runtime.report import Finding
 
 Words = NDArray[np.uint64]
 Piece = tuple[int, int, int]

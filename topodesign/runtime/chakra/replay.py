@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from topodesign.runtime.network import Clock, Link, Network
-from topodesign.runtime.operations import Finding
-from topodesign.runtime.traces import COMPUTE, KINDS, RECEIVE, SEND, Node, Trace
+from topodesign.runtime.chakra.network import Clock, Link, Network
+from topodesign.runtime.chakra.traces import COMPUTE, KINDS, RECEIVE, SEND, Node, Trace
+from topodesign.runtime.report import Finding
 
 Place = tuple[int, int]
 """Rank, and index of a node in its trace."""

@@ -18,7 +18,7 @@ from topodesign.base.errors import FileFormatError
 from topodesign.base.memory import check_memory
 from topodesign.base.text_files import read_bytes
 from topodesign.collectives import Collective
-from topodesign.runtime.profiles import PROTOCOLS, RuntimeProfile
+from topodesign.runtime.msccl.profiles import PROTOCOLS, RuntimeProfile
 
 STEP_TYPES = ("s", "r", "rcs", "rrs", "rrc", "rrcs", "cpy", "re", "nop")
 BUFFERS = ("i", "o", "s")

@@ -35,15 +35,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.runtime.flat import Flat
-from topodesign.runtime.memory import Expected, Layout
-from topodesign.runtime.operations import RECEIVES, SENDS, Connection, Finding, Operation, Thread
+from topodesign.runtime.memory import Expected, Layout, likely_root
+from topodesign.runtime.msccl.flat import Flat
+from topodesign.runtime.msccl.operations import RECEIVES, SENDS, Connection, Operation, Thread
+from topodesign.runtime.report import MAX_FINDINGS, Finding
 
 Perform = Callable[[int, Operation, int, int, Any], Any]
 """``perform(thread, operation, lo, hi, received)`` does the chunks lo to hi of an operation, returns what is sent."""
-
-MAX_FINDINGS = 10
-"""Findings of one kind that are kept."""
 
 _NEVER = -1
 
@@ -477,21 +475,17 @@ def shortest_piece(threads: Sequence[Thread], slots: int, longest: int) -> int |
 
 
 def find_root(threads: Sequence[Thread], layout: Layout) -> int:
-    """Return the root of a collective that has one, which the file does not say, from who has what after a run.
-
-    ``layout`` has no root, so that every rank has the buffers of one. If no rank fits, a guess is returned, which the
-    real run refutes.
-    """
-    network = Network(threads, lambda _: 2**30)
-    tracker = _Tracker(network, layout, unsettled_sends=False)
+    """Return the root of a collective that has one, of which ``layout`` has none, by what every rank ends up with."""
+    tracker = _Tracker(network := Network(threads, lambda _: 2**30), layout, unsettled_sends=False)
     network.run(tracker.perform)
-    outputs = [layout.output(rank) for rank in range(layout.ranks)]
-    if layout.collective.movements[-1].destination == "root":  # only it has all of the result
-        complete = (all(tracker.found(one) == tracker.wanted(one) for one in output) for output in outputs)
-        return next((rank for rank, is_root in enumerate(complete) if is_root), 0)
-    firsts = [tracker.found(next(output)) for output in outputs]
-    sources = Counter(value[0][1].bit_length() - 1 for value in firsts if value and value[0][1])
-    return max(range(layout.ranks), key=lambda rank: sources[rank])
+
+    def from_whom(rank: int) -> list[int]:
+        value = tracker.found(next(layout.output(rank)))
+        return [value[0][1].bit_length() - 1] if value and value[0][1] else []
+
+    return likely_root(
+        layout, lambda rank: all(tracker.found(one) == tracker.wanted(one) for one in layout.output(rank)), from_whom
+    )
 
 
 def explain_deadlock(network: Network, stuck: dict[int, Wait], slots: int) -> Finding:

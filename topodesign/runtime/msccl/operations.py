@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
-from topodesign.runtime.parse import Program, Step, Threadblock
-from topodesign.runtime.profiles import RuntimeProfile
+from topodesign.runtime.msccl.parse import Program, Step, Threadblock
+from topodesign.runtime.msccl.profiles import RuntimeProfile
+from topodesign.runtime.report import Finding, place
 
-Verdict = Literal[
-    "ok",
-    "illegal",
-    "mismatch",
-    "out-of-bounds",
-    "deadlock",
-    "race",
-    "uninitialised read",
-    "wrong result",
-]
 Connection = tuple[int, int, int]
 """Sender, receiver, channel: one FIFO."""
 
@@ -25,28 +15,6 @@ SENDS = frozenset({"s", "rcs", "rrs", "rrcs"})
 RECEIVES = frozenset({"r", "rcs", "rrs", "rrc", "rrcs"})
 READS_SOURCE = frozenset({"s", "rrs", "rrc", "rrcs", "cpy", "re"})
 WRITES = frozenset({"r", "rcs", "rrc", "rrcs", "cpy", "re"})
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that is wrong, and where: rank, threadblock and step where they apply."""
-
-    verdict: Verdict
-    message: str
-    rank: int | None = None
-    threadblock: int | None = None
-    step: int | None = None
-
-    def __str__(self) -> str:
-        """Return the place and the message."""
-        return f"{place(self.rank, self.threadblock, self.step)}{self.message}"
-
-
-def place(rank: int | None, threadblock: int | None = None, step: int | None = None) -> str:
-    """Return ``rank 0, threadblock 1, step 2: `` as far as it is known."""
-    words = (("rank", rank), ("threadblock", threadblock), ("step", step))
-    text = ", ".join(f"{word} {number}" for word, number in words if number is not None)
-    return f"{text}: " if text else ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

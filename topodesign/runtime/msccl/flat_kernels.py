@@ -1,7 +1,7 @@
 """Compiled inner loops of the execution of programs: one run in any order, who happens before whom, and the sums.
 
 Operations are numbered thread by thread: those of thread t are ``first[t]`` to ``first[t + 1]``. See
-:class:`~topodesign.runtime.flat.Flat` for the columns.
+:class:`~topodesign.runtime.msccl.flat.Flat` for the columns.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Programs as columns: what is executed once to decide that all is right, and again with numbers in random orders.
 
 Only that a program is right is decided here. Whatever else is found is found again, and put into words, by
-:mod:`topodesign.runtime.execute`, which executes object by object.
+:mod:`topodesign.runtime.msccl.execute`, which executes object by object.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from topodesign.base.compiled import Ints
 from topodesign.base.memory import check_memory
-from topodesign.runtime.flat_kernels import PLAIN_SEND, RECEIVES, SENDS, races, run, sums
 from topodesign.runtime.memory import Layout
-from topodesign.runtime.operations import RECEIVES as RECEIVING
-from topodesign.runtime.operations import SENDS as SENDING
-from topodesign.runtime.operations import Connection, Operation, Thread
+from topodesign.runtime.msccl.flat_kernels import PLAIN_SEND, RECEIVES, SENDS, races, run, sums
+from topodesign.runtime.msccl.operations import RECEIVES as RECEIVING
+from topodesign.runtime.msccl.operations import SENDS as SENDING
+from topodesign.runtime.msccl.operations import Connection, Operation, Thread
 
 _CLOCKS = 2**27  # bytes of clocks at a time
 _MEMORY = 2**30  # bytes of sums; what needs more is executed cell by cell
@@ -111,7 +111,7 @@ class Flat:
     def chain(self, slots: int, piece: int, *, unsettled: bool) -> int | None:
         """Decide whether the program is right, in every order; return the longest chain of messages, None if it is not.
 
-        Or if it cannot be told by this: see :func:`topodesign.runtime.execute.analyse` for the parameters.
+        Or if it cannot be told by this: see :func:`topodesign.runtime.msccl.execute.analyse` for the parameters.
         """
         words = -(-self.layout.ranks // 64)
         if (self.cells + self.stream) * (words + 1) * 8 > _MEMORY:
