@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from topodesign.base.arguments import require_at_least
 from topodesign.base.atomic import write_directory, write_whole
+from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TopodesignError
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
@@ -121,15 +122,15 @@ FRONT_ENDS: Mapping[type, FrontEnd] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class Sharing:
-    """How what sends and what receives share threadblocks, on the rank that has most of them.
+class Sharing(Declared):
+    """How sends and receives share threadblocks, on the rank that has most of them.
 
     Attributes
     ----------
     asked
-        What was asked for.
+        `auto`, `merged` or `separate`.
     most
-        Threadblocks.
+        Threadblocks of the rank that has most.
     shared
         Those of them that both send and receive.
     apart
@@ -140,6 +141,8 @@ class Sharing:
     most: int
     shared: int
     apart: int
+
+    KEYS = (key("asked", kind=str), "most shared apart")
 
     def __str__(self) -> str:
         """Return it for people."""

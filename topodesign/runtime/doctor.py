@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, Literal
 
 from topodesign.base.arguments import as_path
+from topodesign.base.declared import Declared
 from topodesign.base.errors import FileFormatError
 from topodesign.base.records import Result
 from topodesign.base.strict_json import parse_json
@@ -55,7 +56,7 @@ _WHOLE = frozenset({"", "allreduce", "broadcast", "reduce"})
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class About(Declared):
     """What a program is for, as far as its file says.
 
     Attributes
@@ -63,13 +64,19 @@ class About:
     name
         What it calls itself.
     collective
-        In small letters, without hyphens.
-    ranks, chunks
-        How many there are; chunks are those that a call has to be a multiple of. None where it is not said.
-    inplace, outofplace
-        Which calls it serves.
-    smallest, largest
-        Bytes of the whole data; None without a limit.
+        What it does, in small letters without hyphens.
+    ranks
+        For how many; None where it is not said.
+    chunks
+        A call has a multiple of them; None where it is not said.
+    inplace
+        Whether it serves calls in place.
+    outofplace
+        Whether it serves calls out of place.
+    smallest
+        Bytes of the whole data of the smallest call.
+    largest
+        Bytes of the largest; None without a limit.
     """
 
     name: str
@@ -81,27 +88,29 @@ class About:
     smallest: int = 0
     largest: int | None = None
 
+    KEYS = "name collective ranks chunks inplace outofplace smallest largest"
+
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(Declared):
     """Calls of one kind in a log.
 
     Attributes
     ----------
     collective
-        As the log calls it.
+        As the log calls it, in small letters.
     size
-        Bytes of the whole data; None where it is not said.
+        Bytes of the whole data; None where they are not said.
     ranks
-        Of the communicator.
+        Of the communicator; None where it is not said.
     inplace
-        Whether input and output share memory.
+        Whether input and output share memory; None where it is not said.
     by
         ``program``, ``another program``, ``built-in``, or nothing where the log does not say what ran it.
     count
-        How many, of all processes.
+        How many calls, of all processes.
     why
-        Why the program cannot have run it; nothing where it could.
+        Why the program cannot have run them; nothing where it could.
     """
 
     collective: str
@@ -112,9 +121,11 @@ class Call:
     count: int
     why: str = ""
 
+    KEYS = "collective size ranks inplace by count why"
+
 
 @dataclass(frozen=True, slots=True)
-class Symptom:
+class Symptom(Declared):
     """Something that a log says.
 
     Attributes
@@ -126,7 +137,7 @@ class Symptom:
     remedy
         What to do.
     source
-        Where the line was read in the runtime's source.
+        Where the line was read: repository, commit, file and line.
     count
         How often it is said.
     """
@@ -136,6 +147,8 @@ class Symptom:
     remedy: str
     source: str
     count: int
+
+    KEYS = "line means remedy source count"
 
 
 @dataclass(frozen=True, repr=False)
@@ -149,9 +162,9 @@ class Diagnosis(Result):
     runtime
         Which runtime it is; nothing where no line tells.
     program
-        What the program is for, None where none was given.
+        What the program is for; None where none was given.
     calls
-        What was called, and what ran it.
+        Kinds of calls, the most frequent first.
     symptoms
         What is in the way.
     advice
@@ -162,8 +175,10 @@ class Diagnosis(Result):
         Files and directories that the runtime names.
     environment
         Variables that it names.
-    lines, processes
-        How many there are in the log.
+    lines
+        Lines of the log.
+    processes
+        Processes that said any of this.
     """
 
     verdict: Verdict
@@ -178,18 +193,13 @@ class Diagnosis(Result):
     lines: int
     processes: int
 
+    KEYS = "ok verdict runtime program calls symptoms advice events files environment lines processes"
+    ROWS = "calls"
+
     @property
     def ok(self) -> bool:
         """Whether the program ran all calls that it is for."""
         return self.verdict == "ran"
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return a row for every kind of calls."""
-        return [asdict(call) for call in self.calls]
-
-    def record(self) -> dict[str, Any]:
-        """Return all of it as plain dictionaries, lists, strings and numbers."""
-        return {"ok": self.ok, **asdict(self)}
 
     def heading(self) -> str:
         """Return the verdict in a sentence."""

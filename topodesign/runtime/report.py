@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from topodesign.base.arguments import require_at_least
+from topodesign.base.declared import Declared
 from topodesign.base.errors import ParameterError
 
 Verdict = Literal[
@@ -40,14 +41,27 @@ def place(rank: int | None, threadblock: int | None = None, step: int | None = N
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that is wrong, and where: rank, threadblock and step where they apply."""
+class Finding(Declared):
+    """A mistake of a program.
+
+    Attributes
+    ----------
+    verdict
+        Which kind of mistake.
+    message
+        What is wrong.
+    rank, threadblock, step
+        Where; None as far as it is nowhere in particular.
+    """
 
     verdict: Verdict
     message: str
     rank: int | None = None
     threadblock: int | None = None
     step: int | None = None
+
+    KEYS = "verdict message rank threadblock step"
+    SHARED = "finding"
 
     def __str__(self) -> str:
         """Return the place and the message."""
@@ -56,7 +70,15 @@ class Finding:
 
 @dataclass(frozen=True)
 class Sizes:
-    """The calls that a program serves, by their bytes; ``largest`` is None where there is no limit."""
+    """The calls that a program serves.
+
+    Attributes
+    ----------
+    smallest
+        Bytes of the smallest.
+    largest
+        Bytes of the largest; None without a limit.
+    """
 
     smallest: int
     largest: int | None
@@ -68,7 +90,7 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(Declared):
     """What a checker found.
 
     Attributes
@@ -92,17 +114,10 @@ class Report:
     interleavings: int = 0
     seed: int = 0
 
-    ORDER: ClassVar[str] = ""
-
     @property
     def ok(self) -> bool:
         """Whether nothing is wrong."""
         return self.verdict == "ok"
-
-    def record(self) -> dict[str, Any]:
-        """Return all of it as plain dictionaries, lists, strings and numbers."""
-        values = asdict(self)
-        return {"ok": self.ok, **{name: values[name] for name in self.ORDER.split()}}
 
     def head(self) -> str:
         """Return the verdict, and what it is about."""

@@ -9,9 +9,9 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from topodesign.base.arguments import as_choice
+from topodesign.base.declared import Declared
 from topodesign.base.records import Result
 from topodesign.runtime.msccl.profiles import PROFILES, RuntimeProfile
 from topodesign.runtime.mscclpp.limits import EXECUTOR
@@ -35,7 +35,7 @@ COMMITS = {name: SOURCES[name] for name in ("msccl", "msccl-executor", "rccl", "
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Declared):
     """One rule of one runtime.
 
     Attributes
@@ -55,6 +55,13 @@ class Rule:
     says: str
     source: str
 
+    KEYS = "runtime rule says source=read"
+
+    @property
+    def read(self) -> str:
+        """Where it was read: repository, commit, file and line."""
+        return f"{COMMITS.get(self.runtime, '')} {self.source}".strip()
+
 
 @dataclass(frozen=True, repr=False)
 class Rules(Result):
@@ -63,26 +70,13 @@ class Rules(Result):
     Attributes
     ----------
     rules
-        In the order of the table.
+        One for each rule of each runtime.
     """
 
     rules: tuple[Rule, ...]
 
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return a row for every rule of every runtime."""
-        return [
-            {
-                "runtime": one.runtime,
-                "rule": one.rule,
-                "says": one.says,
-                "source": f"{COMMITS.get(one.runtime, '')} {one.source}".strip(),
-            }
-            for one in self.rules
-        ]
-
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return {"rules": self.to_records()}
+    KEYS = "rules"
+    ROWS = "rules"
 
     def __str__(self) -> str:
         """Return the rules of each runtime below what was read of it."""

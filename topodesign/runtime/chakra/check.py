@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
 
 from topodesign.base.arguments import as_path, require_at_least
+from topodesign.base.declared import Declared
 from topodesign.base.errors import FileFormatError
 from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import naming, read_bytes
@@ -24,19 +24,22 @@ MAX_FINDINGS = 5
 _LARGEST_JSON = 2**24
 
 
-class Times(NamedTuple):
-    """When the last rank is done, in nanoseconds.
+@dataclass(frozen=True, slots=True)
+class Times(Declared):
+    """When the last rank is done.
 
     Attributes
     ----------
     simulator_ns
-        As the simulator counts, in whole ones.
+        As ASTRA-sim counts, in whole nanoseconds.
     exact_ns
-        Without its rounding.
+        The same without its rounding.
     """
 
     simulator_ns: int
     exact_ns: Fraction
+
+    KEYS = "simulator_ns exact_ns"
 
 
 @dataclass(frozen=True)
@@ -68,14 +71,7 @@ class TraceReport(Report):
     network: Network | None = None
     times: Times | None = None
 
-    ORDER: ClassVar[str] = (
-        "verdict findings warnings program ranks messages nodes bytes data interleavings seed network times"
-    )
-
-    def record(self) -> dict[str, Any]:
-        """Return all of it as plain dictionaries, lists, strings and numbers."""
-        times = None if self.times is None else {"simulator_ns": self.times[0], "exact_ns": str(self.times[1])}
-        return {**super().record(), "times": times}
+    KEYS = "ok verdict findings warnings program ranks messages nodes bytes data interleavings seed network times"
 
     def details(self) -> Iterator[str]:
         """Yield how much was replayed, what was found right, and how long it takes."""

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
 
+from topodesign.base.declared import key
 from topodesign.base.wording import with_article
 from topodesign.runtime.memory import Layout
 from topodesign.runtime.msccl.execute import analyse, find_root, interleave, shortest_piece
@@ -39,6 +39,18 @@ class Usage:
     chunks_per_link: int
     longest_chain: int
 
+    KEYS = (
+        key("threadblocks_per_rank", "Threadblocks."),
+        key("steps_per_threadblock", "Steps."),
+        key("xml_nodes_per_rank", "What the parser counts."),
+        key("channels", "Channels."),
+        key("scratch_chunks", "Chunks of scratch."),
+        key("links_per_rank", "Other ranks that one sends to."),
+        key("sends_per_link", "Sends."),
+        key("chunks_per_link", "Chunks."),
+        key("longest_chain", "Messages of the longest chain in which each depends on the one before."),
+    )
+
 
 @dataclass(frozen=True)
 class Calls(Sizes):
@@ -57,6 +69,8 @@ class Calls(Sizes):
     scratch_share: str
     scratch_bytes: int | None
     scratch_at_start: bool
+
+    KEYS = ("smallest largest", key("scratch_share", kind=Fraction), "scratch_bytes scratch_at_start")
 
     def __str__(self) -> str:
         """Return both for people."""
@@ -86,9 +100,7 @@ class CheckReport(ProgramReport):
     calls: Calls | None = None
     safe_bytes: int | None = None
 
-    ORDER: ClassVar[str] = (
-        "verdict findings warnings runtime program modes root interleavings seed usage calls safe_bytes"
-    )
+    KEYS = "ok verdict findings warnings runtime program modes root interleavings seed usage calls safe_bytes"
 
     def head(self) -> str:
         """Return the verdict, and what it is about."""

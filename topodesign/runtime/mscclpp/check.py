@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
+from topodesign.base.declared import key
 from topodesign.collectives import COLLECTIVES, Collective
 from topodesign.runtime.memory import Layout, buffer_chunks, distinct_blocks, likely_root
 from topodesign.runtime.mscclpp.contexts import PACKET, allocation_multiple, contexts
@@ -34,6 +35,16 @@ class PlanUsage:
     scratch_chunks: int
     chunks_per_pair: int
 
+    KEYS = (
+        key("threadblocks_per_rank", "Threadblocks."),
+        key("operations_per_threadblock", "Operations, those in pipelines included."),
+        key("memory_channels_per_rank", "Ends of memory channels."),
+        key("port_channels_per_rank", "Ends of port channels."),
+        key("semaphores_per_rank", "Semaphores."),
+        key("scratch_chunks", "Chunks of scratch."),
+        key("chunks_per_pair", "Chunks that go from one rank to another."),
+    )
+
 
 @dataclass(frozen=True)
 class PlanCalls(Sizes):
@@ -52,6 +63,8 @@ class PlanCalls(Sizes):
     multiple: int
     scratch_share: str
     allocations: str = ""
+
+    KEYS = ("smallest largest multiple", key("scratch_share", kind=Fraction), "allocations")
 
     def __str__(self) -> str:
         """Return both for people."""
@@ -79,9 +92,7 @@ class PlanReport(ProgramReport):
     calls: PlanCalls | None = None
     launches: int = 0
 
-    ORDER: ClassVar[str] = (
-        "verdict findings warnings runtime program modes root launches interleavings seed usage calls"
-    )
+    KEYS = "ok verdict findings warnings runtime program modes root launches interleavings seed usage calls"
 
     def agreement(self) -> str:
         """Return what was found right."""
