@@ -45,24 +45,12 @@ class CompilationError(TopodesignError):
 
 
 class FrontEnd(NamedTuple):
-    """What makes instructions of one kind of movement.
-
-    Attributes
-    ----------
-    name
-        Its name.
-    title
-        What the names of programs say of it.
-    collectives
-        What it can do.
-    program
-        The function that does it.
-    """
+    """What makes instructions of one kind of movement."""
 
     name: str
-    title: tuple[str, ...]
-    collectives: tuple[Collective, ...]
-    program: Callable[[Topology, Any, Options, Limits], Program]
+    title: tuple[str, ...]  # what the names of programs say of it
+    collectives: tuple[Collective, ...]  # what it can do
+    program: Callable[[Topology, Any, Options, Limits], Program]  # the function that does it
 
 
 def _of_rounds(topology: Topology, movement: Rounds, options: Options, limits: Limits) -> Program:
@@ -199,20 +187,8 @@ class Compiled(Result):
     def save(self, path: str | Path) -> list[Path]:
         """Write what the target reads.
 
-        Parameters
-        ----------
-        path
-            Where. Of several files this names what they have in common; of a target that writes a directory, a new one.
-
-        Returns
-        -------
-        list of Path
-            What was written; each path has the old file or the whole new one at any time.
-
-        Raises
-        ------
-        FileFormatError
-            If a file cannot be written.
+        Of several files the path names what they have in common; of a target that writes a directory, a new one. Each
+        path has the old file or the whole new one at any time.
         """
         target = Path(path)
         if self.backend.directory:
@@ -247,15 +223,7 @@ class Compiled(Result):
     def checked(self, interleavings: int = 3) -> Compiled:
         """Return the same after an independent reading of the files that finds nothing wrong.
 
-        Parameters
-        ----------
-        interleavings
-            Random orders of execution that are tried beside the exact analysis.
-
-        Raises
-        ------
-        CompilationError
-            If something is wrong with them.
+        As many random orders of execution are tried beside the exact analysis; what is wrong raises CompilationError.
         """
         report = self.backend.check(self.files, self.options, interleavings)
         if not report.ok:
@@ -380,13 +348,7 @@ def compile_plan(
 
 
 def _front_end(plan: Plan) -> FrontEnd:
-    """Return the front end of a plan.
-
-    Raises
-    ------
-    InfeasibleError
-        If there is none, or it cannot do the collective yet.
-    """
+    """Return the front end of a plan."""
     front_end = FRONT_ENDS.get(type(plan.movement))
     if front_end is None:
         known = listed([one.name for one in FRONT_ENDS.values()])

@@ -18,17 +18,7 @@ from topodesign.topology.topology import Topology
 
 
 def wiring_notes(target: str, place: Topology | Fabric, options: Options) -> Iterator[str]:
-    """Yield what the runtime of a target wants of a wiring that it does not have.
-
-    Parameters
-    ----------
-    target
-        Name of the back end; of ``msccl`` and ``mscclpp`` there may be something to say.
-    place
-        Where the program runs.
-    options
-        What it is compiled for: the runtime, and how many ranks a box has.
-    """
+    """Yield what the runtime of a target wants of a wiring that it does not have."""
     if target == "msccl":
         yield from _unjoined(place, options)
     elif target == "mscclpp":

@@ -267,13 +267,7 @@ def doctor(log: str | Path, program: str | Path | None = None) -> Diagnosis:
 
 
 def about_program(path: Path) -> About:
-    """Return what a program is for.
-
-    Raises
-    ------
-    FileFormatError
-        If it is neither MSCCL XML nor an MSCCL++ plan; the message names it.
-    """
+    """Return what a program is for."""
     with naming(path):
         content = read_bytes(path, _LARGEST_PROGRAM)
         if content.lstrip().startswith(b"{"):
@@ -297,13 +291,7 @@ def _lenient() -> RuntimeProfile:
 
 
 def _about_plan(document: Any) -> About:
-    """Return what an MSCCL++ plan is for.
-
-    Raises
-    ------
-    FileFormatError
-        If it is none.
-    """
+    """Return what an MSCCL++ plan is for."""
     if not isinstance(document, dict) or not isinstance(document.get("gpus"), list):
         raise FileFormatError("JSON, but no plan of MSCCL++: it has no gpus")
     name, collective, inplace = (document.get(key) for key in ("name", "collective", "inplace"))

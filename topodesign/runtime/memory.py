@@ -50,22 +50,10 @@ class Layout:
     """The buffers of every rank: sizes, aliases, what is in them before and must be in them after.
 
     All of it follows from the collective's :meth:`~topodesign.collectives.collective.Collective.inputs`, ``outputs``
-    and ``in_place``. A chunk of data is known by its place in the input buffer that it comes from.
-
-    Parameters
-    ----------
-    collective
-        What is done.
-    chunks
-        Chunks of the whole collective: the output of an allgather, the input of a reduce-scatter, the buffer of an
-        allreduce.
-    scratch
-        Chunks of scratch of every rank.
-    inplace
-        Whether input and output share memory. A rank that has only one of the two then knows it by both names.
-    root
-        Of a collective that has one. None stands for a layout in which every rank has the buffers of the root, to find
-        it out.
+    and ``in_place``. A chunk of data is known by its place in the input buffer that it comes from. ``chunks`` are those
+    of the whole collective: the output of an allgather, the input of a reduce-scatter, the buffer of an allreduce. In
+    place, a rank that has only one of input and output knows it by both names. Without a root, every rank has the
+    buffers of the root of a collective that has one, to find it out.
     """
 
     def __init__(

@@ -70,18 +70,10 @@ class Finding(Declared):
 
 @dataclass(frozen=True)
 class Sizes:
-    """The calls that a program serves.
+    """The calls that a program serves."""
 
-    Attributes
-    ----------
-    smallest
-        Bytes of the smallest.
-    largest
-        Bytes of the largest; None without a limit.
-    """
-
-    smallest: int
-    largest: int | None
+    smallest: int  # bytes of the smallest
+    largest: int | None  # bytes of the largest; None without a limit
 
     @property
     def sizes(self) -> str:
@@ -91,27 +83,13 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Report(Declared):
-    """What a checker found.
+    """What a checker found."""
 
-    Attributes
-    ----------
-    verdict
-        ``ok``, or the kind of the first finding.
-    findings
-        What is wrong, a few of a kind.
-    warnings
-        What works but is likely not meant, or could not be checked.
-    program
-        A line about the program; empty if the file could not be parsed.
-    interleavings, seed
-        Random orders run, and the first of their seeds.
-    """
-
-    verdict: Verdict
-    findings: tuple[Finding, ...] = ()
-    warnings: tuple[str, ...] = ()
-    program: str = ""
-    interleavings: int = 0
+    verdict: Verdict  # ``ok``, or the kind of the first finding
+    findings: tuple[Finding, ...] = ()  # what is wrong, a few of a kind
+    warnings: tuple[str, ...] = ()  # what works but is likely not meant, or could not be checked
+    program: str = ""  # A line about the program; empty if the file could not be parsed
+    interleavings: int = 0  # random orders run, and the first of their seeds
     seed: int = 0
 
     @property
@@ -139,20 +117,14 @@ class ProgramReport(Report):
 
     Attributes
     ----------
-    runtime
-        Whose rules it kept to.
     modes
         Which of ``in place`` and ``out of place`` were run; what went wrong in a run did so in the last one.
-    root
-        Root of a collective that has one, which no file says: found out, or given.
-    usage, calls
-        What the program takes, and the calls that it serves; None where it is illegal.
     """
 
-    runtime: str = ""
+    runtime: str = ""  # whose rules it kept to
     modes: tuple[str, ...] = ()
-    root: int | None = None
-    usage: Any = None
+    root: int | None = None  # root of a collective that has one, which no file says: found out, or given
+    usage: Any = None  # what the program takes, and the calls that it serves; None where it is illegal
     calls: Any = None
 
     def agreement(self) -> str:

@@ -266,13 +266,7 @@ def _expected(
 
 @cache
 def _classes() -> tuple[Any, Any]:
-    """Return the classes of the messages, built from our own words for the documented schema.
-
-    Raises
-    ------
-    MissingLibraryError
-        If there is no protobuf.
-    """
+    """Return the classes of the messages, built from our own words for the documented schema."""
     try:
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # noqa: PLC0415  an extra
     except ImportError:

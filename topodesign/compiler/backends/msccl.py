@@ -105,24 +105,7 @@ def to_xml(
 ) -> str:
     """Write a program as XML in the exact form that the runtime reads, after checking its limits.
 
-    Parameters
-    ----------
-    program
-        What a front end made.
-    profile
-        The runtime.
-    name
-        What the runtime's log calls it.
-    min_bytes, max_bytes
-        The smallest and the largest call for which the runtime should use this file, in bytes of the whole data; by
-        default all, and with a runtime that takes scratch for the largest at its start as :func:`default_largest` says.
-
-    Raises
-    ------
-    InfeasibleError
-        If the program exceeds a limit of the runtime; the message names limit, rank and number.
-    ParameterError
-        If the name has characters that the runtime's parser might trip over, or no call has such a size.
+    Where no largest call is said, it is for all, or for those of :func:`default_largest`.
     """
     if not _NAME.fullmatch(name) or len(name) > profile.value_length:
         raise ParameterError(
@@ -180,13 +163,7 @@ def default_largest(program: Program, profile: RuntimeProfile) -> int | None:
 
 
 def _max_bytes(program: Program, profile: RuntimeProfile, smallest: int, largest: int | None) -> int:
-    """Return the ``maxBytes`` for a range of calls.
-
-    Raises
-    ------
-    ParameterError
-        If no call has such a size.
-    """
+    """Return the ``maxBytes`` for a range of calls."""
     if largest is None:
         largest = default_largest(program, profile)
         if largest is not None and largest < smallest:

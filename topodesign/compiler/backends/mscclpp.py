@@ -161,16 +161,8 @@ def largest_call(program: Program, scratch: int, *, packets: bool, double: bool)
     """Return the most bytes of the whole collective with which every buffer of a rank has less than 2^32 bytes.
 
     With two halves, scratch is as large as for an input of all that a call may have: inputs lie in allocations that may
-    be larger, and those of an allgather are parts of outputs.
-
-    Parameters
-    ----------
-    program
-        What is compiled.
-    scratch
-        Most scratch chunks of a rank.
-    packets, double
-        Whether scratch holds packets, which are twice as large, and two halves.
+    be larger, and those of an allgather are parts of outputs. Chunks of scratch are twice as large if it holds packets,
+    and there are two halves of it if it is double.
     """
     wide = (1 + packets) * (2 * -(-_compared(program) // program.input_chunks) if double else 1)
     widest = max(program.input_chunks, program.output_chunks, scratch * wide)

@@ -44,18 +44,10 @@ def region(start: int, size: int) -> list[Place]:
 
 @dataclass
 class Emitter:
-    """Collects the operations of one rank in an order that is right when done one after the other.
+    """Collects the operations of one rank in an order that is right when done one after the other."""
 
-    Attributes
-    ----------
-    arriving
-        Connections that it receives on: sender and instance.
-    max_count
-        The most chunks that one instruction moves.
-    """
-
-    arriving: list[tuple[int | None, int]]
-    max_count: int
+    arriving: list[tuple[int | None, int]]  # connections that it receives on: sender and instance
+    max_count: int  # the most chunks that one instruction moves
     scratch: int = 0
     _early: list[Operation] = field(default_factory=list)
     _rest: list[Operation] = field(default_factory=list)

@@ -36,24 +36,12 @@ Route = tuple[Message, ...]
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a block: all units of it that go one way.
+    """A part of a block: all units of it that go one way."""
 
-    Attributes
-    ----------
-    block
-        Number of the block.
-    first
-        Where it lies in the block, in chunks.
-    size
-        Chunks.
-    route
-        Its hops.
-    """
-
-    block: int
-    first: int
+    block: int  # number of the block
+    first: int  # where it lies in the block, in chunks
     size: int
-    route: Route
+    route: Route  # its hops
 
 
 @dataclass(frozen=True)
@@ -66,20 +54,6 @@ class Journey:
 
 def journeys(schedule: Rounds, split: int) -> Journey:
     """Cut blocks into as few chunks as the schedule allows, times ``split``, and follow each part to its destination.
-
-    Parameters
-    ----------
-    schedule
-        Of one of ``COLLECTIVES``.
-    split
-        Every chunk is made this many.
-
-    Raises
-    ------
-    ScheduleError
-        If some part does not arrive, or is sent by a node that does not have it.
-    TooLargeError
-        If it would take minutes.
 
     Notes
     -----
@@ -160,30 +134,14 @@ def _followed(hops: list[Message], source: int, goal: int) -> Route:
 
 @dataclass
 class Writer:
-    """Pieces on their way to operations.
+    """Pieces on their way to operations."""
 
-    Attributes
-    ----------
-    collective
-        What they belong to, with its root if it has one.
-    ranks
-        Number of ranks.
-    journey
-        The pieces.
-    inplace
-        Whether input and output share memory.
-    channels
-        Connections that each message is split over.
-    max_count
-        The most chunks that one instruction moves.
-    """
-
-    collective: Collective
-    ranks: int
-    journey: Journey
-    inplace: bool
-    channels: int
-    max_count: int
+    collective: Collective  # what they belong to, with its root if it has one
+    ranks: int  # number of ranks
+    journey: Journey  # the pieces
+    inplace: bool  # whether input and output share memory
+    channels: int  # connections that each message is split over
+    max_count: int  # the most chunks that one instruction moves
     emitters: list[Emitter] = field(init=False)
     given: list[dict[int, Place]] = field(init=False)
     wanted: list[dict[int, Place]] = field(init=False)

@@ -31,35 +31,14 @@ class Layout:
 
     Any relabelling of the units within an owner's shard, applied to all rows, leaves a schedule valid. So the pieces of
     a shard may lie in any order, and their sizes alone decide how long a chunk is.
-
-    Attributes
-    ----------
-    shard
-        Chunks per shard; chunk ``x`` of the whole belongs to owner ``x // shard``.
-    messages
-        Ascending chunk numbers of each message, ordered by step, sender and receiver.
     """
 
-    shard: int
-    messages: dict[Message, list[int]]
+    shard: int  # chunks per shard; chunk ``x`` of the whole belongs to owner ``x // shard``
+    messages: dict[Message, list[int]]  # ascending chunk numbers of each message, ordered by step, sender and receiver
 
 
 def layout(schedule: Rounds, split: int) -> Layout:
     """Lay the shards out in as few chunks as the schedule allows, times ``split``.
-
-    Parameters
-    ----------
-    schedule
-        What every link carries.
-    split
-        Every chunk is made this many.
-
-    Raises
-    ------
-    ScheduleError
-        If the schedule does not do what its collective promises.
-    TooLargeError
-        If it would take minutes.
 
     Notes
     -----

@@ -30,28 +30,16 @@ Block = tuple[int | None, int | None, int]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An instruction with places instead of regions and with peers instead of a threadblock.
+    """An instruction with places instead of regions and with peers instead of a threadblock."""
 
-    Attributes
-    ----------
-    kind, step, count
-        As in :class:`Instruction`.
-    source, target
-        First place that it reads and that it writes.
-    send, receive
-        Peers of the threadblock that it belongs to.
-    instance
-        Number of the part of every message that this threadblock carries.
-    """
-
-    kind: Kind
+    kind: Kind  # as in :class:`Instruction`
     step: int
     count: int
-    source: Place | None
+    source: Place | None  # first place that it reads and that it writes
     target: Place | None
-    send: int | None
+    send: int | None  # peers of the threadblock that it belongs to
     receive: int | None
-    instance: int
+    instance: int  # number of the part of every message that this threadblock carries
 
     @property
     def block(self) -> Block:

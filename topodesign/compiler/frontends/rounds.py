@@ -44,38 +44,9 @@ def program_of_rounds(
     chunks first arrived, or else gathers them into scratch; it receives into the output, or else into scratch and
     copies from there. A reduce-scatter adds partial sums up where the next message wants them; a receiver whose sums
     lie apart receives into scratch and reduces from there. A local search looks for the order of the units in a shard,
-    and of the messages that come or go together in scratch, that leaves few copies.
-
-    Parameters
-    ----------
-    topology
-        The links that there are.
-    schedule
-        A valid schedule on them, of one of ``COLLECTIVES``.
-    inplace
-        Whether input and output share memory (see :class:`Program`).
-    channels
-        Every message is split evenly over this many connections, each with threadblocks of its own.
-    protocol
-        Handed on to the program.
-    threadblocks
-        Whether what sends and what receives share them, see :mod:`topodesign.compiler.frontends.merge`.
-    limits
-        What the target allows. A message of more chunks than an instruction moves is split into several, and a node
-        with more links than a channel has threadblocks has them on several; the rest is left to the back end.
-
-    Returns
-    -------
-    Program
-        It ends whatever the capacity of the connections, and whatever the order in which threadblocks proceed.
-
-    Raises
-    ------
-    ScheduleError, TopologyError
-        If the schedule is not valid, is for another number of nodes, uses links that do not exist, or there are
-        switches, which run no program.
-    ParameterError
-        If a number is below one, or the schedule is too large to compile.
+    and of the messages that come or go together in scratch, that leaves few copies. A message is split evenly over the
+    channels, each with threadblocks of its own, and into what an instruction moves; a node with more links than a
+    channel has threadblocks has them on several. The rest of the limits is left to the back end.
 
     Notes
     -----

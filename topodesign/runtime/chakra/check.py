@@ -170,13 +170,7 @@ def check_job(
 
 
 def times_of(traces: Sequence[Trace], network: Network, job: Job | None = None) -> Times:
-    """Return when the last rank is done.
-
-    Raises
-    ------
-    FileFormatError
-        If the traces cannot be replayed.
-    """
+    """Return when the last rank is done."""
     if job is None:
         job, findings = load_job(traces)
         if job is None:
@@ -228,13 +222,7 @@ def _advice(job: Job, contents: Contents | None) -> list[str]:
 
 
 def _read_all(ranks: Mapping[int, Path]) -> list[Trace]:
-    """Return the traces of all ranks.
-
-    Raises
-    ------
-    FileFormatError
-        If one is missing or cannot be read.
-    """
+    """Return the traces of all ranks."""
     missing = next((rank for rank in range(len(ranks)) if rank not in ranks), None)
     some = next(iter(ranks.values()))
     if missing is not None or len(ranks) > MOST_RANKS:
@@ -250,13 +238,7 @@ def _calls_only(traces: Sequence[Trace]) -> bool:
 
 
 def expected_time(path: Path) -> int:
-    """Return the nanoseconds that a file says the simulator takes.
-
-    Raises
-    ------
-    FileFormatError
-        If it is no such file; the message names it.
-    """
+    """Return the nanoseconds that a file says the simulator takes."""
     with naming(path):
         document = parse_json(read_bytes(path, _LARGEST_JSON))
         value = document.get("simulator_ns") if isinstance(document, dict) else None

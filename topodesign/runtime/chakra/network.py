@@ -108,13 +108,7 @@ class SimulatorClock(Clock):
 
 
 def read_network(path: Path) -> Network:
-    """Return the network of a file.
-
-    Raises
-    ------
-    FileFormatError
-        If it cannot be read, or is none that is understood here; the message names it.
-    """
+    """Return the network of a file."""
     with naming(path):
         document = parse_yaml(read_text(path, largest=_LARGEST_FILE)).value
         if not isinstance(document, dict):

@@ -133,11 +133,6 @@ def check_program(
     buffers, and, for each of in place and out of place that the program claims, the exact analysis of
     :mod:`topodesign.runtime.msccl.execute`. A program that passes is run again with real integers in random orders,
     which must agree. A root that is None is found out.
-
-    Raises
-    ------
-    ParameterError
-        If ``interleavings`` or ``root`` is out of range.
     """
     require_run(interleavings, root, program.ngpus)
     title = f"{program.name or 'unnamed'}, {program.collective} of {program.ngpus} ranks, {program.proto}"

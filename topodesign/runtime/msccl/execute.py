@@ -56,14 +56,7 @@ class Wait(NamedTuple):
 class Network:
     """Threadblocks, queues and flags; what happens to memory is the caller's.
 
-    Parameters
-    ----------
-    threads
-        Every connection has exactly one sending and one receiving threadblock.
-    slots
-        Pieces that a connection holds.
-    piece
-        Chunks of a step that move at once.
+    Every connection has exactly one sending and one receiving threadblock; ``slots`` says how many pieces it holds.
     """
 
     def __init__(self, threads: Sequence[Thread], slots: Callable[[Connection], int], piece: int = 1) -> None:
@@ -137,17 +130,8 @@ class Network:
     def run(self, perform: Perform, rng: random.Random | None = None) -> dict[int, Wait]:
         """Run until nothing can move.
 
-        Parameters
-        ----------
-        perform
-            What a move does to memory.
-        rng
-            Chooses who moves next and for how long; None for a fixed order.
-
-        Returns
-        -------
-        dict
-            The obstacle of every threadblock that did not finish, by index: empty unless there is a deadlock.
+        ``rng`` chooses who moves next and for how long; None is a fixed order. Returned is the obstacle of every
+        threadblock that did not finish, by index: none unless there is a deadlock.
         """
         ready = list(range(len(self.threads) - 1, -1, -1))
         stuck: dict[int, Wait] = {}
@@ -226,12 +210,10 @@ class Analysis:
     ----------
     findings
         Races, then uninitialised reads, then (if there are neither) wrong results; or a deadlock alone.
-    longest_chain
-        Messages on the longest chain in which each depends on the one before.
     """
 
     findings: list[Finding] = field(default_factory=list)
-    longest_chain: int = 0
+    longest_chain: int = 0  # messages on the longest chain in which each depends on the one before
 
 
 class _Tracker:
@@ -420,21 +402,9 @@ def analyse(
 ) -> Analysis:
     """Run once and decide deadlock, races, uninitialised reads and the result.
 
-    Parameters
-    ----------
-    threads
-        All threadblocks; connections match and every access is within bounds.
-    layout
-        Buffers.
-    slots
-        Fewest pieces that a connection holds.
-    piece
-        Fewest chunks of a full piece.
-    unsettled_sends
-        Whether the threads of a block do not meet after a plain send (LL on some runtimes), so that its reading may go
-        on until they next meet.
-    flat
-        The threads as columns, where they are at hand.
+    Connections match, and every access is within bounds. ``slots`` are the fewest pieces that a connection holds,
+    ``piece`` the fewest chunks of a full one. Sends are unsettled where the threads of a block do not meet after a
+    plain send (LL on some runtimes), so that its reading may go on until they next meet.
     """
     flat = Flat(threads, layout) if flat is None else flat
     chain = flat.chain(slots, piece, unsettled=unsettled_sends)

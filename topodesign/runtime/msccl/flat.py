@@ -28,12 +28,7 @@ Words = NDArray[np.uint64]
 class Flat:
     """The operations of all threads, the cells of all ranks and the connections between them, by number.
 
-    Parameters
-    ----------
-    threads
-        All threadblocks, those of a rank next to each other; sends and receives match, every access is within bounds.
-    layout
-        Buffers.
+    Threads of a rank are next to each other; sends and receives match, and every access is within bounds.
     """
 
     def __init__(self, threads: Sequence[Thread], layout: Layout) -> None:
@@ -208,23 +203,8 @@ class Flat:
     def random(self, slots: Callable[[Connection], int], piece: int, seed: int, state: int) -> tuple[bool, int | None]:
         """Run once in a random order with numbers.
 
-        Parameters
-        ----------
-        slots
-            Pieces that each connection holds.
-        piece
-            Chunks of a step that move at once.
-        seed
-            Of the numbers.
-        state
-            Of the order, not 0.
-
-        Returns
-        -------
-        bool
-            Whether every thread finished.
-        int or None
-            Place in the order of :meth:`~topodesign.runtime.memory.Layout.results` of the first chunk that is wrong.
+        ``slots`` says how many pieces each connection holds, ``seed`` the numbers, ``state`` (not 0) the order.
+        Returned are whether every thread finished, and the place among the results of the first chunk that is wrong.
         """
         chunk, owner = self._given()
         memory = _mixed(seed, owner, chunk)

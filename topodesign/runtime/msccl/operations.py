@@ -19,35 +19,17 @@ WRITES = frozenset({"r", "rcs", "rrc", "rrcs", "cpy", "re"})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Operation:
-    """What the interpreter executes at once: one step, or several ``re`` steps that the parser fuses.
+    """What the interpreter executes at once: one step, or several ``re`` steps that the parser fuses."""
 
-    Attributes
-    ----------
-    rank, threadblock, step
-        Where it comes from; ``step`` is the place in the file of the last step.
-    type
-        The step's type; never ``nop``, which only lends its dependency to the next operation.
-    count
-        Chunks.
-    sources
-        Buffer and offset of what is read; several for fused ``re``.
-    target
-        Buffer and offset of what is written (and for ``re`` read first), if anything.
-    waits
-        Pairs (threadblock of the same rank, position to be reached).
-    position
-        The number that the interpreter writes to the threadblock's flag afterwards, if ``announces``.
-    """
-
-    rank: int
+    rank: int  # where it comes from; ``step`` is the place in the file of the last step
     threadblock: int
     step: int
-    type: str
+    type: str  # the step's type; never ``nop``, which only lends its dependency to the next operation
     count: int
-    sources: tuple[tuple[str, int], ...]
-    target: tuple[str, int] | None
-    waits: tuple[tuple[int, int], ...]
-    position: int
+    sources: tuple[tuple[str, int], ...]  # buffer and offset of what is read; several for fused ``re``
+    target: tuple[str, int] | None  # buffer and offset of what is written (and for ``re`` read first), if anything
+    waits: tuple[tuple[int, int], ...]  # pairs (threadblock of the same rank, position to be reached)
+    position: int  # the number that the interpreter writes to the threadblock's flag afterwards, if ``announces``
     announces: bool
 
     @property

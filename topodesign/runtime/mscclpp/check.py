@@ -106,15 +106,7 @@ def names() -> dict[str, Collective]:
 
 
 def check_plan_file(path: Path, *, interleavings: int = 20, seed: int = 0, root: int | None = None) -> PlanReport:
-    """Check a file; one that MSCCL++ would not load is ``illegal``.
-
-    Raises
-    ------
-    FileFormatError
-        If the file cannot be read at all.
-    TooLargeError, ParameterError
-        As :func:`check_plan`.
-    """
+    """Check a file; one that MSCCL++ would not load is ``illegal``."""
     try:
         plan = parse_plan(path)
     except PlanError as error:
@@ -136,13 +128,6 @@ def check_plan(
     A root that is None is found out. ``allocations`` are the bytes of the allocation that the input of each rank lies
     in, for a call of the least chunks; None for the input and no more. They decide where the second half of a double
     scratch buffer begins.
-
-    Raises
-    ------
-    ParameterError
-        If ``interleavings`` or ``root`` is out of range.
-    TooLargeError
-        If it is too large to execute here.
     """
     ranks = len(plan.gpus)
     require_run(interleavings, root, ranks)
@@ -204,14 +189,7 @@ def _chunks(plan: ExecutionPlan, collective: Collective) -> int:
 class Prepared:
     """A plan with the buffers of its ranks, ready to run.
 
-    Attributes
-    ----------
-    layout, program, launches
-        What it runs on, what runs, and how often to decide for any number of launches.
-    cell, contexts
-        Bytes of a cell, and what every rank sets up for a call of the least chunks.
-    findings
-        What is wrong with its operands.
+    ``launches`` of it decide for any number; ``cell`` are bytes.
     """
 
     def __init__(
@@ -267,11 +245,6 @@ def prepare(plan: ExecutionPlan, root: int | None = None, allocations: Sequence[
     """Return a plan ready to run, of a collective that is known and with buffers that fit it.
 
     ``allocations`` are as in :func:`check_plan`.
-
-    Raises
-    ------
-    TooLargeError
-        If it is too large to execute here.
     """
     collective = names()[plan.collective]
     chunks = _chunks(plan, collective)

@@ -24,16 +24,7 @@ that starts its next launch."""
 class Machine:
     """All ranks in the middle of their launches.
 
-    Parameters
-    ----------
-    program
-        What threadblocks do.
-    memory
-        Of all ranks.
-    launches
-        How many follow one another.
-    pieces
-        Into how many parts work is cut.
+    Work is cut into ``pieces``.
     """
 
     def __init__(self, program: Program, memory: Memory, launches: int, pieces: int = 1) -> None:
