@@ -22,7 +22,6 @@ from topodesign.compiler.backends.backend import Backend, Checked, Files, Option
 from topodesign.compiler.frontends import exchange, rounds, trees
 from topodesign.compiler.ir import PROTOCOLS, THREADBLOCKS, Program, Protocol, Threadblocks
 from topodesign.compiler.limits import Limits
-from topodesign.compiler.wires import wiring_notes
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.files import as_plan
 from topodesign.plans.orbit import OrbitRounds
@@ -343,7 +342,7 @@ def compile_plan(
         limits.check_ranks(plan.topology.nodes - len(plan.topology.switches))
         program = front_end.program(plan.topology, plan.movement, options, limits)
     files = backend.emit(program, options)
-    notes = (*backend.notes(plan, options, files), *wiring_notes(backend.name, plan.place, options))
+    notes = tuple(backend.notes(plan, options, files))
     return Compiled(plan, program, backend, options, files, notes=notes)
 
 

@@ -89,6 +89,12 @@ class Msccl(Backend):
         )
         return {self.ending: text.encode()}
 
+    def notes(self, plan: Plan, options: Options, files: Files) -> Iterator[str]:  # noqa: ARG002
+        """Yield what the runtime joins that the wiring has no links for."""
+        from topodesign.compiler.wires import unjoined  # noqa: PLC0415  NumPy, which help does without
+
+        return unjoined(plan.place, get_profile(options.runtime))
+
     def parse(self, files: Files, options: Options) -> Parsed:
         """Read the XML as the runtime does."""
         return parse_xml(files[self.ending].decode(), get_profile(options.runtime))

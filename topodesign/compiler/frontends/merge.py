@@ -26,7 +26,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from topodesign.compiler.frontends.operation import Block, Operation, Place
+from topodesign.compiler.frontends.operations import Block, Operation, Place
 from topodesign.compiler.ir import Kind, Threadblocks
 from topodesign.compiler.limits import Limits
 

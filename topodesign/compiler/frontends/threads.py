@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from topodesign.compiler.frontends.merge import Merger, in_blocks, pair
-from topodesign.compiler.frontends.operation import Block, Operation, Place, lasting
+from topodesign.compiler.frontends.operations import Block, Operation, Place, lasting
 from topodesign.compiler.frontends.progress import ends
 from topodesign.compiler.ir import Buffer, Instruction, Kind, RankProgram, Region, Threadblock, Threadblocks
 from topodesign.compiler.limits import Limits

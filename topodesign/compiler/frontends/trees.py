@@ -13,8 +13,7 @@ import numpy as np
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
-from topodesign.compiler.frontends.emit import Emitter, Part, runs
-from topodesign.compiler.frontends.operation import ACCUMULATOR, IN, OUT, Operation, Place
+from topodesign.compiler.frontends.operations import ACCUMULATOR, IN, OUT, Emitter, Operation, Part, Place, runs
 from topodesign.compiler.frontends.threads import assemble
 from topodesign.compiler.ir import Program, Protocol, Threadblocks
 from topodesign.compiler.limits import HELP, NO_LIMITS, Limits

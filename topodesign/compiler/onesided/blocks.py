@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from topodesign.compiler.ir import Buffer, Program, Protocol, Region
-from topodesign.compiler.onesided.messages import Action, Actions, Deed, Message, Way
+from topodesign.compiler.onesided.actions import Action, Actions, Deed, Message, Way
 from topodesign.compiler.onesided.order import Order
 
 Link = tuple[int, int, int]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.memory import check_memory
 from topodesign.compiler.ir import Region
-from topodesign.compiler.onesided.messages import Action, Actions, Deed, Message, Spot, Way
+from topodesign.compiler.onesided.actions import Action, Actions, Deed, Message, Spot, Way
 
 Clock = NDArray[np.int32]
 """By threadblock, how many of its actions are known to be over."""

@@ -85,7 +85,7 @@ class Actions:
         return Region(Buffer.SCRATCH, self.scratch[rank] - size)
 
 
-def messages_of(program: Program, remote: Callable[[int, int], bool]) -> Actions:
+def actions_of(program: Program, remote: Callable[[int, int], bool]) -> Actions:
     """Return the actions of a program."""
     made = Actions([[] for _ in program.ranks], [], [body.scratch for body in program.ranks])
     sends: dict[tuple[int, int, int], list[Spot]] = defaultdict(list)
