@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.wires import boxes_of, single_nic, unjoined
 from topodesign.fabrics.fabric import Fabric, FabricLink
-from topodesign.graphs.expansions.places import as_place
+from topodesign.fabrics.places import as_place
 from topodesign.runtime.connections import pat_pairs, ring_pairs, tree_pairs
 from topodesign.runtime.msccl.profiles import get_profile
 from topodesign.schedulers.scheduling import schedule

@@ -10,7 +10,7 @@ from topodesign.compiler.backends import BACKENDS
 from topodesign.compiler.backends.backend import Backend, Options
 from topodesign.compiler.frontends import exchange, layout, trees
 from topodesign.fabrics.fabric import Fabric
-from topodesign.graphs.expansions.places import PlaceLike, as_place
+from topodesign.fabrics.places import PlaceLike, as_place
 from topodesign.pricing.closed_form import distances
 from topodesign.runtime.msccl.profiles import RuntimeProfile
 from topodesign.topology.topology import Topology

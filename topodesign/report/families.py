@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from topodesign.base import doors
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError
 from topodesign.base.records import Result, ResultList, Table
 from topodesign.base.spec import Spec, parse
 from topodesign.base.wording import suggest
-from topodesign.fabrics.presets import FABRICS, build_fabric
-from topodesign.fabrics.presets import SPOKEN as FABRICS_SPOKEN
-from topodesign.graphs.expansions.everyday import SPOKEN
-from topodesign.graphs.expansions.library import LIBRARY, build
+from topodesign.fabrics.presets import build_fabric
 from topodesign.pricing.evaluation import dearer, price_both
+from topodesign.topology.everyday import SPOKEN, SPOKEN_FABRICS
 from topodesign.topology.family import Family, call_signature
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 _MOST_DRAWN = 40
@@ -277,7 +277,7 @@ def families(name: str | None = None) -> Families:
     if name is None:
         return every
     spec = parse(name) if isinstance(name, str) and "(" in name else None
-    wanted = FABRICS_SPOKEN.get(str(name), str(name)) if spec is None else FABRICS_SPOKEN.get(spec.name, spec.name)
+    wanted = SPOKEN_FABRICS.get(str(name), str(name)) if spec is None else SPOKEN_FABRICS.get(spec.name, spec.name)
     found = Families(one for one in every if one.name == wanted)
     if not found:
         hint = suggest(wanted, (one.name for one in every), "'topodesign families' lists all")
@@ -295,8 +295,7 @@ def _with_example(one: Described, spec: Spec) -> Described:
 
 
 def _described() -> Iterator[Described]:
-    for name in sorted(LIBRARY):
-        entry = LIBRARY[name]
+    for name, entry in sorted([*doors.FAMILIES.items(), *doors.EXPANSIONS.items()]):
         if isinstance(entry, Family):
             yield _of(name, "family", entry.signature.replace("base", "GROUP"), entry.function, SIZES[name])
         else:
@@ -306,7 +305,7 @@ def _described() -> Iterator[Described]:
     for name, about in _CATALOG.items():
         nodes, degree, example = SIZES[name]
         yield Described(name, "catalog", f"{name}(N,d,k)", about, about, nodes, degree, example, "")
-    for name, generator in FABRICS.items():
+    for name, generator in doors.FABRICS.items():
         sizes = _FABRIC_DRAGONFLY if name == "dragonfly" else SIZES[name]
         yield _of(name, "fabric", call_signature(generator), generator, sizes)
 

@@ -17,11 +17,11 @@ from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
 from topodesign.fabrics.groups import Groups, Placement, as_groups, roots_of
 from topodesign.fabrics.part import Others, Some, chosen_nodes, listed, part_of
+from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
 from topodesign.fabrics.ready import Ready, as_ready
 from topodesign.fabrics.shards import Shards
 from topodesign.fabrics.traffic import Traffic
 from topodesign.fabrics.unwinding import unwind
-from topodesign.graphs.expansions.places import PlaceLike, as_fabric, as_place
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds

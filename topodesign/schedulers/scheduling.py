@@ -15,10 +15,10 @@ from topodesign.collectives import Collective, as_collective
 from topodesign.fabrics.fabric import OWN_LATENCIES
 from topodesign.fabrics.groups import Groups, Placement
 from topodesign.fabrics.part import Others, Some
+from topodesign.fabrics.places import PlaceLike
 from topodesign.fabrics.ready import Ready
 from topodesign.fabrics.shards import Shards
 from topodesign.fabrics.traffic import Traffic
-from topodesign.graphs.expansions.places import PlaceLike
 from topodesign.plans.plan import Plan
 from topodesign.schedulers import SCHEDULERS
 from topodesign.schedulers.baselines import BASELINES

@@ -32,6 +32,11 @@ def call_signature(function: Callable[..., Any]) -> str:
     return f"{function.__name__}({','.join(words)})"
 
 
+def takes_spec(function: Callable[..., Any]) -> bool:
+    """Return whether some argument is the spec of a group."""
+    return any(parameter.annotation == "Spec" for parameter in _signature(function).parameters.values())
+
+
 def inspect_call(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
     """Raise ParameterError unless the function takes that many positional arguments."""
     try:
@@ -69,6 +74,11 @@ class Family:
         """The call as a user would write it in a spec."""
         return call_signature(self.function)
 
+    @property
+    def takes_spec(self) -> bool:
+        """Whether some argument is the spec of a group."""
+        return takes_spec(self.function)
+
     def __call__(self, *args: int | Spec) -> Topology:
         """Build the topology and give it its spec.
 
@@ -78,8 +88,7 @@ class Family:
             If the number of arguments is wrong, one is not an integer, or the generator refuses them.
         """
         inspect_call(self.function, args)
-        takes_spec = any(p.annotation == "Spec" for p in _signature(self.function).parameters.values())
-        plain = tuple(arg if takes_spec and isinstance(arg, Spec) else self._integer(arg) for arg in args)
+        plain = tuple(arg if self.takes_spec and isinstance(arg, Spec) else self._integer(arg) for arg in args)
         return replace(self.function(*plain), spec=Spec(self.name, plain))
 
     def _integer(self, argument: object) -> int:

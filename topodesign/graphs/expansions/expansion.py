@@ -14,7 +14,7 @@ from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import ParameterError
 from topodesign.base.spec import Spec
 from topodesign.plans.rounds import Rounds
-from topodesign.topology.family import call_signature, inspect_call
+from topodesign.topology.family import call_signature, inspect_call, takes_spec
 from topodesign.topology.topology import Topology
 
 Lift = Callable[..., Rounds]
@@ -107,6 +107,11 @@ class Expansion:
     def signature(self) -> str:
         """The call as a user would write it in a spec."""
         return self.name + call_signature(self.graph).removeprefix(self.graph.__name__)
+
+    @property
+    def takes_spec(self) -> bool:
+        """Whether some argument is the spec of a group."""
+        return takes_spec(self.graph)
 
     def __call__(self, *args: Topology | Spec | int) -> Topology:
         """Expand, and give the result its spec if the bases have theirs.
