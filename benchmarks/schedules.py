@@ -21,9 +21,9 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timing.rounds import simulate_rounds
-from topodesign.runtime.check import check_program
-from topodesign.runtime.parse import parse_xml
-from topodesign.runtime.profiles import get_profile
+from topodesign.runtime.msccl.check import check_program
+from topodesign.runtime.msccl.parse import parse_xml
+from topodesign.runtime.msccl.profiles import get_profile
 from topodesign.schedulers.scheduling import schedule as make_plan
 from topodesign.topology.topology import Topology
 

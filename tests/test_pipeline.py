@@ -17,9 +17,9 @@ from topodesign.graphs import FAMILIES
 from topodesign.graphs.expansions import EXPANSIONS
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.pricing.closed_form import price
-from topodesign.runtime.check import check_program
-from topodesign.runtime.parse import parse_xml
-from topodesign.runtime.profiles import get_profile
+from topodesign.runtime.msccl.check import check_program
+from topodesign.runtime.msccl.parse import parse_xml
+from topodesign.runtime.msccl.profiles import get_profile
 
 TABLE_3 = [
     "complete(5)", "degree(complete(3),2)", "circulant(7,2,3)", "bipartite(4)", "hamming(2,3)",

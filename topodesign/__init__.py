@@ -79,10 +79,10 @@ if TYPE_CHECKING:
     from topodesign.report.page.page import report_page as report_page
     from topodesign.report.plots import plot as plot
     from topodesign.report.schemas.documents import json_schema as json_schema
+    from topodesign.runtime.chakra.check import check_traces as check_traces
     from topodesign.runtime.check import check_file as check_file
     from topodesign.runtime.doctor import doctor as doctor
     from topodesign.runtime.rules import runtime_rules as runtime_rules
-    from topodesign.runtime.trace_check import check_traces as check_traces
     from topodesign.schedulers.exact_frontier import exact_frontier as exact_frontier
     from topodesign.schedulers.frontier import pipeline_frontier as pipeline_frontier
     from topodesign.schedulers.listing import methods as methods
@@ -125,7 +125,7 @@ _HOMES = {
     "build_fabric": "fabrics.presets",
     "Catalog": "catalog.lookup",
     "check_file": "runtime.check",
-    "check_traces": "runtime.trace_check",
+    "check_traces": "runtime.chakra.check",
     "doctor": "runtime.doctor",
     "runtime_rules": "runtime.rules",
     "check_wiring": "wiring.check.check",

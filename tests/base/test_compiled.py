@@ -46,7 +46,7 @@ from topodesign.pricing.flows.balanced import balanced_flow
 from topodesign.pricing.flows.bounds import equal_split
 from topodesign.pricing.flows.concurrent import tree
 from topodesign.pricing.flows.quotient import quotient
-from topodesign.runtime import flat_kernels
+from topodesign.runtime.msccl import flat_kernels
 from topodesign.schedulers import scheduling, spread_kernels
 from topodesign.schedulers.spff import spff
 from topodesign.schedulers.spread import spread

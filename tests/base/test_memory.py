@@ -11,8 +11,8 @@ from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.memory import DEFAULT, VARIABLE, check_memory, memory_limit
 from topodesign.base.strict_json import parse_json
 from topodesign.base.tables import LARGEST_YAML, csv_rows, parse_yaml
-from topodesign.runtime.parse import parse_xml
-from topodesign.runtime.profiles import PROFILES
+from topodesign.runtime.msccl.parse import parse_xml
+from topodesign.runtime.msccl.profiles import PROFILES
 
 
 def test_the_limit_and_how_to_raise_it(monkeypatch: pytest.MonkeyPatch) -> None:

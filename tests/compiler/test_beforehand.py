@@ -19,7 +19,7 @@ from topodesign.compiler.frontends import exchange, layout, rounds, trees
 from topodesign.compiler.frontends.rounds import program_of_rounds
 from topodesign.compiler.limits import Limits
 from topodesign.plans.rounds_ops import prune
-from topodesign.runtime.profiles import get_profile
+from topodesign.runtime.msccl.profiles import get_profile
 from topodesign.schedulers.scheduling import schedule
 
 

@@ -31,7 +31,7 @@ from topodesign.compiler.ir import Instruction, Program
 from topodesign.compiler.limits import Limits
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import is_lean
-from topodesign.runtime.check import CheckReport
+from topodesign.runtime.msccl.check import CheckReport
 from topodesign.schedulers.spff import spff_orbit
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology

@@ -19,7 +19,7 @@ from topodesign.compiler.frontends.exchange import journeys
 from topodesign.compiler.ir import Buffer
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble
-from topodesign.runtime.profiles import PROFILES, RuntimeProfile
+from topodesign.runtime.msccl.profiles import PROFILES, RuntimeProfile
 from topodesign.schedulers.peel import exchange
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.library import build

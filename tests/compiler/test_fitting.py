@@ -12,8 +12,8 @@ from tests.samples.trees import fabric, tree_schedule
 from topodesign.base.errors import InfeasibleError
 from topodesign.compiler.fitting import compile_fitting
 from topodesign.plans.plan import Plan
-from topodesign.runtime.check import CheckReport
-from topodesign.runtime.profiles import get_profile
+from topodesign.runtime.msccl.check import CheckReport
+from topodesign.runtime.msccl.profiles import get_profile
 
 BEST = 12
 

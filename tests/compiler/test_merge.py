@@ -24,8 +24,8 @@ from topodesign.compiler.frontends.progress import ends
 from topodesign.compiler.frontends.rounds import program_of_rounds
 from topodesign.compiler.ir import THREADBLOCKS, Instruction, Kind, Program, RankProgram, Threadblock, Threadblocks
 from topodesign.compiler.limits import Limits
-from topodesign.runtime.check import CheckReport
-from topodesign.runtime.profiles import get_profile
+from topodesign.runtime.msccl.check import CheckReport
+from topodesign.runtime.msccl.profiles import get_profile
 from topodesign.schedulers.scheduling import schedule
 
 

@@ -39,9 +39,9 @@ from topodesign.compiler.limits import Limits
 from topodesign.graphs.circulant import circulant, dicirculant
 from topodesign.graphs.genkautz import genkautz
 from topodesign.plans.rounds import Rounds
-from topodesign.runtime.check import CheckReport, check_program
-from topodesign.runtime.parse import parse_xml
-from topodesign.runtime.profiles import PROFILES, get_profile
+from topodesign.runtime.msccl.check import CheckReport, check_program
+from topodesign.runtime.msccl.parse import parse_xml
+from topodesign.runtime.msccl.profiles import PROFILES, get_profile
 from topodesign.topology.topology import Topology
 
 # -- schedules --------------------------------------------------------------------------------------------------------

@@ -18,9 +18,9 @@ from topodesign.compiler.frontends.trees import program_of_trees
 from topodesign.compiler.ir import PROTOCOLS, Kind
 from topodesign.compiler.limits import Limits
 from topodesign.plans.trees import Trees
-from topodesign.runtime.check import CheckReport, check_program
-from topodesign.runtime.parse import parse_xml
-from topodesign.runtime.profiles import get_profile
+from topodesign.runtime.msccl.check import CheckReport, check_program
+from topodesign.runtime.msccl.parse import parse_xml
+from topodesign.runtime.msccl.profiles import get_profile
 
 
 def sample(collective: TreeCollective, nodes: int = 6, seed: int = 1, per_root: int = 4) -> Trees:

@@ -10,18 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topodesign.compiler.backends.backend import Options
 from topodesign.compiler.compilation import compile_plan
-from topodesign.compiler.wires import boxes_of, wiring_notes
+from topodesign.compiler.wires import boxes_of, single_nic, unjoined
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.places import as_place
 from topodesign.runtime.connections import pat_pairs, ring_pairs, tree_pairs
+from topodesign.runtime.msccl.profiles import get_profile
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.topology import Topology
 
 
 def notes(place: str | Topology, target: str = "msccl", runtime: str = "msccl", box: int | None = None) -> str:
-    return "\n".join(wiring_notes(target, as_place(place), Options(runtime, "some", box=box)))
+    found = as_place(place)
+    return "\n".join(single_nic(found, box) if target == "mscclpp" else unjoined(found, get_profile(runtime)))
 
 
 def test_a_ring_of_four_has_no_link_for_a_tree() -> None:
@@ -80,7 +81,7 @@ def test_boxes_are_hosts() -> None:
     names = [f"box{box}/{gpu}" for box in range(4) for gpu in ("gpu0", "gpu1")]
     place = Fabric.from_links("wired boxes", names, [f"box{box}/sw" for box in range(4)], links)
     assert len(set(boxes_of(place) or [])) == 4
-    said = "\n".join(wiring_notes("msccl", place, Options("msccl", "some")))
+    said = "\n".join(unjoined(place, get_profile("msccl")))
     assert "joins boxes in a ring" in said
     assert "2 pairs of the trees (0-2, 1-3)" in said
     assert "of the ring (" not in said

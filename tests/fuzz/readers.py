@@ -31,15 +31,15 @@ from topodesign.fabrics.presets import build_fabric
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.timing.workload import load_workload
 from topodesign.pricing.mix import read_mix
+from topodesign.runtime.chakra.check import expected_time
+from topodesign.runtime.chakra.network import read_network
+from topodesign.runtime.chakra.traces import read_trace
 from topodesign.runtime.check import check_file
 from topodesign.runtime.doctor import about_program
+from topodesign.runtime.msccl.parse import parse_xml
+from topodesign.runtime.msccl.profiles import PROFILES
 from topodesign.runtime.mscclpp.check import check_plan_file
 from topodesign.runtime.mscclpp.parse import parse_plan
-from topodesign.runtime.network import read_network
-from topodesign.runtime.parse import parse_xml
-from topodesign.runtime.profiles import PROFILES
-from topodesign.runtime.trace_check import expected_time
-from topodesign.runtime.traces import read_trace
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.files import LinkFormat, read_topology, write_links
 from topodesign.topology.library import build

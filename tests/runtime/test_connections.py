@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import string
-
 import networkx as nx
 import pytest
 from hypothesis import given
@@ -12,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.samples import logs
 from tests.samples.logs import info, warn
-from topodesign.runtime.connections import CONNECTIONS, TREES, ring_pairs, tree_pairs
+from topodesign.runtime.connections import ring_pairs, tree_pairs
 from topodesign.runtime.doctor import Diagnosis, diagnose
 
 # -- whom NCCL joins ------------------------------------------------------------------------------------------------
@@ -194,11 +191,11 @@ def test_what_issues_say_has_a_cause_and_a_remedy(issue: str) -> None:
 
 def test_what_fails_before_the_rings_is_not_the_trees() -> None:
     timed_out = warn(f"{MODIFY} 110 Connection timed out, {PORTS} ::ffff:1.0.0.1, remote GID ::ffff:1.0.3.2")
-    assert all(one.remedy != TREES for one in of(timed_out).symptoms)
+    assert all("NCCL_ALGO=Ring" not in one.remedy for one in of(timed_out).symptoms)
     both = RING_UP + info("Connected all trees") + timed_out
-    assert all(one.remedy != TREES for one in of(both).symptoms)
+    assert all("NCCL_ALGO=Ring" not in one.remedy for one in of(both).symptoms)
     other = RING_UP.replace("host:4711", "host:12") + timed_out
-    assert all(one.remedy != TREES for one in of(other).symptoms)
+    assert all("NCCL_ALGO=Ring" not in one.remedy for one in of(other).symptoms)
 
 
 def test_a_start_that_went_well_says_nothing() -> None:
@@ -215,11 +212,3 @@ def test_each_remedy_is_said_once() -> None:
     found = of(lines)
     assert len(found.symptoms) == 5
     assert str(found).count("NCCL_IB_SUBNET_AWARE_ROUTING") == 1
-
-
-def test_every_sign_has_a_source_and_a_meaning() -> None:
-    for sign in CONNECTIONS:
-        assert re.search(r"[\w-]+/[\w+-]+ [0-9a-f]{7} \S+:\d+", sign.source)
-        used = {name for _, name, _, _ in string.Formatter().parse(sign.means) if name}
-        assert used <= set(sign.pattern.groupindex)
-        assert sign.remedy or sign.role in {"rings", "trees", "joined"}

@@ -238,7 +238,7 @@ def test_every_sign_has_a_source_and_a_meaning() -> None:
         names = set(sign.pattern.groupindex)
         used = {name for _, name, _, _ in string.Formatter().parse(sign.means) if name}
         assert used <= names
-        assert sign.remedy or sign.role not in {"trouble", "refused"}
+        assert sign.remedy or sign.role not in {"trouble", "refused", "connection", "failed"}
 
 
 # -- files ----------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from topodesign.base.errors import ParameterError
-from topodesign.runtime.profiles import PROFILES
+from topodesign.runtime.msccl.profiles import PROFILES
 from topodesign.runtime.rules import COMMITS, runtime_rules
 
 

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from topodesign.compiler.compilation import Compiled, compile_plan
-from topodesign.runtime.traces import Node, Trace, parse_trace
+from topodesign.runtime.chakra.traces import Node, Trace, parse_trace
 from topodesign.schedulers.scheduling import schedule
 
 

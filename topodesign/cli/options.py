@@ -19,7 +19,7 @@ from topodesign.base.fitted import columns_of, fitted
 from topodesign.base.records import Result
 from topodesign.base.tables import write_csv
 from topodesign.cli.answers import CSV, flat
-from topodesign.runtime.profiles import PROFILES
+from topodesign.runtime.msccl.profiles import PROFILES
 from topodesign.schedulers import SCHEDULERS
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import topodesign
 from topodesign.base.file_kinds import FileKind, refuse_others
 from topodesign.base.text_files import begins_as_json, begins_as_xml
 from topodesign.cli.options import json_option, print_json, progress_bar, runtime_option, say
-from topodesign.runtime.traces import is_trace_name
+from topodesign.runtime.chakra.traces import is_trace_name
 
 if TYPE_CHECKING:
     from topodesign.plans.replay.plans import Report

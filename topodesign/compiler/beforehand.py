@@ -12,7 +12,7 @@ from topodesign.compiler.frontends import exchange, layout, trees
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_place
 from topodesign.pricing.closed_form import distances
-from topodesign.runtime.profiles import RuntimeProfile
+from topodesign.runtime.msccl.profiles import RuntimeProfile
 from topodesign.topology.topology import Topology
 
 _OVER_TREES = frozenset({"forest", "in-network", "fluid"})
@@ -30,25 +30,6 @@ def require_compilable(
     parts: int = 1,
 ) -> None:
     """Refuse what no schedule makes small enough, from counts that take no time.
-
-    Parameters
-    ----------
-    place
-        A topology or a fabric, the spec of one, a file, or a networkx graph.
-    collective
-        What is to be done by all of its nodes.
-    target, runtime, channels, parts
-        As for :func:`~topodesign.compiler.compilation.compile_plan`.
-    method
-        As for :func:`~topodesign.schedulers.scheduling.schedule`.
-
-    Raises
-    ------
-    InfeasibleError, TooLargeError
-        If the runtime does not take so many ranks, or the front end so much work: that every rank gets every shard, or
-        that every part of a block goes at least the distance from its source to its destination.
-    TopodesignError
-        If the place cannot be read, or there is no such collective, target or runtime.
 
     Examples
     --------

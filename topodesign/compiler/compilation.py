@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from topodesign.base.arguments import require_at_least
 from topodesign.base.atomic import write_directory, write_whole
+from topodesign.base.declared import Declared, key
 from topodesign.base.doors import BACKENDS
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TopodesignError
 from topodesign.base.records import Result
@@ -21,7 +22,6 @@ from topodesign.compiler.backends.backend import Backend, Checked, Files, Option
 from topodesign.compiler.frontends import exchange, rounds, trees
 from topodesign.compiler.ir import PROTOCOLS, THREADBLOCKS, Program, Protocol, Threadblocks
 from topodesign.compiler.limits import Limits
-from topodesign.compiler.wires import wiring_notes
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.files import as_plan
 from topodesign.plans.orbit import OrbitRounds
@@ -33,7 +33,7 @@ from topodesign.plans.rounds_ops import is_lean, prune
 from topodesign.plans.timed import Timed
 from topodesign.plans.trees import Trees
 from topodesign.plans.unroll import unroll_paths, unroll_timed
-from topodesign.runtime.profiles import RuntimeProfile
+from topodesign.runtime.msccl.profiles import RuntimeProfile
 from topodesign.topology.topology import Topology
 
 _LONGEST_SPEC = 200  # characters of it in the name of a program, which runtimes want short
@@ -44,24 +44,12 @@ class CompilationError(TopodesignError):
 
 
 class FrontEnd(NamedTuple):
-    """What makes instructions of one kind of movement.
-
-    Attributes
-    ----------
-    name
-        Its name.
-    title
-        What the names of programs say of it.
-    collectives
-        What it can do.
-    program
-        The function that does it.
-    """
+    """What makes instructions of one kind of movement."""
 
     name: str
-    title: tuple[str, ...]
-    collectives: tuple[Collective, ...]
-    program: Callable[[Topology, Any, Options, Limits], Program]
+    title: tuple[str, ...]  # what the names of programs say of it
+    collectives: tuple[Collective, ...]  # what it can do
+    program: Callable[[Topology, Any, Options, Limits], Program]  # the function that does it
 
 
 def _of_rounds(topology: Topology, movement: Rounds, options: Options, limits: Limits) -> Program:
@@ -121,15 +109,15 @@ FRONT_ENDS: Mapping[type, FrontEnd] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class Sharing:
-    """How what sends and what receives share threadblocks, on the rank that has most of them.
+class Sharing(Declared):
+    """How sends and receives share threadblocks, on the rank that has most of them.
 
     Attributes
     ----------
     asked
-        What was asked for.
+        `auto`, `merged` or `separate`.
     most
-        Threadblocks.
+        Threadblocks of the rank that has most.
     shared
         Those of them that both send and receive.
     apart
@@ -140,6 +128,8 @@ class Sharing:
     most: int
     shared: int
     apart: int
+
+    KEYS = (key("asked", kind=str), "most shared apart")
 
     def __str__(self) -> str:
         """Return it for people."""
@@ -196,20 +186,8 @@ class Compiled(Result):
     def save(self, path: str | Path) -> list[Path]:
         """Write what the target reads.
 
-        Parameters
-        ----------
-        path
-            Where. Of several files this names what they have in common; of a target that writes a directory, a new one.
-
-        Returns
-        -------
-        list of Path
-            What was written; each path has the old file or the whole new one at any time.
-
-        Raises
-        ------
-        FileFormatError
-            If a file cannot be written.
+        Of several files the path names what they have in common; of a target that writes a directory, a new one. Each
+        path has the old file or the whole new one at any time.
         """
         target = Path(path)
         if self.backend.directory:
@@ -244,15 +222,7 @@ class Compiled(Result):
     def checked(self, interleavings: int = 3) -> Compiled:
         """Return the same after an independent reading of the files that finds nothing wrong.
 
-        Parameters
-        ----------
-        interleavings
-            Random orders of execution that are tried beside the exact analysis.
-
-        Raises
-        ------
-        CompilationError
-            If something is wrong with them.
+        As many random orders of execution are tried beside the exact analysis; what is wrong raises CompilationError.
         """
         report = self.backend.check(self.files, self.options, interleavings)
         if not report.ok:
@@ -372,18 +342,12 @@ def compile_plan(
         limits.check_ranks(plan.topology.nodes - len(plan.topology.switches))
         program = front_end.program(plan.topology, plan.movement, options, limits)
     files = backend.emit(program, options)
-    notes = (*backend.notes(plan, options, files), *wiring_notes(backend.name, plan.place, options))
+    notes = tuple(backend.notes(plan, options, files))
     return Compiled(plan, program, backend, options, files, notes=notes)
 
 
 def _front_end(plan: Plan) -> FrontEnd:
-    """Return the front end of a plan.
-
-    Raises
-    ------
-    InfeasibleError
-        If there is none, or it cannot do the collective yet.
-    """
+    """Return the front end of a plan."""
     front_end = FRONT_ENDS.get(type(plan.movement))
     if front_end is None:
         known = listed([one.name for one in FRONT_ENDS.values()])

@@ -15,7 +15,7 @@ from topodesign.optima.question import Question
 from topodesign.plans.measure import per_root, tree_figures
 from topodesign.plans.plan import Plan
 from topodesign.plans.trees import Trees
-from topodesign.runtime.profiles import RuntimeProfile
+from topodesign.runtime.msccl.profiles import RuntimeProfile
 
 
 class Settings(TypedDict, total=False):

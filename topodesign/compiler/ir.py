@@ -57,45 +57,27 @@ class Instruction:
 
     Attributes
     ----------
-    kind
-        What it does.
-    source, target
-        What it reads and what it writes, or None where its kind has no such operand.
-    count
-        Number of contiguous chunks.
     depends
-        Pairs (threadblock, index of the instruction there) on the same rank that must be over before this one starts.
-        Instructions of a threadblock run in order anyway.
-    step
-        Communication step of the schedule that it belongs to, 0 for what happens before the first.
+        Pairs (threadblock, index of the instruction there) on the same rank that must be over before this one
+        starts. Instructions of a threadblock run in order anyway.
     """
 
-    kind: Kind
-    source: Region | None
+    kind: Kind  # what it does
+    source: Region | None  # what it reads and what it writes, or None where its kind has no such operand
     target: Region | None
-    count: int
+    count: int  # number of contiguous chunks
     depends: tuple[tuple[int, int], ...]
-    step: int
+    step: int  # communication step of the schedule that it belongs to, 0 for what happens before the first
 
 
 @dataclass(frozen=True, slots=True)
 class Threadblock:
-    """Instructions that run one after the other, with at most one peer to send to and one to receive from.
+    """Instructions that run one after the other, with at most one peer to send to and one to receive from."""
 
-    Attributes
-    ----------
-    send, receive
-        Ranks at the other ends, or None.
-    channel
-        Number of the channel: (sender, receiver, channel) names a connection, which is first in, first out.
-    instructions
-        In order.
-    """
-
-    send: int | None
+    send: int | None  # ranks at the other ends, or None
     receive: int | None
-    channel: int
-    instructions: tuple[Instruction, ...]
+    channel: int  # number of the channel: (sender, receiver, channel) names a connection, which is first in, first out
+    instructions: tuple[Instruction, ...]  # in order
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,29 +96,14 @@ class Program:
     :meth:`~topodesign.collectives.collective.Collective.in_place` says. The program then names the longer one alone:
     the output of an allgather or broadcast, the input of a reduce-scatter or reduce, and of an allreduce, whose two are
     one, the output. The input is never written unless it is the output too.
-
-    Attributes
-    ----------
-    collective
-        What it does, among all ranks; its root is a rank.
-    inplace
-        Whether input and output share memory as above; if not, they must not overlap.
-    protocol
-        How a connection moves data.
-    chunks
-        Chunks of the whole collective: its data must be a multiple of this many elements.
-    channels
-        Number of channels in use.
-    ranks
-        One entry per rank.
     """
 
-    collective: Collective
-    inplace: bool
-    protocol: Protocol
-    chunks: int
-    channels: int
-    ranks: tuple[RankProgram, ...]
+    collective: Collective  # what it does, among all ranks; its root is a rank
+    inplace: bool  # whether input and output share memory as above; if not, they must not overlap
+    protocol: Protocol  # how a connection moves data
+    chunks: int  # chunks of the whole collective: its data must be a multiple of this many elements
+    channels: int  # number of channels in use
+    ranks: tuple[RankProgram, ...]  # one entry per rank
 
     @property
     def shard(self) -> int:

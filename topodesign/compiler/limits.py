@@ -23,74 +23,38 @@ class Limits:
 
     Attributes
     ----------
-    chunks_per_instruction
-        Chunks that one instruction moves.
     instructions_per_block
         Instructions of a threadblock; one that waits for several others counts once for each of them.
-    instructions_per_rank
-        Instructions of a rank, before any work is done on more of them in vain.
-    blocks_per_channel
-        Threadblocks of a rank that send on one channel, and those that receive.
-    blocks_per_rank
-        Threadblocks of a rank.
-    channels
-        Channels.
     slots
-        Pieces of a connection that are surely in flight before a sender waits for its receiver; none where a send ends
-        only when it is received.
-    slot_bytes
-        Bytes of a piece: as many whole chunks as fit, at least one.
-    largest_call
-        Bytes of the largest call that the program is for.
-    ranks
-        Ranks.
-    of
-        Whose they are, for messages.
+        Pieces of a connection that are surely in flight before a sender waits for its receiver; none where a send
+        ends only when it is received.
     """
 
-    chunks_per_instruction: int = ANY
+    chunks_per_instruction: int = ANY  # chunks that one instruction moves
     instructions_per_block: int = ANY
-    instructions_per_rank: int = ANY
-    blocks_per_channel: int = ANY
-    blocks_per_rank: int = ANY
-    channels: int = ANY
+    instructions_per_rank: int = ANY  # instructions of a rank, before any work is done on more of them in vain
+    blocks_per_channel: int = ANY  # threadblocks of a rank that send on one channel, and those that receive
+    blocks_per_rank: int = ANY  # threadblocks of a rank
+    channels: int = ANY  # channels
     slots: int = 2
-    slot_bytes: int = 1
-    largest_call: int = 2**63
-    ranks: int = ANY
-    of: str = "the target"
+    slot_bytes: int = 1  # bytes of a piece: as many whole chunks as fit, at least one
+    largest_call: int = 2**63  # bytes of the largest call that the program is for
+    ranks: int = ANY  # ranks
+    of: str = "the target"  # whose they are, for messages
 
     def __post_init__(self) -> None:
-        """Check that every limit is at least one.
-
-        Raises
-        ------
-        ParameterError
-            If one is not.
-        """
+        """Check that every limit is at least one."""
         for limit in fields(self):
             if limit.name != "of":
                 require_at_least(limit.name, getattr(self, limit.name), int(limit.name != "slots"))
 
     def check_ranks(self, ranks: int) -> None:
-        """Refuse more ranks than there may be.
-
-        Raises
-        ------
-        InfeasibleError
-            If there are.
-        """
+        """Refuse more ranks than there may be."""
         if ranks > self.ranks:
             raise InfeasibleError(f"{self.of} allows {self.ranks} ranks, and there are {ranks}; use a smaller N")
 
     def check_threadblock(self, rank: int, peer: int, instructions: int) -> None:
-        """Refuse more instructions than a threadblock may have, where one rank sends to another in so many steps.
-
-        Raises
-        ------
-        InfeasibleError
-            If there are.
-        """
+        """Refuse more instructions than a threadblock may have, where one rank sends to another in so many steps."""
         if instructions > self.instructions_per_block:
             raise InfeasibleError(
                 f"{self.of} allows {self.instructions_per_block} steps per threadblock, and rank {rank} needs "

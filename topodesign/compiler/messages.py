@@ -24,22 +24,12 @@ class Act(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message.
+    """One message."""
 
-    Attributes
-    ----------
-    src, dst
-        Ranks.
-    part
-        Index of the movement of the collective that it belongs to.
-    data
-        Block, first unit and end of all that it carries.
-    """
-
-    src: int
+    src: int  # ranks
     dst: int
-    part: int
-    data: tuple[tuple[int, int, int], ...]
+    part: int  # index of the movement of the collective that it belongs to
+    data: tuple[tuple[int, int, int], ...]  # block, first unit and end of all that it carries
 
     @property
     def units(self) -> int:
@@ -49,42 +39,20 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One thing that a rank does.
-
-    Attributes
-    ----------
-    act
-        What.
-    message
-        Number of the message.
-    data
-        Positions in the rank's list of what brings the data that it needs.
-    control
-        Positions of what else has to be over.
-    """
+    """One thing that a rank does."""
 
     act: Act
-    message: int
-    data: tuple[int, ...] = ()
-    control: tuple[int, ...] = ()
+    message: int  # number of the message
+    data: tuple[int, ...] = ()  # positions in the rank's list of what brings the data that it needs
+    control: tuple[int, ...] = ()  # positions of what else has to be over
 
 
 class Own(NamedTuple):
-    """What timed sends are for.
+    """What timed sends are for."""
 
-    Attributes
-    ----------
-    size
-        Bytes of the whole data.
-    alphas
-        Seconds of latency of every link.
-    rates
-        Bytes per second of every link.
-    """
-
-    size: Fraction
-    alphas: tuple[Fraction, ...]
-    rates: tuple[Fraction, ...]
+    size: Fraction  # bytes of the whole data
+    alphas: tuple[Fraction, ...]  # seconds of latency of every link
+    rates: tuple[Fraction, ...]  # bytes per second of every link
 
 
 @dataclass(frozen=True)
@@ -93,26 +61,19 @@ class Messages(Program):
 
     Attributes
     ----------
-    units
-        Equal parts of a block.
-    messages
-        All of them; what a rank does names them by their place here.
     operations
         What every rank does, in an order in which nothing waits for what comes later.
     ends
-        The largest number of units that a message has, for every step of rounds in their order; None for timed sends.
-    adding
-        How many of the steps add.
-    own
-        What the plan itself says of the call and of the links, None where it says nothing.
+        The largest number of units that a message has, for every step of rounds in their order; None for timed
+        sends.
     """
 
-    units: int = 1
-    messages: tuple[Message, ...] = ()
+    units: int = 1  # equal parts of a block
+    messages: tuple[Message, ...] = ()  # all of them; what a rank does names them by their place here
     operations: tuple[tuple[Operation, ...], ...] = ()
     ends: tuple[int, ...] | None = None
-    adding: int = 0
-    own: Own | None = None
+    adding: int = 0  # how many of the steps add
+    own: Own | None = None  # what the plan itself says of the call and of the links, None where it says nothing
 
     def size(self, number: int, whole: Fraction) -> int:
         """Return the bytes of a message in a call of so many: a part of a byte is a whole one."""

@@ -10,29 +10,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from topodesign.base.wording import counted
-from topodesign.compiler.backends.backend import Options
 from topodesign.fabrics.fabric import Fabric
 from topodesign.runtime.connections import LAZY, RELAY, Pair, pat_pairs, ring_pairs, tree_pairs
-from topodesign.runtime.profiles import get_profile
+from topodesign.runtime.msccl.profiles import RuntimeProfile
 from topodesign.topology.topology import Topology
-
-
-def wiring_notes(target: str, place: Topology | Fabric, options: Options) -> Iterator[str]:
-    """Yield what the runtime of a target wants of a wiring that it does not have.
-
-    Parameters
-    ----------
-    target
-        Name of the back end; of ``msccl`` and ``mscclpp`` there may be something to say.
-    place
-        Where the program runs.
-    options
-        What it is compiled for: the runtime, and how many ranks a box has.
-    """
-    if target == "msccl":
-        yield from _unjoined(place, options)
-    elif target == "mscclpp":
-        yield from _single_nic(place, options)
 
 
 def boxes_of(place: Topology | Fabric, box: int | None = None) -> list[object] | None:
@@ -41,24 +22,35 @@ def boxes_of(place: Topology | Fabric, box: int | None = None) -> list[object] |
     By the number of ranks of a box, or by the names of a fabric's nodes, such as ``box0/gpu3``. A switch of no box has
     None for its own.
     """
-    topology = _topology(place)
-    ranks = [node for node in range(topology.nodes) if node not in topology.switches]
     if box is not None:
-        number = {node: rank // box for rank, node in enumerate(ranks)}
-        return [number.get(node) for node in range(topology.nodes)]
-    if not isinstance(place, Fabric) or not all("/" in place.names[node] for node in ranks):
+        return _numbered(place, box)
+    if not isinstance(place, Fabric) or not all("/" in place.names[node] for node in place.compute):
         return None
     named = [name.rsplit("/", 1)[0] if "/" in name else None for name in place.names]
-    known = {named[node] for node in ranks}
+    known = {named[node] for node in place.compute}
     return [name if name in known else None for name in named]
 
 
-def _unjoined(place: Topology | Fabric, options: Options) -> Iterator[str]:
+def boxes_of_ranks(place: Topology | Fabric, box: int | None) -> list[object]:
+    """Return the box of every rank, the same for all where nothing tells boxes apart."""
+    ranks, owner = _ranks(place), boxes_of(place, box)
+    return [0 if owner is None else owner[node] for node in ranks]
+
+
+def _numbered(place: Topology | Fabric, size: int) -> list[object]:
+    """Return the number of the box of every vertex, of so many ranks each."""
+    box: dict[int, object] = {node: rank // size for rank, node in enumerate(_ranks(place))}
+    return [box.get(node) for node in range(_topology(place).nodes)]
+
+
+def _ranks(place: Topology | Fabric) -> list[int]:
+    topology = _topology(place)
+    return [node for node in range(topology.nodes) if node not in topology.switches]
+
+
+def unjoined(place: Topology | Fabric, profile: RuntimeProfile) -> Iterator[str]:
     """Yield what NCCL joins without a link for it, host by host: a rank is one, unless names tell of boxes."""
-    profile = get_profile(options.runtime)
-    owner = boxes_of(place) or [
-        None if node in _topology(place).switches else node for node in range(_topology(place).nodes)
-    ]
+    owner = boxes_of(place) or _numbered(place, 1)
     hosts = list(dict.fromkeys(box for box in owner if box is not None))
     linked = _linked(place, owner, hosts)
     ring = ring_pairs(len(hosts))
@@ -85,9 +77,9 @@ def _unjoined(place: Topology | Fabric, options: Options) -> Iterator[str]:
     yield f"what to do: {number}{remedy}"
 
 
-def _single_nic(place: Topology | Fabric, options: Options) -> Iterator[str]:
+def single_nic(place: Topology | Fabric, box: int | None) -> Iterator[str]:
     """Yield that MSCCL++ uses one NIC of a rank, where links to other boxes need several."""
-    owner = boxes_of(place, options.box)
+    owner = boxes_of(place, box)
     if owner is None:
         return  # one box: no NIC at all
     topology = _topology(place)
@@ -98,9 +90,9 @@ def _single_nic(place: Topology | Fabric, options: Options) -> Iterator[str]:
     busiest = max(ways, key=lambda node: len(ways[node]), default=None)
     if busiest is None or len(ways[busiest]) < 2:
         return
-    ranks = [node for node in range(topology.nodes) if node not in topology.switches]
     yield (
-        f"MSCCL++ gives a rank one NIC for all other boxes, by its number in its box, and rank {ranks.index(busiest)} "
+        f"MSCCL++ gives a rank one NIC for all other boxes, by its number in its box, and rank "
+        f"{_ranks(place).index(busiest)} "
         f"has links to {counted(len(ways[busiest]), 'place')} outside its box: what does not hang on that NIC is not "
         "reached"
     )

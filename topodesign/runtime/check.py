@@ -1,160 +1,16 @@
-"""Whether a runtime loads an MSCCL program and whether it then does what its collective promises."""
+"""Whether a runtime loads a program and whether it then does what its collective promises, whatever the form of it."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from fractions import Fraction
-from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
 
 from topodesign.base.arguments import as_path
-from topodesign.base.errors import ParameterError
 from topodesign.base.text_files import begins_as_json
-from topodesign.base.wording import with_article
-from topodesign.runtime.execute import MAX_FINDINGS, analyse, find_root, interleave, shortest_piece
-from topodesign.runtime.flat import Flat
-from topodesign.runtime.legal import limits, links, mismatches, out_of_bounds, xml_nodes
-from topodesign.runtime.memory import Layout
+from topodesign.runtime.msccl.check import CheckReport, check_program
+from topodesign.runtime.msccl.parse import XmlError, parse_xml, read_text
+from topodesign.runtime.msccl.profiles import get_profile
 from topodesign.runtime.mscclpp.check import PlanReport, check_plan_file
-from topodesign.runtime.operations import Finding, Thread, Verdict, load
-from topodesign.runtime.parse import Program, XmlError, parse_xml, read_text
-from topodesign.runtime.profiles import SCRATCH_COMFORT, RuntimeProfile, get_profile
-
-LL_COMFORT = 2**20
-"""Bytes up to which LL is a natural choice: half of what it moves are flags (a rule of thumb, not a limit)."""
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Usage:
-    """What a program takes; each number is the largest over the ranks (or threadblocks, or links).
-
-    A link here is an ordered pair of ranks, over all channels.
-    """
-
-    threadblocks_per_rank: int
-    steps_per_threadblock: int
-    xml_nodes_per_rank: int
-    channels: int
-    scratch_chunks: int
-    links_per_rank: int
-    sends_per_link: int
-    chunks_per_link: int
-    longest_chain: int
-
-
-@dataclass(frozen=True)
-class Calls:
-    """The calls that a runtime uses a program for, by the bytes of the collective's whole data, and what they take.
-
-    Attributes
-    ----------
-    smallest, largest
-        Bytes; ``largest`` is None where there is no limit.
-    scratch_share
-        Scratch memory of a rank over the size of a call, ``p/q``.
-    scratch_bytes
-        The most scratch memory of a rank; None where that is the share of whatever the largest call will be.
-    scratch_at_start
-        Whether it is taken when the communicator starts, and not by the first call that needs it.
-    """
-
-    smallest: int
-    largest: int | None
-    scratch_share: str
-    scratch_bytes: int | None
-    scratch_at_start: bool
-
-    def __str__(self) -> str:
-        """Return both for people."""
-        sizes = f"from {self.smallest} bytes on" if self.largest is None else f"{self.smallest} to {self.largest} bytes"
-        if self.scratch_share == "0":
-            return f"calls: {sizes}; no scratch memory"
-        when = "taken when the communicator starts" if self.scratch_at_start else "taken by the first call of that size"
-        most = f"{self.scratch_share} of a call" if self.scratch_bytes is None else f"{self.scratch_bytes} bytes"
-        return f"calls: {sizes}; scratch memory of a rank: {most}, {when}"
-
-
-@dataclass(frozen=True)
-class CheckReport:
-    """The answer of the checker.
-
-    Attributes
-    ----------
-    verdict
-        ``ok``, or the kind of the first finding: ``illegal`` (the runtime refuses the file or reads it wrongly),
-        ``mismatch`` (a send and its receive do not fit), ``out-of-bounds``, ``deadlock``, ``race``,
-        ``uninitialised read``, ``wrong result``.
-    findings
-        What is wrong, at most MAX_FINDINGS of a kind.
-    warnings
-        What works but is likely not meant.
-    runtime
-        Name of the profile.
-    program
-        A line about the program; empty if the file could not be parsed.
-    modes
-        Which of ``in place`` and ``out of place`` were run; what went wrong in a run did so in the last one.
-    root
-        Root of a collective that has one, which the file does not say: found out, or given.
-    interleavings, seed
-        Random orders run in each mode, and their first seed.
-    usage, calls
-        None where the program is illegal.
-    safe_bytes
-        Of a deadlock: the largest call, in bytes of the whole data, for which the program is right all the same, 0 if
-        it is for none. Smaller calls take fewer pieces, and fit into the connections. None where nothing deadlocks.
-    """
-
-    verdict: Verdict
-    findings: tuple[Finding, ...]
-    warnings: tuple[str, ...]
-    runtime: str
-    program: str = ""
-    modes: tuple[str, ...] = ()
-    root: int | None = None
-    interleavings: int = 0
-    seed: int = 0
-    usage: Usage | None = None
-    calls: Calls | None = None
-    safe_bytes: int | None = None
-
-    @property
-    def ok(self) -> bool:
-        """Whether the program is correct on the runtime."""
-        return self.verdict == "ok"
-
-    def record(self) -> dict[str, Any]:
-        """Return all of it as plain dictionaries, lists, strings and numbers."""
-        return {"ok": self.ok, **asdict(self)}
-
-    def __str__(self) -> str:
-        """Return the report for people."""
-        head = self.verdict if self.ok or not self.modes else f"{self.verdict} {self.modes[-1]}"
-        lines = [f"{head}: {self.program}" if self.program else head]
-        lines += [f"  {finding}" for finding in self.findings]
-        if self.ok:
-            modes = " and ".join(self.modes)
-            lines.append(f"  {modes}: no deadlock, no race, right result; {self.interleavings} random orders agree")
-        if self.safe_bytes is not None:
-            lines.append(
-                f"  right for calls up to {self.safe_bytes} bytes, which fit into the connections: with a maxBytes for "
-                "no larger ones it is safe"
-                if self.safe_bytes
-                else "  for calls of any size it deadlocks or is wrong"
-            )
-        if self.root is not None:
-            lines.append(f"  root {self.root}")
-        if self.usage is not None:
-            lines += [f"  {name.replace('_', ' ')}: {number}" for name, number in asdict(self.usage).items()]
-        if self.calls is not None:
-            lines.append(f"  {self.calls}")
-        lines += [f"  warning: {warning}" for warning in self.warnings]
-        return "\n".join(lines)
+from topodesign.runtime.report import Finding
 
 
 def check_file(
@@ -168,8 +24,10 @@ def check_file(
         Which of them it is, its first sign tells.
     runtime
         Whose rules an XML file has to keep.
-    interleavings, seed, root
-        As for :func:`check_program`.
+    interleavings, seed
+        Random orders of execution to try in each mode, and the seed of the first.
+    root
+        Root of a collective that has one; None finds it out.
 
     Raises
     ------
@@ -185,186 +43,12 @@ def check_file(
     >>> check_file("ring.xml").ok
     True
     """
-    profile = get_profile(runtime)
-    if begins_as_json(as_path(path)):
-        return check_plan_file(as_path(path), interleavings=interleavings, seed=seed, root=root)
-    text = read_text(as_path(path))
+    profile, place = get_profile(runtime), as_path(path)
+    if begins_as_json(place):
+        return check_plan_file(place, interleavings=interleavings, seed=seed, root=root)
+    text = read_text(place)
     try:
         program = parse_xml(text, profile)
     except XmlError as error:
-        return CheckReport("illegal", (Finding("illegal", str(error)),), (), profile.name)
+        return CheckReport("illegal", (Finding("illegal", str(error)),), runtime=profile.name)
     return check_program(program, profile, interleavings=interleavings, seed=seed, root=root)
-
-
-def check_program(
-    program: Program, profile: RuntimeProfile, *, interleavings: int = 20, seed: int = 0, root: int | None = None
-) -> CheckReport:
-    """Decide whether a program is correct on a runtime, for every timing and every size of data.
-
-    The limits and the form come first, then whether sends and receives match, whether all accesses are within the
-    buffers, and, for each of in place and out of place that the program claims, the exact analysis of
-    :mod:`topodesign.runtime.execute`. A program that passes is run again with real integers in random orders, which
-    must agree.
-
-    Parameters
-    ----------
-    program
-        What :func:`~topodesign.runtime.parse.parse_xml` returned.
-    profile
-        The runtime.
-    interleavings
-        Random orders per mode, not negative.
-    seed
-        Seed of the first of them.
-    root
-        Root of a collective that has one; None finds it out.
-
-    Raises
-    ------
-    ParameterError
-        If ``interleavings`` or ``root`` is out of range.
-    """
-    if interleavings < 0:
-        raise ParameterError(f"interleavings must be at least 0, not {interleavings}")
-    if root is not None and not 0 <= root < program.ngpus:
-        raise ParameterError(f"root must be from 0 to {program.ngpus - 1}, not {root}")
-    title = f"{program.name or 'unnamed'}, {program.collective} of {program.ngpus} ranks, {program.proto}"
-    findings = _first(limits(program, profile))
-    if not findings:
-        loaded = load(program, profile)
-        findings = loaded.findings
-    if findings:
-        return CheckReport("illegal", tuple(findings), program.warnings, profile.name, title)
-    modes: list[str] = []
-    findings = _first(mismatches(loaded.threads))
-    longest = 0
-    for mode, inplace, claimed in (("in place", True, program.inplace), ("out of place", False, program.outofplace)):
-        if findings or not claimed:
-            continue
-        modes.append(mode)
-        if program.collective.rooted and root is None:
-            root = _root(program, loaded.threads, inplace=inplace)
-        layout = Layout.of(program, inplace=inplace, root=root)
-        findings, longest = _run(program, profile, loaded.threads, layout, range(seed, seed + interleavings))
-    return CheckReport(
-        verdict=findings[0].verdict if findings else "ok",
-        findings=tuple(findings),
-        warnings=(*program.warnings, *_first(loaded.warnings), *_advice(program, profile, loaded.threads, root)),
-        runtime=profile.name,
-        program=title,
-        modes=tuple(modes),
-        root=root if program.collective.rooted else None,
-        interleavings=interleavings,
-        seed=seed,
-        usage=_usage(program, loaded.threads, longest),
-        calls=_calls(program, profile),
-        safe_bytes=_safe(program, profile, loaded.threads, root)
-        if findings and findings[0].verdict == "deadlock"
-        else None,
-    )
-
-
-def _first(items: Iterable[T]) -> list[T]:
-    return list(islice(items, MAX_FINDINGS))
-
-
-def _root(program: Program, threads: Sequence[Thread], *, inplace: bool) -> int:
-    layout = Layout.of(program, inplace=inplace)
-    if any(out_of_bounds(threads, layout)):
-        return 0
-    return find_root(threads, layout)
-
-
-def _run(
-    program: Program, profile: RuntimeProfile, threads: Sequence[Thread], layout: Layout, seeds: range
-) -> tuple[list[Finding], int]:
-    """Return what is wrong with one layout, and the longest chain of messages."""
-    findings = _first(out_of_bounds(threads, layout))
-    if findings:
-        return findings, 0
-    slots = profile.slots[program.proto]
-    piece = profile.smallest_piece(program.proto, profile.largest_call(program.max_bytes), program.nchunksperloop)
-    unsettled = program.proto == "LL" and not profile.ll_send_barrier
-    flat = Flat(threads, layout)
-    analysis = analyse(threads, layout, slots, piece=piece, unsettled_sends=unsettled, flat=flat)
-    if not analysis.findings:
-        for seed in seeds:
-            if finding := interleave(flat, slots, seed, piece=piece):
-                return [finding], analysis.longest_chain
-    return analysis.findings, analysis.longest_chain
-
-
-def _safe(program: Program, profile: RuntimeProfile, threads: Sequence[Thread], root: int | None) -> int:
-    """Return the largest call for which a program that deadlocks is right in all that it claims, 0 if there is none."""
-    slots = profile.slots[program.proto]
-    longest = max((operation.count for thread in threads for operation in thread.operations), default=1)
-    piece = shortest_piece(threads, slots, max(1, min(longest, profile.chunks_per_step)))
-    if piece is None:
-        return 0
-    unsettled = program.proto == "LL" and not profile.ll_send_barrier
-    for inplace, claimed in ((True, program.inplace), (False, program.outofplace)):
-        layout = Layout.of(program, inplace=inplace, root=root)
-        if claimed and (
-            any(out_of_bounds(threads, layout))
-            or analyse(threads, layout, slots, piece=piece, unsettled_sends=unsettled).findings
-        ):
-            return 0
-    return profile.largest_of_piece(program.proto, piece, program.nchunksperloop)
-
-
-def _usage(program: Program, threads: Sequence[Thread], longest_chain: int) -> Usage:
-    carried = links(threads).values()
-    return Usage(
-        threadblocks_per_rank=max(len(gpu.threadblocks) for gpu in program.gpus),
-        steps_per_threadblock=max(len(tb.steps) for gpu in program.gpus for tb in gpu.threadblocks),
-        xml_nodes_per_rank=max(xml_nodes(program, gpu) for gpu in program.gpus),
-        channels=len({tb.chan for gpu in program.gpus for tb in gpu.threadblocks}),
-        scratch_chunks=max(gpu.s_chunks for gpu in program.gpus),
-        links_per_rank=max(Counter(sender for sender, _ in links(threads)).values(), default=0),
-        sends_per_link=max((sends for sends, _ in carried), default=0),
-        chunks_per_link=max((chunks for _, chunks in carried), default=0),
-        longest_chain=longest_chain,
-    )
-
-
-def _calls(program: Program, profile: RuntimeProfile) -> Calls:
-    most, chunks = max(gpu.s_chunks for gpu in program.gpus), program.nchunksperloop
-    return Calls(
-        smallest=max(1, program.min_bytes),
-        largest=profile.largest_call(program.max_bytes),
-        scratch_share=str(Fraction(most, chunks)),
-        scratch_bytes=profile.scratch_bytes(program.max_bytes, most, chunks),
-        scratch_at_start=profile.scratch_at_start,
-    )
-
-
-def _advice(program: Program, profile: RuntimeProfile, threads: Sequence[Thread], root: int | None) -> Iterator[str]:
-    """Yield what works but is likely not meant."""
-    if program.collective.rooted:
-        yield (
-            f"{profile.name} uses it for {with_article(program.collective)} of every root, with wrong data wherever "
-            f"that is not {root}: load it only where all calls of its sizes have root {root} (a narrow minBytes and "
-            "maxBytes helps), or use an allgather or allreduce, which has no root"
-        )
-    calls = _calls(program, profile)
-    if calls.scratch_at_start and (calls.largest or 0) * Fraction(calls.scratch_share) > SCRATCH_COMFORT:
-        yield (
-            f"{calls.scratch_bytes} bytes of scratch on a rank, taken when the communicator starts whatever calls "
-            "come; a smaller maxBytes (--max-size of compile) takes less"
-        )
-    used = {tb.chan for gpu in program.gpus for tb in gpu.threadblocks}
-    parallel = Counter(thread.send[:2] for thread in threads if thread.send)
-    needed = max(parallel.values(), default=1)
-    if program.nchannels > len(used):
-        yield f"nchannels is {program.nchannels}, but {len(used)} are used; the others are connected for nothing"
-    elif len(used) > needed:
-        yield f"{len(used)} channels, but no link carries more than {needed} at once; fewer use less memory"
-    if program.proto == "LL" and (calls.largest is None or calls.largest > LL_COMFORT):
-        limit = "any size" if calls.largest is None else f"{calls.largest} bytes"
-        yield f"LL up to {limit}: half of what LL moves are flags; use Simple or LL128 for large data"
-    if program.inplace != program.outofplace:
-        only, other = ("in", "out of") if program.inplace else ("out of", "in")
-        yield f"only for calls {only} place; calls {other} place silently use a built-in algorithm"
-    idle = sum(not thread.operations for thread in threads)
-    if idle:
-        yield f"{idle} threadblocks have nothing to do and still take up a multiprocessor each"

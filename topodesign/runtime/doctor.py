@@ -10,19 +10,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, Literal
 
 from topodesign.base.arguments import as_path
+from topodesign.base.declared import Declared
 from topodesign.base.errors import FileFormatError
 from topodesign.base.records import Result
 from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import naming, open_input, read_bytes
 from topodesign.base.wording import counted, with_article
-from topodesign.runtime.connections import CONNECTIONS, TREES, TREES_JOIN
-from topodesign.runtime.parse import parse_xml, read_text
-from topodesign.runtime.profiles import PROFILES, RuntimeProfile, get_profile
+from topodesign.runtime.msccl.parse import parse_xml, read_text
+from topodesign.runtime.msccl.profiles import PROFILES, RuntimeProfile, get_profile
 from topodesign.runtime.signs import SIGNS, Sign
 
 Verdict = Literal[
@@ -56,7 +56,7 @@ _WHOLE = frozenset({"", "allreduce", "broadcast", "reduce"})
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class About(Declared):
     """What a program is for, as far as its file says.
 
     Attributes
@@ -64,13 +64,19 @@ class About:
     name
         What it calls itself.
     collective
-        In small letters, without hyphens.
-    ranks, chunks
-        How many there are; chunks are those that a call has to be a multiple of. None where it is not said.
-    inplace, outofplace
-        Which calls it serves.
-    smallest, largest
-        Bytes of the whole data; None without a limit.
+        What it does, in small letters without hyphens.
+    ranks
+        For how many; None where it is not said.
+    chunks
+        A call has a multiple of them; None where it is not said.
+    inplace
+        Whether it serves calls in place.
+    outofplace
+        Whether it serves calls out of place.
+    smallest
+        Bytes of the whole data of the smallest call.
+    largest
+        Bytes of the largest; None without a limit.
     """
 
     name: str
@@ -82,27 +88,29 @@ class About:
     smallest: int = 0
     largest: int | None = None
 
+    KEYS = "name collective ranks chunks inplace outofplace smallest largest"
+
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(Declared):
     """Calls of one kind in a log.
 
     Attributes
     ----------
     collective
-        As the log calls it.
+        As the log calls it, in small letters.
     size
-        Bytes of the whole data; None where it is not said.
+        Bytes of the whole data; None where they are not said.
     ranks
-        Of the communicator.
+        Of the communicator; None where it is not said.
     inplace
-        Whether input and output share memory.
+        Whether input and output share memory; None where it is not said.
     by
         ``program``, ``another program``, ``built-in``, or nothing where the log does not say what ran it.
     count
-        How many, of all processes.
+        How many calls, of all processes.
     why
-        Why the program cannot have run it; nothing where it could.
+        Why the program cannot have run them; nothing where it could.
     """
 
     collective: str
@@ -113,9 +121,11 @@ class Call:
     count: int
     why: str = ""
 
+    KEYS = "collective size ranks inplace by count why"
+
 
 @dataclass(frozen=True, slots=True)
-class Symptom:
+class Symptom(Declared):
     """Something that a log says.
 
     Attributes
@@ -127,7 +137,7 @@ class Symptom:
     remedy
         What to do.
     source
-        Where the line was read in the runtime's source.
+        Where the line was read: repository, commit, file and line.
     count
         How often it is said.
     """
@@ -137,6 +147,8 @@ class Symptom:
     remedy: str
     source: str
     count: int
+
+    KEYS = "line means remedy source count"
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,9 +162,9 @@ class Diagnosis(Result):
     runtime
         Which runtime it is; nothing where no line tells.
     program
-        What the program is for, None where none was given.
+        What the program is for; None where none was given.
     calls
-        What was called, and what ran it.
+        Kinds of calls, the most frequent first.
     symptoms
         What is in the way.
     advice
@@ -163,8 +175,10 @@ class Diagnosis(Result):
         Files and directories that the runtime names.
     environment
         Variables that it names.
-    lines, processes
-        How many there are in the log.
+    lines
+        Lines of the log.
+    processes
+        Processes that said any of this.
     """
 
     verdict: Verdict
@@ -179,18 +193,13 @@ class Diagnosis(Result):
     lines: int
     processes: int
 
+    KEYS = "ok verdict runtime program calls symptoms advice events files environment lines processes"
+    ROWS = "calls"
+
     @property
     def ok(self) -> bool:
         """Whether the program ran all calls that it is for."""
         return self.verdict == "ran"
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return a row for every kind of calls."""
-        return [asdict(call) for call in self.calls]
-
-    def record(self) -> dict[str, Any]:
-        """Return all of it as plain dictionaries, lists, strings and numbers."""
-        return {"ok": self.ok, **asdict(self)}
 
     def heading(self) -> str:
         """Return the verdict in a sentence."""
@@ -258,13 +267,7 @@ def doctor(log: str | Path, program: str | Path | None = None) -> Diagnosis:
 
 
 def about_program(path: Path) -> About:
-    """Return what a program is for.
-
-    Raises
-    ------
-    FileFormatError
-        If it is neither MSCCL XML nor an MSCCL++ plan; the message names it.
-    """
+    """Return what a program is for."""
     with naming(path):
         content = read_bytes(path, _LARGEST_PROGRAM)
         if content.lstrip().startswith(b"{"):
@@ -288,13 +291,7 @@ def _lenient() -> RuntimeProfile:
 
 
 def _about_plan(document: Any) -> About:
-    """Return what an MSCCL++ plan is for.
-
-    Raises
-    ------
-    FileFormatError
-        If it is none.
-    """
+    """Return what an MSCCL++ plan is for."""
     if not isinstance(document, dict) or not isinstance(document.get("gpus"), list):
         raise FileFormatError("JSON, but no plan of MSCCL++: it has no gpus")
     name, collective, inplace = (document.get(key) for key in ("name", "collective", "inplace"))
@@ -364,7 +361,7 @@ def diagnose(lines: Iterable[str], about: About | None = None) -> Diagnosis:
         if _WORDS.search(line) is None:
             continue
         message = line if found is None else line[found.end() :]
-        for sign in _ALL:
+        for sign in SIGNS:
             match = sign.pattern.search(message)
             if match is not None and not _is_foreign(sign, reading):
                 _note(reading, sign, match, line)
@@ -372,9 +369,6 @@ def diagnose(lines: Iterable[str], about: About | None = None) -> Diagnosis:
     for process in list(reading.pending):
         _settle(reading, process, "")
     return _diagnosis(reading)
-
-
-_ALL = (*SIGNS, *CONNECTIONS)
 
 
 def _is_foreign(sign: Sign, reading: _Reading) -> bool:
@@ -419,10 +413,10 @@ def _note_start(reading: _Reading, sign: Sign, groups: dict[str, str], process: 
         far = sorted(pair for pair in reading.joined if pair[1] > pair[0] + 1)
         which = f", such as {far[0][0]} and {far[0][1]}" if far else ""
         reading.events["connection"] += 1
-        _note_symptom(reading, replace(_UNJOINED, means=f"{TREES_JOIN}{which}"), {})
+        _note_symptom(reading, replace(_TREES_FAIL, means=f"{_TREES_FAIL.means}{which}"), {})
 
 
-_UNJOINED = next(one for one in CONNECTIONS if one.remedy == TREES)
+_TREES_FAIL = next(one for one in SIGNS if one.pattern.pattern == "ncclTransportTreeConnect")
 
 
 def _note_symptom(reading: _Reading, sign: Sign, groups: dict[str, str]) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from topodesign.collectives import Collective
-from topodesign.runtime.parse import Program
+from topodesign.runtime.msccl.parse import Program
 
 _SEGMENT = 2**40  # buffers of a rank start at multiples of it, so that no two overlap
 
@@ -49,22 +50,10 @@ class Layout:
     """The buffers of every rank: sizes, aliases, what is in them before and must be in them after.
 
     All of it follows from the collective's :meth:`~topodesign.collectives.collective.Collective.inputs`, ``outputs``
-    and ``in_place``. A chunk of data is known by its place in the input buffer that it comes from.
-
-    Parameters
-    ----------
-    collective
-        What is done.
-    chunks
-        Chunks of the whole collective: the output of an allgather, the input of a reduce-scatter, the buffer of an
-        allreduce.
-    scratch
-        Chunks of scratch of every rank.
-    inplace
-        Whether input and output share memory. A rank that has only one of the two then knows it by both names.
-    root
-        Of a collective that has one. None stands for a layout in which every rank has the buffers of the root, to find
-        it out.
+    and ``in_place``. A chunk of data is known by its place in the input buffer that it comes from. ``chunks`` are those
+    of the whole collective: the output of an allgather, the input of a reduce-scatter, the buffer of an allreduce. In
+    place, a rank that has only one of input and output knows it by both names. Without a root, every rank has the
+    buffers of the root of a collective that has one, to find it out.
     """
 
     def __init__(
@@ -172,3 +161,17 @@ class Layout:
             for offset in range(self._part):
                 index = first + offset
                 yield Expected(rank, start + index, f"o[{index}]", chunk + offset, source)
+
+
+def likely_root(layout: Layout, complete: Callable[[int], bool], from_whom: Callable[[int], Iterable[int]]) -> int:
+    """Return the root of a collective that has one, which no program says, from who has what after a run.
+
+    ``layout`` has no root, so that every rank has the buffers of one. ``complete`` tells whether a rank has all of the
+    result, ``from_whom`` whose data the first chunk of its output may be. If no rank fits, a guess is returned, which
+    the real run refutes.
+    """
+    ranks = range(layout.ranks)
+    if layout.collective.movements[-1].destination == "root":  # only it has all of the result
+        return next(filter(complete, ranks), 0)
+    sources = Counter(source for rank in ranks for source in from_whom(rank))
+    return max(ranks, key=lambda rank: sources[rank])

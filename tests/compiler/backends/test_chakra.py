@@ -22,8 +22,8 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed_ops import timed_of
 from topodesign.plans.timing.plans import simulate
-from topodesign.runtime.trace_check import TraceReport
-from topodesign.runtime.traces import COLLECTIVE_NODE, parse_trace
+from topodesign.runtime.chakra.check import TraceReport
+from topodesign.runtime.chakra.traces import COLLECTIVE_NODE, parse_trace
 from topodesign.schedulers.scheduling import schedule
 
 SIMULATED = {

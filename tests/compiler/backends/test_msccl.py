@@ -19,9 +19,9 @@ from topodesign.compiler.backends.msccl import to_xml
 from topodesign.compiler.compilation import Compiled
 from topodesign.compiler.frontends.trees import program_of_trees
 from topodesign.compiler.limits import NO_LIMITS, Limits
-from topodesign.runtime.check import CheckReport, check_program
-from topodesign.runtime.parse import parse_xml
-from topodesign.runtime.profiles import MOST_SCRATCH, PROFILES, SCRATCH_COMFORT, get_profile
+from topodesign.runtime.msccl.check import CheckReport, check_program
+from topodesign.runtime.msccl.parse import parse_xml
+from topodesign.runtime.msccl.profiles import MOST_SCRATCH, PROFILES, SCRATCH_COMFORT, get_profile
 from topodesign.schedulers.scheduling import schedule
 
 TREE_COLLECTIVES = ("allgather", "reduce-scatter", "allreduce", "broadcast", "reduce")

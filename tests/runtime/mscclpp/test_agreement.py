@@ -49,7 +49,7 @@ def explored(plan: ExecutionPlan, report: PlanReport, launches: int) -> bool:
     """Return whether some order of execution is bad, or the result of one is."""
     run = prepare(plan, report.root)
     found = Explorer(run.program, run.memory(tracks=False), launches).run()
-    return found.bad or interleave(run.program, lambda: run.memory(tracks=False), launches, 0) is not None
+    return found.bad or interleave(run.program, run.memory(tracks=False), launches, 0) is not None
 
 
 def compare(text: str, *, launches: int | None = None) -> str:

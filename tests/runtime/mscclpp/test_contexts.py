@@ -82,7 +82,7 @@ def other(document: Document, **more: Any) -> list[str]:
 def executed(document: Document) -> list[str]:
     """What is found by running it alone, without the rules on sizes."""
     run = prepare(parse_plan(json.dumps(document)))
-    return [str(one) for one in run.findings or prove(run.program, run.memory, run.launches)]
+    return [str(one) for one in run.findings or prove(run.program, run.memory(), run.launches)]
 
 
 def check(document: Document) -> PlanReport:

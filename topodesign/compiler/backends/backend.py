@@ -12,7 +12,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.compiler import ir
 from topodesign.compiler.ir import PROTOCOLS, Program, Threadblocks
 from topodesign.compiler.limits import Limits
-from topodesign.runtime.profiles import RuntimeProfile
+from topodesign.runtime.msccl.profiles import RuntimeProfile
 
 if TYPE_CHECKING:
     from topodesign.fabrics.fabric import Fabric
@@ -27,7 +27,7 @@ Of one that writes a directory: contents by the names of the files in it.
 
 
 class Checked(Protocol):
-    """What an independent reading of a program found; :class:`~topodesign.runtime.check.CheckReport` is one."""
+    """What an independent reading of a program found; :class:`~topodesign.runtime.msccl.check.CheckReport` is one."""
 
     @property
     def ok(self) -> bool:
@@ -122,34 +122,14 @@ class Backend(ABC):
     directory: ClassVar[bool] = False
 
     def refuse(self, plan: Plan, options: Options) -> None:  # noqa: B027 (most take whatever a front end makes)
-        """Refuse, before any work, a plan that the target cannot do: its collective, its kind or its place.
-
-        Raises
-        ------
-        InfeasibleError, ParameterError
-            If it is so; the message says what the target can do instead.
-        """
+        """Refuse, before any work, a plan that the target cannot do: its collective, its kind or its place."""
 
     @abstractmethod
     def limits(self, options: Options) -> Limits:
-        """Return what a front end has to keep to.
-
-        Raises
-        ------
-        InfeasibleError
-            If the options alone exceed a limit.
-        ParameterError
-            If there is no such runtime.
-        """
+        """Return what a front end has to keep to."""
 
     def lower(self, plan: Plan, options: Options) -> Program | None:  # noqa: ARG002
-        """Return the program of a plan, for targets that run something else than instructions; None for others.
-
-        Raises
-        ------
-        InfeasibleError, ScheduleError
-            If there is none, or the plan is wrong.
-        """
+        """Return the program of a plan, for targets that run something else than instructions; None for others."""
         return None
 
     @abstractmethod
@@ -158,15 +138,7 @@ class Backend(ABC):
 
     @abstractmethod
     def emit(self, program: Program, options: Options) -> Files:
-        """Return the files, the same bytes every time.
-
-        Raises
-        ------
-        InfeasibleError
-            If :meth:`lint` finds something; the message is the first of it.
-        ParameterError
-            If an option is out of range.
-        """
+        """Return the files, the same bytes every time."""
 
     def notes(self, plan: Plan, options: Options, files: Files) -> Iterator[str]:  # noqa: ARG002
         """Yield what has to be known of the files beside what their check finds."""
@@ -174,36 +146,14 @@ class Backend(ABC):
 
     @abstractmethod
     def parse(self, files: Files, options: Options) -> object:
-        """Return what the reader of the target, which shares no code with :meth:`emit`, makes of the files.
-
-        Raises
-        ------
-        TopodesignError
-            If the target would not load them.
-        """
+        """Return what the reader of the target, which shares no code with :meth:`emit`, makes of the files."""
 
     @abstractmethod
     def check(self, files: Files, options: Options, interleavings: int) -> Checked:
-        """Read the files as the target does and execute them: whether they do what the collective promises.
-
-        Parameters
-        ----------
-        files
-            What :meth:`emit` returned.
-        options
-            What they were made for.
-        interleavings
-            Orders of execution to try beside what is decided for all of them.
-        """
+        """Read the files as the target does and execute them: whether they do what the collective promises."""
 
     def accept(self, plan: Plan, options: Options) -> None:
-        """Refuse a plan or options that are not for this target.
-
-        Raises
-        ------
-        InfeasibleError, ParameterError
-            If they are not; the message says what is.
-        """
+        """Refuse a plan or options that are not for this target."""
         if options.protocol not in self.protocols:
             raise ParameterError(
                 f"{self.name} has no protocol {options.protocol!r}; known are {', '.join(self.protocols)}"

@@ -33,13 +33,13 @@ from topodesign.compiler.backends.backend import Backend, Files, Options
 from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import NO_LIMITS, Limits
 from topodesign.compiler.messages import Act, Messages
-from topodesign.runtime.network import Network
+from topodesign.runtime.chakra.network import Network
 
 if TYPE_CHECKING:
     from topodesign.collectives import Collective
     from topodesign.plans.plan import Plan
-    from topodesign.runtime.trace_check import TraceReport
-    from topodesign.runtime.traces import Trace
+    from topodesign.runtime.chakra.check import TraceReport
+    from topodesign.runtime.chakra.traces import Trace
 
 VERSION = "0.0.4"
 """Of the schema, as headers say it."""
@@ -149,8 +149,8 @@ class Chakra(Backend):
 
     def parse(self, files: Files, options: Options) -> tuple[Trace, ...]:  # noqa: ARG002
         """Read the traces as simulators do; those of the collective are returned."""
-        from topodesign.runtime.replay import load_job  # noqa: PLC0415  not for help
-        from topodesign.runtime.traces import parse_trace  # noqa: PLC0415  not for help
+        from topodesign.runtime.chakra.replay import load_job  # noqa: PLC0415  not for help
+        from topodesign.runtime.chakra.traces import parse_trace  # noqa: PLC0415  not for help
 
         traces = {name: parse_trace(content) for name, content in files.items() if name.endswith(self.ending)}
         ranks = sum(name.startswith("collective.") for name in traces)
@@ -161,7 +161,7 @@ class Chakra(Backend):
 
     def check(self, files: Files, options: Options, interleavings: int) -> TraceReport:
         """Replay the traces: whether messages match, nothing waits for ever, and all data arrive as they should."""
-        from topodesign.runtime.trace_check import check_job  # noqa: PLC0415  NumPy, which help does without
+        from topodesign.runtime.chakra.check import check_job  # noqa: PLC0415  NumPy, which help does without
 
         expected = json.loads(files["expected.json"])
         spec = expected["network"]
@@ -232,8 +232,8 @@ def _expected(
     program: Messages, traces: tuple[Trace, ...], network: Network, whole: Fraction, notes: list[str]
 ) -> dict[str, Any]:
     """Return when the simulator is to be done, as a replay of the traces says, and as a closed form does."""
-    from topodesign.runtime.network import ExactClock  # noqa: PLC0415  with the rest
-    from topodesign.runtime.trace_check import times_of  # noqa: PLC0415  NumPy, which help does without
+    from topodesign.runtime.chakra.check import times_of  # noqa: PLC0415  NumPy, which help does without
+    from topodesign.runtime.chakra.network import ExactClock  # noqa: PLC0415  with the rest
 
     times = times_of(traces, network)
     closed: Fraction | None = None
@@ -266,13 +266,7 @@ def _expected(
 
 @cache
 def _classes() -> tuple[Any, Any]:
-    """Return the classes of the messages, built from our own words for the documented schema.
-
-    Raises
-    ------
-    MissingLibraryError
-        If there is no protobuf.
-    """
+    """Return the classes of the messages, built from our own words for the documented schema."""
     try:
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # noqa: PLC0415  an extra
     except ImportError:

@@ -10,7 +10,7 @@ from topodesign.base.units import format_rate, format_time
 from topodesign.compiler.backends.backend import Options
 from topodesign.compiler.messages import Messages
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
-from topodesign.runtime.network import Network
+from topodesign.runtime.chakra.network import Network
 from topodesign.topology.topology import Topology
 
 
@@ -19,11 +19,6 @@ def network_of(program: Messages, options: Options) -> tuple[Network, list[str]]
 
     Links that differ become links as slow as the slowest of them. Ranks that all hang on one switch by equal links are
     a switch to the simulator, too; of other switches it knows nothing, and every pair of ranks gets a link.
-
-    Raises
-    ------
-    ParameterError
-        If the place is a fabric, which has bandwidths of its own, and others are given, or a number is out of range.
     """
     place = options.place
     if place is None:

@@ -12,9 +12,9 @@ from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.compiler.backends.backend import Backend, Files, Options
 from topodesign.compiler.ir import Buffer, Instruction, Kind, Program, RankProgram, Region
 from topodesign.compiler.limits import HELP, Limits
-from topodesign.runtime.parse import Program as Parsed
-from topodesign.runtime.parse import parse_xml
-from topodesign.runtime.profiles import (
+from topodesign.runtime.msccl.parse import Program as Parsed
+from topodesign.runtime.msccl.parse import parse_xml
+from topodesign.runtime.msccl.profiles import (
     LARGEST_SIZE,
     MOST_SCRATCH,
     PROFILES,
@@ -25,7 +25,7 @@ from topodesign.runtime.profiles import (
 
 if TYPE_CHECKING:
     from topodesign.plans.plan import Plan
-    from topodesign.runtime.check import CheckReport
+    from topodesign.runtime.msccl.check import CheckReport
 
 _TYPES = {
     Kind.SEND: "s",
@@ -89,13 +89,19 @@ class Msccl(Backend):
         )
         return {self.ending: text.encode()}
 
+    def notes(self, plan: Plan, options: Options, files: Files) -> Iterator[str]:  # noqa: ARG002
+        """Yield what the runtime joins that the wiring has no links for."""
+        from topodesign.compiler.wires import unjoined  # noqa: PLC0415  NumPy, which help does without
+
+        return unjoined(plan.place, get_profile(options.runtime))
+
     def parse(self, files: Files, options: Options) -> Parsed:
         """Read the XML as the runtime does."""
         return parse_xml(files[self.ending].decode(), get_profile(options.runtime))
 
     def check(self, files: Files, options: Options, interleavings: int) -> CheckReport:
         """Read the XML as the runtime does, and decide whether it then does what it should."""
-        from topodesign.runtime.check import check_program  # noqa: PLC0415  NumPy, which help does without
+        from topodesign.runtime.msccl.check import check_program  # noqa: PLC0415  NumPy, which help does without
 
         return check_program(self.parse(files, options), get_profile(options.runtime), interleavings=interleavings)
 
@@ -105,24 +111,7 @@ def to_xml(
 ) -> str:
     """Write a program as XML in the exact form that the runtime reads, after checking its limits.
 
-    Parameters
-    ----------
-    program
-        What a front end made.
-    profile
-        The runtime.
-    name
-        What the runtime's log calls it.
-    min_bytes, max_bytes
-        The smallest and the largest call for which the runtime should use this file, in bytes of the whole data; by
-        default all, and with a runtime that takes scratch for the largest at its start as :func:`default_largest` says.
-
-    Raises
-    ------
-    InfeasibleError
-        If the program exceeds a limit of the runtime; the message names limit, rank and number.
-    ParameterError
-        If the name has characters that the runtime's parser might trip over, or no call has such a size.
+    Where no largest call is said, it is for all, or for those of :func:`default_largest`.
     """
     if not _NAME.fullmatch(name) or len(name) > profile.value_length:
         raise ParameterError(
@@ -167,7 +156,7 @@ def default_largest(program: Program, profile: RuntimeProfile) -> int | None:
     Examples
     --------
     >>> from topodesign import compile_plan, schedule
-    >>> from topodesign.runtime.profiles import get_profile
+    >>> from topodesign.runtime.msccl.profiles import get_profile
     >>> program = compile_plan(schedule("circulant(12,2,3)")).program
     >>> default_largest(program, get_profile("msccl")), default_largest(program, get_profile("rccl"))
     (268435456, None)
@@ -180,13 +169,7 @@ def default_largest(program: Program, profile: RuntimeProfile) -> int | None:
 
 
 def _max_bytes(program: Program, profile: RuntimeProfile, smallest: int, largest: int | None) -> int:
-    """Return the ``maxBytes`` for a range of calls.
-
-    Raises
-    ------
-    ParameterError
-        If no call has such a size.
-    """
+    """Return the ``maxBytes`` for a range of calls."""
     if largest is None:
         largest = default_largest(program, profile)
         if largest is not None and largest < smallest:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from topodesign.base.errors import InfeasibleError, ParameterError
@@ -63,6 +63,12 @@ class Mscclpp(Backend):
         document["name"] = f"{options.name}-{hashlib.sha256(body.encode()).hexdigest()[:8]}"
         return {self.ending: (_text(document) + "\n").encode()}
 
+    def notes(self, plan: Plan, options: Options, files: Files) -> Iterator[str]:  # noqa: ARG002
+        """Yield that a rank has one NIC, where links to other boxes need several."""
+        from topodesign.compiler.wires import single_nic  # noqa: PLC0415  NumPy, which help does without
+
+        return single_nic(plan.place, options.box)
+
     def parse(self, files: Files, options: Options) -> ExecutionPlan:  # noqa: ARG002
         """Read the plan as MSCCL++ does."""
         return parse_plan(files[self.ending].decode())
@@ -76,10 +82,12 @@ class Mscclpp(Backend):
 
 def _one_sided(program: Program, options: Options) -> tuple[list[int], OneSided]:
     """Return the scratch chunks of every rank, and the one-sided program."""
+    from topodesign.compiler.onesided.actions import actions_of  # noqa: PLC0415
     from topodesign.compiler.onesided.blocks import one_sided  # noqa: PLC0415  NumPy, which help does without
-    from topodesign.compiler.onesided.messages import messages_of  # noqa: PLC0415
+    from topodesign.compiler.wires import boxes_of_ranks  # noqa: PLC0415
 
-    actions = messages_of(program, _apart(len(program.ranks), options))
+    box = [0] * len(program.ranks) if options.place is None else boxes_of_ranks(options.place, options.box)
+    actions = actions_of(program, lambda one, other: box[one] != box[other])
     made = one_sided(program, actions, longest=EXECUTOR.operations)
     return _halved(actions.scratch) if made.double else actions.scratch, made
 
@@ -92,20 +100,6 @@ def _halved(scratch: list[int]) -> list[int]:
     """
     unit = PACKET // 2
     return [-(-max(scratch) // unit) * unit] * len(scratch)
-
-
-def _apart(ranks: int, options: Options) -> Callable[[int, int], bool]:
-    """Return whether two ranks are in different boxes: by the option, or by the names of a fabric's nodes."""
-    from topodesign.fabrics.fabric import Fabric  # noqa: PLC0415  NumPy, which help does without
-
-    box: list[object] = [0] * ranks
-    if options.box is not None:
-        box = [rank // options.box for rank in range(ranks)]
-    elif isinstance(options.place, Fabric):
-        names = [options.place.names[node] for node in options.place.compute]
-        if all("/" in name for name in names):
-            box = [name.rsplit("/", 1)[0] for name in names]
-    return lambda one, other: box[one] != box[other]
 
 
 def _lint(program: Program, made: OneSided) -> Iterator[str]:
@@ -161,16 +155,8 @@ def largest_call(program: Program, scratch: int, *, packets: bool, double: bool)
     """Return the most bytes of the whole collective with which every buffer of a rank has less than 2^32 bytes.
 
     With two halves, scratch is as large as for an input of all that a call may have: inputs lie in allocations that may
-    be larger, and those of an allgather are parts of outputs.
-
-    Parameters
-    ----------
-    program
-        What is compiled.
-    scratch
-        Most scratch chunks of a rank.
-    packets, double
-        Whether scratch holds packets, which are twice as large, and two halves.
+    be larger, and those of an allgather are parts of outputs. Chunks of scratch are twice as large if it holds packets,
+    and there are two halves of it if it is double.
     """
     wide = (1 + packets) * (2 * -(-_compared(program) // program.input_chunks) if double else 1)
     widest = max(program.input_chunks, program.output_chunks, scratch * wide)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,9 +17,19 @@ import numpy as np
 from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.base.wording import counted
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
-from topodesign.compiler.frontends.emit import Emitter, Part, contiguous
-from topodesign.compiler.frontends.layout import Message
-from topodesign.compiler.frontends.operation import IN, OUT, Operation, Place
+from topodesign.compiler.frontends.layout import carriers
+from topodesign.compiler.frontends.operations import (
+    IN,
+    OUT,
+    Emitter,
+    Message,
+    Operation,
+    Part,
+    Place,
+    contiguous,
+    cut,
+    emitters,
+)
 from topodesign.compiler.ir import Kind
 from topodesign.plans.rounds import Rounds
 
@@ -36,24 +45,12 @@ Route = tuple[Message, ...]
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a block: all units of it that go one way.
+    """A part of a block: all units of it that go one way."""
 
-    Attributes
-    ----------
-    block
-        Number of the block.
-    first
-        Where it lies in the block, in chunks.
-    size
-        Chunks.
-    route
-        Its hops.
-    """
-
-    block: int
-    first: int
+    block: int  # number of the block
+    first: int  # where it lies in the block, in chunks
     size: int
-    route: Route
+    route: Route  # its hops
 
 
 @dataclass(frozen=True)
@@ -66,20 +63,6 @@ class Journey:
 
 def journeys(schedule: Rounds, split: int) -> Journey:
     """Cut blocks into as few chunks as the schedule allows, times ``split``, and follow each part to its destination.
-
-    Parameters
-    ----------
-    schedule
-        Of one of ``COLLECTIVES``.
-    split
-        Every chunk is made this many.
-
-    Raises
-    ------
-    ScheduleError
-        If some part does not arrive, or is sent by a node that does not have it.
-    TooLargeError
-        If it would take minutes.
 
     Notes
     -----
@@ -126,17 +109,9 @@ def check_hops(nodes: int, chunks: int, hops: int) -> None:
 
 def _routes(schedule: Rounds, rows: np.ndarray, source: int, goal: int) -> dict[Route, int]:
     """Return the ways of a block's units, with how many go each."""
-    low, high = schedule.lo[rows], schedule.hi[rows]
-    cuts = np.unique(np.concatenate((low, high, [0, schedule.units])))
-    first, last = np.searchsorted(cuts, low).tolist(), np.searchsorted(cuts, high).tolist()
-    hops = list(zip(*(getattr(schedule, name)[rows].tolist() for name in ("step", "src", "dst")), strict=True))
-    carried: list[list[Message]] = [[] for _ in cuts[1:]]
-    for hop, begin, end in zip(hops, first, last, strict=True):
-        for interval in carried[begin:end]:
-            interval.append(hop)
     found: dict[Route, int] = defaultdict(int)
-    for interval, size in zip(carried, np.diff(cuts).tolist(), strict=True):
-        found[_followed(interval, source, goal)] += size
+    for hops, size in carriers(schedule, rows):
+        found[_followed(hops, source, goal)] += size
     return dict(found)
 
 
@@ -160,30 +135,14 @@ def _followed(hops: list[Message], source: int, goal: int) -> Route:
 
 @dataclass
 class Writer:
-    """Pieces on their way to operations.
+    """Pieces on their way to operations."""
 
-    Attributes
-    ----------
-    collective
-        What they belong to, with its root if it has one.
-    ranks
-        Number of ranks.
-    journey
-        The pieces.
-    inplace
-        Whether input and output share memory.
-    channels
-        Connections that each message is split over.
-    max_count
-        The most chunks that one instruction moves.
-    """
-
-    collective: Collective
-    ranks: int
-    journey: Journey
-    inplace: bool
-    channels: int
-    max_count: int
+    collective: Collective  # what they belong to, with its root if it has one
+    ranks: int  # number of ranks
+    journey: Journey  # the pieces
+    inplace: bool  # whether input and output share memory
+    channels: int  # connections that each message is split over
+    max_count: int  # the most chunks that one instruction moves
     emitters: list[Emitter] = field(init=False)
     given: list[dict[int, Place]] = field(init=False)
     wanted: list[dict[int, Place]] = field(init=False)
@@ -204,10 +163,7 @@ class Writer:
         for piece in self.journey.pieces:
             for _, src, dst in piece.route:
                 senders[dst].add(src)
-        instances = range(self.channels)
-        self.emitters = [
-            Emitter(list(itertools.product(sorted(peers), instances)), self.max_count) for peers in senders
-        ]
+        self.emitters = emitters(senders, self.channels, self.max_count)
 
     def operations(self) -> list[list[Operation]]:
         """Return the operations of each rank in serial order."""
@@ -227,7 +183,9 @@ class Writer:
         late: list[tuple[int, Part, Place, Place]] = []
         for step, group in itertools.groupby(sorted(messages), key=lambda message: message[0]):
             ordered = [(message, self._ordered(message, messages[message], here)) for message in group]
-            arriving = [part for message, chunks in ordered for part in self._cut(message, chunks)]
+            arriving = [
+                part for message, chunks in ordered for part in cut(message, chunks, self.channels, self.max_count)
+            ]
             for part in arriving:
                 self.emitters[part.message[1]].send(part, [here[x] for x in part.chunks])
             for part in arriving:
@@ -268,15 +226,6 @@ class Writer:
         """Return where a chunk belongs."""
         piece, offset = self._chunk[x]
         return self.wanted[piece.route[-1][2]][piece.block] + offset
-
-    def _cut(self, message: Message, chunks: list[int]) -> Iterator[Part]:
-        """Split evenly over the channels, then into what one instruction can move."""
-        share = len(chunks) // self.channels
-        pieces = -(-share // self.max_count)
-        for instance in range(self.channels):
-            cuts = [instance * share + piece * share // pieces for piece in range(pieces + 1)]
-            for start, stop in itertools.pairwise(cuts):
-                yield Part(message, instance, chunks[start:stop])
 
     def _arrive(
         self, part: Part, here: list[Place], leaves: list[dict[Place, int]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from operator import sub
 
@@ -13,10 +13,8 @@ import numpy as np
 
 from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.base.wording import counted
+from topodesign.compiler.frontends.operations import Message
 from topodesign.plans.rounds import Rounds
-
-Message = tuple[int, int, int]
-"""Step, sender, receiver: everything that a link carries in a step."""
 
 Piece = tuple[int, int]
 """Owner and number of the piece among the owner's: units of a shard that no row tells apart."""
@@ -31,35 +29,14 @@ class Layout:
 
     Any relabelling of the units within an owner's shard, applied to all rows, leaves a schedule valid. So the pieces of
     a shard may lie in any order, and their sizes alone decide how long a chunk is.
-
-    Attributes
-    ----------
-    shard
-        Chunks per shard; chunk ``x`` of the whole belongs to owner ``x // shard``.
-    messages
-        Ascending chunk numbers of each message, ordered by step, sender and receiver.
     """
 
-    shard: int
-    messages: dict[Message, list[int]]
+    shard: int  # chunks per shard; chunk ``x`` of the whole belongs to owner ``x // shard``
+    messages: dict[Message, list[int]]  # ascending chunk numbers of each message, ordered by step, sender and receiver
 
 
 def layout(schedule: Rounds, split: int) -> Layout:
     """Lay the shards out in as few chunks as the schedule allows, times ``split``.
-
-    Parameters
-    ----------
-    schedule
-        What every link carries.
-    split
-        Every chunk is made this many.
-
-    Raises
-    ------
-    ScheduleError
-        If the schedule does not do what its collective promises.
-    TooLargeError
-        If it would take minutes.
 
     Notes
     -----
@@ -98,17 +75,8 @@ def _pieces(schedule: Rounds) -> tuple[list[list[int]], dict[Message, list[Piece
     by_owner = np.argsort(schedule.block, kind="stable")
     bounds = np.searchsorted(schedule.block[by_owner], np.arange(schedule.nodes + 1))
     for owner in range(schedule.nodes):
-        rows = by_owner[bounds[owner] : bounds[owner + 1]]
-        lo, hi = schedule.lo[rows], schedule.hi[rows]
-        cuts = np.unique(np.concatenate((lo, hi, [0, schedule.units])))
-        carried: list[list[Message]] = [[] for _ in cuts[1:]]
-        keys = zip(schedule.step[rows].tolist(), schedule.src[rows].tolist(), schedule.dst[rows].tolist(), strict=True)
-        first, last = np.searchsorted(cuts, lo).tolist(), np.searchsorted(cuts, hi).tolist()
-        for key, begin, end in zip(keys, first, last, strict=True):
-            for interval in carried[begin:end]:
-                interval.append(key)
         total: dict[tuple[Message, ...], int] = defaultdict(int)
-        for interval, size in zip(carried, np.diff(cuts).tolist(), strict=True):
+        for interval, size in carriers(schedule, by_owner[bounds[owner] : bounds[owner + 1]]):
             together = tuple(sorted(set(interval)))
             for message, times in Counter(interval).items() if len(together) < len(interval) else ():
                 if times > 1 and message[0] <= schedule.reduce_steps:
@@ -119,6 +87,19 @@ def _pieces(schedule: Rounds) -> tuple[list[list[int]], dict[Message, list[Piece
                 messages[key].append((owner, piece))
         sizes.append(list(total.values()))
     return sizes, {key: messages[key] for key in sorted(messages)}
+
+
+def carriers(schedule: Rounds, rows: np.ndarray) -> Iterator[tuple[list[Message], int]]:
+    """Yield, for the units of a block that none of its rows tells apart, what carries them, and how many they are."""
+    low, high = schedule.lo[rows], schedule.hi[rows]
+    cuts = np.unique(np.concatenate((low, high, [0, schedule.units])))
+    carried: list[list[Message]] = [[] for _ in cuts[1:]]
+    messages = zip(*(getattr(schedule, name)[rows].tolist() for name in ("step", "src", "dst")), strict=True)
+    first, last = np.searchsorted(cuts, low).tolist(), np.searchsorted(cuts, high).tolist()
+    for message, begin, end in zip(messages, first, last, strict=True):
+        for interval in carried[begin:end]:
+            interval.append(message)
+    return zip(carried, np.diff(cuts).tolist(), strict=True)
 
 
 def _reduces(

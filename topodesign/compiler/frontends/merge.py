@@ -26,7 +26,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from topodesign.compiler.frontends.operation import Block, Operation, Place
+from topodesign.compiler.frontends.operations import Block, Operation, Place
 from topodesign.compiler.ir import Kind, Threadblocks
 from topodesign.compiler.limits import Limits
 
@@ -57,23 +57,9 @@ def pair(
 ) -> dict[Block, Block]:
     """Choose which threadblocks of a rank become one, of those that only send and those that only receive.
 
-    Parameters
-    ----------
-    rank
-        The rank.
-    operations
-        What it does.
-    group
-        Channel group of every link (sender, receiver): a threadblock has one channel.
-    limits
-        What the target allows: threadblocks of a rank, and instructions of one.
-    mode
-        With ``separate`` only so many as there are too many; else all that can be.
-    alone
-        Pairs of rank and threadblock that are to stay as they are.
-    concurrent_from
-        Step after which the operations are those of a second phase that goes on beside the first, with which they
-        share no threadblock.
+    ``group`` is the channel group of every link: a threadblock has one channel. With ``separate`` only so many are
+    joined as there are too many. ``alone`` has the ranks and threadblocks that are to stay as they are. What comes
+    after step ``concurrent_from`` is a second phase, which shares no threadblock with the first.
     """
     size = Counter(one.block for one in operations)
     surplus = len(size) - limits.blocks_per_rank
@@ -119,14 +105,7 @@ class _Message:
 class Merger:
     """Puts operations into shared threadblocks, in an order in which they end.
 
-    Parameters
-    ----------
-    operations
-        By rank, in serial order.
-    limits
-        Slots of a connection, and what fits into one.
-    piece
-        Chunks that surely fit into a slot.
+    ``piece`` are the chunks that surely fit into a slot.
     """
 
     def __init__(self, operations: list[list[Operation]], limits: Limits, piece: int) -> None:

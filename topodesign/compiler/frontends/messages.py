@@ -37,22 +37,7 @@ MOST_MESSAGES = 2**21
 
 
 def messages_of(plan: Plan, parts: int = 1) -> Messages:
-    """Return what every rank sends, receives and adds.
-
-    Parameters
-    ----------
-    plan
-        Any plan of one collective among all nodes that compute.
-    parts
-        Of trees: parts of the data of a tree that follow one another.
-
-    Raises
-    ------
-    ScheduleError
-        If the plan is wrong.
-    InfeasibleError
-        If rounds cannot say it, a switch adds or copies, or there are too many messages.
-    """
+    """Return what every rank sends, receives and adds."""
     movement = plan.movement
     if isinstance(movement, Trees) and len(movement.relays):
         raise InfeasibleError("no trace lets a switch copy or add; make the schedule with --method forest")

@@ -16,14 +16,8 @@ from topodesign.compiler.ir import RankProgram
 def ends(ranks: list[RankProgram], slots: int, piece: int) -> bool:
     """Decide whether every threadblock gets to its end.
 
-    Parameters
-    ----------
-    ranks
-        The programs of all ranks; sends and receives match.
-    slots
-        Pieces that a connection holds. With none a send and its receive take place together.
-    piece
-        Chunks of a piece.
+    Sends and receives match. With no ``slots`` a send and its receive take place together; ``piece`` are the chunks of
+    a piece.
     """
     first: list[int] = [0]  # thread by rank
     for body in ranks:

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ScheduleError, TopologyError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER
 from topodesign.compiler.frontends import exchange
-from topodesign.compiler.frontends.emit import Emitter, Part, contiguous, region, runs
-from topodesign.compiler.frontends.layout import Layout, Message, layout
-from topodesign.compiler.frontends.operation import ACCUMULATOR, IN, OUT, Operation, Place
+from topodesign.compiler.frontends.layout import Layout, layout
+from topodesign.compiler.frontends.operations import (
+    ACCUMULATOR,
+    IN,
+    OUT,
+    Message,
+    Operation,
+    Part,
+    Place,
+    contiguous,
+    cut,
+    emitters,
+    region,
+    runs,
+)
 from topodesign.compiler.frontends.threads import assemble
 from topodesign.compiler.ir import Kind, Program, Protocol, Threadblocks
 from topodesign.compiler.limits import NO_LIMITS, Limits
@@ -44,38 +56,9 @@ def program_of_rounds(
     chunks first arrived, or else gathers them into scratch; it receives into the output, or else into scratch and
     copies from there. A reduce-scatter adds partial sums up where the next message wants them; a receiver whose sums
     lie apart receives into scratch and reduces from there. A local search looks for the order of the units in a shard,
-    and of the messages that come or go together in scratch, that leaves few copies.
-
-    Parameters
-    ----------
-    topology
-        The links that there are.
-    schedule
-        A valid schedule on them, of one of ``COLLECTIVES``.
-    inplace
-        Whether input and output share memory (see :class:`Program`).
-    channels
-        Every message is split evenly over this many connections, each with threadblocks of its own.
-    protocol
-        Handed on to the program.
-    threadblocks
-        Whether what sends and what receives share them, see :mod:`topodesign.compiler.frontends.merge`.
-    limits
-        What the target allows. A message of more chunks than an instruction moves is split into several, and a node
-        with more links than a channel has threadblocks has them on several; the rest is left to the back end.
-
-    Returns
-    -------
-    Program
-        It ends whatever the capacity of the connections, and whatever the order in which threadblocks proceed.
-
-    Raises
-    ------
-    ScheduleError, TopologyError
-        If the schedule is not valid, is for another number of nodes, uses links that do not exist, or there are
-        switches, which run no program.
-    ParameterError
-        If a number is below one, or the schedule is too large to compile.
+    and of the messages that come or go together in scratch, that leaves few copies. A message is split evenly over the
+    channels, each with threadblocks of its own, and into what an instruction moves; a node with more links than a
+    channel has threadblocks has them on several. The rest of the limits is left to the back end.
 
     Notes
     -----
@@ -155,10 +138,6 @@ def _search(blocks: list[list[int]], must: list[int], cost: Callable[[list[int]]
     return best
 
 
-def _output(x: int) -> Place:
-    return OUT + x
-
-
 @dataclass
 class _Writer:
     """A schedule on its way to operations."""
@@ -170,11 +149,10 @@ class _Writer:
     max_count: int
 
     def __post_init__(self) -> None:
-        sources: list[list[int]] = [[] for _ in range(self.schedule.nodes)]
-        for src, dst in sorted({message[1:] for message in self.plan.messages}):
-            sources[dst].append(src)
-        instances = range(self.channels)
-        self.ranks = [Emitter(list(itertools.product(peers, instances)), self.max_count) for peers in sources]
+        senders: list[set[int]] = [set() for _ in range(self.schedule.nodes)]
+        for _, src, dst in self.plan.messages:
+            senders[dst].add(src)
+        self.ranks = emitters(senders, self.channels, self.max_count)
 
     def operations(self) -> list[list[Operation]]:
         """Return the operations of each rank in serial order."""
@@ -182,7 +160,7 @@ class _Writer:
             self._reduce_scatter(self._half(reduces=True))
         if not self.inplace and (not self.schedule.collective.reduces or len(self.ranks) == 1):
             for rank, emitter in enumerate(self.ranks):
-                emitter.prepare(list(range(IN, IN + self.plan.shard)), [_output(x) for x in self._own(rank)])
+                emitter.prepare(list(range(IN, IN + self.plan.shard)), [OUT + x for x in self._own(rank)])
         if self.schedule.collective.copies:
             self._allgather(self._half(reduces=False))
         return [emitter.operations() for emitter in self.ranks]
@@ -193,15 +171,6 @@ class _Writer:
 
     def _own(self, rank: int) -> range:
         return range(rank * self.plan.shard, (rank + 1) * self.plan.shard)
-
-    def _cut(self, message: Message, chunks: list[int]) -> Iterator[Part]:
-        """Split evenly over the channels, then into what one instruction can move."""
-        share = len(chunks) // self.channels
-        pieces = -(-share // self.max_count)
-        for instance in range(self.channels):
-            cuts = [instance * share + piece * share // pieces for piece in range(pieces + 1)]
-            for start, stop in itertools.pairwise(cuts):
-                yield Part(message, instance, chunks[start:stop])
 
     # -- allgather ----------------------------------------------------------------------------------------------------
 
@@ -219,8 +188,8 @@ class _Writer:
             arriving: dict[int, list[Part]] = defaultdict(list)
             for message, chunks in messages:
                 _, src, dst = message
-                views: list[Callable[[int], Place]] = [first[src].__getitem__, _output]
-                for part in self._cut(message, _ordered(chunks, views)):
+                views: list[Callable[[int], Place]] = [first[src].__getitem__, OUT.__add__]
+                for part in cut(message, _ordered(chunks, views), self.channels, self.max_count):
                     places = [[view(x) for x in part.chunks] for view in views]
                     self.ranks[src].send(part, min(places, key=lambda view: len(runs(view))))
                     arriving[dst].append(part)
@@ -231,14 +200,13 @@ class _Writer:
         """Receive the parts of a step, so placed that what is sent next is contiguous where possible."""
         emitter = self.ranks[rank]
         blocks = [part.chunks for part in parts]
-        cost_of = [len(runs([_output(x) for x in chunks])) for chunks in blocks]
+        cost_of = [len(runs([OUT + x for x in chunks])) for chunks in blocks]
         new = {x for chunks in blocks for x in chunks}
         onward = [
             chunks for chunks in leaving if all(x in new or x in first for x in chunks) and not new.isdisjoint(chunks)
         ]
         known = [
-            ([(x, first.get(x) or _output(x)) for x in chunks], len(runs([_output(x) for x in chunks])))
-            for chunks in onward
+            ([(x, first.get(x) or OUT + x) for x in chunks], len(runs([OUT + x for x in chunks]))) for chunks in onward
         ]
 
         def cost(order: list[int]) -> int:
@@ -251,11 +219,11 @@ class _Writer:
             return total
 
         order = _search(blocks, [at for at, number in enumerate(cost_of) if number > 1], cost)
-        first.update((x, _output(x)) for x in new)
+        first.update((x, OUT + x) for x in new)
         for at in order:
             first.update(zip(blocks[at], emitter.fresh(len(blocks[at])), strict=True))
         for part in parts:
-            places, output = [first[x] for x in part.chunks], [_output(x) for x in part.chunks]
+            places, output = [first[x] for x in part.chunks], [OUT + x for x in part.chunks]
             emitter.receive(part, places)
             if places != output:
                 emitter.unpack(Kind.COPY, part, places, output)
@@ -297,7 +265,7 @@ class _Writer:
             leaving: dict[int, list[list[int]]] = defaultdict(list)
             for message, chunks in messages:
                 _, src, dst = message
-                for part in self._cut(message, _ordered(chunks, [home[dst].__getitem__])):
+                for part in cut(message, _ordered(chunks, [home[dst].__getitem__]), self.channels, self.max_count):
                     ordered[-1].append(part)
                     if not received[src].keys().isdisjoint(part.chunks):
                         leaving[src].append(part.chunks)

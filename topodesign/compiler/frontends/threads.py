@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from topodesign.compiler.frontends.merge import Merger, in_blocks, pair
-from topodesign.compiler.frontends.operation import Block, Operation, Place, lasting
+from topodesign.compiler.frontends.operations import Block, Operation, Place, lasting
 from topodesign.compiler.frontends.progress import ends
 from topodesign.compiler.ir import Buffer, Instruction, Kind, RankProgram, Region, Threadblock, Threadblocks
 from topodesign.compiler.limits import Limits
@@ -27,27 +27,9 @@ def assemble(
 ) -> tuple[list[RankProgram], int]:
     """Give every rank its threadblocks with the dependencies that keep the result of the serial order.
 
-    Parameters
-    ----------
-    operations
-        For each rank, what it does, in an order that is right when done one after the other.
-    reduce_steps
-        Steps after which partial sums are no longer sent.
-    limits
-        What the target allows, of threadblocks and their instructions, and what its connections hold.
-    chunks
-        Chunks of the whole collective.
-    mode
-        Whether what sends and what receives share threadblocks, see :mod:`topodesign.compiler.frontends.merge`.
-    concurrent
-        Whether what comes after ``reduce_steps`` is a second phase that goes on beside the first.
-
-    Returns
-    -------
-    list of RankProgram
-        One per rank; together they end whatever the timing, even with the fewest slots and the shortest pieces.
-    int
-        Number of channels in use.
+    Operations are in an order that is right when done one after the other. After ``reduce_steps`` no partial sums are
+    sent, and if ``concurrent`` a second phase begins that goes on beside the first. The programs, which come with the
+    number of channels in use, end whatever the timing, even with the fewest slots and the shortest pieces.
     """
     links = {(rank, one.send) for rank, ops in enumerate(operations) for one in ops if one.send is not None}
     group = _groups(links, limits.blocks_per_channel)

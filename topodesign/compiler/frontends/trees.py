@@ -13,8 +13,7 @@ import numpy as np
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
-from topodesign.compiler.frontends.emit import Emitter, Part, runs
-from topodesign.compiler.frontends.operation import ACCUMULATOR, IN, OUT, Operation, Place
+from topodesign.compiler.frontends.operations import ACCUMULATOR, IN, OUT, Emitter, Operation, Part, Place, runs
 from topodesign.compiler.frontends.threads import assemble
 from topodesign.compiler.ir import Program, Protocol, Threadblocks
 from topodesign.compiler.limits import HELP, NO_LIMITS, Limits
@@ -55,41 +54,11 @@ def program_of_trees(
     The shard of a root is laid out part by part, and tree by tree within a part, so that what a tree carries is
     contiguous and is received where it belongs; partial sums are added up where the next rank wants them. What the
     trees of one root carry over a connection in the same step is one send, if it is contiguous. Where concurrent phases
-    share a connection, each has channels of its own on it, so that neither waits for the other's turn.
-
-    Parameters
-    ----------
-    schedule
-        A valid schedule of one of ``COLLECTIVES``; its compute nodes, ascending, are the ranks.
-    inplace
-        Whether input and output share memory (see :class:`~topodesign.compiler.ir.Program`).
-    channels
-        Connections that share the trees (of each of two concurrent phases) between two ranks, each with threadblocks
-        of its own; more are taken where those would be too long.
-    parts
-        Parts that follow one another through every tree.
-    protocol
-        Handed on to the program.
-    threadblocks
-        Whether what sends and what receives share them, see :mod:`topodesign.compiler.frontends.merge`.
-    limits
-        What the target allows.
-
-    Returns
-    -------
-    Program
-        It ends whatever the capacity of the connections: all ranks do their part of the messages in the order of one
-        list, ordered by step, so the first of it that is not over waits for none after it.
-
-    Raises
-    ------
-    ScheduleError
-        If the schedule is not valid.
-    InfeasibleError
-        If the shards of an allgather or reduce-scatter differ, for which the runtimes have no call, or a rank has more
-        instructions than allowed.
-    ParameterError
-        If a number is below one, or the schedule is too large to compile.
+    share a connection, each has channels of its own on it, so that neither waits for the other's turn. Compute nodes,
+    ascending, are the ranks. The trees between two ranks (of each of two concurrent phases) share the channels, each
+    with threadblocks of its own; more are taken where those would be too long. ``parts`` of the data of a tree follow
+    one another. The program ends whatever connections hold: all ranks do their part of the messages in the order of one
+    list, ordered by step, so the first of it that is not over waits for none after it.
     """
     require_at_least("channels", channels, 1)
     require_at_least("parts", parts, 1)

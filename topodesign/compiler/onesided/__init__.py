@@ -1,5 +1,5 @@
 """From instructions that send and receive to one-sided programs: puts, signals and waits.
 
-Imports the instruction IR. ``messages`` pairs what is sent with what is received, ``order`` finds out what a signal has
+Imports the instruction IR. ``actions`` pairs what is sent with what is received, ``order`` finds out what a signal has
 to tell beyond the data, ``blocks`` writes it down threadblock by threadblock.
 """

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from topodesign.compiler.ir import Buffer, Program, Protocol, Region
-from topodesign.compiler.onesided.messages import Action, Actions, Deed, Message, Way
+from topodesign.compiler.onesided.actions import Action, Actions, Deed, Message, Way
 from topodesign.compiler.onesided.order import Order
 
 Link = tuple[int, int, int]
@@ -34,25 +34,13 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation.
+    """One operation."""
 
-    Attributes
-    ----------
-    name
-        As in a plan.
-    sources, targets
-        What it reads and writes.
-    link
-        The connection whose channel it uses.
-    semaphores
-        Numbers of semaphores of the rank.
-    """
-
-    name: str
-    sources: tuple[Operand, ...] = ()
+    name: str  # as in a plan
+    sources: tuple[Operand, ...] = ()  # what it reads and writes
     targets: tuple[Operand, ...] = ()
-    link: Link | None = None
-    semaphores: tuple[int, ...] = ()
+    link: Link | None = None  # the connection whose channel it uses
+    semaphores: tuple[int, ...] = ()  # numbers of semaphores of the rank
 
     @property
     def role(self) -> Role:
@@ -73,37 +61,18 @@ class RankPlan:
 
 @dataclass
 class OneSided:
-    """A one-sided program.
+    """A one-sided program."""
 
-    Attributes
-    ----------
-    ranks
-        What each of them does.
-    remote
-        Connections through port channels; all others are of memory channels.
-    links
-        All connections.
-    double
-        Whether launches use two halves of scratch in turn.
-    """
-
-    ranks: list[RankPlan]
-    links: list[Link]
-    remote: set[Link]
-    double: bool
+    ranks: list[RankPlan]  # what each of them does
+    links: list[Link]  # all connections
+    remote: set[Link]  # connections through port channels; all others are of memory channels
+    double: bool  # whether launches use two halves of scratch in turn
 
 
 def one_sided(program: Program, actions: Actions, *, longest: int) -> OneSided:
     """Turn actions into operations.
 
-    Parameters
-    ----------
-    program
-        Where they come from.
-    actions
-        What :func:`~topodesign.compiler.onesided.messages.messages_of` returned.
-    longest
-        Operations of a threadblock; what is longer goes on in another one.
+    A threadblock of more than ``longest`` operations goes on in another one.
     """
     _choose_ways(program.protocol, actions)
     order = Order(actions, strong=program.protocol == "Simple")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.memory import check_memory
 from topodesign.compiler.ir import Region
-from topodesign.compiler.onesided.messages import Action, Actions, Deed, Message, Spot, Way
+from topodesign.compiler.onesided.actions import Action, Actions, Deed, Message, Spot, Way
 
 Clock = NDArray[np.int32]
 """By threadblock, how many of its actions are known to be over."""
@@ -39,14 +39,9 @@ class _Place:
 class Order:
     """One run of the actions in an order that is possible.
 
-    Parameters
-    ----------
-    actions
-        What all ranks do; messages have their ways and landings. Their ``granted`` and ``settled`` are set, waits that
-        follow from others are dropped.
-    strong
-        Whether a message also tells what its sender knew. Packets do not: they show that something is over, and not
-        that its data can be seen.
+    It sets ``granted`` and ``settled`` of the messages, which have their ways and landings, and drops waits that follow
+    from others. If ``strong``, a message also tells what its sender knew. Packets do not: they show that something is
+    over, and not that its data can be seen.
     """
 
     def __init__(self, actions: Actions, *, strong: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from topodesign.report.schemas.shapes import (
     Keys,
     array,
+    declared,
     either,
     flag,
     fraction,
@@ -133,131 +134,6 @@ _REPORT: Keys = {
     "nodes": integer("Nodes that take part."),
     "problems": texts("What is wrong."),
 }
-_CHECK: Keys = {
-    "ok": flag("Whether the program is right on the runtime."),
-    "verdict": text("ok, or the kind of the first mistake."),
-    "findings": array(shared("finding"), "What is wrong."),
-    "warnings": texts("What works, but is likely not meant."),
-    "runtime": text("Whose rules were held."),
-    "program": text("A line about it; nothing if it could not be read."),
-    "modes": texts("In place, out of place, or both: what was run."),
-    "root": nullable(integer("Of a collective that has one; else null.")),
-    "interleavings": integer("Random orders run in each mode."),
-    "seed": integer("Their first seed."),
-    "usage": nullable(
-        record(
-            {
-                name: integer(about)
-                for name, about in {
-                    "threadblocks_per_rank": "Threadblocks.",
-                    "steps_per_threadblock": "Steps.",
-                    "xml_nodes_per_rank": "What the parser counts.",
-                    "channels": "Channels.",
-                    "scratch_chunks": "Chunks of scratch.",
-                    "links_per_rank": "Other ranks that one sends to.",
-                    "sends_per_link": "Sends.",
-                    "chunks_per_link": "Chunks.",
-                    "longest_chain": "Steps that wait for each other.",
-                }.items()
-            },
-            "The largest number of each over ranks or links; null where the program is illegal.",
-        )
-    ),
-    "calls": nullable(
-        record(
-            {
-                "smallest": integer("Bytes."),
-                "largest": nullable(integer("Bytes; null without a limit.")),
-                "scratch_share": fraction("Scratch memory of a rank over the size of a call."),
-                "scratch_bytes": nullable(integer("The most scratch memory of a rank; null without a limit.")),
-                "scratch_at_start": flag("Whether it is taken when the communicator starts."),
-            },
-            "What the runtime uses it for; null where the program is illegal.",
-        )
-    ),
-    "safe_bytes": nullable(
-        integer("Of a deadlock: bytes of the largest call for which it is right all the same, 0 for none; else null.")
-    ),
-}
-
-_PLAN_CHECK: Keys = {
-    "ok": flag("Whether the plan is right."),
-    "verdict": text("ok, or the kind of the first mistake."),
-    "findings": array(shared("finding"), "What is wrong."),
-    "warnings": texts("What works, but is likely not meant."),
-    "runtime": text("mscclpp."),
-    "program": text("A line about it; nothing if it could not be read."),
-    "modes": texts("In place or out of place: what was run."),
-    "root": nullable(integer("Of a collective that has one; else null.")),
-    "launches": integer("Launches run, one after the other without a barrier between ranks."),
-    "interleavings": integer("Random orders run."),
-    "seed": integer("Their first seed."),
-    "usage": nullable(
-        record(
-            {
-                name: integer(about)
-                for name, about in {
-                    "threadblocks_per_rank": "Threadblocks.",
-                    "operations_per_threadblock": "Operations, those in pipelines included.",
-                    "memory_channels_per_rank": "Ends of memory channels.",
-                    "port_channels_per_rank": "Ends of port channels.",
-                    "semaphores_per_rank": "Semaphores.",
-                    "scratch_chunks": "Chunks of scratch.",
-                    "chunks_per_pair": "Chunks that go from one rank to another.",
-                }.items()
-            },
-            "The largest number of each over ranks or pairs; null where the plan is illegal.",
-        )
-    ),
-    "calls": nullable(
-        record(
-            {
-                "smallest": integer("Bytes."),
-                "largest": nullable(integer("Bytes; null without a limit.")),
-                "multiple": integer("Bytes that every size is a multiple of."),
-                "scratch_share": fraction("Scratch memory of a rank over the size of a call."),
-                "allocations": text("What must hold for the allocations that inputs lie in; empty if nothing."),
-            },
-            "What it can be used for; null where the plan is illegal.",
-        )
-    ),
-}
-
-_TRACES: Keys = {
-    "ok": flag("Whether nothing is wrong."),
-    "verdict": text("ok, or the kind of the first mistake."),
-    "findings": array(shared("finding"), "What is wrong."),
-    "warnings": texts("What works, but is likely not meant, or could not be checked."),
-    "program": text("A line about the traces."),
-    "ranks": integer("Ranks."),
-    "messages": integer("Messages of all ranks."),
-    "nodes": integer("Nodes of all traces."),
-    "bytes": integer("Bytes of all messages."),
-    "data": flag("Whether what messages carry was checked, too."),
-    "interleavings": integer("Random orders of events that were replayed."),
-    "seed": integer("Their first seed."),
-    "network": nullable(
-        record(
-            {
-                "shape": text("FullyConnected or Switch."),
-                "ranks": integer("Ranks."),
-                "bandwidth": number("Of a link, in 2^30 bytes per second."),
-                "latency": number("Of a link, in nanoseconds."),
-            },
-            "What times are for; null where nothing was said.",
-        )
-    ),
-    "times": nullable(
-        record(
-            {
-                "simulator_ns": integer("When ASTRA-sim says that the last rank is done, in nanoseconds."),
-                "exact_ns": fraction("The same without its rounding."),
-            },
-            "Null without a network, and where something is wrong.",
-        )
-    ),
-}
-
 VERIFY = either(
     record(
         {
@@ -330,49 +206,36 @@ VERIFY = either(
         },
         "a plan over trees or paths that is wrong",
     ),
-    record(_CHECK, "a program"),
-    record(_PLAN_CHECK, "an execution plan"),
-    record(_TRACES, "traces"),
+    declared("runtime.msccl.check:CheckReport", "a program"),
+    declared("runtime.mscclpp.check:PlanReport", "an execution plan"),
+    declared("runtime.chakra.check:TraceReport", "traces"),
 )
+_AS_ABOVE: Keys = {
+    "fewer_trees?": nullable(text("As above.")),
+    "allreduce?": nullable(text("As above.")),
+    "notes": texts("As above."),
+}
 COMPILE = either(
-    record(
-        {
-            **_CHECK,
+    declared(
+        "runtime.msccl.check:CheckReport",
+        "one program",
+        more={
             "fewer_trees?": nullable(text("What fewer trees cost, where the runtime takes no more; else null.")),
             "allreduce?": nullable(text("What is known of a better allreduce; else null.")),
             "notes": texts("How it came about, and what its runtime wants beside it."),
-            "threadblocks": record(
-                {
-                    "asked": text("`auto`, `merged` or `separate`."),
-                    "most": integer("Threadblocks of the rank that has most."),
-                    "shared": integer("Those of them that both send and receive."),
-                    "apart": integer("How many there would be if none did."),
-                },
-                "How sends and receives share threadblocks.",
-            ),
+            "threadblocks": declared("compiler.compilation:Sharing", "How sends and receives share threadblocks."),
             "file": text("What was written."),
         },
-        "one program",
     ),
-    record(
-        {
-            **_PLAN_CHECK,
-            "fewer_trees?": nullable(text("As above.")),
-            "allreduce?": nullable(text("As above.")),
-            "notes": texts("As above."),
-            "file": text("What was written."),
-        },
+    declared(
+        "runtime.mscclpp.check:PlanReport",
         "an execution plan",
+        more={**_AS_ABOVE, "file": text("What was written.")},
     ),
-    record(
-        {
-            **_TRACES,
-            "fewer_trees?": nullable(text("As above.")),
-            "allreduce?": nullable(text("As above.")),
-            "notes": texts("As above."),
-            "file": text("The directory that was written."),
-        },
+    declared(
+        "runtime.chakra.check:TraceReport",
         "traces",
+        more={**_AS_ABOVE, "file": text("The directory that was written.")},
     ),
     record(
         {
@@ -390,86 +253,6 @@ COMPILE = either(
         },
         "several programs",
     ),
-)
-
-RUNTIMES = record(
-    {
-        "rules": array(
-            record(
-                {
-                    "runtime": text("Whose rule it is."),
-                    "rule": text("What it is about."),
-                    "says": text("The number, or the rule."),
-                    "source": text("Where it was read: repository, commit, file and line."),
-                }
-            ),
-            "One for each rule of each runtime.",
-        )
-    }
-)
-DOCTOR = record(
-    {
-        "ok": flag("Whether the program ran all calls that it is for."),
-        "verdict": word(
-            "ran",
-            "ran for some calls",
-            "ran nothing",
-            "loaded",
-            "refused",
-            "not connected",
-            "not loaded",
-            "no log",
-            about="What became.",
-        ),
-        "runtime": text("Which runtime it is; nothing where no line tells."),
-        "program": nullable(
-            record(
-                {
-                    "name": text("What it calls itself."),
-                    "collective": text("What it does, in small letters without hyphens."),
-                    "ranks": nullable(integer("For how many.")),
-                    "chunks": nullable(integer("A call has a multiple of them; null where it is not said.")),
-                    "inplace": flag("Whether it serves calls in place."),
-                    "outofplace": flag("Whether it serves calls out of place."),
-                    "smallest": integer("Bytes of the smallest call."),
-                    "largest": nullable(integer("Bytes of the largest; null without a limit.")),
-                },
-                "What the program of --program is for; null without it.",
-            )
-        ),
-        "calls": array(
-            record(
-                {
-                    "collective": text("As the log calls it, in small letters."),
-                    "size": nullable(integer("Bytes of the whole data; null where they are not said.")),
-                    "ranks": nullable(integer("Of the communicator; null as above.")),
-                    "inplace": nullable(flag("Whether input and output share memory; null as above.")),
-                    "by": text("program, another program, built-in, or nothing where the log does not say it."),
-                    "count": integer("How many calls, of all processes."),
-                    "why": text("Why the program cannot have run them; nothing where it could."),
-                }
-            ),
-            "Kinds of calls, the most frequent first.",
-        ),
-        "symptoms": array(
-            record(
-                {
-                    "line": integer("Where it is first said."),
-                    "means": text("What it means."),
-                    "remedy": text("What to do."),
-                    "source": text("Where the line was read: repository, commit, file and line."),
-                    "count": integer("How often it is said."),
-                }
-            ),
-            "What is in the way.",
-        ),
-        "advice": texts("What to do next."),
-        "events": mapping(integer(), "How often each kind of line is there."),
-        "files": texts("Files and directories that the runtime names."),
-        "environment": mapping(text(), "Variables that it names."),
-        "lines": integer("Lines of the log."),
-        "processes": integer("Processes that said any of this."),
-    }
 )
 
 _FULL: Keys = {

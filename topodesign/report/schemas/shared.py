@@ -235,16 +235,7 @@ SHARED: dict[str, Shape] = {
         },
         "A link of the bottleneck.",
     ),
-    "finding": record(
-        {
-            "verdict": text("Which kind of mistake."),
-            "message": text("What is wrong."),
-            "rank": nullable(integer("Where; null if nowhere in particular.")),
-            "threadblock": nullable(integer("Where; null as above.")),
-            "step": nullable(integer("Where; null as above.")),
-        },
-        "A mistake of a program.",
-    ),
+    "finding": declared("runtime.report:Finding"),
     "link": {
         "description": "A link: from node, to node, capacity.",
         "type": "array",

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from topodesign.base.errors import ParameterError
+from topodesign.base.declared import key
 from topodesign.collectives import COLLECTIVES, Collective
-from topodesign.runtime.execute import MAX_FINDINGS
-from topodesign.runtime.memory import Layout, buffer_chunks, distinct_blocks
+from topodesign.runtime.memory import Layout, buffer_chunks, distinct_blocks, likely_root
 from topodesign.runtime.mscclpp.contexts import PACKET, allocation_multiple, contexts
 from topodesign.runtime.mscclpp.interleave import interleave
 from topodesign.runtime.mscclpp.limits import EXECUTOR, ExecutorLimits, illegal, warnings
@@ -22,9 +20,7 @@ from topodesign.runtime.mscclpp.memory import Memory
 from topodesign.runtime.mscclpp.parse import ExecutionPlan, PlanError, parse_plan
 from topodesign.runtime.mscclpp.prove import prove
 from topodesign.runtime.mscclpp.steps import Program, lower
-from topodesign.runtime.operations import Finding, Verdict
-
-T = TypeVar("T")
+from topodesign.runtime.report import MAX_FINDINGS, Finding, ProgramReport, Sizes, first, first_wrong, require_run
 
 
 @dataclass(frozen=True)
@@ -39,15 +35,23 @@ class PlanUsage:
     scratch_chunks: int
     chunks_per_pair: int
 
+    KEYS = (
+        key("threadblocks_per_rank", "Threadblocks."),
+        key("operations_per_threadblock", "Operations, those in pipelines included."),
+        key("memory_channels_per_rank", "Ends of memory channels."),
+        key("port_channels_per_rank", "Ends of port channels."),
+        key("semaphores_per_rank", "Semaphores."),
+        key("scratch_chunks", "Chunks of scratch."),
+        key("chunks_per_pair", "Chunks that go from one rank to another."),
+    )
+
 
 @dataclass(frozen=True)
-class PlanCalls:
-    """The calls that a plan serves, and what they take.
+class PlanCalls(Sizes):
+    """The calls that a plan serves, by the bytes of the output of an allgather and of the input of others.
 
     Attributes
     ----------
-    smallest, largest
-        Bytes of the output of an allgather and of the input of others; ``largest`` is None where there is no limit.
     multiple
         What every size is a multiple of; the executor throws at others.
     scratch_share
@@ -56,87 +60,44 @@ class PlanCalls:
         What must hold for the allocations that the inputs lie in, in words; empty if nothing.
     """
 
-    smallest: int
-    largest: int | None
     multiple: int
     scratch_share: str
     allocations: str = ""
 
+    KEYS = ("smallest largest multiple", key("scratch_share", kind=Fraction), "allocations")
+
     def __str__(self) -> str:
         """Return both for people."""
-        sizes = f"from {self.smallest} bytes on" if self.largest is None else f"{self.smallest} to {self.largest} bytes"
         scratch = "no scratch memory" if self.scratch_share == "0" else f"scratch memory: {self.scratch_share} of it"
-        said = f"calls: {sizes}, in multiples of {self.multiple}; {scratch}"
+        said = f"calls: {self.sizes}, in multiples of {self.multiple}; {scratch}"
         return f"{said}; inputs lie in allocations {self.allocations}" if self.allocations else said
 
 
 @dataclass(frozen=True)
-class PlanReport:
+class PlanReport(ProgramReport):
     """The answer of the checker of execution plans.
+
+    Its verdict is ``ok``, or the kind of the first finding: ``illegal`` (MSCCL++ refuses the plan, or reads it
+    wrongly), ``mismatch`` (signals and waits do not fit), ``out-of-bounds``, ``deadlock``, ``race``,
+    ``uninitialised read``, ``wrong result``.
 
     Attributes
     ----------
-    verdict
-        ``ok``, or the kind of the first finding: ``illegal`` (MSCCL++ refuses the plan, or reads it wrongly),
-        ``mismatch`` (signals and waits do not fit), ``out-of-bounds``, ``deadlock``, ``race``, ``uninitialised read``,
-        ``wrong result``.
-    findings
-        What is wrong, at most MAX_FINDINGS of a kind.
-    warnings
-        What works but is likely not meant.
-    program
-        A line about the plan; empty if it could not be parsed.
-    modes
-        ``in place`` or ``out of place``.
-    root
-        Root of a collective that has one, which the plan does not say: found out, or given.
     launches
         How many were run, one after the other without a barrier between the ranks.
-    interleavings, seed
-        Random orders run, and their first seed.
-    usage, calls
-        None where the plan is illegal.
     """
 
-    verdict: Verdict
-    findings: tuple[Finding, ...]
-    warnings: tuple[str, ...] = ()
     runtime: str = "mscclpp"
-    program: str = ""
-    modes: tuple[str, ...] = ()
-    root: int | None = None
-    launches: int = 0
-    interleavings: int = 0
-    seed: int = 0
     usage: PlanUsage | None = None
     calls: PlanCalls | None = None
+    launches: int = 0
 
-    @property
-    def ok(self) -> bool:
-        """Whether the plan is correct."""
-        return self.verdict == "ok"
+    KEYS = "ok verdict findings warnings runtime program modes root launches interleavings seed usage calls"
 
-    def record(self) -> dict[str, Any]:
-        """Return all of it as plain dictionaries, lists, strings and numbers."""
-        return {"ok": self.ok, **asdict(self)}
-
-    def __str__(self) -> str:
-        """Return the report for people."""
-        lines = [f"{self.verdict}: {self.program}" if self.program else self.verdict]
-        lines += [f"  {finding}" for finding in self.findings]
-        if self.ok:
-            what = "no deadlock, no race, no signal lost, right result"
-            lines.append(
-                f"  {', '.join(self.modes)}, {self.launches} launches: {what}; {self.interleavings} random orders agree"
-            )
-        if self.root is not None:
-            lines.append(f"  root {self.root}")
-        if self.usage is not None:
-            lines += [f"  {name.replace('_', ' ')}: {number}" for name, number in asdict(self.usage).items()]
-        if self.calls is not None:
-            lines.append(f"  {self.calls}")
-        lines += [f"  warning: {warning}" for warning in self.warnings]
-        return "\n".join(lines)
+    def agreement(self) -> str:
+        """Return what was found right."""
+        right = "no deadlock, no race, no signal lost, right result"
+        return f"{', '.join(self.modes)}, {self.launches} launches: {right}; {self.interleavings} random orders agree"
 
 
 def names() -> dict[str, Collective]:
@@ -145,15 +106,7 @@ def names() -> dict[str, Collective]:
 
 
 def check_plan_file(path: Path, *, interleavings: int = 20, seed: int = 0, root: int | None = None) -> PlanReport:
-    """Check a file; one that MSCCL++ would not load is ``illegal``.
-
-    Raises
-    ------
-    FileFormatError
-        If the file cannot be read at all.
-    TooLargeError, ParameterError
-        As :func:`check_plan`.
-    """
+    """Check a file; one that MSCCL++ would not load is ``illegal``."""
     try:
         plan = parse_plan(path)
     except PlanError as error:
@@ -172,34 +125,12 @@ def check_plan(
 ) -> PlanReport:
     """Decide whether a plan is correct, for every order of execution, every size of data and repeated launches.
 
-    Parameters
-    ----------
-    plan
-        What :func:`~topodesign.runtime.mscclpp.parse.parse_plan` returned.
-    interleavings
-        Random orders, not negative.
-    seed
-        Seed of the first of them.
-    root
-        Root of a collective that has one; None finds it out.
-    allocations
-        Bytes of the allocation that the input of each rank lies in, for a call of the least chunks; None for the input
-        and no more. They decide where the second half of a double scratch buffer begins.
-    limits
-        What the executor holds.
-
-    Raises
-    ------
-    ParameterError
-        If ``interleavings`` or ``root`` is out of range.
-    TooLargeError
-        If it is too large to execute here.
+    A root that is None is found out. ``allocations`` are the bytes of the allocation that the input of each rank lies
+    in, for a call of the least chunks; None for the input and no more. They decide where the second half of a double
+    scratch buffer begins.
     """
     ranks = len(plan.gpus)
-    if interleavings < 0:
-        raise ParameterError(f"interleavings must be at least 0, not {interleavings}")
-    if root is not None and not 0 <= root < ranks:
-        raise ParameterError(f"root must be from 0 to {ranks - 1}, not {root}")
+    require_run(interleavings, root, ranks)
     title = f"{plan.name[:200] or 'unnamed'}, {plan.collective[:40]} of {ranks} ranks, {plan.protocol}"
     mode = "in place" if plan.inplace else "out of place"
 
@@ -208,11 +139,11 @@ def check_plan(
             verdict=findings[0].verdict if findings else "ok",
             findings=tuple(findings),
             program=title,
-            warnings=(*plan.warnings, *dict.fromkeys(_first(warnings(plan))), *_advice(more.get("root"))),
+            warnings=(*plan.warnings, *dict.fromkeys(first(warnings(plan))), *_advice(more.get("root"))),
             **more,
         )
 
-    findings = _first(illegal(plan, limits))
+    findings = first(illegal(plan, limits))
     collective = names().get(plan.collective)
     chunks = 0 if collective is None else _chunks(plan, collective)
     if collective is None:
@@ -226,12 +157,14 @@ def check_plan(
     if findings or collective is None:
         return report(findings)
     run = prepare(plan, root, allocations)
-    findings = run.findings or prove(run.program, run.memory, run.launches)
-    for number in range(interleavings if not findings else 0):
-        wrong = interleave(run.program, lambda: run.memory(tracks=False), run.launches, seed + number)
-        if wrong is not None:
-            findings = [wrong]
-            break
+    findings = (
+        run.findings
+        or prove(run.program, run.memory(), run.launches)
+        or first_wrong(
+            lambda number: interleave(run.program, run.memory(tracks=False), run.launches, number),
+            range(seed, seed + interleavings),
+        )
+    )
     return report(
         findings,
         modes=(mode,),
@@ -242,10 +175,6 @@ def check_plan(
         usage=_usage(plan, run.program),
         calls=_calls(plan),
     )
-
-
-def _first(items: Iterable[T]) -> list[T]:
-    return list(islice(items, MAX_FINDINGS))
 
 
 def _chunks(plan: ExecutionPlan, collective: Collective) -> int:
@@ -260,14 +189,7 @@ def _chunks(plan: ExecutionPlan, collective: Collective) -> int:
 class Prepared:
     """A plan with the buffers of its ranks, ready to run.
 
-    Attributes
-    ----------
-    layout, program, launches
-        What it runs on, what runs, and how often to decide for any number of launches.
-    cell, contexts
-        Bytes of a cell, and what every rank sets up for a call of the least chunks.
-    findings
-        What is wrong with its operands.
+    ``launches`` of it decide for any number; ``cell`` are bytes.
     """
 
     def __init__(
@@ -309,29 +231,20 @@ class Prepared:
 
     def _beyond(self) -> list[Finding]:
         memory = self.memory(tracks=False)
-        found = []
-        for phases in self.program.blocks.values():
-            for phase in phases:
-                handed = [one.work for line in phase.threads.values() for one in line if one.work is not None]
-                for work in phase.work + handed:
-                    for place in work.sources + work.targets:
-                        why = memory.beyond(place, work.size)
-                        if why is not None:
-                            found.append(Finding("out-of-bounds", f"{work.name}: {why}", *work.at))
-                            if len(found) == MAX_FINDINGS:
-                                return found
-        return found
+
+        def found() -> Iterator[Finding]:
+            for work in self.program.work():
+                for place in work.sources + work.targets:
+                    if (why := memory.beyond(place, work.size)) is not None:
+                        yield Finding("out-of-bounds", f"{work.name}: {why}", *work.at)
+
+        return first(found())
 
 
 def prepare(plan: ExecutionPlan, root: int | None = None, allocations: Sequence[int] | None = None) -> Prepared:
     """Return a plan ready to run, of a collective that is known and with buffers that fit it.
 
     ``allocations`` are as in :func:`check_plan`.
-
-    Raises
-    ------
-    TooLargeError
-        If it is too large to execute here.
     """
     collective = names()[plan.collective]
     chunks = _chunks(plan, collective)
@@ -346,25 +259,16 @@ def _root(plan: ExecutionPlan, collective: Collective, chunks: int) -> int:
     if run.findings:  # in place it matters for where buffers are: the right one is none too short
         return min(range(len(plan.gpus)), key=lambda rank: len(Prepared(plan, collective, chunks, rank).findings))
     memory = run.memory()
-    prove(run.program, lambda: memory, 1)
-    ranks, here = range(len(plan.gpus)), run.layout
-    if here.collective.movements[-1].destination == "root":
-        return next((rank for rank in ranks if not memory.results(rank, 0)), 0)
-    got: Counter[int] = Counter()
-    for rank in ranks:
-        got.update(memory.from_whom(rank, 0))
-    return max(ranks, key=lambda rank: got[rank])
+    prove(run.program, memory, 1)
+    return likely_root(run.layout, lambda rank: not memory.results(rank, 0), lambda rank: memory.from_whom(rank, 0))
 
 
 def _usage(plan: ExecutionPlan, program: Program) -> PlanUsage:
     carried: Counter[tuple[int, int]] = Counter()
-    for phases in program.blocks.values():
-        for phase in phases:
-            handed = [one.work for line in phase.threads.values() for one in line if one.work is not None]
-            for work in phase.work + handed:
-                ends = {one.rank for one in work.sources}
-                for target in work.targets:
-                    carried.update({(rank, target.rank): work.size for rank in ends if rank != target.rank})
+    for work in program.work():
+        ends = {one.rank for one in work.sources}
+        for target in work.targets:
+            carried.update({(rank, target.rank): work.size for rank in ends if rank != target.rank})
     blocks = [block for gpu in plan.gpus for block in gpu.threadblocks]
     return PlanUsage(
         threadblocks_per_rank=max(len(gpu.threadblocks) for gpu in plan.gpus),

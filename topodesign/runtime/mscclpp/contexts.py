@@ -26,13 +26,12 @@ class Context:
 
     Attributes
     ----------
-    scratch
-        Bytes of its scratch memory.
     half
-        What its launches of even number add to addresses in scratch, whosesoever; 0 without a double scratch buffer.
+        What its launches of even number add to addresses in scratch, whosesoever; 0 without a double scratch
+        buffer.
     """
 
-    scratch: int
+    scratch: int  # bytes of its scratch memory
     half: int
 
 
@@ -50,19 +49,7 @@ def context(plan: ExecutionPlan, gpu: Gpu, size: int) -> Context:
 def contexts(plan: ExecutionPlan, chunk: int, allocations: Sequence[int] | None = None) -> tuple[Context, ...]:
     """Return what all ranks set up for a call with chunks of so many bytes.
 
-    Parameters
-    ----------
-    plan
-        What is called.
-    chunk
-        Bytes of a chunk.
-    allocations
-        Bytes of the allocation that the input of each rank lies in; None for the input and no more.
-
-    Raises
-    ------
-    ParameterError
-        If an allocation is missing, or smaller than the input.
+    ``allocations`` are the bytes that the input of each rank lies in; None stands for the input and no more.
     """
     inputs = [gpu.inputs * chunk for gpu in plan.gpus]
     given = inputs if allocations is None else list(allocations)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import itertools
 import random
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import replace
 
 from topodesign.runtime.mscclpp.memory import Memory
 from topodesign.runtime.mscclpp.steps import Channel, Control, Phase, Program, Work
-from topodesign.runtime.operations import Finding
+from topodesign.runtime.report import Finding
 
 Move = tuple[str, Hashable, int]
 """What moves: a ``piece`` of work of a threadblock, one of its ``thread``s, a ``proxy``, a ``barrier``, or a ``rank``
@@ -24,16 +24,7 @@ that starts its next launch."""
 class Machine:
     """All ranks in the middle of their launches.
 
-    Parameters
-    ----------
-    program
-        What threadblocks do.
-    memory
-        Of all ranks.
-    launches
-        How many follow one another.
-    pieces
-        Into how many parts work is cut.
+    Work is cut into ``pieces``.
     """
 
     def __init__(self, program: Program, memory: Memory, launches: int, pieces: int = 1) -> None:
@@ -239,12 +230,10 @@ class _Block:
         return self.at >= len(self.phases)
 
 
-def interleave(
-    program: Program, make_memory: Callable[[], Memory], launches: int, seed: int, pieces: int = 3
-) -> Finding | None:
+def interleave(program: Program, memory: Memory, launches: int, seed: int, pieces: int = 3) -> Finding | None:
     """Run once in a random order; return what went wrong, if anything."""
     rng = random.Random(seed)  # noqa: S311 (not for secrets)
-    machine = Machine(program, make_memory(), launches, pieces=rng.randint(1, pieces))
+    machine = Machine(program, memory, launches, pieces=rng.randint(1, pieces))
     moves = machine.moves()
     while moves:
         rng.shuffle(moves)

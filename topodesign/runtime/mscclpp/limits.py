@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from topodesign.runtime.mscclpp.contexts import addressed
 from topodesign.runtime.mscclpp.parse import PACKETS, SWITCHED, ExecutionPlan, Gpu, Operation, Threadblock
-from topodesign.runtime.operations import Finding
+from topodesign.runtime.report import Finding
 
 
 @dataclass(frozen=True)
@@ -18,30 +18,20 @@ class ExecutorLimits:
     ----------
     operations
         Operations of a threadblock, those in pipelines included; the only limit that the executor checks itself.
-    channels
-        Channels and remote buffers of a type in a threadblock; beyond, memory is overwritten.
-    channels_per_operation
-        Channels that an operation names; beyond, memory is overwritten.
-    operands
-        Places that an operation reads, and that it writes; beyond, memory is overwritten.
-    barriers
-        Barriers of a rank; beyond, memory is overwritten.
     semaphores_per_operation
         Semaphores that an operation names; beyond, memory is overwritten. A rank may have more in all.
     threadblocks
         Threadblocks of a rank that run at once, one on a multiprocessor: they wait for each other. 108 on an A100.
-    buffer_bytes
-        Bytes of a buffer, of scratch both halves: offsets and sizes have 32 bits.
     """
 
     operations: int = 64
-    channels: int = 16
-    channels_per_operation: int = 8
-    operands: int = 10
-    barriers: int = 16
+    channels: int = 16  # channels and remote buffers of a type in a threadblock; beyond, memory is overwritten
+    channels_per_operation: int = 8  # channels that an operation names; beyond, memory is overwritten
+    operands: int = 10  # places that an operation reads, and that it writes; beyond, memory is overwritten
+    barriers: int = 16  # barriers of a rank; beyond, memory is overwritten
     semaphores_per_operation: int = 16
     threadblocks: int = 108
-    buffer_bytes: int = 2**32 - 1
+    buffer_bytes: int = 2**32 - 1  # bytes of a buffer, of scratch both halves: offsets and sizes have 32 bits
 
 
 EXECUTOR = ExecutorLimits()

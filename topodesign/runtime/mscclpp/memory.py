@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.memory import check_memory
-from topodesign.runtime.execute import MAX_FINDINGS
 from topodesign.runtime.memory import Layout
 from topodesign.runtime.mscclpp.steps import Place, Program, Work
-from topodesign.runtime.operations import Finding
+from topodesign.runtime.report import MAX_FINDINGS, Finding
 
 Span = tuple[int, slice]
 """Rank, and cells of its memory."""
@@ -28,21 +27,15 @@ class Telling:
 
     Attributes
     ----------
-    actor, phase
-        Who did it, and in which of its phases.
-    clock, whole
-        What the writer knew, and what is known besides by one who has read all that it wrote.
-    sources, targets
-        What it read and wrote.
     origins
         Of each source, the tellings that its packets came from, by cell; None where it is no packets.
     """
 
-    actor: int
+    actor: int  # who did it, and in which of its phases
     phase: int
-    clock: NDArray[np.int32]
+    clock: NDArray[np.int32]  # what the writer knew, and what is known besides by one who has read all that it wrote
     whole: NDArray[np.int32]
-    sources: Sequence[Span]
+    sources: Sequence[Span]  # what it read and wrote
     targets: Sequence[Span]
     origins: Sequence[NDArray[np.int32] | None]
 
@@ -63,22 +56,8 @@ class Telling:
 class Memory:
     """Cells of all ranks.
 
-    Parameters
-    ----------
-    layout
-        The buffers.
-    program
-        What runs.
-    packets
-        Whether scratch holds packets.
-    scratch, halves
-        Of each rank the cells of its scratch, and how many it adds to addresses in scratch in every other launch.
-    semaphores
-        Initial values, by rank.
-    seed
-        Of the numbers in the inputs.
-    tracks
-        Whether who wrote and read what is kept.
+    ``scratch`` and ``halves`` are the cells of scratch of each rank, and how many it adds to addresses in scratch in
+    every other launch. ``tracks`` says whether who wrote and read what is kept.
     """
 
     def __init__(
@@ -270,17 +249,7 @@ class Memory:
         return self._teller[rank][span].copy()
 
     def implied(self, telling: int, element: int, reader: tuple[int, int], rank: int, cell: int) -> bool:
-        """Return whether an element of packets could not be there unless a phase of an actor had read a cell.
-
-        Parameters
-        ----------
-        telling, element
-            Where the packet came from.
-        reader
-            Actor and phase.
-        rank, cell
-            What it read.
-        """
+        """Return whether an element of packets could not be there unless a phase of an actor had read a cell."""
         seen = set()
         trail = [(telling, element)]
         while trail:

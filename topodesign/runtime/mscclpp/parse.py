@@ -44,12 +44,7 @@ NAMES = frozenset({*_SYNCHRONISES, *_MOVES, *PACKETS, *SWITCHED, "pipeline"})
 class PlanError(FileFormatError):
     """MSCCL++ would refuse this plan or crash on it.
 
-    Parameters
-    ----------
-    message
-        What is wrong.
-    where
-        Path of the value in the document, such as ``gpus[0].threadblocks[1].ops[2].name``.
+    ``where`` is the path of the value in the document, such as ``gpus[0].threadblocks[1].ops[2].name``.
     """
 
     def __init__(self, message: str, where: str = "") -> None:
@@ -60,57 +55,29 @@ class PlanError(FileFormatError):
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """Chunks of a buffer: of this rank by its type, or of another by a number; a switch channel's are neither.
+    """Chunks of a buffer: of this rank by its type, or of another by a number; a switch channel's are neither."""
 
-    Attributes
-    ----------
-    buffer
-        ``i``, ``o`` or ``s`` of this rank, or empty.
-    remote
-        Place in the threadblock's list of remote buffers of the operation's channel type, -1 for none.
-    index, size
-        First chunk and number of chunks.
-    """
-
-    buffer: str
-    remote: int
-    index: int
+    buffer: str  # ``i``, ``o`` or ``s`` of this rank, or empty
+    remote: int  # place in the threadblock's list of remote buffers of the operation's channel type, -1 for none
+    index: int  # first chunk and number of chunks
     size: int
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation as written.
+    """One operation as written."""
 
-    Attributes
-    ----------
-    name
-        What it does.
-    sources, targets
-        ``src_buff`` and ``dst_buff``.
-    channel_type, channels
-        Type, empty if none is said, and places in the threadblock's list of channels of this type.
-    semaphores
-        Semaphores of the rank.
-    barrier, blocks
-        Number of a barrier, and of the threadblocks that meet at it.
-    part, parts
-        Which part of every operand it does, of how many that threadblocks share.
-    unit, chunks, inner
-        Of a pipeline: bytes of a round, chunks in all, and the operations of a round.
-    """
-
-    name: str
-    sources: tuple[Operand, ...] = ()
+    name: str  # what it does
+    sources: tuple[Operand, ...] = ()  # ``src_buff`` and ``dst_buff``
     targets: tuple[Operand, ...] = ()
-    channel_type: str = ""
+    channel_type: str = ""  # type, empty if none is said, and places in the threadblock's list of channels of this type
     channels: tuple[int, ...] = ()
-    semaphores: tuple[int, ...] = ()
-    barrier: int = 0
+    semaphores: tuple[int, ...] = ()  # semaphores of the rank
+    barrier: int = 0  # number of a barrier, and of the threadblocks that meet at it
     blocks: int = 0
-    part: int = 0
+    part: int = 0  # which part of every operand it does, of how many that threadblocks share
     parts: int = 1
-    unit: int = 0
+    unit: int = 0  # of a pipeline: bytes of a round, chunks in all, and the operations of a round
     chunks: int = 0
     inner: tuple[Operation, ...] = ()
 
@@ -139,40 +106,24 @@ class Gpu:
 
     Attributes
     ----------
-    inputs, outputs, scratch
-        Chunks of its buffers.
     channels
         By type, the rank at the other end of every channel, in the order in which they are counted.
-    buffers
-        Remote buffers.
-    semaphores
-        Initial values.
     """
 
-    inputs: int
+    inputs: int  # chunks of its buffers
     outputs: int
     scratch: int
     threadblocks: tuple[Threadblock, ...]
     channels: Mapping[str, tuple[int, ...]]
-    buffers: tuple[RemoteBuffer, ...]
-    semaphores: tuple[int, ...]
+    buffers: tuple[RemoteBuffer, ...]  # remote buffers
+    semaphores: tuple[int, ...]  # initial values
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutionPlan:
-    """A plan for all ranks.
+    """A plan for all ranks."""
 
-    Attributes
-    ----------
-    name, collective, protocol, inplace, reuse, double_scratch, alignment, threads, min_size, max_size
-        The fields of the document; ``max_size`` is None where it is any.
-    gpus
-        One for every rank.
-    warnings
-        What MSCCL++ ignores though it was likely meant.
-    """
-
-    name: str
+    name: str  # the fields of the document; ``max_size`` is None where it is any
     collective: str
     protocol: str
     inplace: bool
@@ -182,25 +133,12 @@ class ExecutionPlan:
     threads: int
     min_size: int
     max_size: int | None
-    gpus: tuple[Gpu, ...]
-    warnings: tuple[str, ...] = ()
+    gpus: tuple[Gpu, ...]  # one for every rank
+    warnings: tuple[str, ...] = ()  # what MSCCL++ ignores though it was likely meant
 
 
 def parse_plan(source: str | Path) -> ExecutionPlan:
-    """Read an execution plan.
-
-    Parameters
-    ----------
-    source
-        The text itself, or the path of a file.
-
-    Raises
-    ------
-    PlanError
-        If MSCCL++ would not load it; names the place in the document.
-    FileFormatError
-        If the file cannot be read, or would need too much memory.
-    """
+    """Read an execution plan."""
     if isinstance(source, Path):
         try:
             data = read_bytes(source, MAX_BYTES)

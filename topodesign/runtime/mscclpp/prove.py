@@ -23,16 +23,15 @@ touches, n + 1 has touched in between; with a double scratch buffer, of which la
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.runtime.execute import MAX_FINDINGS
 from topodesign.runtime.mscclpp.memory import Memory, Span, Telling
 from topodesign.runtime.mscclpp.steps import Channel, Control, Phase, Program, Work
-from topodesign.runtime.operations import Finding, Verdict, place
+from topodesign.runtime.report import MAX_FINDINGS, Finding, Verdict, place
 
 Clock = NDArray[np.int32]
 """Shape (2, actors): of each actor how many of its phases are known to be over, with their data visible or without."""
@@ -113,19 +112,12 @@ class _Block:
         self.clock[:, self.actor] += 1
 
 
-def prove(program: Program, make_memory: Callable[[], Memory], launches: int) -> list[Finding]:
+def prove(program: Program, memory: Memory, launches: int) -> list[Finding]:
     """Decide races, deadlocks, lost signals and results for all orders of execution.
 
-    Parameters
-    ----------
-    program
-        What threadblocks do; all operands within bounds.
-    make_memory
-        Makes the memory of all ranks.
-    launches
-        How many follow one another.
+    All operands are within bounds; ``launches`` follow one another.
     """
-    return _Run(program, make_memory(), launches).run()
+    return _Run(program, memory, launches).run()
 
 
 class _Run:
@@ -137,19 +129,9 @@ class _Run:
         ports = sorted(
             {
                 one.channel
-                for phases in program.blocks.values()
-                for phase in phases
-                for line in phase.threads.values()
-                for one in line
-                if one.kind == "trigger" and one.channel is not None
-            }
-            | {
-                one.channel
-                for phases in program.blocks.values()
-                for phase in phases
-                for line in phase.threads.values()
-                for one in line
-                if one.kind == "signal" and one.channel is not None and one.channel[1] == "port"
+                for one in program.controls()
+                if one.channel is not None
+                and (one.kind == "trigger" or (one.kind == "signal" and one.channel[1] == "port"))
             }
         )
         actors = ranks + len(program.blocks) + len(ports)  # callers, threadblocks, proxies

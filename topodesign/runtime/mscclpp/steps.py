@@ -14,6 +14,7 @@ flag, which take two cells for each cell of data.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,7 @@ from typing import NamedTuple
 from topodesign.base.errors import TooLargeError
 from topodesign.runtime.memory import Layout
 from topodesign.runtime.mscclpp.parse import PACKETS, ExecutionPlan, Operand, Operation
-from topodesign.runtime.operations import Finding
+from topodesign.runtime.report import Finding
 
 MOST_CELLS = 64
 """Cells of a chunk, beyond which a plan is not executed here."""
@@ -46,25 +47,17 @@ class Place:
 
     Attributes
     ----------
-    rank
-        Whose memory.
-    start
-        First cell of the buffer, counted from the start of the buffer.
-    buffer
-        ``i``, ``o`` or ``s``.
-    packets
-        Whether these are packets; ``start`` then counts two cells for each element.
     shift
         Cells by which the address is off, where the executor adds the offset of one rank to the buffer of another.
     half
-        Rank of whose scratch half is added to the address in every other launch, -1 where none is: where the executor
-        of this rank finds the address itself, it adds its own, also to that of another rank.
+        Rank of whose scratch half is added to the address in every other launch, -1 where none is: where the
+        executor of this rank finds the address itself, it adds its own, also to that of another rank.
     """
 
-    rank: int
-    buffer: str
-    start: int
-    packets: bool = False
+    rank: int  # whose memory
+    buffer: str  # ``i``, ``o`` or ``s``
+    start: int  # first cell of the buffer, counted from the start of the buffer
+    packets: bool = False  # whether these are packets; ``start`` then counts two cells for each element
     shift: int = 0
     half: int = -1
 
@@ -92,12 +85,6 @@ class Control:
     kind
         ``signal`` or ``wait`` on a channel, ``release`` or ``acquire`` of a semaphore, or ``trigger``: what a port
         channel's proxy is told to do.
-    channel
-        The end of a channel that is used.
-    semaphore
-        Number of a semaphore of the rank.
-    relaxed
-        Whether a signal or wait orders execution alone and not data.
     work, signals, flushes
         Of a trigger: what it moves, whether a signal follows, and whether the thread waits until all is done.
     """
@@ -105,9 +92,9 @@ class Control:
     kind: str
     at: tuple[int, int, int]
     name: str
-    channel: Channel | None = None
-    semaphore: int = -1
-    relaxed: bool = False
+    channel: Channel | None = None  # the end of a channel that is used
+    semaphore: int = -1  # number of a semaphore of the rank
+    relaxed: bool = False  # whether a signal or wait orders execution alone and not data
     work: Work | None = None
     signals: bool = False
     flushes: bool = False
@@ -132,20 +119,25 @@ class Program:
 
     Attributes
     ----------
-    blocks
-        Phases by rank and threadblock.
     other
         The other end of every channel; missing where there is none, so that nobody waits for its signals.
-    cells
-        Cells of a chunk.
-    findings
-        What is wrong with operands.
     """
 
-    blocks: dict[tuple[int, int], list[Phase]]
+    blocks: dict[tuple[int, int], list[Phase]]  # phases by rank and threadblock
     other: dict[Channel, Channel]
-    cells: int
-    findings: list[Finding]
+    cells: int  # cells of a chunk
+    findings: list[Finding]  # what is wrong with operands
+
+    def controls(self) -> Iterator[Control]:
+        """Yield what single threads do, in all phases."""
+        phases = itertools.chain.from_iterable(self.blocks.values())
+        return (one for phase in phases for line in phase.threads.values() for one in line)
+
+    def work(self) -> Iterator[Work]:
+        """Yield all work, of threadblocks and of proxies."""
+        for phase in itertools.chain.from_iterable(self.blocks.values()):
+            yield from phase.work
+            yield from (one.work for line in phase.threads.values() for one in line if one.work is not None)
 
 
 def pair(plan: ExecutionPlan) -> dict[Channel, Channel]:
@@ -163,13 +155,7 @@ def pair(plan: ExecutionPlan) -> dict[Channel, Channel]:
 
 
 def lower(plan: ExecutionPlan, layout: Layout) -> Program:
-    """Turn every threadblock into phases.
-
-    Raises
-    ------
-    TooLargeError
-        If that would be too many steps to execute.
-    """
+    """Turn every threadblock into phases."""
     operations = [
         op for gpu in plan.gpus for block in gpu.threadblocks for one in block.operations for op in (one, *one.inner)
     ]

@@ -1,10 +1,8 @@
-"""Compiled inner loops of the execution of programs: one run in any order, who happens before whom, and the sums.
-
-Operations are numbered thread by thread: those of thread t are ``first[t]`` to ``first[t + 1]``. See
-:class:`~topodesign.runtime.flat.Flat` for the columns.
-"""
+"""Compiled inner loops of the execution of programs: one run in any order, who happens before whom, and the sums."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,25 +16,31 @@ Clocks = NDArray[np.int32]
 Bits = NDArray[np.uint8]
 
 
-def _run_work(first: Ints, kinds: Ints, counts: Ints, *_: object) -> int:
-    return 10 * len(kinds) + 5 * int(counts.sum()) + len(first)
+class Columns(NamedTuple):
+    """Operations by number, thread by thread: those of thread t are ``first[t]`` to ``first[t + 1]``."""
+
+    first: Ints
+    kinds: Ints
+    counts: Ints  # chunks
+    thread_of: Ints
+    sends: Ints  # by thread, the number of its connection, or -1
+    receives: Ints
+    wait_start: Ints  # operation x waits for waits[wait_start[x] : wait_start[x + 1]]; -1 is what never is over
+    waits: Ints
+    source_start: Ints  # and reads the cells from sources[source_start[x]] on, and from the next, and so on
+    sources: Ints
+    targets: Ints  # the first cell that it writes, or -1
+    stream_at: Ints  # of sends, where their data lie among all that is sent
+    match: Ints  # of receives, the send
+
+
+def _run_work(columns: Columns, *_: object) -> int:
+    return 10 * len(columns.kinds) + 5 * int(columns.counts.sum()) + len(columns.first)
 
 
 @tiered(_run_work)
 def run(
-    first: Ints,
-    kinds: Ints,
-    counts: Ints,
-    sends: Ints,
-    receives: Ints,
-    thread_of: Ints,
-    wait_start: Ints,
-    waits: Ints,
-    source_start: Ints,
-    sources: Ints,
-    targets: Ints,
-    stream_at: Ints,
-    match: Ints,
+    columns: Columns,
     slots: Ints,
     piece: int,
     state: Masks,
@@ -52,6 +56,8 @@ def run(
     order, and with 0 the order is fixed. ``memory`` holds a number in each cell that is ``valid``, and ``stream`` what
     connections carry. ``order`` becomes the operations by when they began.
     """
+    first, kinds, counts, thread_of, sends, receives = columns[:6]
+    wait_start, waits, source_start, sources, targets, stream_at, match = columns[6:]
     threads = len(first) - 1
     connections = len(slots)
     at = first[:-1].copy()
@@ -155,25 +161,16 @@ def run(
     return finished == threads
 
 
-def _clock_work(order: Ints, first: Ints, low: int, high: int, *_: object) -> int:
-    return len(order) * (high - low + 20) // 2 + len(first)
+def _clock_work(columns: Columns, order: Ints, low: int, high: int, *_: object) -> int:
+    return len(order) * (high - low + 20) // 2 + len(columns.first)
 
 
 @tiered(_clock_work)
 def races(
+    columns: Columns,
     order: Ints,
-    first: Ints,
     low: int,
     high: int,
-    kinds: Ints,
-    counts: Ints,
-    thread_of: Ints,
-    wait_start: Ints,
-    waits: Ints,
-    source_start: Ints,
-    sources: Ints,
-    targets: Ints,
-    match: Ints,
     cells: int,
     unsettled: bool,
     clock: Clocks,
@@ -184,6 +181,7 @@ def races(
     the operations and 1 more where of the next one the chunk at hand is known alone. The threads of a rank must be in
     one call together, for only they share memory.
     """
+    first, kinds, counts, thread_of, _, _, wait_start, waits, source_start, sources, targets, _, match = columns
     for one in order:
         thread = thread_of[one]
         step = one - first[thread]
@@ -273,24 +271,14 @@ def races(
     return False
 
 
-def _sum_work(order: Ints, first: Ints, counts: Ints, *_: object) -> int:
-    return 5 * len(order) + 10 * int(counts.sum()) + len(first)
+def _sum_work(columns: Columns, order: Ints, *_: object) -> int:
+    return 5 * len(order) + 10 * int(columns.counts.sum()) + len(columns.first)
 
 
 @tiered(_sum_work)
 def sums(
+    columns: Columns,
     order: Ints,
-    first: Ints,
-    counts: Ints,
-    kinds: Ints,
-    thread_of: Ints,
-    wait_start: Ints,
-    waits: Ints,
-    source_start: Ints,
-    sources: Ints,
-    targets: Ints,
-    stream_at: Ints,
-    match: Ints,
     chunk: Ints,
     ranks: Masks,
     stream_chunk: Ints,
@@ -301,6 +289,7 @@ def sums(
     A cell holds chunk ``chunk`` of the ranks whose bits are in its row of ``ranks``, each once; -1 is what nobody has
     written. Odd is to read that, to add different chunks, or the same of one rank twice.
     """
+    first, kinds, counts, thread_of, _, _, wait_start, waits, source_start, sources, targets, stream_at, match = columns
     words = ranks.shape[1]
     length = np.zeros(len(order), dtype=np.int64)
     mask = np.zeros(words, dtype=np.uint64)

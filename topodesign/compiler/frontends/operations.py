@@ -1,15 +1,69 @@
-"""Operations as they come about, rank by rank: sends, receives and the copies between."""
+"""Operations: what a rank does, one after the other, before threadblocks have numbers, and how they come about."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from operator import sub
 
-from topodesign.compiler.frontends.layout import Message
-from topodesign.compiler.frontends.operation import SCRATCH, Operation, Place
-from topodesign.compiler.ir import Kind
+from topodesign.compiler.ir import Buffer, Kind, Region
+
+Message = tuple[int, int, int]
+"""Step, sender, receiver: everything that a link carries in a step."""
+
+Place = int
+"""A chunk in memory: where its buffer begins, as below, plus the offset, so that places in a row are numbers in a row.
+Large programs look at tens of millions of them, which takes twice as long with pairs of a buffer and an offset."""
+
+_BITS = 48
+ACCUMULATOR, IN, OUT, SCRATCH = (number << _BITS for number in range(1, 5))
+"""Where buffers begin. The first has partial sums at the offsets of the whole collective; it ends up in scratch without
+the gaps."""
+
+_BUFFER = {IN: Buffer.INPUT, OUT: Buffer.OUTPUT}
+
+
+def lasting(place: Place) -> Region | None:
+    """Return where a chunk is in what the caller gave or gets; None if it is in between."""
+    begin = place >> _BITS << _BITS
+    return Region(_BUFFER[begin], place - begin) if begin in _BUFFER else None
+
+
+Block = tuple[int | None, int | None, int]
+"""A threadblock before it has a number: peer to send to, peer to receive from, instance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An instruction with places instead of regions and with peers instead of a threadblock."""
+
+    kind: Kind  # as in :class:`Instruction`
+    step: int
+    count: int
+    source: Place | None  # first place that it reads and that it writes
+    target: Place | None
+    send: int | None  # peers of the threadblock that it belongs to
+    receive: int | None
+    instance: int  # number of the part of every message that this threadblock carries
+
+    @property
+    def block(self) -> Block:
+        """The threadblock that it belongs to."""
+        return self.send, self.receive, self.instance
+
+    def reads(self) -> list[Place]:
+        """Return the places whose contents matter to it."""
+        places = _places(self.source, self.count)
+        return places + _places(self.target, self.count) if self.kind is Kind.REDUCE else places
+
+    def writes(self) -> list[Place]:
+        """Return the places that it changes."""
+        return _places(self.target, self.count)
+
+
+def _places(first: Place | None, size: int) -> list[Place]:
+    return [] if first is None else list(range(first, first + size))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +96,22 @@ def region(start: int, size: int) -> list[Place]:
     return list(range(SCRATCH + start, SCRATCH + start + size))
 
 
+def cut(message: Message, chunks: list[int], channels: int, max_count: int) -> Iterator[Part]:
+    """Split a message evenly over the channels, then into what one instruction can move."""
+    share = len(chunks) // channels
+    pieces = -(-share // max_count)
+    for instance in range(channels):
+        cuts = [instance * share + piece * share // pieces for piece in range(pieces + 1)]
+        for start, stop in itertools.pairwise(cuts):
+            yield Part(message, instance, chunks[start:stop])
+
+
 @dataclass
 class Emitter:
-    """Collects the operations of one rank in an order that is right when done one after the other.
+    """Collects the operations of one rank in an order that is right when done one after the other."""
 
-    Attributes
-    ----------
-    arriving
-        Connections that it receives on: sender and instance.
-    max_count
-        The most chunks that one instruction moves.
-    """
-
-    arriving: list[tuple[int | None, int]]
-    max_count: int
+    arriving: list[tuple[int | None, int]]  # connections that it receives on: sender and instance
+    max_count: int  # the most chunks that one instruction moves
     scratch: int = 0
     _early: list[Operation] = field(default_factory=list)
     _rest: list[Operation] = field(default_factory=list)
@@ -112,3 +168,8 @@ class Emitter:
             for at in range(start, stop, self.max_count):
                 count = min(self.max_count, stop - at)
                 yield Operation(kind, step, count, source[at], target[at], *link, instance)
+
+
+def emitters(senders: Iterable[Iterable[int]], channels: int, max_count: int) -> list[Emitter]:
+    """Return the emitters of all ranks, given from which each receives."""
+    return [Emitter(list(itertools.product(sorted(peers), range(channels))), max_count) for peers in senders]

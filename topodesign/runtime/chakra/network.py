@@ -17,6 +17,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from topodesign.base.declared import Declared
 from topodesign.base.errors import FileFormatError
 from topodesign.base.tables import Located, parse_yaml
 from topodesign.base.text_files import naming, read_text
@@ -31,7 +32,7 @@ Link = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class Network(Declared):
     """A network as the simulator's file says it.
 
     Attributes
@@ -50,6 +51,8 @@ class Network:
     ranks: int
     bandwidth: float
     latency: float
+
+    KEYS = "shape ranks bandwidth latency"
 
     def route(self, src: int, dst: int) -> tuple[Link, ...]:
         """Return the links that a message takes."""
@@ -105,13 +108,7 @@ class SimulatorClock(Clock):
 
 
 def read_network(path: Path) -> Network:
-    """Return the network of a file.
-
-    Raises
-    ------
-    FileFormatError
-        If it cannot be read, or is none that is understood here; the message names it.
-    """
+    """Return the network of a file."""
     with naming(path):
         document = parse_yaml(read_text(path, largest=_LARGEST_FILE)).value
         if not isinstance(document, dict):

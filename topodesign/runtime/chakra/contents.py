@@ -21,9 +21,9 @@ from topodesign.base.memory import check_memory
 from topodesign.base.strict_json import parse_json
 from topodesign.collectives import Collective, from_record
 from topodesign.collectives.collective import EVERYONE
-from topodesign.runtime.operations import Finding
-from topodesign.runtime.replay import Job, Watcher
-from topodesign.runtime.traces import COLLECTIVE, DATA, PART, RANKS, SIZE, UNITS, Node
+from topodesign.runtime.chakra.replay import Job, Watcher
+from topodesign.runtime.chakra.traces import COLLECTIVE, DATA, PART, RANKS, SIZE, UNITS, Node
+from topodesign.runtime.report import Finding
 
 Words = NDArray[np.uint64]
 Piece = tuple[int, int, int]
@@ -37,30 +37,14 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class Contents:
-    """What the messages of traces carry.
+    """What the messages of traces carry."""
 
-    Attributes
-    ----------
-    collective
-        What all of it is for.
-    ranks
-        Number of ranks.
-    cuts
-        For every block the ends of its parts, ascending, from 0 to the units of a block.
-    pieces
-        For every message what it carries, in parts.
-    movements
-        For every message the movement of the collective that it belongs to.
-    job
-        The traces.
-    """
-
-    collective: Collective
-    ranks: int
-    cuts: dict[int, list[int]]
-    pieces: tuple[tuple[Piece, ...], ...]
-    movements: tuple[int, ...]
-    job: Job
+    collective: Collective  # what all of it is for
+    ranks: int  # number of ranks
+    cuts: dict[int, list[int]]  # for every block the ends of its parts, ascending, from 0 to the units of a block
+    pieces: tuple[tuple[Piece, ...], ...]  # for every message what it carries, in parts
+    movements: tuple[int, ...]  # for every message the movement of the collective that it belongs to
+    job: Job  # the traces
 
     def memory(self) -> Memory:
         """Return the memory of all ranks at the start."""
@@ -141,13 +125,7 @@ def _data(node: Node, known: set[int], units: int, movements: int) -> list[Piece
 
 
 class Memory(Watcher):
-    """What every rank has.
-
-    Attributes
-    ----------
-    findings
-        What went wrong so far, in the order of the run.
-    """
+    """What every rank has."""
 
     def __init__(self, contents: Contents) -> None:
         self._contents = contents

@@ -20,12 +20,12 @@ from tests.floors import reached
 from tests.samples.traces import compiled, read, saying, with_node
 from topodesign.base.errors import FileFormatError
 from topodesign.compiler.backends.chakra import _classes, _delimited
-from topodesign.runtime.contents import contents_of
-from topodesign.runtime.network import ExactClock, Network, SimulatorClock, read_network
-from topodesign.runtime.replay import load_job
-from topodesign.runtime.trace_check import TraceReport, check_job, check_traces, times_of
-from topodesign.runtime.traces import COMPUTE, DATA, RECEIVE, SEND, Node, Trace, Value, find_traces, parse_trace
-from topodesign.runtime.wire import WireError, fields, signed, varint
+from topodesign.runtime.chakra.check import TraceReport, check_job, check_traces, times_of
+from topodesign.runtime.chakra.contents import contents_of
+from topodesign.runtime.chakra.network import ExactClock, Network, SimulatorClock, read_network
+from topodesign.runtime.chakra.replay import load_job
+from topodesign.runtime.chakra.traces import COMPUTE, DATA, RECEIVE, SEND, Node, Trace, Value, find_traces, parse_trace
+from topodesign.runtime.chakra.wire import WireError, fields, signed, varint
 
 SENDER = {"comm_src": 0, "comm_dst": 1, "comm_tag": 0, "comm_size": 2**30}
 NETWORK = Network("FullyConnected", 2, 1.0, 7.0)

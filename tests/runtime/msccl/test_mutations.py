@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.runtime.test_programs import (
+from tests.runtime.msccl.test_programs import (
     P,
     S,
     T,
@@ -25,9 +25,9 @@ from tests.runtime.test_programs import (
     tree_reduce,
     write,
 )
-from topodesign.runtime.check import CheckReport, check_program
-from topodesign.runtime.parse import parse_xml
-from topodesign.runtime.profiles import PROFILES
+from topodesign.runtime.msccl.check import CheckReport, check_program
+from topodesign.runtime.msccl.parse import parse_xml
+from topodesign.runtime.msccl.profiles import PROFILES
 
 EXECUTOR = PROFILES["msccl-executor"]
 MAX_STATES = 3000

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.runtime.test_programs import FAMILIES, ring_allgather, write
+from tests.runtime.msccl.test_programs import FAMILIES, ring_allgather, write
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER
 from topodesign.runtime.check import check_file
-from topodesign.runtime.parse import Program, XmlError, parse_xml
-from topodesign.runtime.profiles import PROFILES, get_profile
+from topodesign.runtime.msccl.parse import Program, XmlError, parse_xml
+from topodesign.runtime.msccl.profiles import PROFILES, get_profile
 
 EXECUTOR = PROFILES["msccl-executor"]
 TEXT = write(ring_allgather(3))

@@ -33,40 +33,18 @@ class Way(Enum):
 
 @dataclass(slots=True, eq=False)
 class Message:
-    """What goes from one rank to another at once.
+    """What goes from one rank to another at once."""
 
-    Attributes
-    ----------
-    sender, receiver
-        Where it is sent and received.
-    channel
-        Of the connection.
-    count
-        Chunks.
-    remote
-        Whether it goes through a port channel.
-    way
-        How it moves.
-    landing
-        Where a put or packets arrive at the receiver.
-    staging
-        Where the sender makes packets of it for a port channel.
-    granted
-        Whether the receiver tells first that the place is free.
-    settled
-        Whether the sender waits right away until it is read.
-    """
-
-    sender: Spot
+    sender: Spot  # where it is sent and received
     receiver: Spot
-    channel: int
+    channel: int  # of the connection
     count: int
-    remote: bool = False
-    way: Way = Way.PUT
-    landing: Region | None = None
-    staging: Region | None = None
-    granted: bool = False
-    settled: bool = False
+    remote: bool = False  # whether it goes through a port channel
+    way: Way = Way.PUT  # how it moves
+    landing: Region | None = None  # where a put or packets arrive at the receiver
+    staging: Region | None = None  # where the sender makes packets of it for a port channel
+    granted: bool = False  # whether the receiver tells first that the place is free
+    settled: bool = False  # whether the sender waits right away until it is read
 
     @property
     def link(self) -> tuple[int, int, int]:
@@ -107,16 +85,8 @@ class Actions:
         return Region(Buffer.SCRATCH, self.scratch[rank] - size)
 
 
-def messages_of(program: Program, remote: Callable[[int, int], bool]) -> Actions:
-    """Return the actions of a program.
-
-    Parameters
-    ----------
-    program
-        Its connections have as many receives as sends.
-    remote
-        Whether two ranks are joined by port channels.
-    """
+def actions_of(program: Program, remote: Callable[[int, int], bool]) -> Actions:
+    """Return the actions of a program."""
     made = Actions([[] for _ in program.ranks], [], [body.scratch for body in program.ranks])
     sends: dict[tuple[int, int, int], list[Spot]] = defaultdict(list)
     receives: dict[tuple[int, int, int], list[Spot]] = defaultdict(list)

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from tests.runtime.test_programs import FAMILIES, P, S, T, ring_allgather, ring_allreduce, write
-from topodesign.runtime.check import check_program
-from topodesign.runtime.execute import Network, analyse, interleave
-from topodesign.runtime.flat import Flat
+from tests.runtime.msccl.test_programs import FAMILIES, P, S, T, ring_allgather, ring_allreduce, write
 from topodesign.runtime.memory import Layout
-from topodesign.runtime.operations import Operation, Thread, load
-from topodesign.runtime.parse import parse_xml
-from topodesign.runtime.profiles import PROFILES
+from topodesign.runtime.msccl.check import check_program
+from topodesign.runtime.msccl.execute import Network, analyse, interleave
+from topodesign.runtime.msccl.flat import Flat
+from topodesign.runtime.msccl.operations import Operation, Thread, load
+from topodesign.runtime.msccl.parse import parse_xml
+from topodesign.runtime.msccl.profiles import PROFILES
 
 EXECUTOR = PROFILES["msccl-executor-256"]
 

@@ -17,28 +17,14 @@ _LARGEST_FIELD = 2**29 - 1
 
 
 class WireError(FileFormatError):
-    """Bytes that are no message.
-
-    Parameters
-    ----------
-    message
-        What is wrong, without the place.
-    offset
-        0-based byte of the file.
-    """
+    """Bytes that are no message."""
 
     def __init__(self, message: str, offset: int) -> None:
         super().__init__(f"byte {offset}: {message}")
 
 
 def varint(data: bytes, at: int, end: int) -> tuple[int, int]:
-    """Return an unsigned number of at most 64 bits that begins at a byte, and where it ends.
-
-    Raises
-    ------
-    WireError
-        If the data end within it, or it has more than 64 bits.
-    """
+    """Return an unsigned number of at most 64 bits that begins at a byte, and where it ends."""
     value = shift = 0
     for place in range(at, min(end, at + 10)):
         byte = data[place]
@@ -56,15 +42,7 @@ def varint(data: bytes, at: int, end: int) -> tuple[int, int]:
 def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]]:
     """Yield the fields of a message: number, wire type, and value; of bytes where they begin and end.
 
-    Yields
-    ------
-    tuple
-        ``(number, wire type, value, 0)``, or ``(number, BYTES, begin, end)``.
-
-    Raises
-    ------
-    WireError
-        If it is no message.
+    They are ``(number, wire type, value, 0)``, or ``(number, BYTES, begin, end)``.
     """
     while at < end:
         start = at
@@ -92,13 +70,7 @@ def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]
 
 
 def numbers(data: bytes, kind: int, value: int, end: int) -> list[int]:
-    """Return what one field of a repeated number adds: itself, or all that are packed into it.
-
-    Raises
-    ------
-    WireError
-        If it is of another wire type, or packed numbers cannot be read.
-    """
+    """Return what one field of a repeated number adds: itself, or all that are packed into it."""
     if kind == VARINT:
         return [value]
     if kind != BYTES:
@@ -123,13 +95,7 @@ def signed(value: int, bits: int = 64) -> int:
 
 
 def text(data: bytes, begin: int, end: int) -> str:
-    """Return the text of a field.
-
-    Raises
-    ------
-    WireError
-        If it is not UTF-8.
-    """
+    """Return the text of a field."""
     try:
         return data[begin:end].decode()
     except UnicodeDecodeError:

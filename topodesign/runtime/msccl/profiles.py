@@ -39,34 +39,22 @@ class RuntimeProfile:
 
     Attributes
     ----------
-    name
-        The word for ``--runtime``.
-    dialect
-        Name of the runtime whose words for collectives it has; its own name where empty.
     xml_nodes_per_rank
         Elements one rank keeps: the algo, every gpu, and its own tbs and steps. The table has 4096 entries, but the
         parser gives up as soon as it is full, even if only closing tags follow: 4095 are usable.
     children_per_node
         Elements directly inside one element; the parser does not check it and writes past its table.
-    attributes_per_node, value_length
-        Attributes of an element, and characters of a value; unchecked too.
     steps_per_threadblock
-        ``step`` elements in a tb, ``nop`` included. A build-time constant of msccl-executor (MSCCL_MAX_NUM_STEPS): 64
-        by default since November 2024, 256 on request. A file with more makes start-up fail.
+        ``step`` elements in a tb, ``nop`` included. A build-time constant of msccl-executor (MSCCL_MAX_NUM_STEPS):
+        64 by default since November 2024, 256 on request. A file with more makes start-up fail.
     threadblocks_per_rank
         ``tb`` elements of a gpu; a dependency names its threadblock in a signed byte, so ids end at 127.
     resident_threadblocks
-        Threadblocks of a rank that run at once, at most one per multiprocessor. They wait for each other, so all must
-        be resident: 108 on an A100, the smallest GPU these runtimes are used on; ``dataclasses.replace`` it with 132
-        for an H100.
+        Threadblocks of a rank that run at once, at most one per multiprocessor. They wait for each other, so all
+        must be resident: 108 on an A100, the smallest GPU these runtimes are used on; ``dataclasses.replace`` it
+        with 132 for an H100.
     threadblocks_per_channel
         Threadblocks of a rank that send on one channel; the same for those that receive.
-    channels
-        Channels 0 to ``channels - 1``.
-    chunks_per_step
-        Largest ``cnt``.
-    largest_offset
-        Largest ``srcoff`` and ``dstoff``, a signed 16-bit number.
     reductions_per_step
         Consecutive ``re`` steps with one destination that the runtime may fuse into one before its table overflows.
     slots
@@ -75,40 +63,40 @@ class RuntimeProfile:
         NCCL_STEPS/2 parts), so 2 are in flight; with LL and LL128 a piece takes one, so 8. A network transport may
         hold more (both ends buffer), never fewer.
     slot_bytes
-        By protocol, the data that one piece can hold with the default buffers (``NCCL_BUFFSIZE`` and its like unset).
-        A step is cut into pieces of as many whole chunks as fit, at least one.
+        By protocol, the data that one piece can hold with the default buffers (``NCCL_BUFFSIZE`` and its like
+        unset). A step is cut into pieces of as many whole chunks as fit, at least one.
     optional
         Attributes of ``algo`` that this runtime does without; others may not, so the checker warns.
     checks_chunk_counts
         Whether ``i_chunks`` and ``o_chunks``, unless 0, must agree with ``nchunksperloop``.
     strict_sizes
-        Whether a file serves calls below ``maxBytes`` only, 0 is a limit like any other, and ``minBytes`` above it is
-        refused. Other runtimes take calls of just ``maxBytes`` too, 0 stands for any size, and a range without a size
-        is never used.
+        Whether a file serves calls below ``maxBytes`` only, 0 is a limit like any other, and ``minBytes`` above it
+        is refused. Other runtimes take calls of just ``maxBytes`` too, 0 stands for any size, and a range without a
+        size is never used.
     scratch_at_start
-        Whether scratch for a call of ``maxBytes`` is allocated when the communicator starts. Other runtimes allocate
-        for a call what it needs, and keep the largest.
+        Whether scratch for a call of ``maxBytes`` is allocated when the communicator starts. Other runtimes
+        allocate for a call what it needs, and keep the largest.
     joins_late
         Whether, with cuMem on at every rank, a communicator joins ranks in rings and trees of its own only when a
         built-in algorithm needs them. Others do it at the start, whatever program is loaded.
     ll_send_barrier
-        Whether the threads of a threadblock meet after an LL send. Where they do not, a flag set by that step, or the
-        next step itself, may overtake the reading of what is sent (Simple and LL128 always meet).
+        Whether the threads of a threadblock meet after an LL send. Where they do not, a flag set by that step, or
+        the next step itself, may overtake the reading of what is sent (Simple and LL128 always meet).
     """
 
-    name: str
-    dialect: str = ""
+    name: str  # the word for ``--runtime``
+    dialect: str = ""  # name of the runtime whose words for collectives it has; its own name where empty
     steps_per_threadblock: int = 256
     threadblocks_per_rank: int = 128
     resident_threadblocks: int = 108
     threadblocks_per_channel: int = 32
-    channels: int = 32
-    chunks_per_step: int = 71
-    largest_offset: int = 2**15 - 1
+    channels: int = 32  # channels 0 to ``channels - 1``
+    chunks_per_step: int = 71  # largest ``cnt``
+    largest_offset: int = 2**15 - 1  # largest ``srcoff`` and ``dstoff``, a signed 16-bit number
     reductions_per_step: int = 16
     xml_nodes_per_rank: int = 4095
     children_per_node: int = 1024
-    attributes_per_node: int = 16
+    attributes_per_node: int = 16  # attributes of an element, and characters of a value; unchecked too
     value_length: int = 255
     slots: Mapping[str, int] = field(default_factory=lambda: _SLOTS, hash=False)
     slot_bytes: Mapping[str, int] = field(default_factory=lambda: _SLOT_BYTES, hash=False)
@@ -146,12 +134,7 @@ class RuntimeProfile:
     def why_unused(self, min_bytes: int, max_bytes: int, chunks: int) -> str | None:
         """Return why a file with these sizes serves no call, None if it serves some.
 
-        Parameters
-        ----------
-        min_bytes, max_bytes
-            As the file says them.
-        chunks
-            Its ``nchunksperloop``: the elements of a call are a multiple of it, and so are the bytes.
+        The elements of a call are a multiple of the chunks of the program, and so are the bytes.
         """
         said = f"minBytes {min_bytes} and maxBytes {max_bytes}"
         if min_bytes < 0 or max_bytes < 0:
@@ -171,12 +154,7 @@ class RuntimeProfile:
     def scratch_bytes(self, max_bytes: int, scratch: int, chunks: int) -> int | None:
         """Return the most bytes of scratch that a rank takes, None where that depends on calls of any size.
 
-        Parameters
-        ----------
-        max_bytes
-            As the file says it.
-        scratch, chunks
-            Chunks of scratch of the rank, and of the whole collective.
+        ``scratch`` and ``chunks`` are those of the rank and of the whole collective.
         """
         if self.scratch_at_start:
             return max_bytes * scratch // chunks
@@ -198,13 +176,7 @@ class RuntimeProfile:
         return {label: one for one in COLLECTIVES.values() if (label := one.label(self._dialect)) is not None}
 
     def coll(self, collective: Collective) -> str:
-        """Return the ``coll`` of a collective: ``reducescatter``.
-
-        Raises
-        ------
-        ParameterError
-            If the runtime has no such collective.
-        """
+        """Return the ``coll`` of a collective: ``reducescatter``."""
         label = collective.label(self._dialect)
         if label is None:
             known = ", ".join(one.name for one in self.collectives.values())
@@ -243,13 +215,7 @@ PROFILES: Mapping[str, RuntimeProfile] = MappingProxyType(
 
 
 def get_profile(name: str | RuntimeProfile) -> RuntimeProfile:
-    """Return the profile of a runtime; a profile as it is.
-
-    Raises
-    ------
-    ParameterError
-        If the name is unknown.
-    """
+    """Return the profile of a runtime; a profile as it is."""
     if isinstance(name, RuntimeProfile):
         return name
     try:

@@ -3,107 +3,86 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from topodesign.base.arguments import as_path, require_at_least
+from topodesign.base.declared import Declared
 from topodesign.base.errors import FileFormatError
 from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import naming, read_bytes
-from topodesign.runtime.contents import Contents, contents_of
-from topodesign.runtime.network import ExactClock, Network, SimulatorClock, read_network
-from topodesign.runtime.operations import Finding, Verdict
-from topodesign.runtime.replay import Job, Links, Run, Shuffled, load_job
-from topodesign.runtime.traces import COLLECTIVE_NODE, COMPUTE, MOST_RANKS, SEND, Trace, find_traces, read_trace
+from topodesign.runtime.chakra.contents import Contents, contents_of
+from topodesign.runtime.chakra.network import ExactClock, Network, SimulatorClock, read_network
+from topodesign.runtime.chakra.replay import Job, Links, Run, Shuffled, load_job
+from topodesign.runtime.chakra.traces import COLLECTIVE_NODE, COMPUTE, MOST_RANKS, SEND, Trace, find_traces, read_trace
+from topodesign.runtime.report import Finding, Report, Verdict
 
 MAX_FINDINGS = 5
 """Shown of a kind."""
 _LARGEST_JSON = 2**24
 
 
-class Times(NamedTuple):
-    """When the last rank is done, in nanoseconds.
+@dataclass(frozen=True, slots=True)
+class Times(Declared):
+    """When the last rank is done.
 
     Attributes
     ----------
     simulator_ns
-        As the simulator counts, in whole ones.
+        As ASTRA-sim counts, in whole nanoseconds.
     exact_ns
-        Without its rounding.
+        The same without its rounding.
     """
 
     simulator_ns: int
     exact_ns: Fraction
 
+    KEYS = "simulator_ns exact_ns"
+
 
 @dataclass(frozen=True)
-class TraceReport:
-    """What a replay of traces found.
+class TraceReport(Report):
+    """What a replay of traces found; data are not checked where the traces do not say them.
+
+    Its verdict is ``ok``, or the kind of the first finding: ``illegal``, ``mismatch``, ``deadlock``, ``race``,
+    ``uninitialised read`` or ``wrong result``.
 
     Attributes
     ----------
-    verdict
-        ``ok``, or the kind of the first finding: ``illegal``, ``mismatch``, ``deadlock``, ``race``,
-        ``uninitialised read`` or ``wrong result``.
-    findings
-        What is wrong, at most ``MAX_FINDINGS`` of a kind.
-    warnings
-        What works but is likely not meant, or could not be checked.
-    program
-        A line about the traces.
     ranks, messages, nodes
         How many there are.
     bytes
         Of all messages together.
     data
         Whether what messages carry was checked, which the traces have to say.
-    interleavings, seed
-        Random orders of events that were run beside the network's, and the first of their seeds.
     network
         What the times are for; None where nothing was said.
     times
         When the last rank is done.
     """
 
-    verdict: Verdict
-    findings: tuple[Finding, ...] = ()
-    warnings: tuple[str, ...] = ()
-    program: str = ""
     ranks: int = 0
     messages: int = 0
     nodes: int = 0
     bytes: int = 0
     data: bool = False
-    interleavings: int = 0
-    seed: int = 0
     network: Network | None = None
     times: Times | None = None
 
-    @property
-    def ok(self) -> bool:
-        """Whether nothing is wrong."""
-        return self.verdict == "ok"
+    KEYS = "ok verdict findings warnings program ranks messages nodes bytes data interleavings seed network times"
 
-    def record(self) -> dict[str, Any]:
-        """Return all of it as plain dictionaries, lists, strings and numbers."""
-        times = None if self.times is None else {"simulator_ns": self.times[0], "exact_ns": str(self.times[1])}
-        return {"ok": self.ok, **asdict(self), "times": times}
-
-    def __str__(self) -> str:
-        """Return the report for people."""
-        lines = [f"{self.verdict}: {self.program}", *(f"  {finding}" for finding in self.findings)]
+    def details(self) -> Iterator[str]:
+        """Yield how much was replayed, what was found right, and how long it takes."""
         if self.messages:
-            lines.append(f"  {self.messages} messages, {self.bytes} bytes, {self.nodes} nodes")
+            yield f"{self.messages} messages, {self.bytes} bytes, {self.nodes} nodes"
         if self.ok and self.messages:
             right = "right data" if self.data else "the data are not said"
-            lines.append(f"  no deadlock, {right}; {self.interleavings} random orders agree")
+            yield f"no deadlock, {right}; {self.interleavings} random orders agree"
         if self.times is not None and self.network is not None:
             said = f"{self.network.shape}, {self.network.bandwidth:.6g} GiB/s, {self.network.latency:.6g} ns"
-            lines.append(f"  {self.times.simulator_ns} ns in ASTRA-sim ({said})")
-        return "\n".join([*lines, *(f"  warning: {warning}" for warning in self.warnings)])
+            yield f"{self.times.simulator_ns} ns in ASTRA-sim ({said})"
 
 
 def check_traces(path: str | Path, *, interleavings: int = 20, seed: int = 0) -> TraceReport:
@@ -159,19 +138,7 @@ def check_job(
     interleavings: int = 3,
     seed: int = 0,
 ) -> TraceReport:
-    """Replay traces of all ranks.
-
-    Parameters
-    ----------
-    traces
-        One for every rank.
-    network
-        What to time them on; None for no times.
-    expected
-        Nanoseconds that somebody says the simulator takes.
-    interleavings, seed
-        As in :func:`check_traces`.
-    """
+    """Replay traces of all ranks, and time them on a network, if there is one, which is to take ``expected`` ns."""
     title = f"traces of {len(traces)} ranks"
     job, findings = load_job(traces)
     if network is not None and network.ranks != len(traces):
@@ -203,13 +170,7 @@ def check_job(
 
 
 def times_of(traces: Sequence[Trace], network: Network, job: Job | None = None) -> Times:
-    """Return when the last rank is done.
-
-    Raises
-    ------
-    FileFormatError
-        If the traces cannot be replayed.
-    """
+    """Return when the last rank is done."""
     if job is None:
         job, findings = load_job(traces)
         if job is None:
@@ -261,13 +222,7 @@ def _advice(job: Job, contents: Contents | None) -> list[str]:
 
 
 def _read_all(ranks: Mapping[int, Path]) -> list[Trace]:
-    """Return the traces of all ranks.
-
-    Raises
-    ------
-    FileFormatError
-        If one is missing or cannot be read.
-    """
+    """Return the traces of all ranks."""
     missing = next((rank for rank in range(len(ranks)) if rank not in ranks), None)
     some = next(iter(ranks.values()))
     if missing is not None or len(ranks) > MOST_RANKS:
@@ -283,13 +238,7 @@ def _calls_only(traces: Sequence[Trace]) -> bool:
 
 
 def expected_time(path: Path) -> int:
-    """Return the nanoseconds that a file says the simulator takes.
-
-    Raises
-    ------
-    FileFormatError
-        If it is no such file; the message names it.
-    """
+    """Return the nanoseconds that a file says the simulator takes."""
     with naming(path):
         document = parse_json(read_bytes(path, _LARGEST_JSON))
         value = document.get("simulator_ns") if isinstance(document, dict) else None

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from topodesign.runtime.memory import Layout, buffer_chunks, distinct_blocks
-from topodesign.runtime.operations import READS_SOURCE, RECEIVES, SENDS, Connection, Finding, Operation, Thread
-from topodesign.runtime.parse import Gpu, Program, Step, Threadblock
-from topodesign.runtime.profiles import MOST_SCRATCH, RuntimeProfile
+from topodesign.runtime.msccl.operations import READS_SOURCE, RECEIVES, SENDS, Connection, Operation, Thread
+from topodesign.runtime.msccl.parse import Gpu, Program, Step, Threadblock
+from topodesign.runtime.msccl.profiles import MOST_SCRATCH, RuntimeProfile
+from topodesign.runtime.report import Finding
 
 _CHECKED_TARGET = frozenset({"r", "rcs", "rrcs", "cpy", "re"})  # the parser forgets rrc
 _CHECKED_SOURCE = READS_SOURCE - {"rrc"}

@@ -18,7 +18,7 @@ from topodesign.base.errors import FileFormatError
 from topodesign.base.memory import check_memory
 from topodesign.base.text_files import read_bytes
 from topodesign.collectives import Collective
-from topodesign.runtime.profiles import PROTOCOLS, RuntimeProfile
+from topodesign.runtime.msccl.profiles import PROTOCOLS, RuntimeProfile
 
 STEP_TYPES = ("s", "r", "rcs", "rrs", "rrc", "rrcs", "cpy", "re", "nop")
 BUFFERS = ("i", "o", "s")
@@ -52,15 +52,7 @@ _MSCCL_MAX_BYTES = 2**27  # what microsoft/msccl assumes where maxBytes is missi
 
 
 class XmlError(FileFormatError):
-    """The runtime would refuse, misread or crash on this file.
-
-    Parameters
-    ----------
-    message
-        What is wrong, without the place.
-    line
-        1-based line of the tag.
-    """
+    """The runtime would refuse, misread or crash on this file."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(f"line {line}: {message}")
@@ -114,33 +106,21 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One ``algo`` element: a collective for all ranks.
+    """One ``algo`` element: a collective for all ranks."""
 
-    Attributes
-    ----------
-    name, proto, nchannels, nchunksperloop, ngpus, coll, inplace, outofplace, min_bytes, max_bytes
-        The attributes of ``algo``.
-    collective
-        What ``coll`` names, without a root.
-    gpus
-        In the order of the file.
-    warnings
-        What the parser skipped or assumed.
-    """
-
-    name: str
+    name: str  # the attributes of ``algo``
     proto: str
     nchannels: int
     nchunksperloop: int
     ngpus: int
     coll: str
-    collective: Collective
+    collective: Collective  # what ``coll`` names, without a root
     inplace: bool
     outofplace: bool
     min_bytes: int
     max_bytes: int
-    gpus: tuple[Gpu, ...]
-    warnings: tuple[str, ...] = ()
+    gpus: tuple[Gpu, ...]  # in the order of the file
+    warnings: tuple[str, ...] = ()  # what the parser skipped or assumed
 
 
 class _Node:
@@ -180,13 +160,7 @@ class _Node:
 
 
 def read_text(path: Path) -> str:
-    """Return the content of a file.
-
-    Raises
-    ------
-    FileFormatError
-        If it cannot be read, is larger than MAX_BYTES or is not UTF-8.
-    """
+    """Return the content of a file."""
     try:
         return read_bytes(path, MAX_BYTES).decode("utf-8")  # line ends as they are: the runtime sees them
     except UnicodeDecodeError as error:
@@ -196,22 +170,7 @@ def read_text(path: Path) -> str:
 
 
 def parse_xml(source: str | Path, profile: RuntimeProfile) -> Program:
-    """Read a program as the runtime would.
-
-    Parameters
-    ----------
-    source
-        The text itself, or the path of a file.
-    profile
-        The runtime whose rules apply.
-
-    Raises
-    ------
-    XmlError
-        If the runtime would not load the text as it stands; names the line and, inside one, rank and threadblock.
-    FileFormatError
-        If the file cannot be read, or would need too much memory.
-    """
+    """Read a program as the runtime would."""
     text = read_text(source) if isinstance(source, Path) else source
     if len(text) > MAX_BYTES:
         raise FileFormatError(f"the text has {len(text)} characters; up to {MAX_BYTES} are read")

@@ -8,15 +8,15 @@ from dataclasses import replace
 import pytest
 
 from tests.floors import reached
-from tests.runtime.test_mutations import BASES, damage, random_program
-from tests.runtime.test_programs import FAMILIES, P, write
-from topodesign.runtime.execute import explained
-from topodesign.runtime.flat import Flat
-from topodesign.runtime.legal import limits, mismatches, out_of_bounds
+from tests.runtime.msccl.test_mutations import BASES, damage, random_program
+from tests.runtime.msccl.test_programs import FAMILIES, P, write
 from topodesign.runtime.memory import Layout
-from topodesign.runtime.operations import load
-from topodesign.runtime.parse import XmlError, parse_xml
-from topodesign.runtime.profiles import PROFILES
+from topodesign.runtime.msccl.execute import explained
+from topodesign.runtime.msccl.flat import Flat
+from topodesign.runtime.msccl.legal import limits, mismatches, out_of_bounds
+from topodesign.runtime.msccl.operations import load
+from topodesign.runtime.msccl.parse import XmlError, parse_xml
+from topodesign.runtime.msccl.profiles import PROFILES
 
 EXECUTOR = PROFILES["msccl-executor-256"]
 

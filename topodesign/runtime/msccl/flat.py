@@ -1,7 +1,7 @@
 """Programs as columns: what is executed once to decide that all is right, and again with numbers in random orders.
 
 Only that a program is right is decided here. Whatever else is found is found again, and put into words, by
-:mod:`topodesign.runtime.execute`, which executes object by object.
+:mod:`topodesign.runtime.msccl.execute`, which executes object by object.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from topodesign.base.compiled import Ints
 from topodesign.base.memory import check_memory
-from topodesign.runtime.flat_kernels import PLAIN_SEND, RECEIVES, SENDS, races, run, sums
 from topodesign.runtime.memory import Layout
-from topodesign.runtime.operations import RECEIVES as RECEIVING
-from topodesign.runtime.operations import SENDS as SENDING
-from topodesign.runtime.operations import Connection, Operation, Thread
+from topodesign.runtime.msccl.flat_kernels import PLAIN_SEND, RECEIVES, SENDS, Columns, races, run, sums
+from topodesign.runtime.msccl.operations import RECEIVES as RECEIVING
+from topodesign.runtime.msccl.operations import SENDS as SENDING
+from topodesign.runtime.msccl.operations import Connection, Operation, Thread
 
 _CLOCKS = 2**27  # bytes of clocks at a time
 _MEMORY = 2**30  # bytes of sums; what needs more is executed cell by cell
@@ -28,12 +28,7 @@ Words = NDArray[np.uint64]
 class Flat:
     """The operations of all threads, the cells of all ranks and the connections between them, by number.
 
-    Parameters
-    ----------
-    threads
-        All threadblocks, those of a rank next to each other; sends and receives match, every access is within bounds.
-    layout
-        Buffers.
+    Threads of a rank are next to each other; sends and receives match, and every access is within bounds.
     """
 
     def __init__(self, threads: Sequence[Thread], layout: Layout) -> None:
@@ -42,22 +37,26 @@ class Flat:
         check_memory(64 * self.cells, f"{self.cells} chunks of memory")
         self.rank_of_thread = np.array([thread.rank for thread in threads], dtype=np.int64)
         number: dict[Connection, int] = {}
-        sends = [number.setdefault(thread.send, len(number)) if thread.send else -1 for thread in threads]
-        receives = [number.setdefault(thread.receive, len(number)) if thread.receive else -1 for thread in threads]
-        self.sends, self.receives = np.array(sends, dtype=np.int64), np.array(receives, dtype=np.int64)
+        ends = [(thread.send, thread.receive) for thread in threads]
+        sends = np.array([number.setdefault(one, len(number)) if one else -1 for one, _ in ends], dtype=np.int64)
+        receives = np.array([number.setdefault(one, len(number)) if one else -1 for _, one in ends], dtype=np.int64)
         self.connections = list(number)
         operations = [operation for thread in threads for operation in thread.operations]
         lengths = [len(thread.operations) for thread in threads]
-        self.first = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
-        self.thread_of = np.repeat(np.arange(len(threads)), lengths)
-        self.kinds = np.array([_kind(one) for one in operations], dtype=np.int64)
-        self.counts = np.array([one.count for one in operations], dtype=np.int64)
-        self.waits, self.wait_start = _ragged(_waits(threads, self.first.tolist()))
+        first = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+        waits, wait_start = _ragged(_waits(threads, first.tolist()))
         reads = [[self.base[one.rank, name] + at for name, at in one.reads] for one in operations]
-        self.sources, self.source_start = _ragged(reads)
-        self.targets = np.array([self._target(one) for one in operations], dtype=np.int64)
-        self.stream_at, self.match = self._streams()
-        self.stream = int(self.counts[self.kinds & SENDS > 0].sum())
+        sources, source_start = _ragged(reads)
+        targets = np.array([self._target(one) for one in operations], dtype=np.int64)
+        kinds = np.array([_kind(one) for one in operations], dtype=np.int64)
+        counts = np.array([one.count for one in operations], dtype=np.int64)
+        thread_of = np.repeat(np.arange(len(threads)), lengths)
+        self.columns = Columns(
+            *(first, kinds, counts, thread_of, sends, receives),
+            *(wait_start, waits, source_start, sources, targets),
+            *_streams(kinds, counts, sends[thread_of], receives[thread_of]),
+        )
+        self.stream = int(counts[kinds & SENDS > 0].sum())
 
     def _target(self, one: Operation) -> int:
         """Return the first cell that an operation writes, -1 for none: a copy onto itself only reads."""
@@ -68,50 +67,17 @@ class Flat:
             return -1
         return cell
 
-    def _streams(self) -> tuple[Ints, Ints]:
-        """Return where what an operation sends lies among all that is sent, and for receives the send."""
-        places, match = np.zeros(len(self.kinds), dtype=np.int64), np.full(len(self.kinds), -1)
-        sending = np.flatnonzero(self.kinds & SENDS)
-        places[sending] = np.cumsum(self.counts[sending]) - self.counts[sending]
-        receiving = np.flatnonzero(self.kinds & RECEIVES)
-        by_sender = sending[np.argsort(self.sends[self.thread_of[sending]], kind="stable")]
-        by_receiver = receiving[np.argsort(self.receives[self.thread_of[receiving]], kind="stable")]
-        match[by_receiver] = by_sender
-        return places, match
-
     def _run(self, slots: Ints, piece: int, state: int, numbers: tuple[Words, NDArray[np.uint8]]) -> Ints | None:
         """Run in an order that a state seeds, 0 for a fixed one; return the operations as they began, if it ends."""
-        order = np.full(len(self.kinds), -1)
-        memory, valid = numbers
-        ended = run(
-            self.first,
-            self.kinds,
-            self.counts,
-            self.sends,
-            self.receives,
-            self.thread_of,
-            self.wait_start,
-            self.waits,
-            self.source_start,
-            self.sources,
-            self.targets,
-            self.stream_at,
-            self.match,
-            slots,
-            piece,
-            np.array([state], dtype=np.uint64),
-            memory,
-            valid,
-            np.zeros(self.stream, dtype=np.uint64),
-            np.zeros(self.stream, dtype=np.uint8),
-            order,
-        )
+        order = np.full(len(self.columns.kinds), -1)
+        stream = np.zeros(self.stream, dtype=np.uint64), np.zeros(self.stream, dtype=np.uint8)
+        ended = run(self.columns, slots, piece, np.array([state], dtype=np.uint64), *numbers, *stream, order)
         return order if ended else None
 
     def chain(self, slots: int, piece: int, *, unsettled: bool) -> int | None:
         """Decide whether the program is right, in every order; return the longest chain of messages, None if it is not.
 
-        Or if it cannot be told by this: see :func:`topodesign.runtime.execute.analyse` for the parameters.
+        Or if it cannot be told by this: see :func:`topodesign.runtime.msccl.execute.analyse` for the parameters.
         """
         words = -(-self.layout.ranks // 64)
         if (self.cells + self.stream) * (words + 1) * 8 > _MEMORY:
@@ -124,24 +90,8 @@ class Flat:
         ranks = np.zeros((self.cells, words), dtype=np.uint64)
         filled = np.flatnonzero(chunk >= 0)
         ranks[filled, owner[filled] // 64] = _bit(owner[filled] % 64)
-        longest = sums(
-            order,
-            self.first,
-            self.counts,
-            self.kinds,
-            self.thread_of,
-            self.wait_start,
-            self.waits,
-            self.source_start,
-            self.sources,
-            self.targets,
-            self.stream_at,
-            self.match,
-            chunk,
-            ranks,
-            np.full(self.stream, -1),
-            np.zeros((self.stream, words), dtype=np.uint64),
-        )
+        streams = np.full(self.stream, -1), np.zeros((self.stream, words), dtype=np.uint64)
+        longest = sums(self.columns, order, chunk, ranks, *streams)
         if longest < 0:
             return None
         cells, wanted, source = self._expected()
@@ -163,24 +113,7 @@ class Flat:
             high = int(fitting[-1] if len(fitting) else ends[ends > low][0])
             if clock is None or clock.shape[1] < high - low:
                 clock = np.zeros((len(order), high - low), dtype=np.int32)
-            if races(
-                order,
-                self.first,
-                low,
-                high,
-                self.kinds,
-                self.counts,
-                self.thread_of,
-                self.wait_start,
-                self.waits,
-                self.source_start,
-                self.sources,
-                self.targets,
-                self.match,
-                self.cells,
-                unsettled,
-                clock,
-            ):
+            if races(self.columns, order, low, high, self.cells, unsettled, clock):
                 return True
             low = high
         return False
@@ -208,23 +141,8 @@ class Flat:
     def random(self, slots: Callable[[Connection], int], piece: int, seed: int, state: int) -> tuple[bool, int | None]:
         """Run once in a random order with numbers.
 
-        Parameters
-        ----------
-        slots
-            Pieces that each connection holds.
-        piece
-            Chunks of a step that move at once.
-        seed
-            Of the numbers.
-        state
-            Of the order, not 0.
-
-        Returns
-        -------
-        bool
-            Whether every thread finished.
-        int or None
-            Place in the order of :meth:`~topodesign.runtime.memory.Layout.results` of the first chunk that is wrong.
+        ``slots`` says how many pieces each connection holds, ``seed`` the numbers, ``state`` (not 0) the order.
+        Returned are whether every thread finished, and the place among the results of the first chunk that is wrong.
         """
         chunk, owner = self._given()
         memory = _mixed(seed, owner, chunk)
@@ -240,6 +158,16 @@ class Flat:
             right[added] += _mixed(seed, np.full(len(added), rank), wanted[added])
         wrong = np.flatnonzero((numbers[0][cells] != right) | (numbers[1][cells] == 0))
         return True, int(wrong[0]) if len(wrong) else None
+
+
+def _streams(kinds: Ints, counts: Ints, sends: Ints, receives: Ints) -> tuple[Ints, Ints]:
+    """Return where what an operation sends lies among all that is sent, and for receives the send."""
+    places, match = np.zeros(len(kinds), dtype=np.int64), np.full(len(kinds), -1)
+    sending, receiving = np.flatnonzero(kinds & SENDS), np.flatnonzero(kinds & RECEIVES)
+    places[sending] = np.cumsum(counts[sending]) - counts[sending]
+    by_sender = sending[np.argsort(sends[sending], kind="stable")]
+    match[receiving[np.argsort(receives[receiving], kind="stable")]] = by_sender
+    return places, match
 
 
 def _kind(one: Operation) -> int:

@@ -19,7 +19,18 @@ from pathlib import Path
 from topodesign.base.errors import FileFormatError
 from topodesign.base.memory import check_memory
 from topodesign.base.text_files import naming, read_bytes
-from topodesign.runtime.wire import BYTES, FIXED32, FIXED64, VARINT, WireError, fields, numbers, signed, text, varint
+from topodesign.runtime.chakra.wire import (
+    BYTES,
+    FIXED32,
+    FIXED64,
+    VARINT,
+    WireError,
+    fields,
+    numbers,
+    signed,
+    text,
+    varint,
+)
 
 COMPUTE, SEND, RECEIVE, COLLECTIVE_NODE = 4, 5, 6, 7
 KINDS: Mapping[int, str] = {
@@ -59,31 +70,15 @@ _KNOWN_VALUES = range(3, 33)
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node of a trace.
+    """One node of a trace."""
 
-    Attributes
-    ----------
-    id
-        Its number, unique in the file.
-    name
-        For people.
-    kind
-        ``NodeType``: see ``KINDS``.
-    control, data
-        Ids of the nodes that have to be over before it starts.
-    micros
-        Its duration as it says itself.
-    attributes
-        Values by name.
-    """
-
-    id: int
-    name: str
-    kind: int
-    control: tuple[int, ...]
+    id: int  # its number, unique in the file
+    name: str  # for people
+    kind: int  # ``NodeType``: see ``KINDS``
+    control: tuple[int, ...]  # ids of the nodes that have to be over before it starts
     data: tuple[int, ...]
-    micros: int
-    attributes: Mapping[str, Value]
+    micros: int  # its duration as it says itself
+    attributes: Mapping[str, Value]  # values by name
 
     def number(self, name: str) -> int | None:
         """Return an attribute that is an integer, None if it is missing or something else."""
@@ -93,31 +88,15 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What one rank does.
+    """What one rank does."""
 
-    Attributes
-    ----------
-    version
-        Of the schema, as the header says.
-    header
-        Attributes of the header.
-    nodes
-        In the order of the file.
-    """
-
-    version: str
-    nodes: tuple[Node, ...]
-    header: Mapping[str, Value] = field(default_factory=dict)
+    version: str  # of the schema, as the header says
+    nodes: tuple[Node, ...]  # in the order of the file
+    header: Mapping[str, Value] = field(default_factory=dict)  # attributes of the header
 
 
 def parse_trace(data: bytes) -> Trace:
-    """Return what the bytes of a trace say.
-
-    Raises
-    ------
-    WireError, FileFormatError
-        If they are no trace; with the byte where it is wrong.
-    """
+    """Return what the bytes of a trace say."""
     check_memory(_PER_BYTE * len(data), f"a trace of {len(data)} bytes")
     if data.startswith(b"\x1f\x8b"):
         raise FileFormatError("compressed by gzip, which simulators do not read; unpack it first")
@@ -138,13 +117,7 @@ def parse_trace(data: bytes) -> Trace:
 
 
 def read_trace(path: Path) -> Trace:
-    """Return what a trace file says.
-
-    Raises
-    ------
-    FileFormatError
-        If it cannot be read, or is no trace; the message names it.
-    """
+    """Return what a trace file says."""
     with naming(path):
         return parse_trace(read_bytes(path))
 
@@ -152,15 +125,7 @@ def read_trace(path: Path) -> Trace:
 def find_traces(path: Path) -> dict[str, dict[int, Path]]:
     """Return the trace files of a directory, or those beside one: by what their names have in common, and rank.
 
-    Parameters
-    ----------
-    path
-        A directory, or one of the files of all ranks: then only the files that belong to it are found.
-
-    Raises
-    ------
-    FileFormatError
-        If there is none, or the name of a file is not ``PREFIX.RANK.et``.
+    Of one of the files of all ranks only those are found that belong to it.
     """
     folder, wanted = path, None
     if not path.is_dir():

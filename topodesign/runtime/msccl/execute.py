@@ -35,15 +35,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.runtime.flat import Flat
-from topodesign.runtime.memory import Expected, Layout
-from topodesign.runtime.operations import RECEIVES, SENDS, Connection, Finding, Operation, Thread
+from topodesign.runtime.memory import Expected, Layout, likely_root
+from topodesign.runtime.msccl.flat import Flat
+from topodesign.runtime.msccl.operations import RECEIVES, SENDS, Connection, Operation, Thread
+from topodesign.runtime.report import MAX_FINDINGS, Finding
 
 Perform = Callable[[int, Operation, int, int, Any], Any]
 """``perform(thread, operation, lo, hi, received)`` does the chunks lo to hi of an operation, returns what is sent."""
-
-MAX_FINDINGS = 10
-"""Findings of one kind that are kept."""
 
 _NEVER = -1
 
@@ -58,14 +56,7 @@ class Wait(NamedTuple):
 class Network:
     """Threadblocks, queues and flags; what happens to memory is the caller's.
 
-    Parameters
-    ----------
-    threads
-        Every connection has exactly one sending and one receiving threadblock.
-    slots
-        Pieces that a connection holds.
-    piece
-        Chunks of a step that move at once.
+    Every connection has exactly one sending and one receiving threadblock; ``slots`` says how many pieces it holds.
     """
 
     def __init__(self, threads: Sequence[Thread], slots: Callable[[Connection], int], piece: int = 1) -> None:
@@ -139,17 +130,8 @@ class Network:
     def run(self, perform: Perform, rng: random.Random | None = None) -> dict[int, Wait]:
         """Run until nothing can move.
 
-        Parameters
-        ----------
-        perform
-            What a move does to memory.
-        rng
-            Chooses who moves next and for how long; None for a fixed order.
-
-        Returns
-        -------
-        dict
-            The obstacle of every threadblock that did not finish, by index: empty unless there is a deadlock.
+        ``rng`` chooses who moves next and for how long; None is a fixed order. Returned is the obstacle of every
+        threadblock that did not finish, by index: none unless there is a deadlock.
         """
         ready = list(range(len(self.threads) - 1, -1, -1))
         stuck: dict[int, Wait] = {}
@@ -228,12 +210,10 @@ class Analysis:
     ----------
     findings
         Races, then uninitialised reads, then (if there are neither) wrong results; or a deadlock alone.
-    longest_chain
-        Messages on the longest chain in which each depends on the one before.
     """
 
     findings: list[Finding] = field(default_factory=list)
-    longest_chain: int = 0
+    longest_chain: int = 0  # messages on the longest chain in which each depends on the one before
 
 
 class _Tracker:
@@ -422,21 +402,9 @@ def analyse(
 ) -> Analysis:
     """Run once and decide deadlock, races, uninitialised reads and the result.
 
-    Parameters
-    ----------
-    threads
-        All threadblocks; connections match and every access is within bounds.
-    layout
-        Buffers.
-    slots
-        Fewest pieces that a connection holds.
-    piece
-        Fewest chunks of a full piece.
-    unsettled_sends
-        Whether the threads of a block do not meet after a plain send (LL on some runtimes), so that its reading may go
-        on until they next meet.
-    flat
-        The threads as columns, where they are at hand.
+    Connections match, and every access is within bounds. ``slots`` are the fewest pieces that a connection holds,
+    ``piece`` the fewest chunks of a full one. Sends are unsettled where the threads of a block do not meet after a
+    plain send (LL on some runtimes), so that its reading may go on until they next meet.
     """
     flat = Flat(threads, layout) if flat is None else flat
     chain = flat.chain(slots, piece, unsettled=unsettled_sends)
@@ -477,21 +445,17 @@ def shortest_piece(threads: Sequence[Thread], slots: int, longest: int) -> int |
 
 
 def find_root(threads: Sequence[Thread], layout: Layout) -> int:
-    """Return the root of a collective that has one, which the file does not say, from who has what after a run.
-
-    ``layout`` has no root, so that every rank has the buffers of one. If no rank fits, a guess is returned, which the
-    real run refutes.
-    """
-    network = Network(threads, lambda _: 2**30)
-    tracker = _Tracker(network, layout, unsettled_sends=False)
+    """Return the root of a collective that has one, of which ``layout`` has none, by what every rank ends up with."""
+    tracker = _Tracker(network := Network(threads, lambda _: 2**30), layout, unsettled_sends=False)
     network.run(tracker.perform)
-    outputs = [layout.output(rank) for rank in range(layout.ranks)]
-    if layout.collective.movements[-1].destination == "root":  # only it has all of the result
-        complete = (all(tracker.found(one) == tracker.wanted(one) for one in output) for output in outputs)
-        return next((rank for rank, is_root in enumerate(complete) if is_root), 0)
-    firsts = [tracker.found(next(output)) for output in outputs]
-    sources = Counter(value[0][1].bit_length() - 1 for value in firsts if value and value[0][1])
-    return max(range(layout.ranks), key=lambda rank: sources[rank])
+
+    def from_whom(rank: int) -> list[int]:
+        value = tracker.found(next(layout.output(rank)))
+        return [value[0][1].bit_length() - 1] if value and value[0][1] else []
+
+    return likely_root(
+        layout, lambda rank: all(tracker.found(one) == tracker.wanted(one) for one in layout.output(rank)), from_whom
+    )
 
 
 def explain_deadlock(network: Network, stuck: dict[int, Wait], slots: int) -> Finding:

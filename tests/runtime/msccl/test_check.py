@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.test_programs import (
+from tests.runtime.msccl.test_programs import (
     FAMILIES,
     P,
     S,
@@ -27,10 +27,11 @@ from tests.runtime.test_programs import (
 )
 from topodesign.base.errors import ParameterError
 from topodesign.collectives import GATHER, SCATTER, Collective
-from topodesign.runtime.check import CheckReport, check_file, check_program
-from topodesign.runtime.execute import add_sums
-from topodesign.runtime.parse import parse_xml
-from topodesign.runtime.profiles import PROFILES, RuntimeProfile
+from topodesign.runtime.check import check_file
+from topodesign.runtime.msccl.check import CheckReport, check_program
+from topodesign.runtime.msccl.execute import add_sums
+from topodesign.runtime.msccl.parse import parse_xml
+from topodesign.runtime.msccl.profiles import PROFILES, RuntimeProfile
 
 EXECUTOR = PROFILES["msccl-executor-256"]
 

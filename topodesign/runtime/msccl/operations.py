@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
-from topodesign.runtime.parse import Program, Step, Threadblock
-from topodesign.runtime.profiles import RuntimeProfile
+from topodesign.runtime.msccl.parse import Program, Step, Threadblock
+from topodesign.runtime.msccl.profiles import RuntimeProfile
+from topodesign.runtime.report import Finding, place
 
-Verdict = Literal[
-    "ok",
-    "illegal",
-    "mismatch",
-    "out-of-bounds",
-    "deadlock",
-    "race",
-    "uninitialised read",
-    "wrong result",
-]
 Connection = tuple[int, int, int]
 """Sender, receiver, channel: one FIFO."""
 
@@ -27,59 +17,19 @@ READS_SOURCE = frozenset({"s", "rrs", "rrc", "rrcs", "cpy", "re"})
 WRITES = frozenset({"r", "rcs", "rrc", "rrcs", "cpy", "re"})
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that is wrong, and where: rank, threadblock and step where they apply."""
-
-    verdict: Verdict
-    message: str
-    rank: int | None = None
-    threadblock: int | None = None
-    step: int | None = None
-
-    def __str__(self) -> str:
-        """Return the place and the message."""
-        return f"{place(self.rank, self.threadblock, self.step)}{self.message}"
-
-
-def place(rank: int | None, threadblock: int | None = None, step: int | None = None) -> str:
-    """Return ``rank 0, threadblock 1, step 2: `` as far as it is known."""
-    words = (("rank", rank), ("threadblock", threadblock), ("step", step))
-    text = ", ".join(f"{word} {number}" for word, number in words if number is not None)
-    return f"{text}: " if text else ""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Operation:
-    """What the interpreter executes at once: one step, or several ``re`` steps that the parser fuses.
+    """What the interpreter executes at once: one step, or several ``re`` steps that the parser fuses."""
 
-    Attributes
-    ----------
-    rank, threadblock, step
-        Where it comes from; ``step`` is the place in the file of the last step.
-    type
-        The step's type; never ``nop``, which only lends its dependency to the next operation.
-    count
-        Chunks.
-    sources
-        Buffer and offset of what is read; several for fused ``re``.
-    target
-        Buffer and offset of what is written (and for ``re`` read first), if anything.
-    waits
-        Pairs (threadblock of the same rank, position to be reached).
-    position
-        The number that the interpreter writes to the threadblock's flag afterwards, if ``announces``.
-    """
-
-    rank: int
+    rank: int  # where it comes from; ``step`` is the place in the file of the last step
     threadblock: int
     step: int
-    type: str
+    type: str  # the step's type; never ``nop``, which only lends its dependency to the next operation
     count: int
-    sources: tuple[tuple[str, int], ...]
-    target: tuple[str, int] | None
-    waits: tuple[tuple[int, int], ...]
-    position: int
+    sources: tuple[tuple[str, int], ...]  # buffer and offset of what is read; several for fused ``re``
+    target: tuple[str, int] | None  # buffer and offset of what is written (and for ``re`` read first), if anything
+    waits: tuple[tuple[int, int], ...]  # pairs (threadblock of the same rank, position to be reached)
+    position: int  # the number that the interpreter writes to the threadblock's flag afterwards, if ``announces``
     announces: bool
 
     @property

@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from topodesign.runtime.network import Clock, Link, Network
-from topodesign.runtime.operations import Finding
-from topodesign.runtime.traces import COMPUTE, KINDS, RECEIVE, SEND, Node, Trace
+from topodesign.runtime.chakra.network import Clock, Link, Network
+from topodesign.runtime.chakra.traces import COMPUTE, KINDS, RECEIVE, SEND, Node, Trace
+from topodesign.runtime.report import Finding
 
 Place = tuple[int, int]
 """Rank, and index of a node in its trace."""
@@ -29,53 +29,27 @@ _LONGEST_DELAY = 1000
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A send and the receive that belongs to it.
+    """A send and the receive that belongs to it."""
 
-    Attributes
-    ----------
-    src, dst
-        Ranks.
-    tag, size
-        As both say; the size in bytes.
-    send, receive
-        The nodes.
-    """
-
-    src: int
+    src: int  # ranks
     dst: int
-    tag: int
+    tag: int  # as both say; the size in bytes
     size: int
-    send: Place
+    send: Place  # the nodes
     receive: Place
 
 
 @dataclass(frozen=True)
 class Job:
-    """Traces of all ranks, ready to be replayed.
+    """Traces of all ranks, ready to be replayed."""
 
-    Attributes
-    ----------
-    traces
-        One for every rank.
-    messages
-        All messages.
-    sent, received
-        Number of the message by send and by receive.
-    waits
-        How many nodes each node depends on, by rank.
-    children
-        The nodes that depend on each node, by rank.
-    repeated
-        How many messages have the source, destination and tag of another.
-    """
-
-    traces: tuple[Trace, ...]
-    messages: tuple[Message, ...]
-    sent: dict[Place, int]
+    traces: tuple[Trace, ...]  # one for every rank
+    messages: tuple[Message, ...]  # all messages
+    sent: dict[Place, int]  # number of the message by send and by receive
     received: dict[Place, int]
-    waits: tuple[tuple[int, ...], ...]
-    children: tuple[tuple[tuple[int, ...], ...], ...]
-    repeated: int
+    waits: tuple[tuple[int, ...], ...]  # how many nodes each node depends on, by rank
+    children: tuple[tuple[tuple[int, ...], ...], ...]  # the nodes that depend on each node, by rank
+    repeated: int  # how many messages have the source, destination and tag of another
 
 
 def load_job(traces: Sequence[Trace]) -> tuple[Job | None, list[Finding]]:
@@ -249,17 +223,7 @@ class Watcher:
 
 
 class Run:
-    """One run of all ranks.
-
-    Attributes
-    ----------
-    job
-        What is run.
-    now
-        The time of the last event, in nanoseconds.
-    ends
-        When the last node of every rank was over.
-    """
+    """One run of all ranks."""
 
     def __init__(self, job: Job, transport: Transport, watcher: Watcher | None = None) -> None:
         self.job, self.now = job, 0

@@ -1,0 +1,1 @@
+"""Chakra traces: their wire format, the simulator's network, a replay, and whether all data arrive."""

@@ -1,0 +1,156 @@
+"""What all checkers of programs have in common, whatever the form of a program: what they find, and how they say it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import Any, Literal, TypeVar
+
+from topodesign.base.arguments import require_at_least
+from topodesign.base.declared import Declared
+from topodesign.base.errors import ParameterError
+
+Verdict = Literal[
+    "ok",
+    "illegal",
+    "mismatch",
+    "out-of-bounds",
+    "deadlock",
+    "race",
+    "uninitialised read",
+    "wrong result",
+]
+
+MAX_FINDINGS = 10
+"""Findings of one kind that are kept."""
+
+T = TypeVar("T")
+
+
+def first(items: Iterable[T]) -> list[T]:
+    """Return the first MAX_FINDINGS of what is found."""
+    return list(islice(items, MAX_FINDINGS))
+
+
+def place(rank: int | None, threadblock: int | None = None, step: int | None = None) -> str:
+    """Return ``rank 0, threadblock 1, step 2: `` as far as it is known."""
+    words = (("rank", rank), ("threadblock", threadblock), ("step", step))
+    text = ", ".join(f"{word} {number}" for word, number in words if number is not None)
+    return f"{text}: " if text else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding(Declared):
+    """A mistake of a program.
+
+    Attributes
+    ----------
+    verdict
+        Which kind of mistake.
+    message
+        What is wrong.
+    rank, threadblock, step
+        Where; None as far as it is nowhere in particular.
+    """
+
+    verdict: Verdict
+    message: str
+    rank: int | None = None
+    threadblock: int | None = None
+    step: int | None = None
+
+    KEYS = "verdict message rank threadblock step"
+    SHARED = "finding"
+
+    def __str__(self) -> str:
+        """Return the place and the message."""
+        return f"{place(self.rank, self.threadblock, self.step)}{self.message}"
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The calls that a program serves."""
+
+    smallest: int  # bytes of the smallest
+    largest: int | None  # bytes of the largest; None without a limit
+
+    @property
+    def sizes(self) -> str:
+        """The range in words."""
+        return f"from {self.smallest} bytes on" if self.largest is None else f"{self.smallest} to {self.largest} bytes"
+
+
+@dataclass(frozen=True)
+class Report(Declared):
+    """What a checker found."""
+
+    verdict: Verdict  # ``ok``, or the kind of the first finding
+    findings: tuple[Finding, ...] = ()  # what is wrong, a few of a kind
+    warnings: tuple[str, ...] = ()  # what works but is likely not meant, or could not be checked
+    program: str = ""  # A line about the program; empty if the file could not be parsed
+    interleavings: int = 0  # random orders run, and the first of their seeds
+    seed: int = 0
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return self.verdict == "ok"
+
+    def head(self) -> str:
+        """Return the verdict, and what it is about."""
+        return f"{self.verdict}: {self.program}" if self.program else self.verdict
+
+    def details(self) -> Iterator[str]:
+        """Yield what there is to say between findings and warnings."""
+        yield from ()
+
+    def __str__(self) -> str:
+        """Return the report for people."""
+        warnings = (f"warning: {warning}" for warning in self.warnings)
+        return "\n  ".join([self.head(), *map(str, self.findings), *self.details(), *warnings])
+
+
+@dataclass(frozen=True)
+class ProgramReport(Report):
+    """What a checker of programs for a runtime found.
+
+    Attributes
+    ----------
+    modes
+        Which of ``in place`` and ``out of place`` were run; what went wrong in a run did so in the last one.
+    """
+
+    runtime: str = ""  # whose rules it kept to
+    modes: tuple[str, ...] = ()
+    root: int | None = None  # root of a collective that has one, which no file says: found out, or given
+    usage: Any = None  # what the program takes, and the calls that it serves; None where it is illegal
+    calls: Any = None
+
+    def agreement(self) -> str:
+        """Return what was found right."""
+        raise NotImplementedError
+
+    def details(self) -> Iterator[str]:
+        """Yield what was found right, and what the program takes."""
+        if self.ok:
+            yield self.agreement()
+        if self.root is not None:
+            yield f"root {self.root}"
+        if self.usage is not None:
+            yield from (f"{name.replace('_', ' ')}: {number}" for name, number in asdict(self.usage).items())
+        if self.calls is not None:
+            yield str(self.calls)
+
+
+def require_run(interleavings: int, root: int | None, ranks: int) -> None:
+    """Refuse what no program of so many ranks can be run with."""
+    require_at_least("interleavings", interleavings, 0)
+    if root is not None and not 0 <= root < ranks:
+        raise ParameterError(f"root must be from 0 to {ranks - 1}, not {root}")
+
+
+def first_wrong(run: Callable[[int], Finding | None], seeds: Iterable[int]) -> list[Finding]:
+    """Return what is wrong with the first run that goes wrong, of one in a random order for each seed."""
+    found = next((finding for finding in map(run, seeds) if finding is not None), None)
+    return [] if found is None else [found]
