@@ -55,9 +55,11 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
         Target(2099, 4, False),  # prime: a generalized Kautz digraph and a circulant
         Target(2304, 4, True),
         Target(2050, 20, False),  # beyond the catalog's degrees
-        Target(10_240, 3, True),  # lifts over groups with few cosets
-        Target(10_007, 4, True),  # prime: what is a few nodes away from such a lift
-        Target(4099, 3, False),
+        pytest.param(Target(10_240, 3, True), marks=pytest.mark.thorough),  # lifts over groups with few cosets
+        pytest.param(
+            Target(10_007, 4, True), marks=pytest.mark.thorough
+        ),  # prime: what is a few nodes away from such a lift
+        pytest.param(Target(4099, 3, False), marks=pytest.mark.thorough),
     ],
 )
 def test_frontiers_are_of_graphs_with_these_costs(target: Target, quick: None) -> None:
@@ -99,9 +101,13 @@ def test_what_a_price_rests_on_is_said(quick: None) -> None:
     assert found.record()["origin"] == "composed"
 
 
-def test_a_million_nodes_are_answered_and_more_refused(quick: None) -> None:
+@pytest.mark.thorough
+def test_a_million_nodes_are_answered(quick: None) -> None:
     found = pareto(2**20, 4)
     assert found.best.cost.steps <= found.bound.steps + 2
+
+
+def test_more_than_a_million_nodes_are_refused() -> None:
     with pytest.raises(ParameterError, match="at most 1048576"):
         pareto(2**20 + 1, 4)
     with pytest.raises(ParameterError, match="at most 16384"):
@@ -127,7 +133,10 @@ def test_an_awkward_size_is_told_of_a_better_one(quick: None) -> None:
     assert price_both(found.best.build()) == (found.best.cost, found.best.allgather)
 
 
-@pytest.mark.parametrize(("nodes", "degree"), [(2503, 4), (10_007, 4), (4099, 3)])
+@pytest.mark.parametrize(
+    ("nodes", "degree"),
+    [(2503, 4), pytest.param(10_007, 4, marks=pytest.mark.thorough), pytest.param(4099, 3, marks=pytest.mark.thorough)],
+)
 def test_digraphs_a_few_nodes_away_serve_primes(nodes: int, degree: int) -> None:
     """They come within a step or two of what a size that divides well has."""
     target = Target(nodes, degree, nodes > 5000)
@@ -136,7 +145,14 @@ def test_digraphs_a_few_nodes_away_serve_primes(nodes: int, degree: int) -> None
     assert best.cost.steps <= pareto(there, degree, bidirectional=target.duplex).best.cost.steps + 3
 
 
-@pytest.mark.parametrize(("nodes", "degree"), [(100_000, 4), (99_990, 3), (65_536, 8)])
+@pytest.mark.parametrize(
+    ("nodes", "degree"),
+    [
+        pytest.param(100_000, 4, marks=pytest.mark.thorough),
+        pytest.param(99_990, 3, marks=pytest.mark.thorough),
+        (65_536, 8),
+    ],
+)
 def test_lifts_wire_any_number_of_nodes_by_duplex_cables(nodes: int, degree: int) -> None:
     found = pareto(nodes, degree, bidirectional=True)
     assert found.best.cost.steps <= found.bound.steps + (3 if degree > 3 else 6)
@@ -148,7 +164,14 @@ def test_lifts_wire_any_number_of_nodes_by_duplex_cables(nodes: int, degree: int
     assert other.dominates(found.best.cost)
 
 
-@pytest.mark.parametrize(("nodes", "degree", "most"), [(47_834, 5, 20), (99_998, 4, 51), (34_126, 3, 100)])
+@pytest.mark.parametrize(
+    ("nodes", "degree", "most"),
+    [
+        (47_834, 5, 20),
+        pytest.param(99_998, 4, 51, marks=pytest.mark.thorough),
+        pytest.param(34_126, 3, 100, marks=pytest.mark.thorough),
+    ],
+)
 def test_few_orbits_take_more_steps(nodes: int, degree: int, most: int) -> None:
     """Of N/2 a prime, or the product of two, there are but lifts of two nodes over groups that grow slowly."""
     found = pareto(nodes, degree, bidirectional=True)
@@ -166,7 +189,14 @@ def test_rings_are_not_searched(nodes: int, degree: int) -> None:
     assert best.cost == lower_bound(nodes, degree, duplex=degree > 1)
 
 
-@pytest.mark.parametrize(("nodes", "degree"), [(34_891, 5), (20_671, 15), (30_003, 3)])
+@pytest.mark.parametrize(
+    ("nodes", "degree"),
+    [
+        pytest.param(34_891, 5, marks=pytest.mark.thorough),
+        (20_671, 15),
+        pytest.param(30_003, 3, marks=pytest.mark.thorough),
+    ],
+)
 def test_many_ports_an_odd_number_are_served_with_one_free_at_each_node(nodes: int, degree: int) -> None:
     """The bound is that of a node with a port less, so it can be reached."""
     found = pareto(nodes, degree, bidirectional=True)
@@ -180,6 +210,7 @@ def test_many_ports_an_odd_number_are_served_with_one_free_at_each_node(nodes: i
         assert one.cost.bandwidth == other.cost.bandwidth * Fraction(degree, degree - 1)
 
 
+@pytest.mark.thorough
 def test_a_size_without_symmetry_that_is_too_large_is_told_of_others() -> None:
     with pytest.raises(InfeasibleError, match=r"nearest sizes \(N,d\): \(999976,16\), \(999984,16\)"):
         pareto(999_983, 16, bidirectional=True)

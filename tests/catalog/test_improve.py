@@ -246,6 +246,7 @@ def test_next_to_the_bound_only_fewer_steps_are_searched_for() -> None:
     assert all(found.cost.steps < 6 for found in near)
 
 
+@pytest.mark.thorough
 def test_linear_congruential_digraphs_are_better_than_generalized_kautz_ones(tmp_path: Path) -> None:
     target = Target(400, 4, duplex=False)
     standing = Standing(range(400, 401), {4: [by_spff(target, parse("genkautz(4,400)"))]})
@@ -263,6 +264,7 @@ def test_linear_congruential_digraphs_are_better_than_generalized_kautz_ones(tmp
     assert read_rows(tmp_path, 4) == standing.rows[400, 4]
 
 
+@pytest.mark.thorough
 def test_loads_are_evened_out_and_line_graphs_with_them() -> None:
     target = Target(39, 4, duplex=False)
     known = {target: "turn(congruential(39,4,0,1,2,3),0)", WIDE: "genkautz(4,156)"}
@@ -310,7 +312,9 @@ def test_nodes_are_taken_out_where_there_are_line_graphs() -> None:
     assert near_lines.left(standing, target) == near_lines.search(standing, target, Draw(0, 0, 0)) == 0
 
 
-@pytest.mark.parametrize("target", [Target(2112, 3, duplex=False), Target(2112, 3, duplex=True)])
+@pytest.mark.parametrize(
+    "target", [pytest.param(Target(2112, 3, duplex=False), marks=pytest.mark.thorough), Target(2112, 3, duplex=True)]
+)
 def test_large_sizes_are_composed_of_rows_and_searched(target: Target) -> None:
     """What is kept is right by its links, deferred where that helps, and no worse than what is composed at once."""
     standing = Standing([target.nodes], {target.degree: []})

@@ -48,6 +48,7 @@ def test_large_rows_are_no_worse_than_what_is_composed(
     assert runtime(found.best.mean) <= min(runtime(one.mean) for one in several)
 
 
+@pytest.mark.thorough
 def test_sizes_between_are_composed_and_told_of_rows_close_by() -> None:
     found = pareto(10_243, 4, bidirectional=True)  # prime
     assert found.origin == "composed"

@@ -59,7 +59,7 @@ def root_of(fabric: Fabric, collective: TreeCollective) -> str | None:
 
 
 @pytest.mark.parametrize("collective", TREE_COLLECTIVES)
-@pytest.mark.parametrize("spec", ["dgx_a100(2)", "mi250(1)"])
+@pytest.mark.parametrize("spec", ["dgx_a100(2)", pytest.param("mi250(1)", marks=pytest.mark.thorough)])
 def test_the_frontier_has_what_no_other_number_beats(spec: str, collective: TreeCollective) -> None:
     fabric = build_fabric(spec)
     root = root_of(fabric, collective)

@@ -202,7 +202,7 @@ def test_two_trees_share_their_work(ranks: int) -> None:
         assert len(inner[0] & inner[1]) <= 1
 
 
-FABRICS = ("dgx_a100(2)", "mi250(1)", "dgx1_v100(1)")
+FABRICS = ("dgx_a100(2)", pytest.param("mi250(1)", marks=pytest.mark.thorough), "dgx1_v100(1)")
 
 
 @pytest.mark.parametrize("place", FABRICS)
