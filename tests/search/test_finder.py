@@ -70,7 +70,8 @@ def test_laws_hold_at_every_size(nodes: int, degree: int, bidirectional: bool) -
 @pytest.mark.parametrize(
     ("nodes", "degree", "bidirectional"),
     [
-        (509, 4, False), pytest.param(1021, 3, False, marks=pytest.mark.thorough), (1999, 2, False), (5, 4, False), (17, 16, True), (2, 1, True), (2, 5, True),
+        (509, 4, False), pytest.param(1021, 3, False, marks=pytest.mark.thorough),
+        (1999, 2, False), (5, 4, False), (17, 16, True), (2, 1, True), (2, 5, True),
         (7, 1, False), (4, 9, False), (6, 12, True), (5, 8, True), (22, 3, True), (100, 15, True), (90, 7, True),
     ],
 )  # fmt: skip
