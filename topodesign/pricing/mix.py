@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 from topodesign.base.arguments import as_path
+from topodesign.base.declared import Declared
 from topodesign.base.errors import FileFormatError, UnitError
 from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.tables import Located, parse_yaml
 from topodesign.base.text_files import read_text
-from topodesign.base.units import as_size, format_size, parse_size, plain_number
+from topodesign.base.units import as_size, format_size, parse_size
 from topodesign.base.wording import suggest
 
 PRICED = ("allreduce", "allgather", "reduce-scatter", "all-to-all")
@@ -24,7 +24,7 @@ _MOST_COUNT = 10**9
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class Share(Declared):
     """A collective of a step.
 
     Attributes
@@ -41,9 +41,11 @@ class Share:
     size: Fraction
     count: int = 1
 
+    KEYS = "collective size_bytes=number(size) count"
+
 
 @dataclass(frozen=True)
-class Mix:
+class Mix(Declared):
     """All collectives of a step, one after the other.
 
     Attributes
@@ -57,18 +59,12 @@ class Mix:
     name: str
     shares: tuple[Share, ...]
 
+    KEYS = "name collectives=shares"
+
     @property
     def words(self) -> str:
         """What is in it: ``2 x all-to-all 64MiB + 1 x allreduce 1GB``."""
         return " + ".join(f"{one.count} x {one.collective} {format_size(one.size)}" for one in self.shares)
-
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        collectives = [
-            {"collective": one.collective, "size_bytes": plain_number(one.size), "count": one.count}
-            for one in self.shares
-        ]
-        return {"name": self.name, "collectives": collectives}
 
 
 def read_mix(path: str | Path) -> Mix:

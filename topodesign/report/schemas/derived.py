@@ -231,9 +231,8 @@ def loaded(place: str) -> Any:
 
 def _meaning(one: Key, owner: Any) -> str:
     """Return what the documentation of the last attribute of the path says."""
-    if one.value is not None:
-        return ""
-    *_, (holder, name) = [(owner, ""), *_along(one, owner)]
+    along = [] if one.value is not None else _along(one, owner)
+    *_, (holder, name) = [(owner, one.name), *along]
     for kind in holder.__mro__:
         if name in attributes(kind):
             return attributes(kind)[name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from topodesign.report.schemas.shapes import (
     Keys,
     array,
+    declared,
     either,
     flag,
     fraction,
@@ -18,7 +19,7 @@ from topodesign.report.schemas.shapes import (
     texts,
     word,
 )
-from topodesign.report.schemas.shared import COST, MESSAGES, RATES, STEP, WORK
+from topodesign.report.schemas.shared import COST, RATES, WORK
 
 _WRITTEN = {
     "verified": {"description": "Nothing else is written.", "const": True},
@@ -670,40 +671,7 @@ PIPELINE = record(
     }
 )
 METHODS = either(
-    record(
-        {
-            "place": text("What it is called."),
-            "nodes": integer("Nodes that compute."),
-            "collective": text("What is done."),
-            "root": nullable(integer("Of a collective that has one; else null.")),
-            **WORK,
-            "alpha_s": nullable(number("Latency of a step, in seconds; null with --alpha fabric.")),
-            **MESSAGES,
-            "bound": record(
-                {**COST, "times_s": array(number(), "Seconds for each size.")}, "What no plan beats, proved."
-            ),
-            "sizes_bytes": array(number(), "Sizes of the data, in bytes."),
-            "methods": array(
-                record(
-                    {
-                        "method": text("Its name."),
-                        "kind": nullable(text("How data move; null if it made nothing.")),
-                        "steps": nullable(integer("Steps, or height; null if it made nothing.")),
-                        "bandwidth": nullable(fraction("Bandwidth factor; null for timed sends, or nothing made.")),
-                        **STEP,
-                        "times": array(fraction(), "Seconds for each size, exactly."),
-                        "times_s": array(number(), "The same, rounded."),
-                        "over_bound": nullable(number("Bandwidth factor over the bound; null if it made nothing.")),
-                        "made_in_s": number("Seconds that it took."),
-                        "verified": flag("Whether the plan was found right."),
-                        "reason": nullable(text("Why it made nothing; null if it did.")),
-                    }
-                ),
-                "The fastest at the first size first.",
-            ),
-        },
-        "compared on a place",
-    ),
+    declared("report.comparison.methods:MethodComparison", "compared on a place"),
     record(
         {"methods": array(record({"method": text("Its name."), "about": text("What it makes.")}), "All there are.")},
         "without a place",
