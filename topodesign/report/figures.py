@@ -71,6 +71,8 @@ class Picture(Result):
 
     shown: Chart | Drawing
 
+    KEYS = "*shown"
+
     def heading(self) -> str:
         """Return the title."""
         return self.shown.title
@@ -78,10 +80,6 @@ class Picture(Result):
     def to_records(self) -> list[dict[str, Any]]:
         """Return a row for every point of a chart, for every link of a drawing."""
         return self.shown.to_records()
-
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return self.shown.record()
 
     def figure(self) -> Figure:
         """Return it as a figure of matplotlib, to change or add to; it belongs to no window.

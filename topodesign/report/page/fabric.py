@@ -32,7 +32,6 @@ from topodesign.report.page.parts import (
     Facts,
     Listing,
     Part,
-    Played,
     Plotted,
     Section,
     Words,
@@ -176,7 +175,7 @@ def _of_plan(plan: Plan | None, work: Workload, drawing: Drawing) -> list[Sectio
     if plan is None:
         return []
     played = player_of(plan, drawing)
-    parts: list[Part] = [] if played is None else [Played(played)]
+    parts: list[Part] = [] if played is None else [played]
     parts.append(Plotted(plan_times(plan, work)))
     return [Section("Plan, step by step" if played else "Time over message size", tuple(parts))]
 

@@ -34,7 +34,6 @@ from topodesign.report.page.parts import (
     Facts,
     Listing,
     Part,
-    Played,
     Plotted,
     Section,
     Words,
@@ -248,7 +247,7 @@ def picture_of(place: Topology | Fabric, plan: Plan | None) -> tuple[Part, ...]:
         return ()
     drawing = structure_drawing(place)
     played = None if plan is None else player_of(plan, drawing)
-    return (Drawn(drawing),) if played is None else (Played(played),)
+    return (Drawn(drawing),) if played is None else (played,)
 
 
 def plan_fact(checked: Report) -> Fact:

@@ -97,7 +97,7 @@ class Shapes:
         if outer in {bool, NOTHING} or issubclass(outer, Real):
             return _of_number(outer, about, function)
         if hasattr(outer, "tolist"):  # of NumPy
-            return shapes.array(_of_number(float, "", function), about)
+            return shapes.array(_of_number(int if "int" in repr(kind) else float, "", function), about)
         if not inner or not issubclass(outer, Iterable) or issubclass(outer, str):
             return shapes.text(about)
         if issubclass(outer, Mapping):

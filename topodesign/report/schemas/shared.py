@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from topodesign.report.schemas.reports import SECTION
 from topodesign.report.schemas.shapes import (
     Keys,
     Shape,
@@ -17,7 +16,6 @@ from topodesign.report.schemas.shapes import (
     shared,
     text,
     texts,
-    word,
 )
 
 COST: Keys = {
@@ -119,7 +117,6 @@ SHARED: dict[str, Shape] = {
         "Data that follow one another in chunks.",
     ),
     "turn": declared("report.comparison.thresholds:Threshold"),
-    "report_section": SECTION,
     "claim": declared("base.claims:Claim"),
     "better_size": declared("catalog.close_sizes:Better"),
     "runner_up": record(
@@ -173,24 +170,7 @@ SHARED: dict[str, Shape] = {
         "minItems": 3,
         "maxItems": 3,
     },
-    "series": record(
-        {
-            "name": text("For the legend; nothing if it needs no words."),
-            "role": word("ours", "bound", "other", about="What it is there for."),
-            "style": word("line", "points", "steps", "bars", "spans", "level", about="How it is drawn."),
-            "x": array(number(), "Places."),
-            "y": array(number(), "As many values."),
-            "until": array(number(), "Where spans end; else empty."),
-            "texts": texts("What there is to say of each point, or nothing."),
-        },
-        "Points of one kind.",
-    ),
     "ends": record({"from": text("A node or switch."), "to": text("A node or switch.")}, "Where a link is."),
-    "mark": record({"x": number("Where."), "text": text("What is there.")}, "A place along x."),
-    "axis": record(
-        {"label": text("What it is, with its unit."), "scale": word("linear", "log", "log2", about="How divided.")},
-        "An axis.",
-    ),
     "spare": record(
         {
             "host": text("Host."),

@@ -14,7 +14,6 @@ from topodesign.report.schemas.shapes import (
     record,
     shared,
     text,
-    texts,
     word,
 )
 from topodesign.report.schemas.shared import CLAIMS, PARETO, TOPOLOGY, WORK
@@ -31,31 +30,7 @@ _RANKED = {
     "best": flag("Whether it is the best for the first question."),
 }
 
-FAMILIES = record(
-    {
-        "families": array(
-            record(
-                {
-                    "name": text("What specs begin with."),
-                    "kind": word("family", "expansion", "everyday", "catalog", "fabric", about="What sort it is."),
-                    "call": text("How it is written, with its arguments."),
-                    "nodes": text("Nodes, by the arguments."),
-                    "degree": text("Ports of a node, by the arguments."),
-                    "example": text("A small one."),
-                    "about": text("What it is, in a line."),
-                    "source": text("Where it is from; empty if nobody is named."),
-                    "text": text("All that there is to say."),
-                    "example_nodes": integer("Nodes of the example."),
-                    "example_degree": nullable(integer("Its ports; null for fabrics.")),
-                    "example_steps": nullable(integer("Communication steps on it; null for fabrics.")),
-                    "example_bandwidth": nullable(fraction("Its bandwidth factor; null for fabrics.")),
-                    "picture": texts("Its links in half blocks, two rows of nodes a line; empty if it has many nodes."),
-                }
-            ),
-            "What specs may begin with.",
-        )
-    }
-)
+FAMILIES = declared("report.families:Families")
 ANSWER = either(
     record(
         {**PARETO, "against?": shared("comparison", "With --against: the fastest beside others.")},
