@@ -298,11 +298,6 @@ def moore_distances(nodes: int, degree: int, *, duplex: bool = False) -> Fractio
     takes a share of the links. In a duplex topology a path of two links leads d - 1 ways on from every node; where N
     and d are odd, one node has a link less, and so have all of them together.
 
-    Raises
-    ------
-    ParameterError
-        If there are fewer than two nodes, or links, or too few links to connect the nodes.
-
     Examples
     --------
     >>> from topodesign.base.cost import moore_distances

@@ -175,13 +175,7 @@ class Result(Declared):
         return table_of(self.to_records(), self.heading())
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Return the records as a pandas data frame.
-
-        Raises
-        ------
-        MissingLibraryError
-            If pandas is not installed.
-        """
+        """Return the records as a pandas data frame."""
         try:
             import pandas as pd  # noqa: PLC0415  heavy, and an optional extra
         except ImportError:

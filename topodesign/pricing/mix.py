@@ -30,11 +30,11 @@ class Share(Declared):
     Attributes
     ----------
     collective
-        One of ``PRICED``.
+        What is done; one of ``PRICED``.
     size
         Data M in bytes: the whole of it for an allgather and its like, the data of a node for all-to-all.
     count
-        How often a step does it.
+        How often in a step.
     """
 
     collective: str
@@ -53,7 +53,7 @@ class Mix(Declared):
     name
         What it is called.
     shares
-        The collectives; at least one.
+        What it does; at least one collective.
     """
 
     name: str

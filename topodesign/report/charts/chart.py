@@ -215,8 +215,12 @@ class Drawing(Result):
 
     Attributes
     ----------
-    kind, title, note
-        Which plot, what it shows, and a line below.
+    kind
+        Which plot.
+    title
+        What it shows.
+    note
+        A line below.
     names
         What the nodes are called.
     x, y

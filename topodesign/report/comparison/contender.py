@@ -189,30 +189,7 @@ def contender(
     degree: int | None = None,
     prices: Mapping[str, Fraction] | None = None,
 ) -> Contender:
-    """Make something measurable of what people say.
-
-    Parameters
-    ----------
-    what
-        An everyday name (which needs N and d); a topology or fabric, its spec or file; either with a method after an
-        at sign, as ``torus(8,8)@ring``; or a plan or its file.
-    workload
-        Latency, sizes and bandwidth of a node, the same for all: of a topology over the d ports, of a fabric it is what
-        every node has to the switches.
-    nodes, degree
-        N and d: places must have so many nodes, and at most so many ports.
-    prices
-        Of a cable, a port of a node, a switch and a port of a switch.
-
-    Raises
-    ------
-    InfeasibleError
-        If there is none of that size, or no schedule.
-    ParameterError
-        If it has another number of nodes or more ports, or N and d are missing.
-    TopodesignError
-        Of the other kinds, if a text or file cannot be read.
-    """
+    """Make something measurable of what people say."""
     name, found = _found(what, workload, nodes, degree)
     plan, method = (found, "auto") if isinstance(found, Plan) else (None, found.method)
     place = found.place

@@ -61,9 +61,9 @@ class MethodResult(Declared):
     kind
         How data move: ``rounds``, ``trees``, ``paths`` or ``timed``; None if it made nothing.
     steps
-        Steps of rounds, or the height of trees and paths, without chunks that follow one another; None of timed sends.
+        Steps of rounds, or the height of trees and paths, without chunks that follow one another; None for timed sends.
     bandwidth
-        The bandwidth factor: y of rounds, and what trees and paths have in its place; None of timed sends.
+        The bandwidth factor: y of rounds, and what trees and paths have in its place; None for timed sends.
     timing
         What the times of trees and paths are made of; empty of others.
     chunks
@@ -484,11 +484,6 @@ def _least_latency(fabric: Fabric, collective: Collective, messages: Latency) ->
     """Return the latency of the quickest way from a node to one that needs its data, where that is slowest.
 
     A message takes alpha from node to node and a hop in each switch, unless links have latencies of their own.
-
-    Raises
-    ------
-    ParameterError
-        If the fabric says no latencies.
     """
     if messages.alpha is None:
         own = fabric.link_latencies()

@@ -56,15 +56,7 @@ class Threshold(Declared):
 
 
 def thresholds(parameter: Parameter, contenders: Sequence[Contender], work: Workload) -> list[Threshold]:
-    """Return values of a latency below and above its own, if there are any, with another contender the fastest.
-
-    Parameters
-    ----------
-    parameter
-        Which latency; all else stays.
-    contenders, work
-        Who is compared, and for what: the first size counts.
-    """
+    """Return values of a latency below and above its own, if there are any, with another contender the fastest."""
 
     def fastest(value: Fraction) -> str:
         latency = replace(work.latency, **{parameter: value})

@@ -100,15 +100,7 @@ class Timing(Declared):
         return max((one.switches for one in self.phases), default=0)
 
     def time(self, latency: Latency, size: Fraction, bandwidth: Fraction) -> Fraction:
-        """Return seconds of an allreduce, of pipelines with the number of chunks that is fastest.
-
-        Parameters
-        ----------
-        latency
-            What messages take beside their bytes.
-        size, bandwidth
-            Bytes of the whole data, and bits per second of a node.
-        """
+        """Return seconds of an allreduce, of pipelines with the number of chunks that is fastest."""
         pipelines = self._pipelines(size, bandwidth)
         if self.smallest is None:
             steps = (one.height * latency.of_step(one.starts, one.switches) + one.busy for one in pipelines)

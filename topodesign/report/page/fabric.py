@@ -46,17 +46,7 @@ _MOST_LINKS = 24
 
 
 def fabric_document(found: FabricOptimum | FlowOptimum, work: Workload, name: str) -> Document:
-    """Return the report on a fabric.
-
-    Parameters
-    ----------
-    found
-        What :func:`topodesign.optimum` returned.
-    work
-        Latency of a step and sizes; bandwidths are the fabric's own.
-    name
-        What commands call it.
-    """
+    """Return the report on a fabric."""
     fabric = found.fabric
     if isinstance(found, FlowOptimum):
         collective, words, told = found.collective, found.in_words(), _of_flow(found)

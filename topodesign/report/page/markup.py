@@ -36,15 +36,7 @@ _MOST_NUMBERS = 300
 
 
 def markup(document: Document, program: str) -> str:
-    """Return the page.
-
-    Parameters
-    ----------
-    document
-        What it tells.
-    program
-        Name and version of what made it.
-    """
+    """Return the page."""
     scripts = [_asset("uPlot.iife.min.js"), _asset("page.js")]
     style = f"{_asset('uPlot.min.css')}\n{_asset('page.css')}"
     rule = "; ".join(

@@ -70,15 +70,7 @@ class Page(Result):
         return markup(self.document, PROGRAM)
 
     def save(self, path: str | Path) -> None:
-        """Write the page as a file.
-
-        Raises
-        ------
-        ParameterError
-            If the ending is that of something else.
-        FileFormatError
-            If it cannot be written.
-        """
+        """Write the page as a file."""
         if Path(path).suffix.lower() not in _ENDINGS:
             raise ParameterError(f"a report is written as .html, unlike '{path}'")
         write_whole(Path(path), self.html())
