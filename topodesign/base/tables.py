@@ -55,7 +55,7 @@ def parse_yaml(text: str) -> Located:
 
 
 def parse_csv(text: str, required: Sequence[str], optional: Sequence[str]) -> Iterator[dict[str, Located]]:
-    """Yield the rows below the header as mappings of columns to text; empty cells are left out, and blanks around text."""
+    """Yield the rows below the header as mappings of columns to text; empty cells and blanks around are left out."""
     rows = csv_rows(text)
     first, names = next(rows, (1, []))
     header = [cell.strip() for cell in names]

@@ -13,10 +13,11 @@ import math
 import re
 from collections.abc import Callable
 from fractions import Fraction
-from numbers import Integral, Rational, Real
+from numbers import Rational, Real
 from typing import TypeAlias
 
-from topodesign.base.errors import ParameterError, UnitError
+from topodesign.base.arguments import as_integer
+from topodesign.base.errors import UnitError
 
 Quantity: TypeAlias = str | int | float | Fraction
 """What a time, a size or a bandwidth may be given as: text with its unit, or a number in the base unit."""
@@ -89,8 +90,8 @@ def parse_bandwidth(text: str) -> Fraction:
 def as_time(value: Quantity, *, latency: bool = False) -> Fraction:
     """Return a time in seconds: text as :func:`parse_time` reads it, or a number of seconds.
 
-    A float stands for its shortest decimal text: ``1e-5`` is exactly 1/100000. As a ``latency`` an int or float is to be
-    less than a tenth of a second: 5 is hardly meant to be five seconds, which text says, as in ``5s``.
+    A float stands for its shortest decimal text: ``1e-5`` is exactly 1/100000. As a ``latency`` an int or float is to
+    be less than a tenth of a second: 5 is hardly meant to be five seconds, which text says, as in ``5s``.
 
     Examples
     --------
@@ -109,17 +110,13 @@ def as_size(value: Quantity) -> Fraction:
 
 
 def as_bandwidth(value: Quantity) -> Fraction:
-    """Return a bandwidth in bits per second: text as :func:`parse_bandwidth` reads it, or a number of bits per second."""
+    """Return bits per second: text as :func:`parse_bandwidth` reads it, or a number of them."""
     return _quantity(value, parse_bandwidth, "bandwidth", "bits per second", "100Gbps")
 
 
 def as_count(value: int, what: str, least: int | None = None) -> int:
-    """Return a whole number."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise ParameterError(f"the {what} must be an integer, not {value!r:.100}")
-    if least is not None and value < least:
-        raise ParameterError(f"the {what} must be at least {least}, not {value}")
-    return int(value)
+    """Return a whole number, NumPy's too; ``what`` it counts is for the message."""
+    return as_integer(f"the {what}", value, -(2**63) if least is None else least)
 
 
 def format_time(seconds: Fraction | float) -> str:

@@ -13,7 +13,7 @@ from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.cost import moore_distances
 from topodesign.base.declared import key, keys_of
 from topodesign.base.errors import ParameterError
-from topodesign.base.pieces import Progress
+from topodesign.base.progress import Progress
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import format_excess
 from topodesign.graphs.expansions.library import TopologyLike, as_topology

@@ -12,7 +12,7 @@ from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.cost import Bounds, Cost, bound_in, least_steps, lower_bound, lower_bounds
 from topodesign.base.declared import key
 from topodesign.base.errors import TooLargeError, TopologyError
-from topodesign.base.pieces import Progress, part
+from topodesign.base.progress import Progress, part
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import Quantity, format_excess, format_size, format_time
 from topodesign.graphs.expansions.library import TopologyLike, as_topology
