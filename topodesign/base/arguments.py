@@ -18,13 +18,7 @@ MOST_SEED = 2**31 - 1
 
 
 def as_integer(name: str, value: object, least: int, most: int | None = None) -> int:
-    """Return an integer, NumPy's too.
-
-    Raises
-    ------
-    ParameterError
-        If it is none, or below ``least`` or above ``most``.
-    """
+    """Return an integer, NumPy's too."""
     try:
         number = None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -43,13 +37,7 @@ def as_seed(value: object) -> int:
 
 
 def as_choice(name: str, value: object, known: Iterable[_Word]) -> _Word:
-    """Return one of some known words.
-
-    Raises
-    ------
-    ParameterError
-        If it is none of them; the message suggests the nearest.
-    """
+    """Return one of some known words."""
     words = list(known)
     for word in words:
         if word == value:
@@ -58,26 +46,14 @@ def as_choice(name: str, value: object, known: Iterable[_Word]) -> _Word:
 
 
 def as_path(value: object) -> Path:
-    """Return a path.
-
-    Raises
-    ------
-    ParameterError
-        If it is neither text nor a path.
-    """
+    """Return a path."""
     if isinstance(value, str | Path):
         return Path(value)
     raise ParameterError(f"the path of a file is needed, not {value!r:.60}")
 
 
 def as_several(name: str, value: object) -> list[object]:
-    """Return several values as a list.
-
-    Raises
-    ------
-    ParameterError
-        If it is only one, or text.
-    """
+    """Return several values as a list."""
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
         return list(value)
     raise ParameterError(f"{name} must be several, not {value!r:.60}")
@@ -85,11 +61,6 @@ def as_several(name: str, value: object) -> list[object]:
 
 def as_ascending(name: str, value: object) -> list[int]:
     """Return integers that ascend: one, a range with any step, or several, NumPy's too.
-
-    Raises
-    ------
-    ParameterError
-        If there are none, something else is among them, or they do not ascend.
 
     Examples
     --------
@@ -104,13 +75,7 @@ def as_ascending(name: str, value: object) -> list[int]:
 
 
 def as_text(what: str, value: object) -> str:
-    """Return a text.
-
-    Raises
-    ------
-    ParameterError
-        If it is none.
-    """
+    """Return a text."""
     if isinstance(value, str):
         return value
     raise ParameterError(f"{what} is text, not {value!r:.60}")

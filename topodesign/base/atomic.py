@@ -29,19 +29,6 @@ def write_whole(path: Path, content: str | bytes | Callable[[IO[bytes]], None]) 
 
     An old file keeps its permissions. What a program prints to (``/dev/stdout``) is written to as it is open, also if
     it is a file.
-
-    Parameters
-    ----------
-    path
-        Where.
-    content
-        What, or a function that writes it to a stream in which places can be sought.
-
-    Raises
-    ------
-    FileFormatError
-        If it cannot be written, an old file being still there then, or the path is a directory, a block device, a
-        socket or a pipe that nobody reads.
     """
     try:
         status = _status(path)
@@ -60,13 +47,7 @@ def write_whole(path: Path, content: str | bytes | Callable[[IO[bytes]], None]) 
 
 
 def check_not_input(path: Path, source: Path) -> None:
-    """Refuse to write over the file that something is made from.
-
-    Raises
-    ------
-    ParameterError
-        If both paths lead to one file.
-    """
+    """Refuse to write over the file that something is made from."""
     try:
         same = path.samefile(source)
     except (OSError, ValueError):
@@ -169,23 +150,7 @@ def _write(stream: IO[bytes], content: str | bytes | Callable[[IO[bytes]], None]
 
 
 def write_directory(path: Path, files: Mapping[str, str | bytes | Callable[[Path], object]]) -> None:
-    """Write a directory of files under a temporary name beside it, then rename it.
-
-    Parameters
-    ----------
-    path
-        Must not be there yet, or be an empty directory: what is in a directory is never thrown away.
-    files
-        Texts or bytes by name, or what writes a file to a path. A slash or another character that file names should
-        not have becomes an underscore.
-
-    Raises
-    ------
-    ParameterError
-        If two names come out the same.
-    FileFormatError
-        If it cannot be written or there is something already.
-    """
+    """Write a directory of files under a temporary name beside it, then rename it."""
     names = {name: file_name(name) for name in files}
     if len({name.lower() for name in names.values()}) < len(names):
         raise ParameterError(f"two files in {path} would have the same name; rename what they are named after")

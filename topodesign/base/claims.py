@@ -203,17 +203,7 @@ class Claim(Declared):
     def to_bound(
         cls, of: Of, value: Fraction | int, among: Among, bound: Fraction | int, *, by: str = "", missed: str = ""
     ) -> Claim:
-        """Return the claim of a value that is proven by prices or a cut if it meets a bound, and else is not.
-
-        Parameters
-        ----------
-        of, value, among, bound
-            As of a claim.
-        by
-            What proves the bound.
-        missed
-            What was not looked for, where the value does not meet it.
-        """
+        """Return the claim of a value that is proven by prices or a cut if it meets a bound, and else is not."""
         met = value == bound
         return cls(of, value, among, Proof.DUAL if met else Proof.NONE, bound, by if met else missed)
 

@@ -107,13 +107,7 @@ def inlined(function: Callable[_Arguments, _Result]) -> Kernel[_Arguments, _Resu
 def tiered(
     work: Callable[..., int],
 ) -> Callable[[Callable[_Arguments, _Result]], Kernel[_Arguments, _Result]]:
-    """Make a function a kernel that runs as plain Python until it has had more work than its patience.
-
-    Parameters
-    ----------
-    work
-        About how many microseconds plain Python takes, given the same arguments.
-    """
+    """Make a function a kernel that runs as plain Python until it has had more work than its patience."""
     return lambda function: Kernel(function, work)
 
 

@@ -6,26 +6,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from typing import ClassVar
 
 from topodesign.base.arguments import as_integer
+from topodesign.base.declared import Declared, Keys
 from topodesign.base.errors import ParameterError
 from topodesign.base.moore import why_impossible
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Declared):
     """Cost of an allgather or reduce-scatter; an allreduce costs twice as much.
 
     Attributes
     ----------
     steps
-        Communication steps: node latency is ``alpha * steps``.
+        Communication steps; the latency is alpha times this.
     bandwidth
-        Bandwidth factor y: the bandwidth term is ``y * M / B`` with B the egress bandwidth of a node.
+        Bandwidth factor y: the data take y * M/B, with M bytes at B bytes per second of all links of a node.
     """
 
     steps: int
     bandwidth: Fraction
+
+    KEYS: ClassVar[Keys] = "steps bandwidth"
 
     def runtime(self, alpha: Fraction, size: Fraction, bandwidth: Fraction) -> Fraction:
         """Return the time of one allgather or reduce-scatter in seconds.
@@ -223,13 +227,54 @@ def bound_in(steps: int, bounds: Sequence[Cost]) -> Cost:
     return next((one for one in reversed(bounds) if one.steps <= steps), bounds[0])
 
 
+@dataclass(frozen=True, slots=True)
+class Rate(Declared):
+    """How fast a collective is.
+
+    Attributes
+    ----------
+    bandwidth
+        Whole data over the time, without latency, in bytes per second.
+    """
+
+    bandwidth: Fraction
+
+    KEYS = "algorithmic_bandwidth=bandwidth algorithmic_bandwidth_GBps=float(gigabytes)"
+
+    @property
+    def gigabytes(self) -> Fraction:
+        """The same in units of 10^9 bytes per second."""
+        return self.bandwidth / 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds(Declared):
+    """What no topology of as many nodes and ports is better than.
+
+    Attributes
+    ----------
+    by_steps
+        What goes together: every topology has at least one of these or more. Mostly it is one.
+    """
+
+    by_steps: tuple[Cost, ...]
+
+    KEYS: ClassVar[Keys] = "steps bandwidth by_steps"
+
+    @property
+    def steps(self) -> int:
+        """The fewest communication steps."""
+        return self.by_steps[0].steps
+
+    @property
+    def bandwidth(self) -> Fraction:
+        """The least bandwidth factor y."""
+        return self.by_steps[-1].bandwidth
+
+
 def bounds_record(bounds: Sequence[Cost]) -> dict[str, object]:
     """Return the part of a JSON document that tells bounds: the fewest steps, the least y, and what goes together."""
-    return {
-        "steps": bounds[0].steps,
-        "bandwidth": str(bounds[-1].bandwidth),
-        "by_steps": [{"steps": one.steps, "bandwidth": str(one.bandwidth)} for one in bounds],
-    }
+    return Bounds(tuple(bounds)).record()
 
 
 def keeps_port_free(nodes: int, degree: int, *, duplex: bool) -> bool:
@@ -252,11 +297,6 @@ def moore_distances(nodes: int, degree: int, *, duplex: bool = False) -> Fractio
     A node reaches d others at distance 1 at most, d**2 at distance 2 and so on; each link more on the way of a shard
     takes a share of the links. In a duplex topology a path of two links leads d - 1 ways on from every node; where N
     and d are odd, one node has a link less, and so have all of them together.
-
-    Raises
-    ------
-    ParameterError
-        If there are fewer than two nodes, or links, or too few links to connect the nodes.
 
     Examples
     --------

@@ -91,11 +91,6 @@ _state = _State()
 def deadline(seconds: float) -> Iterator[None]:
     """Give up what is done inside after so many seconds of work, or when a deadline is over that there is already.
 
-    Raises
-    ------
-    OutOfTime
-        When they are over.
-
     Examples
     --------
     >>> try:

@@ -144,43 +144,38 @@ def record_of(value: Any) -> dict[str, Any]:
     return document
 
 
-def plain(value: Any, each: Callable[[Any], Any] | None = None) -> Any:  # noqa: PLR0911  one for each kind
+def plain(value: Any, each: Callable[[Any], Any] | None = None) -> Any:
     """Return a value as JSON holds it: fractions as ``"p/q"``, and what is declared as its document.
 
     ``each`` is done with every number within.
     """
-    if isinstance(value, Enum):
-        value = value.value
-    if value is None or isinstance(value, str | bool):
-        return value
-    if isinstance(value, int | float | Fraction):
-        return each(value) if each is not None else str(value) if isinstance(value, Fraction) else value
+    if isinstance(value, Fraction) and each is None:
+        return str(value)
     if hasattr(value, "record"):
         return value.record()
-    if hasattr(value, "KEYS"):
-        return record_of(value)
-    if isinstance(value, Mapping):
-        return {str(name): plain(one, each) for name, one in value.items()}
-    if hasattr(value, "tolist"):  # of NumPy
-        return plain(value.tolist(), each)
-    return [plain(one, each) for one in value] if isinstance(value, Iterable) else str(value)
+    return record_of(value) if hasattr(value, "KEYS") else _inside(value, plain, each)
 
 
 def exact(value: Any, each: Callable[[Any], Any] | None = None) -> Any:
-    """Return a value as a cell of a table holds it: numbers as they are, lists in words."""
+    """Return a value as a cell of a table holds it: numbers as they are, lists of texts in one."""
+    if hasattr(value, "KEYS"):
+        return row_of(value)
+    found = _inside(value, exact, each)
+    return ", ".join(found) if isinstance(found, list) and all(isinstance(one, str) for one in found) else found
+
+
+def _inside(value: Any, form: Callable[..., Any], each: Callable[[Any], Any] | None) -> Any:
+    """Return a value with what is within in a form: of an enumeration its value, of other classes their texts."""
     if isinstance(value, Enum):
         value = value.value
     if value is None or isinstance(value, str | bool):
         return value
     if isinstance(value, int | float | Fraction):
         return value if each is None else each(value)
-    if hasattr(value, "KEYS"):
-        return row_of(value)
     if isinstance(value, Mapping):
-        return {str(name): exact(one, each) for name, one in value.items()}
-    if hasattr(value, "tolist"):
-        return exact(value.tolist(), each)
-    return ", ".join(map(str, value)) if isinstance(value, Iterable) else str(value)
+        return {str(name): form(one, each) for name, one in value.items()}
+    value = value.tolist() if hasattr(value, "tolist") else value  # of NumPy
+    return [form(one, each) for one in value] if isinstance(value, Iterable) else form(str(value))
 
 
 def row_of(value: Any) -> dict[str, Any]:

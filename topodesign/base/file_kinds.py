@@ -84,20 +84,7 @@ def kind_of(path: Path) -> FileKind | None:
 
 @contextmanager
 def expecting(path: Path, *wanted: FileKind) -> Iterator[None]:
-    """Put the name of a file before what is found wrong with it; of another kind of file say what it is instead.
-
-    Parameters
-    ----------
-    path
-        The file that is read inside the context.
-    wanted
-        What it may be; the first is what is told how to get.
-
-    Raises
-    ------
-    FileFormatError
-        In place of one that is raised inside.
-    """
+    """Put the name of a file before what is found wrong with it; of another kind of file say what it is instead."""
     try:
         with naming(path):
             yield

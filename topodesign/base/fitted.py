@@ -13,18 +13,7 @@ _LEAST = 20
 
 
 def columns_of(stream: IO[str]) -> int | None:
-    """Return how many columns there are where text is printed: what COLUMNS says, else what a terminal has.
-
-    Parameters
-    ----------
-    stream
-        Where it is printed.
-
-    Returns
-    -------
-    int or None
-        None for a file or a pipe of which nothing is said: programs that read lines want them whole.
-    """
+    """Return how many columns there are where text is printed: what COLUMNS says, else what a terminal has."""
     told = os.environ.get("COLUMNS", "")
     if told.isascii() and told.isdigit() and len(told) < 5 and int(told):
         return int(told)
@@ -59,15 +48,6 @@ def fitted(text: str, width: int) -> str:
 
 def wrapped(text: str, width: int, indent: int = 0) -> list[str]:
     """Return a text in lines, broken at blanks; a word too long for one, such as a spec, at commas, slashes and bars.
-
-    Parameters
-    ----------
-    text
-        Without line ends.
-    width
-        Letters that a line may have; only a word with none of them makes one longer.
-    indent
-        Blanks before all lines but the first.
 
     Examples
     --------

@@ -39,15 +39,7 @@ class _Function(CPUDispatcher):
 
 
 def compile_lazily(function: FunctionType, *, entrance: bool, inlined: bool = False) -> Callable[..., object]:
-    """Return a function that is compiled, or loaded from disk, on its first call.
-
-    Parameters
-    ----------
-    entrance
-        Whether Python is to call it. Without, it takes a third less time to compile, and is part of what calls it.
-    inlined
-        Whether its code is written wherever it is called, which saves the call and takes longer to compile.
-    """
+    """Return a function that is compiled, or loaded from disk, on its first call."""
     if entrance:
         compiled = _Function(function, targetoptions=_OPTIONS)
         compiled.enable_caching()

@@ -14,13 +14,7 @@ DEFAULT = 4 * 2**30
 
 
 def memory_limit() -> int:
-    """Return how many bytes the content of one input file may need.
-
-    Raises
-    ------
-    ParameterError
-        If the environment variable is no size.
-    """
+    """Return how many bytes the content of one input file may need."""
     text = os.environ.get(VARIABLE, "")
     if not text:
         return DEFAULT
@@ -31,20 +25,7 @@ def memory_limit() -> int:
 
 
 def check_memory(needed: int, what: str) -> None:
-    """Refuse what would need more memory than the limit; call it before allocating anything.
-
-    Parameters
-    ----------
-    needed
-        Bytes, estimated.
-    what
-        What needs them, for the message.
-
-    Raises
-    ------
-    FileFormatError
-        If that is more than :func:`memory_limit`; the message has the estimate and says how to raise the limit.
-    """
+    """Refuse what would need more memory than the limit; call it before allocating anything."""
     limit = memory_limit()
     if needed > limit:
         raise FileFormatError(

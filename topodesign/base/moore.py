@@ -43,13 +43,6 @@ def free_port_order(degree: int, steps: int) -> int:
 def why_impossible(nodes: int, degree: int, steps: int, *, duplex: bool = False) -> str | None:
     """Return the theorem by which no topology of so many nodes and a degree has so few steps; None if none says so.
 
-    Parameters
-    ----------
-    nodes, degree, steps
-        N, d and k.
-    duplex
-        Whether every link has its reverse; of digraphs there are fewer theorems, and they hold for duplex topologies.
-
     References
     ----------
     Digraphs. Defect 0, d, k >= 2: Plesnik and Znam, Strongly geodetic directed graphs (1974); Bridges and Toueg, On the

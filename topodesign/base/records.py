@@ -3,7 +3,7 @@
 Every value that a public function returns and that people look at is a :class:`Result`. It declares its keys once; JSON
 (``record``), its schema (``topodesign schema``, docs/json.md), rows (``to_records``, CSV, data frames), ``repr``,
 ``str`` and HTML derive from that. Several results of one kind are a :class:`ResultList`. What is only part of a
-document is a :class:`topodesign.base.declared.Declared`, or any class with ``KEYS``, such as a ``NamedTuple``.
+document is a :class:`topodesign.base.declared.Declared`, or any class with ``KEYS``.
 
 How to declare a result::
 
@@ -44,6 +44,8 @@ How to declare a result::
   variant each, headed by the first lines of their docstrings.
 * **Shared parts.** ``SHARED = "claim"`` gives a class a name in schemas, so that it is described once.
 * **Keys of others.** ``KEYS = (*keys_of(Base.KEYS), ...)``; ``without`` and ``said`` leave some out or say them anew.
+  A class whose subclasses have keys of their own says ``KEYS: ClassVar[Keys] = ...``. A ``NamedTuple`` cannot declare
+  any (mypy): it becomes a frozen dataclass with slots, which derives from ``Declared``.
 * **Documents of commands.** ``report/schemas/documents.py`` names the classes that a command prints, as text. What a
   command puts together from several results is a small declared dataclass, or has its extra keys there.
 * **By hand.** ``record`` and ``to_records`` may be written where an order or a row is special; the schema still is
@@ -56,6 +58,7 @@ A result whose table is not its records (units, marks, rows to compare with) giv
 from __future__ import annotations
 
 import html
+import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -172,13 +175,7 @@ class Result(Declared):
         return table_of(self.to_records(), self.heading())
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Return the records as a pandas data frame.
-
-        Raises
-        ------
-        MissingLibraryError
-            If pandas is not installed.
-        """
+        """Return the records as a pandas data frame."""
         try:
             import pandas as pd  # noqa: PLC0415  heavy, and an optional extra
         except ImportError:
@@ -193,9 +190,8 @@ class Result(Declared):
         ParameterError
             If there is no such plot of it.
         """
-        import topodesign  # noqa: PLC0415  plots are made from results, by what is above all of them
-
-        return topodesign.plot(self, kind, **options)
+        plots = importlib.import_module("topodesign.report.plots")  # above all results
+        return plots.plot(self, kind, **options)
 
     def __repr__(self) -> str:
         """Return what it is in one line; ``print`` shows the table."""

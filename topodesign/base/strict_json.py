@@ -13,13 +13,7 @@ _PER_SIGN = ((b"[", 64), (b"{", 240), (b",", 40), (b'"', 28))
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Return the value that a text in JSON stands for.
-
-    Raises
-    ------
-    FileFormatError
-        If it is not JSON, says the same key twice, or would need too much memory; with the line where it is known.
-    """
+    """Return the value that a text in JSON stands for."""
     data = text if isinstance(text, bytes) else text.encode(errors="replace")
     needed = 2 * len(data) + sum(data.count(sign) * size for sign, size in _PER_SIGN)
     check_memory(needed, f"{len(data)} bytes of JSON")

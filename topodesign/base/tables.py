@@ -32,13 +32,7 @@ class Located:
 
 
 def parse_yaml(text: str) -> Located:
-    """Return the one document of a text. Every scalar is text.
-
-    Raises
-    ------
-    FileFormatError
-        If it is not YAML, has no document or several, or uses anchors, aliases, tags or the same key twice.
-    """
+    """Return the one document of a text. Every scalar is text."""
     import yaml  # noqa: PLC0415  heavy
 
     if len(text) > LARGEST_YAML:
@@ -61,14 +55,7 @@ def parse_yaml(text: str) -> Located:
 
 
 def parse_csv(text: str, required: Sequence[str], optional: Sequence[str]) -> Iterator[dict[str, Located]]:
-    """Yield the rows below the header as mappings of columns to text; empty cells are left out, and blanks around text.
-
-    Raises
-    ------
-    FileFormatError
-        If it is not CSV, the header has unknown or missing columns or one twice, or a row has more or fewer cells or
-        leaves a required one empty; with the line.
-    """
+    """Yield the rows below the header as mappings of columns to text; empty cells and blanks around are left out."""
     rows = csv_rows(text)
     first, names = next(rows, (1, []))
     header = [cell.strip() for cell in names]
@@ -92,22 +79,7 @@ def parse_csv(text: str, required: Sequence[str], optional: Sequence[str]) -> It
 def named_columns(
     text: str, columns: Sequence[str], name_of: Callable[[str], str] = str.strip
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield line and cells by column of a CSV that has these columns, in any order, and perhaps more.
-
-    Parameters
-    ----------
-    text
-        The CSV.
-    columns
-        What the header has to name once.
-    name_of
-        Makes the name of a column of a cell of the header.
-
-    Raises
-    ------
-    FileFormatError
-        If it is not CSV, lacks a column or has any twice, or a row has more or fewer cells; with the line.
-    """
+    """Yield line and cells by column of a CSV that has these columns, in any order, and perhaps more."""
     rows = csv_rows(text)
     first, names = next(rows, (1, []))
     header = [name_of(cell) for cell in names]
@@ -124,24 +96,7 @@ def named_columns(
 def fixed_columns(
     text: str, columns: Sequence[str], expected: str, *, optional: int = 0
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield line and cells, without blanks around them, of a CSV that has exactly these columns in this order.
-
-    Parameters
-    ----------
-    text
-        The CSV.
-    columns
-        The header, in small or capital letters.
-    expected
-        What a row is, for the message about one with more or fewer cells.
-    optional
-        How many of the last columns may be missing.
-
-    Raises
-    ------
-    FileFormatError
-        If it is not CSV, has another header, or a row has more or fewer cells; with the line.
-    """
+    """Yield line and cells, without blanks around them, of a CSV that has exactly these columns in this order."""
     headers = [list(columns[:count]) for count in range(len(columns) - optional, len(columns) + 1)]
     rows = csv_rows(text)
     first, names = next(rows, (1, []))
@@ -182,13 +137,7 @@ def _is_formula(cell: str) -> bool:
 
 
 def csv_rows(text: str, *, comments: bool = False) -> Iterator[tuple[int, list[str]]]:
-    """Yield line and cells of every row of a CSV; empty lines are left out, and those that begin with # if asked to.
-
-    Raises
-    ------
-    FileFormatError
-        If it is not CSV; with the line.
-    """
+    """Yield line and cells of every row of a CSV; empty lines are left out, and those that begin with # if asked to."""
     check_memory(2 * len(text) + _PER_LINE * text.count("\n"), f"{len(text)} letters of CSV")
     lines: Iterable[str] = io.StringIO(text)
     if comments:

@@ -29,20 +29,7 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def open_input(path: Path, largest: int = LARGEST_FILE) -> IO[bytes]:
-    """Open a regular file to read its bytes; links are followed.
-
-    Parameters
-    ----------
-    path
-        Where.
-    largest
-        Bytes that it may have.
-
-    Raises
-    ------
-    FileFormatError
-        If it is missing, too large, or a directory, a pipe, a device or a socket; the message does not name the file.
-    """
+    """Open a regular file to read its bytes; links are followed."""
     try:
         regular = stat.S_ISREG(path.stat().st_mode)  # opening a device can do something
         stream = os.fdopen(os.open(path, _FLAGS), "rb") if regular else None
@@ -62,13 +49,7 @@ def open_input(path: Path, largest: int = LARGEST_FILE) -> IO[bytes]:
 
 
 def read_bytes(path: Path, largest: int = LARGEST_FILE) -> bytes:
-    """Return the content of a regular file.
-
-    Raises
-    ------
-    FileFormatError
-        As :func:`open_input`, or if reading fails.
-    """
+    """Return the content of a regular file."""
     with open_input(path, largest) as stream:
         try:
             data = stream.read(largest + 1)
@@ -80,23 +61,7 @@ def read_bytes(path: Path, largest: int = LARGEST_FILE) -> bytes:
 
 
 def read_text(path: Path, endings: Collection[str] | None = None, largest: int = LARGEST_FILE) -> str:
-    """Return the text of a file in UTF-8, with or without a mark at its start, and with any line ends.
-
-    Parameters
-    ----------
-    path
-        A regular file.
-    endings
-        How the name may end, in small letters; None for any way.
-    largest
-        Bytes that it may have.
-
-    Raises
-    ------
-    FileFormatError
-        If it is missing, no file, too large, not text, or its ending is none of the known ones; the message does not
-        name the file.
-    """
+    """Return the text of a file in UTF-8, with or without a mark at its start, and with any line ends."""
     with open_input(path, largest):  # first what is worst, then what is not known
         pass
     if endings is not None and path.suffix.lower() not in endings:
@@ -131,13 +96,7 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def read_head(path: Path) -> bytes:
-    """Return how a file begins, whatever its name is.
-
-    Raises
-    ------
-    FileFormatError
-        If it cannot be read, or is a directory, a pipe or a device; the message names the file.
-    """
+    """Return how a file begins, whatever its name is."""
     try:
         with open_input(path, 2**63) as stream:
             return stream.read(_HEAD)
@@ -148,24 +107,12 @@ def read_head(path: Path) -> bytes:
 
 
 def begins_as_xml(path: Path) -> bool:
-    """Return whether a file begins as XML does, whatever its name is.
-
-    Raises
-    ------
-    FileFormatError
-        As :func:`read_head`.
-    """
+    """Return whether a file begins as XML does, whatever its name is."""
     return _begins(path, b"<")
 
 
 def begins_as_json(path: Path) -> bool:
-    """Return whether a file begins as an object in JSON does, whatever its name is.
-
-    Raises
-    ------
-    FileFormatError
-        As :func:`read_head`.
-    """
+    """Return whether a file begins as an object in JSON does, whatever its name is."""
     return _begins(path, b"{")
 
 

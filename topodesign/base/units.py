@@ -13,10 +13,11 @@ import math
 import re
 from collections.abc import Callable
 from fractions import Fraction
-from numbers import Integral, Rational, Real
+from numbers import Rational, Real
 from typing import TypeAlias
 
-from topodesign.base.errors import ParameterError, UnitError
+from topodesign.base.arguments import as_integer
+from topodesign.base.errors import UnitError
 
 Quantity: TypeAlias = str | int | float | Fraction
 """What a time, a size or a bandwidth may be given as: text with its unit, or a number in the base unit."""
@@ -57,18 +58,7 @@ _MOST = 10**24  # seconds, bytes or bits per second; beyond this, or below its i
 
 
 def parse_time(text: str) -> Fraction:
-    """Read a time such as ``10us``, ``1.5ms`` or ``0s``.
-
-    Returns
-    -------
-    Fraction
-        Seconds, not negative.
-
-    Raises
-    ------
-    UnitError
-        If the text is not a non-negative number followed by ns, us, ms, s, min or h.
-    """
+    """Return the seconds of a time such as ``10us``, ``1.5ms`` or ``0s``."""
     number, unit = _split(text, "time", "10us")
     if unit not in _TIME:
         raise _unknown(text, unit, "time", "ns, us, ms, s, min or h, as in 10us")
@@ -76,18 +66,7 @@ def parse_time(text: str) -> Fraction:
 
 
 def parse_size(text: str) -> Fraction:
-    """Read an amount of data such as ``1MiB``, ``1GB`` or ``512B``.
-
-    Returns
-    -------
-    Fraction
-        Bytes, positive.
-
-    Raises
-    ------
-    UnitError
-        If the text is not a positive number followed by B, kB, MB, GB, KiB, MiB, GiB (or b, kb, ... for bits).
-    """
+    """Return the bytes of an amount of data such as ``1MiB``, ``1GB`` or ``512B``."""
     number, unit = _split(text, "size", "1MiB")
     match = _SIZE.fullmatch(unit)
     if match is None:
@@ -97,18 +76,7 @@ def parse_size(text: str) -> Fraction:
 
 
 def parse_bandwidth(text: str) -> Fraction:
-    """Read a bandwidth such as ``100Gbps``, ``12.5GB/s`` or ``4x25Gbps`` (four lanes).
-
-    Returns
-    -------
-    Fraction
-        Bits per second, positive.
-
-    Raises
-    ------
-    UnitError
-        If the text is not a positive number followed by bps, Gbps, GB/s, GiB/s, ...
-    """
+    """Return the bits per second of a bandwidth such as ``100Gbps``, ``12.5GB/s`` or ``4x25Gbps`` (four lanes)."""
     lanes = _LANES.match(text.strip()) if isinstance(text, str) else None
     count = int(lanes[1]) if lanes else 1
     number, unit = _split(text.strip()[lanes.end() :] if lanes else text, "bandwidth", "100Gbps")
@@ -122,20 +90,8 @@ def parse_bandwidth(text: str) -> Fraction:
 def as_time(value: Quantity, *, latency: bool = False) -> Fraction:
     """Return a time in seconds: text as :func:`parse_time` reads it, or a number of seconds.
 
-    A float stands for its shortest decimal text: ``1e-5`` is exactly 1/100000.
-
-    Parameters
-    ----------
-    value
-        Text or a number.
-    latency
-        Whether it is that of a message. An int or float is then to be less than a tenth of a second: 5 is hardly meant
-        to be five seconds, which text says, as in ``5s``, or an exact fraction.
-
-    Raises
-    ------
-    UnitError
-        If it is neither, or a number that is negative, not finite or beyond all measure.
+    A float stands for its shortest decimal text: ``1e-5`` is exactly 1/100000. As a ``latency`` an int or float is to
+    be less than a tenth of a second: 5 is hardly meant to be five seconds, which text says, as in ``5s``.
 
     Examples
     --------
@@ -149,49 +105,18 @@ def as_time(value: Quantity, *, latency: bool = False) -> Fraction:
 
 
 def as_size(value: Quantity) -> Fraction:
-    """Return an amount of data in bytes: text as :func:`parse_size` reads it, or a number of bytes.
-
-    Raises
-    ------
-    UnitError
-        As :func:`as_time`, and if it is zero.
-    """
+    """Return an amount of data in bytes: text as :func:`parse_size` reads it, or a number of bytes."""
     return _quantity(value, parse_size, "size", "bytes", "1MiB")
 
 
 def as_bandwidth(value: Quantity) -> Fraction:
-    """Return a bandwidth in bits per second: text as :func:`parse_bandwidth` reads it, or a number of bits per second.
-
-    Raises
-    ------
-    UnitError
-        As :func:`as_time`, and if it is zero.
-    """
+    """Return bits per second: text as :func:`parse_bandwidth` reads it, or a number of them."""
     return _quantity(value, parse_bandwidth, "bandwidth", "bits per second", "100Gbps")
 
 
 def as_count(value: int, what: str, least: int | None = None) -> int:
-    """Return a whole number.
-
-    Parameters
-    ----------
-    value
-        An integer of Python or NumPy.
-    what
-        What it counts, for the message.
-    least
-        The smallest that makes sense, if there is one.
-
-    Raises
-    ------
-    ParameterError
-        If it is none, or too small.
-    """
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise ParameterError(f"the {what} must be an integer, not {value!r:.100}")
-    if least is not None and value < least:
-        raise ParameterError(f"the {what} must be at least {least}, not {value}")
-    return int(value)
+    """Return a whole number, NumPy's too; ``what`` it counts is for the message."""
+    return as_integer(f"the {what}", value, -(2**63) if least is None else least)
 
 
 def format_time(seconds: Fraction | float) -> str:

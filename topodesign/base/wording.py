@@ -51,19 +51,6 @@ def suggest(
 ) -> str:
     """Return which of the known words may have been meant by one that is none of them, for the end of a message.
 
-    Parameters
-    ----------
-    word
-        The unknown one.
-    known
-        Those that would have done.
-    otherwise
-        What to say if none is like it; all known ones, or of very many the first, if None.
-    most
-        How many to name.
-    like
-        How like it they have to be, from 0 to 1.
-
     Examples
     --------
     >>> suggest("tors", ["ring", "torus", "torus3d"])

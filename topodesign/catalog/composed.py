@@ -15,7 +15,7 @@ from functools import cached_property
 
 from topodesign.base.cost import Basis, Cost, keeps_port_free, moore_bound
 from topodesign.base.errors import DisconnectedError, ParameterError, SpecError, TopologyError
-from topodesign.base.pieces import Progress, part
+from topodesign.base.progress import Progress, part
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog.files import read_rows
 from topodesign.catalog.idle import with_idle_ports

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from topodesign.base.errors import ParameterError
-from topodesign.base.pieces import Progress
+from topodesign.base.progress import Progress
 from topodesign.catalog.all_to_all import Bounds, PriceKey, known_prices, write_prices
 from topodesign.catalog.files import NO_LIMIT
 from topodesign.catalog.lookup import Catalog, as_catalog

@@ -12,7 +12,7 @@ from topodesign.base.arguments import as_choice
 from topodesign.base.claims import Among, Claim, Of, Proof, first_of
 from topodesign.base.cost import Cost, lower_bound, lower_bounds, moore_distances
 from topodesign.base.errors import InfeasibleError, TopodesignError
-from topodesign.base.pieces import Progress
+from topodesign.base.progress import Progress
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.spec import Spec
 from topodesign.base.units import Quantity, as_count, format_bandwidth, format_excess, format_time

@@ -11,7 +11,7 @@ import numpy as np
 
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError, TopodesignError
-from topodesign.base.pieces import Progress
+from topodesign.base.progress import Progress
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.spec import Spec
 from topodesign.base.units import format_excess, format_size, format_time

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from topodesign.base.cost import Cost, lower_bound
-from topodesign.base.pieces import Progress
+from topodesign.base.progress import Progress
 from topodesign.base.spec import Spec
 from topodesign.catalog.close_sizes import SMOOTH
 from topodesign.catalog.quality import least_runtime, runtime

@@ -11,7 +11,7 @@ from typing import Any
 from topodesign.base.arguments import as_ascending
 from topodesign.base.claims import Among, fastest_of
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.base.pieces import Progress, part
+from topodesign.base.progress import Progress, part
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import (
     Quantity,

@@ -94,67 +94,11 @@ def command(
     topodesign.save_plan(output, plan)
     tell_of_names(plan.topology)
     if as_json:
-        print_json({**_record(plan), "verified": True, "file": str(output)})
+        from topodesign.report.scheduled import scheduled  # noqa: PLC0415  not for help
+
+        print_json({**scheduled(plan).record(), "verified": True, "file": str(output)})
     else:
         say(_text(plan, f"written to {output}"))
-
-
-def _record(plan: Plan) -> dict[str, Any]:
-    """Return what there is to say about a plan, as JSON."""
-    movement, made = plan.movement, plan.generator
-    if isinstance(movement, topodesign.Trees):
-        from topodesign.optima.forest.describe import tree_record  # noqa: PLC0415  not for rounds
-
-        kind = plan.notes[0] if plan.notes and plan.collective.name == "allreduce" else None
-        return {**tree_record(plan.fabric, movement), "allreduce": kind, "method": made["method"]}
-    record = {
-        "spec": plan.spec,
-        "alias": made.get("alias"),
-        "nodes": plan.topology.nodes,
-        "degree": plan.topology.degree,
-        "collective": plan.collective.name,
-        "groups": _groups(plan.collective),
-        "method": made["method"],
-        **{name: made[name] for name in ("proof", "bound") if name in made},
-    }
-    if isinstance(movement, topodesign.Together):
-        begins = zip(movement.streams, movement.begins, strict=True)
-        streams = [
-            {
-                "collective": one.collective.name,
-                "groups": None
-                if one.collective.group is None
-                else [list(g.group or ()) for g in one.collective.single],
-                "size_bytes": str(one.size),
-                "begin": str(begin * one.tick),
-                "time": str(one.time),
-            }
-            for one, begin in begins
-        ]
-        return {**record, "time": str(plan.claim["time"]), "streams": streams}
-    if not isinstance(movement, topodesign.Rounds):
-        return {**record, **{name: str(value) for name, value in plan.claim.items()}}
-    from topodesign.schedulers.method import cost_in  # noqa: PLC0415  NumPy, which help does without
-
-    cost = cost_in(plan)
-    return {
-        **record,
-        "steps": cost.steps,
-        "bandwidth": str(cost.bandwidth),
-        "bandwidth_float": float(cost.bandwidth),
-        "units_per_shard": movement.units,
-        "sends": len(movement),
-        "bandwidth_lost_by_chunks": made.get("lost", "0"),
-        "bandwidth_lost_at_most": made.get("lost_at_most", "0"),
-        "other_methods": made.get("others", []),
-        "least_bandwidth": made.get("least"),
-        "more_steps": made.get("more_steps", []),
-    }
-
-
-def _groups(collective: Collective) -> list[list[int]] | None:
-    """Return the members of each group, None for all nodes."""
-    return None if collective.group is None else [list(one.group or ()) for one in collective.single]
 
 
 def _text(plan: Plan, written: str) -> str:

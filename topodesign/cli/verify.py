@@ -67,9 +67,9 @@ def _document(report: Report) -> dict[str, object]:
     plan = report.plan
     if not isinstance(plan.movement, topodesign.Trees):
         return report.record()
-    from topodesign.optima.forest.describe import tree_record  # noqa: PLC0415  not for rounds
+    from topodesign.optima.forest.describe import TreeFacts  # noqa: PLC0415  not for rounds
 
-    found = tree_record(plan.fabric, plan.movement) if report.ok else {"fabric": plan.fabric.name}
+    found = TreeFacts(plan.fabric, plan.movement).record() if report.ok else {"fabric": plan.fabric.name}
     return {**report.record(), **found}
 
 

@@ -7,14 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from numbers import Rational
-from typing import Any
 
 from topodesign.base.arguments import as_choice
 from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.cost import moore_distances
+from topodesign.base.declared import key, keys_of
 from topodesign.base.errors import ParameterError
-from topodesign.base.pieces import Progress
+from topodesign.base.progress import Progress
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import format_excess
 from topodesign.pricing.efforts import EFFORTS, Effort
@@ -45,16 +44,22 @@ _QUICK_BOUNDS = 2**24
 class AllToAll(Result):
     """What all-to-all costs: every node sends a shard to every other node.
 
-    * ``topology``: the topology.
-    * ``lower``, ``upper``: bandwidth factors: no flow takes less than the first, and one is known that takes the second
-      (None if none has been looked for). Time is y * M/B with M the data of one node, M/N for each node including
-      itself, and B the bandwidth of a node's links together.
-    * ``method``: what found the upper one.
-    * ``moore``, ``distances``: lower bounds by the distances of any topology of that many nodes and ports, and by those
-      of this one.
-    * ``equal_split``: what equal-cost multi-path routing takes, which parts traffic over all links on shortest paths
-      alike.
-    * ``flow``: a flow that takes ``upper``, and link prices that prove ``lower``; None where there are bounds alone.
+    Attributes
+    ----------
+    topology
+        The topology.
+    lower, upper
+        Bandwidth factors: no flow takes less than the first, and one is known that takes the second (None if none has
+        been looked for). Time is y * M/B with M the data of one node, M/N for each node including itself, and B the
+        bandwidth of a node's links together.
+    method
+        How the price was found.
+    moore, distances
+        Lower bounds by the distances of any topology of that many nodes and ports, and by those of this one.
+    equal_split
+        What equal-cost multi-path routing takes, which parts traffic over all links on shortest paths alike.
+    flow
+        A flow that takes ``upper``, and link prices that prove ``lower``; None where there are bounds alone.
     """
 
     topology: Topology
@@ -66,9 +71,21 @@ class AllToAll(Result):
     equal_split: Fraction | None
     flow: ConcurrentFlow | None
 
+    KEYS = (
+        "bandwidth",
+        key("lower", "What no way of doing it beats, proved."),
+        key("upper", "What a known way reaches; null if none is known."),
+        "method",
+        key("moore_bound=moore", "The bound by counting what a degree can reach."),
+        key("distance_bound=distances", "The bound by the distances; null if it was not worked out."),
+        key("equal_split", "With all shortest paths alike; null as above."),
+        "shortest_paths",
+    )
+    ROW = ("spec=topology.spec nodes=topology.nodes degree=topology.degree", *keys_of(KEYS))
+
     @cached_property
     def shortest_paths(self) -> Fraction | None:
-        """The least that flows over paths of fewest links take, where that is quickly worked out; or None."""
+        """The best over shortest paths; None where that takes long to work out."""
         if self.flow is None:
             return None
         small = self.flow.quotient
@@ -82,7 +99,7 @@ class AllToAll(Result):
 
     @property
     def bandwidth(self) -> Fraction | None:
-        """The bandwidth factor, where it is known exactly."""
+        """Bandwidth factor; None where only its bounds are known."""
         return self.upper if self.exact else None
 
     @property
@@ -122,28 +139,6 @@ class AllToAll(Result):
         if self.exact:
             return f"{_short(self.upper)} = {float(self.upper):.6f} ({least})"
         return f"{float(self.lower):.6f} to {float(self.upper):.6f} ({least})"
-
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return {key: str(value) if isinstance(value, Rational) else value for key, value in self._fields().items()}
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return one flat row with exact numbers."""
-        graph = self.topology
-        spec = None if graph.spec is None else str(graph.spec)
-        return [{"spec": spec, "nodes": graph.nodes, "degree": graph.degree, **self._fields()}]
-
-    def _fields(self) -> dict[str, Any]:
-        return {
-            "bandwidth": self.bandwidth,
-            "lower": self.lower,
-            "upper": self.upper,
-            "method": self.method,
-            "moore_bound": self.moore,
-            "distance_bound": self.distances,
-            "equal_split": self.equal_split,
-            "shortest_paths": self.shortest_paths,
-        }
 
     def table(self) -> Table:
         """Return what is known in words, a line each."""

@@ -11,7 +11,7 @@ import numpy as np
 from topodesign.base.compiled import LARGEST
 from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, TopologyError
-from topodesign.base.pieces import Progress, in_pieces
+from topodesign.base.progress import Progress, in_pieces
 from topodesign.pricing import kernels
 from topodesign.solve.maxflow import maximum_flow
 from topodesign.topology.topology import IntArray, Topology

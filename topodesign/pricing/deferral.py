@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, TooLargeError, TopologyError
-from topodesign.base.pieces import in_pieces, part
+from topodesign.base.progress import in_pieces, part
 from topodesign.pricing.closed_form import layer_loads
 from topodesign.pricing.deferral_kernels import CLASS_BITS, CLASSES, NOT_YET, choose_relays, deliver
 from topodesign.pricing.relays import UnitLinks, balanced_relays

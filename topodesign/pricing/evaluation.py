@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from topodesign.base.claims import Among, Claim, Of, Proof
-from topodesign.base.cost import Cost, bound_in, bounds_record, least_steps, lower_bound, lower_bounds
+from topodesign.base.cost import Bounds, Cost, bound_in, least_steps, lower_bound, lower_bounds
+from topodesign.base.declared import key
 from topodesign.base.errors import TooLargeError, TopologyError
-from topodesign.base.pieces import Progress, part
+from topodesign.base.progress import Progress, part
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import Quantity, format_excess, format_size, format_time
 from topodesign.pricing import closed_form, deferral, split_deferral
 from topodesign.pricing.all_to_all import AllToAll, all_to_all
 from topodesign.pricing.efforts import Effort
 from topodesign.pricing.flows.balanced import GAP
-from topodesign.pricing.workload import Workload, as_workload
+from topodesign.pricing.workload import Runtimes, Workload, as_workload
 from topodesign.topology.library import TopologyLike, as_topology
 from topodesign.topology.topology import Topology
 
@@ -31,10 +31,14 @@ _QUICK_WORK = 2**27
 class Prices:
     """What the two halves of an allreduce cost on a topology.
 
-    * ``reduce_scatter``, ``allgather``: prices of its best SPFF reduce-scatter and allgather: as many steps, the
-      diameter, but the bandwidth factors may differ where the topology is not isomorphic to its transpose.
-    * ``deferred_reduce_scatter``, ``deferred_allgather``: prices of the best deferred schedules that were found, in as
-      many steps, or two where SPFF takes one; they may be dearer. None where they were not looked for.
+    Attributes
+    ----------
+    reduce_scatter, allgather
+        Prices of its best SPFF reduce-scatter and allgather: as many steps, the diameter, but the bandwidth factors may
+        differ where the topology is not isomorphic to its transpose.
+    deferred_reduce_scatter, deferred_allgather
+        Prices of the best deferred schedules that were found, in as many steps, or two where SPFF takes one; they may
+        be dearer. None where they were not looked for.
     """
 
     reduce_scatter: Cost
@@ -82,15 +86,24 @@ class Prices:
 class Evaluation(Result, Prices):
     """What is known of a topology, beside its prices.
 
-    * ``topology``: the topology.
-    * ``bound``: lower bound for its nodes and degree (with the duplex Moore bound if it is duplex).
-    * ``girth``: length of the shortest directed cycle (self-loops left out; 2 if some link has its reverse), or None.
-    * ``undirected_girth``: of a duplex topology, the length of the shortest cycle that takes no link back and forth, or
-      None.
-    * ``distance_profile``: number of nodes at distance 1, 2, ... from node 0.
-    * ``sources``: number of nodes that were looked at for the price.
-    * ``workload``: what :attr:`allreduce` is for.
-    * ``all_to_all``: what all-to-all costs: exactly, or proven bounds.
+    Attributes
+    ----------
+    topology
+        The topology.
+    bound
+        Lower bound for its nodes and degree (with the duplex Moore bound if it is duplex).
+    girth
+        Links of the shortest directed cycle but for self-loops, 2 of a duplex link; None if there is none.
+    undirected_girth
+        The same of cables, for duplex topologies; None for others.
+    distance_profile
+        Nodes at distance 1, 2, ... of node 0.
+    sources
+        Nodes that prices were worked out from; the others are alike.
+    workload
+        What :attr:`allreduce` is for.
+    all_to_all
+        All-to-all: time = y * M/B with M the data of one node.
     """
 
     topology: Topology
@@ -102,11 +115,65 @@ class Evaluation(Result, Prices):
     workload: Workload
     all_to_all: AllToAll
 
+    KEYS = (
+        "spec=topology.spec alias=topology.alias nodes=topology.nodes degree=topology.degree *cost",
+        key("bandwidth_float=float(cost.bandwidth)", "The same, rounded."),
+        key(
+            "reduce_scatter_bandwidth=reduce_scatter.bandwidth",
+            "Bandwidth factor of the reduce-scatter alone, by SPFF.",
+        ),
+        key("allgather_bandwidth=allgather.bandwidth", "Bandwidth factor of its allgather, by SPFF."),
+        key(
+            "deferred_steps=deferred_allgather.steps",
+            "Steps of the deferred schedules; null where they were not looked for.",
+        ),
+        key(
+            "deferred_reduce_scatter_bandwidth=deferred_reduce_scatter.bandwidth",
+            "The same by a deferred schedule, in deferred_steps; null where none was looked for.",
+        ),
+        key("deferred_allgather_bandwidth=deferred_allgather.bandwidth", "The same of the allgather."),
+        "lower_bound steps_over_bound bandwidth_over_bound",
+        key("simplex=not(topology.is_duplex)", "Whether links go one way only."),
+        "regular=topology.is_regular vertex_transitive=topology.vertex_transitive",
+        key("diameter=cost.steps", "Longest distance of two nodes."),
+        "girth undirected_girth distance_profile self_loop_ports=topology.self_loops",
+        key("links=len(topology.src)", "Links, parallel ones as one."),
+        "sources_priced=sources all_to_all claims *times",
+    )
+    ROW = (
+        "spec=topology.spec nodes=topology.nodes degree=topology.degree *cost bandwidth_float=float(cost.bandwidth)",
+        "reduce_scatter_bandwidth=reduce_scatter.bandwidth allgather_bandwidth=allgather.bandwidth",
+        "deferred_reduce_scatter_bandwidth=deferred_reduce_scatter.bandwidth",
+        "deferred_allgather_bandwidth=deferred_allgather.bandwidth",
+        "bound_steps=bound.steps bound_bandwidth=bound.bandwidth duplex=topology.is_duplex",
+        "vertex_transitive=topology.vertex_transitive girth undirected_girth allreduce_s_*=float(times.by_size)",
+    )
+
     @property
     def bounds(self) -> tuple[Cost, ...]:
         """Costs of which every topology of so many nodes and ports has at least one or more."""
         graph = self.topology
         return lower_bounds(graph.nodes, graph.degree, duplex=graph.is_duplex)
+
+    @property
+    def lower_bound(self) -> Bounds:
+        """What no topology of so many nodes and ports beats."""
+        return Bounds(self.bounds)
+
+    @property
+    def steps_over_bound(self) -> int:
+        """Steps beyond the bound."""
+        return self.cost.steps - self.bound.steps
+
+    @property
+    def bandwidth_over_bound(self) -> Fraction:
+        """Bandwidth factor over the bound, less 1."""
+        return self.cost.bandwidth / self.bound.bandwidth - 1
+
+    @property
+    def times(self) -> Runtimes:
+        """Seconds of an allreduce."""
+        return self.workload.timed(self.allreduce)
 
     @property
     def claims(self) -> tuple[Claim, ...]:
@@ -137,68 +204,6 @@ class Evaluation(Result, Prices):
     def heading(self) -> str:
         """Return the spec and its price."""
         return f"{shortened(self.name)}, {self.cost.steps} steps, bandwidth factor {self.cost.bandwidth}"
-
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        graph = self.topology
-        return {
-            "spec": None if graph.spec is None else str(graph.spec),
-            "alias": graph.alias,
-            "nodes": graph.nodes,
-            "degree": graph.degree,
-            "steps": self.cost.steps,
-            "bandwidth": str(self.cost.bandwidth),
-            "bandwidth_float": float(self.cost.bandwidth),
-            "reduce_scatter_bandwidth": str(self.reduce_scatter.bandwidth),
-            "allgather_bandwidth": str(self.allgather.bandwidth),
-            "deferred_steps": None if self.deferred_allgather is None else self.deferred_allgather.steps,
-            "deferred_reduce_scatter_bandwidth": _text(self.deferred_reduce_scatter),
-            "deferred_allgather_bandwidth": _text(self.deferred_allgather),
-            "lower_bound": bounds_record(self.bounds),
-            "steps_over_bound": self.cost.steps - self.bound.steps,
-            "bandwidth_over_bound": str(self.cost.bandwidth / self.bound.bandwidth - 1),
-            "simplex": not graph.is_duplex,
-            "regular": graph.is_regular,
-            "vertex_transitive": graph.vertex_transitive,
-            "diameter": self.cost.steps,
-            "girth": self.girth,
-            "undirected_girth": self.undirected_girth,
-            "distance_profile": list(self.distance_profile),
-            "self_loop_ports": graph.self_loops,
-            "links": len(graph.src),
-            "sources_priced": self.sources,
-            "all_to_all": self.all_to_all.record(),
-            "claims": [claim.record() for claim in self.claims],
-            **self.workload.runtimes(self.allreduce),
-        }
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return one flat row with exact numbers."""
-        graph = self.topology
-        return [
-            {
-                "spec": None if graph.spec is None else str(graph.spec),
-                "nodes": graph.nodes,
-                "degree": graph.degree,
-                "steps": self.cost.steps,
-                "bandwidth": self.cost.bandwidth,
-                "bandwidth_float": float(self.cost.bandwidth),
-                "reduce_scatter_bandwidth": self.reduce_scatter.bandwidth,
-                "allgather_bandwidth": self.allgather.bandwidth,
-                "deferred_reduce_scatter_bandwidth": _bandwidth(self.deferred_reduce_scatter),
-                "deferred_allgather_bandwidth": _bandwidth(self.deferred_allgather),
-                "bound_steps": self.bound.steps,
-                "bound_bandwidth": self.bound.bandwidth,
-                "duplex": graph.is_duplex,
-                "vertex_transitive": graph.vertex_transitive,
-                "girth": self.girth,
-                "undirected_girth": self.undirected_girth,
-                **{
-                    f"allreduce_s_{size}": float(time)
-                    for size, time in zip(self.workload.sizes, self.allreduce, strict=True)
-                },
-            }
-        ]
 
     def table(self) -> Table:
         """Return what is known in words, a line each."""
@@ -455,10 +460,6 @@ def cheaper(one: Cost, other: Cost | None) -> Cost:
 
 def _claim(of: Of, value: Fraction | int, among: Among, bound: Fraction | int, by: str) -> Claim:
     return Claim(of, value, among, Proof.BOUND if value == bound else Proof.NONE, bound, by)
-
-
-def _text(cost: Cost | None) -> str | None:
-    return None if cost is None else str(cost.bandwidth)
 
 
 def _bandwidth(cost: Cost | None) -> Fraction | None:

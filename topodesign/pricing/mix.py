@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 from topodesign.base.arguments import as_path
+from topodesign.base.declared import Declared
 from topodesign.base.errors import FileFormatError, UnitError
 from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.tables import Located, parse_yaml
 from topodesign.base.text_files import read_text
-from topodesign.base.units import as_size, format_size, parse_size, plain_number
+from topodesign.base.units import as_size, format_size, parse_size
 from topodesign.base.wording import suggest
 
 PRICED = ("allreduce", "allgather", "reduce-scatter", "all-to-all")
@@ -24,33 +24,47 @@ _MOST_COUNT = 10**9
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """A collective of a step."""
+class Share(Declared):
+    """A collective of a step.
 
-    collective: str  # one of ``PRICED``
-    size: Fraction  # data M in bytes: the whole of it for an allgather and its like, the data of a node for all-to-all
-    count: int = 1  # how often a step does it
+    Attributes
+    ----------
+    collective
+        What is done; one of ``PRICED``.
+    size
+        Data M in bytes: the whole of it for an allgather and its like, the data of a node for all-to-all.
+    count
+        How often in a step.
+    """
+
+    collective: str
+    size: Fraction
+    count: int = 1
+
+    KEYS = "collective size_bytes=number(size) count"
 
 
 @dataclass(frozen=True)
-class Mix:
-    """All collectives of a step, one after the other."""
+class Mix(Declared):
+    """All collectives of a step, one after the other.
 
-    name: str  # what it is called
-    shares: tuple[Share, ...]  # the collectives; at least one
+    Attributes
+    ----------
+    name
+        What it is called.
+    shares
+        What it does; at least one collective.
+    """
+
+    name: str
+    shares: tuple[Share, ...]
+
+    KEYS = "name collectives=shares"
 
     @property
     def words(self) -> str:
         """What is in it: ``2 x all-to-all 64MiB + 1 x allreduce 1GB``."""
         return " + ".join(f"{one.count} x {one.collective} {format_size(one.size)}" for one in self.shares)
-
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        collectives = [
-            {"collective": one.collective, "size_bytes": plain_number(one.size), "count": one.count}
-            for one in self.shares
-        ]
-        return {"name": self.name, "collectives": collectives}
 
 
 def read_mix(path: str | Path) -> Mix:
@@ -58,6 +72,12 @@ def read_mix(path: str | Path) -> Mix:
 
     It has a ``name`` (optional) and ``collectives``, a list of ``collective``, ``size`` (such as ``64MiB``) and
     ``count`` (1 unless told otherwise).
+
+    Raises
+    ------
+    FileFormatError
+        If the file is missing, too large, not of this form, or names a collective that is not known or has no price;
+        the message names the file and the line.
     """
     path = as_path(path)
     with expecting(path, FileKind.COLLECTIVES):

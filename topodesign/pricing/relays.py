@@ -18,7 +18,7 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.pieces import Progress, in_pieces, part
+from topodesign.base.progress import Progress, in_pieces, part
 from topodesign.pricing.deferral_kernels import CLASSES
 from topodesign.pricing.relay_kernels import balance_relays
 from topodesign.topology.topology import IntArray

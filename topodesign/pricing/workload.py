@@ -9,19 +9,70 @@ from numbers import Real
 from typing import Any
 
 from topodesign.base.cost import Cost, lower_bounds
+from topodesign.base.declared import Declared
 from topodesign.base.errors import ParameterError
 from topodesign.base.latency import GAP, HOP, Latency
-from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, plain_number
+from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime(Declared):
+    """The time for one size.
+
+    Attributes
+    ----------
+    size
+        Data, in bytes.
+    seconds
+        Seconds.
+    """
+
+    size: Fraction
+    seconds: Fraction
+
+    KEYS = "size_bytes=number(size) allreduce_s=float(seconds)"
+    SHARED = "runtime"
+
+
+@dataclass(frozen=True, slots=True)
+class Runtimes(Declared):
+    """Times of an allreduce.
+
+    Attributes
+    ----------
+    each
+        The time for every size.
+    """
+
+    each: tuple[Runtime, ...]
+
+    KEYS = "allreduce_s=float(first) runtimes=each"
+
+    @property
+    def first(self) -> Fraction:
+        """Seconds of an allreduce of the first size."""
+        return self.each[0].seconds
+
+    @property
+    def by_size(self) -> dict[Fraction, Fraction]:
+        """Seconds by size in bytes."""
+        return {one.size: one.seconds for one in self.each}
 
 
 @dataclass(frozen=True)
-class Workload:
+class Workload(Declared):
     """What a collective is priced for.
 
-    * ``alpha``: latency of one communication step, in seconds.
-    * ``sizes``: total amounts of data M, in bytes.
-    * ``bandwidth``: egress bandwidth B of a node over all its links, in bits per second.
-    * ``gap``, ``hop``: seconds between two messages of a port, and in a switch; a step from node to node has neither.
+    Attributes
+    ----------
+    alpha
+        Latency of a step, in seconds.
+    sizes
+        Sizes of the data M, in bytes.
+    bandwidth
+        Bandwidth B of all links of a node, in bits per second.
+    gap, hop
+        Seconds between two messages of a port, and in a switch; a step from node to node has neither.
     """
 
     alpha: Fraction
@@ -29,6 +80,8 @@ class Workload:
     bandwidth: Fraction
     gap: Fraction = GAP
     hop: Fraction = HOP
+
+    KEYS = "alpha_s=float(alpha) bandwidth_bps=float(bandwidth)"
 
     @property
     def model(self) -> dict[str, Any]:
@@ -53,15 +106,13 @@ class Workload:
         """Return the time of an allreduce with the best of some costs in seconds, for each size."""
         return tuple(map(min, zip(*map(self.allreduce, costs), strict=True)))
 
+    def timed(self, seconds: Sequence[Fraction]) -> Runtimes:
+        """Return times with their sizes."""
+        return Runtimes(tuple(map(Runtime, self.sizes, seconds)))
+
     def runtimes(self, seconds: Sequence[Fraction]) -> dict[str, object]:
         """Return the part of a JSON document that tells one time for each size; ``allreduce_s`` is for the first."""
-        return {
-            "allreduce_s": float(seconds[0]),
-            "runtimes": [
-                {"size_bytes": plain_number(size), "allreduce_s": float(time)}
-                for size, time in zip(self.sizes, seconds, strict=True)
-            ],
-        }
+        return self.timed(seconds).record()
 
 
 def as_workload(
@@ -72,7 +123,15 @@ def as_workload(
     gap: Quantity | None = None,
     hop: Quantity | None = None,
 ) -> Workload:
-    """Return the workload of some quantities: text with units, or numbers of seconds, bytes and bits per second."""
+    """Return the workload of some quantities: text with units, or numbers of seconds, bytes and bits per second.
+
+    Raises
+    ------
+    UnitError
+        If one is neither.
+    ParameterError
+        If there is no size.
+    """
     several: list[Any] = (
         list(sizes) if isinstance(sizes, Iterable) and not isinstance(sizes, str | bytes | Real) else [sizes]
     )

@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from topodesign.base import doors
 from topodesign.base.cost import Cost
+from topodesign.base.declared import key
 from topodesign.base.errors import ParameterError
 from topodesign.base.records import Result, ResultList, Table
 from topodesign.base.spec import Spec, parse
@@ -77,21 +79,23 @@ class Described(Result):
     Attributes
     ----------
     name
-        The name.
+        What specs begin with.
     kind
-        ``family``, ``expansion``, ``everyday`` (another word for one of these), ``catalog`` or ``fabric``.
+        What sort it is; ``everyday`` is another word for one of the others.
     call
-        How it is written, with the names of its arguments.
+        How it is written, with its arguments.
     about
         What it is, in a line.
     text
-        All that there is to say, in paragraphs.
-    nodes, degree
-        Nodes and ports of a node by the arguments; of an expansion by N and d of what it expands.
+        All that there is to say.
+    nodes
+        Nodes, by the arguments; of an expansion by N and d of what it expands.
+    degree
+        Ports of a node, likewise.
     example
         A small one.
     source
-        Where it is from, or nothing.
+        Where it is from; empty if nobody is named.
     """
 
     name: str
@@ -104,40 +108,55 @@ class Described(Result):
     example: str
     source: str
 
+    ROW = "name kind call nodes degree example about source"
+    KEYS = (
+        "name",
+        key("kind", kind=("family", "expansion", "everyday", "catalog", "fabric")),
+        "call nodes degree example about source text",
+        "example_nodes example_degree",
+        key("example_steps=cost.steps", "Communication steps on it; null for fabrics."),
+        key("example_bandwidth=cost.bandwidth", "Its bandwidth factor; null for fabrics."),
+        "picture",
+    )
+
     def topology(self) -> Topology:
-        """Build the example; of a fabric the links between its nodes and switches."""
+        """Return the example; of a fabric the links between its nodes and switches."""
+        return self._built
+
+    @cached_property
+    def _built(self) -> Topology:
         return build_fabric(self.example).topology if self.kind == "fabric" else build(self.example)
 
     def cost(self) -> Cost | None:
         """Return what an allgather or reduce-scatter on the example costs, whichever is dearer; of fabrics nothing."""
-        return None if self.kind == "fabric" else dearer(*price_both(self.topology()))
+        return self._price
+
+    @cached_property
+    def _price(self) -> Cost | None:
+        return None if self.kind == "fabric" else dearer(*price_both(self._built))
+
+    @property
+    def example_nodes(self) -> int:
+        """Nodes of the example, without switches."""
+        return self._built.nodes - len(self._built.switches)
+
+    @property
+    def example_degree(self) -> int | None:
+        """Its ports; None for fabrics."""
+        return None if self.kind == "fabric" else self._built.degree
+
+    def picture(self) -> list[str]:
+        """Its links in half blocks, two rows of nodes a line; empty if it has many nodes."""
+        return picture(self._built)
 
     def heading(self) -> str:
         """Return its call and what it is."""
         return f"{self.call}: {self.about}"
 
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return one flat row."""
-        fields = ("name", "kind", "call", "nodes", "degree", "example", "about", "source")
-        return [{name: getattr(self, name) for name in fields}]
-
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        place, cost = self.topology(), self.cost()
-        return {
-            **self.to_records()[0],
-            "text": self.text,
-            "example_nodes": place.nodes - len(place.switches),
-            "example_degree": None if self.kind == "fabric" else place.degree,
-            "example_steps": None if cost is None else cost.steps,
-            "example_bandwidth": None if cost is None else str(cost.bandwidth),
-            "picture": picture(place),
-        }
-
     def table(self) -> Table:
         """Return what there is to say in words, a line each, and the picture."""
         place, cost = self.topology(), self.cost()
-        size = f"{place.nodes - len(place.switches)} nodes"
+        size = f"{self.example_nodes} nodes"
         if cost is None:
             size += f", {len(place.switches)} switches"
         else:
@@ -163,6 +182,8 @@ class Families(ResultList[Described]):
 
     __slots__ = ()
 
+    KEYS = (key("families", "What specs may begin with.", kind=list[Described], value=list),)
+
     def heading(self) -> str:
         """Return how many there are."""
         return f"{len(self)} names; more of one: topodesign families NAME"
@@ -171,10 +192,6 @@ class Families(ResultList[Described]):
         """Return a line for each."""
         rows = tuple((one.name, f"{one.call}: {one.about}. Nodes: {one.nodes}; ports: {one.degree}") for one in self)
         return Table(self.heading(), ("", " "), rows, words=frozenset(("", " ")))
-
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return {"families": [one.record() for one in self]}
 
 
 def families(name: str | None = None) -> Families:
@@ -217,7 +234,7 @@ def _fits(one: Described, spec: Spec) -> bool:
 
 
 def _with_example(one: Described, spec: Spec) -> Described:
-    return Described(**{**vars(one), "example": str(spec)})
+    return replace(one, example=str(spec))
 
 
 def _described() -> Iterator[Described]:

@@ -71,6 +71,8 @@ class Picture(Result):
 
     shown: Chart | Drawing
 
+    KEYS = "*shown"
+
     def heading(self) -> str:
         """Return the title."""
         return self.shown.title
@@ -79,43 +81,17 @@ class Picture(Result):
         """Return a row for every point of a chart, for every link of a drawing."""
         return self.shown.to_records()
 
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return self.shown.record()
-
     def figure(self) -> Figure:
-        """Return it as a figure of matplotlib, to change or add to; it belongs to no window.
-
-        Raises
-        ------
-        MissingLibraryError
-            If matplotlib is not installed.
-        """
+        """Return it as a figure of matplotlib, to change or add to; it belongs to no window."""
         return _figure(self.shown)
 
     def svg(self) -> str:
-        """Return it as an SVG element, for a page.
-
-        Raises
-        ------
-        MissingLibraryError
-            If matplotlib is not installed.
-        """
+        """Return it as an SVG element, for a page."""
         text = self._content("svg").decode()
         return text[text.index("<svg") :]
 
     def save(self, path: str | Path) -> None:
-        """Write it as a file: ``.svg``, ``.png`` or ``.pdf``, by the ending; the same picture is the same file.
-
-        Raises
-        ------
-        MissingLibraryError
-            If matplotlib is not installed.
-        ParameterError
-            If the ending is none of these.
-        FileFormatError
-            If the file cannot be written.
-        """
+        """Write it as a file: ``.svg``, ``.png`` or ``.pdf``, by the ending; the same picture is the same file."""
         target = Path(path)
         if target.suffix.lower() not in ENDINGS:
             raise ParameterError(f"a picture is written as {', '.join(ENDINGS)}, unlike '{target}'")

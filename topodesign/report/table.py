@@ -25,15 +25,7 @@ _SHORT_NAME = 12
 
 
 def print_result(result: Result, console: Console | None = None) -> None:
-    """Print the table of a result.
-
-    Parameters
-    ----------
-    result
-        Any.
-    console
-        Where to print, and how wide; standard output unless told otherwise.
-    """
+    """Print the table of a result."""
     print_table(result.table(), Console() if console is None else console)
 
 
@@ -140,15 +132,7 @@ def _numbered(table: Table) -> Table:
 
 
 def _drawn(table: Table, room: int | None = None) -> rich.table.Table:
-    """Return rich's table: without titles it is one of names and what they stand for.
-
-    Parameters
-    ----------
-    table
-        The table.
-    room
-        Columns for the texts of the last one; as many as they take if None.
-    """
+    """Return rich's table: without titles it is one of names and what they stand for."""
     if table.titled:
         drawn = rich.table.Table(box=box.SIMPLE, pad_edge=False, header_style="bold")
     else:

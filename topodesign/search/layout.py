@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from topodesign.base.arguments import as_choice, as_integer, as_seed
 from topodesign.base.atomic import write_whole
 from topodesign.base.claims import Among, Claim, Of, Proof
+from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Result
 from topodesign.base.tables import write_csv
@@ -32,6 +32,32 @@ from topodesign.fabrics.places import PlaceLike, as_fabric
 from topodesign.fabrics.traffic import Stream, Traffic, as_streams
 from topodesign.pricing.groups import bandwidth_of
 from topodesign.topology.topology import IntArray, Topology
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedStream(Declared):
+    """What was asked for, and what it has.
+
+    Attributes
+    ----------
+    stream
+        The traffic.
+    before
+        Bandwidth factor with ranks in order; None if impossible.
+    after
+        Bandwidth factor of the layout.
+    """
+
+    stream: Stream
+    before: Fraction | None
+    after: Fraction
+
+    KEYS = (
+        key("group=stream.group", "The groups."),
+        key("collective=stream.collective.name", "What they do."),
+        key("size_bytes=float(stream.size)", "Data of a group, in bytes."),
+        "bandwidth_before=before bandwidth=after",
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,6 +86,25 @@ class Layout(Result):
     after: tuple[Fraction, ...]
     priced: int
 
+    KEYS = (
+        key("place=place.name", "What it is called."),
+        "traffic",
+        key("gain=float(gain)", "Time with the ranks in order over that of the layout; null if it cannot go so."),
+        key("layouts_priced=priced", "Layouts whose exact price was worked out."),
+        "claims placement",
+    )
+
+    @property
+    def traffic(self) -> list[PlacedStream]:
+        """What was asked for, and what it has."""
+        before = self.before or (None,) * len(self.streams)
+        return list(map(PlacedStream, self.streams, before, self.after))
+
+    @property
+    def placement(self) -> list[str]:
+        """The node of each rank."""
+        return [self.place.names[node] for node in self.nodes]
+
     @property
     def gain(self) -> Fraction | None:
         """How many times as long the traffic takes by bandwidth in the order of the nodes; None if it cannot go so."""
@@ -74,9 +119,9 @@ class Layout(Result):
         mean = _total(self.streams, self.after) / sum((one.size for one in self.streams), Fraction(0))
         return (Claim(Of.FACTOR, mean, Among.LAYOUTS, Proof.LISTED, mean, f"{self.priced} were priced"),)
 
-    def to_records(self) -> list[dict[str, Any]]:
+    def to_records(self) -> list[dict[str, object]]:
         """Return a row for every rank."""
-        return [{"rank": rank, "node": self.place.names[node]} for rank, node in enumerate(self.nodes)]
+        return [{"rank": rank, "node": name} for rank, name in enumerate(self.placement)]
 
     def heading(self) -> str:
         """Return the gain."""
@@ -90,37 +135,15 @@ class Layout(Result):
     def __str__(self) -> str:
         """Return the gain and what each sort of traffic has."""
         lines = [self.heading()]
-        olds = (None,) * len(self.after) if self.before is None else self.before
-        for stream, old, new in zip(self.streams, olds, self.after, strict=True):
-            was = "" if old is None else f"{old} -> "
-            lines.append(f"  {stream.collective} {format_size(stream.size)} in {stream.group}: y = {was}{new}")
+        for one in self.traffic:
+            was, stream = "" if one.before is None else f"{one.before} -> ", one.stream
+            lines.append(f"  {stream.collective} {format_size(stream.size)} in {stream.group}: y = {was}{one.after}")
         return "\n".join(lines)
-
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return {
-            "place": self.place.name,
-            "traffic": [
-                {
-                    "group": stream.group,
-                    "collective": stream.collective.name,
-                    "size_bytes": float(stream.size),
-                    "bandwidth_before": None if self.before is None else str(self.before[at]),
-                    "bandwidth": str(self.after[at]),
-                }
-                for at, stream in enumerate(self.streams)
-            ],
-            "gain": None if self.gain is None else float(self.gain),
-            "layouts_priced": self.priced,
-            "claims": [claim.record() for claim in self.claims],
-            "placement": [self.place.names[node] for node in self.nodes],
-        }
 
     def save(self, path: str | Path) -> Path:
         """Write the placement as ``--placement`` takes it, a .csv file with the columns rank,node."""
         target = Path(path)
-        rows = [[rank, self.place.names[node]] for rank, node in enumerate(self.nodes)]
-        write_whole(target, write_csv([["rank", "node"], *rows]))
+        write_whole(target, write_csv([["rank", "node"], *map(list, enumerate(self.placement))]))
         return target
 
 

@@ -16,7 +16,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.claims import Proof as ClaimProof
 from topodesign.base.cost import least_steps, lower_bound, moore_bound
 from topodesign.base.deadline import Stopwatch
+from topodesign.base.declared import key
 from topodesign.base.errors import InfeasibleError, MissingLibraryError, ParameterError
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_time
@@ -59,15 +60,15 @@ class Synthesis(Result):
     topology
         The best one found.
     collective
-        What it is the best for: ``all-to-all`` or ``allgather``.
+        Whose throughput is the highest.
     bandwidth
-        Its bandwidth factor y for that (exact).
+        Bandwidth factor y of that collective.
     diameter
-        Links on the longest of the shortest ways.
+        Longest distance of two nodes.
     distances
-        Sum of the distances of all ordered pairs.
+        Sum of the distances of all pairs, each in its order.
     bound
-        No topology of so many nodes and ports, each two of which have one link at most, has a smaller y (exact).
+        What no topology beats of so many nodes and ports, each two of which have one link at most.
     proof
         Why none is better: ``bound`` by counting, ``search`` through all of them; ``none`` if y is above the bound, or
         the diameter of an allgather above Moore's.
@@ -84,9 +85,16 @@ class Synthesis(Result):
     proof: Proof
     bidirectional: bool = False
 
+    KEYS = (
+        "nodes=topology.nodes degree=topology.degree collective bandwidth bound diameter distances proof",
+        "gap=float(gap) claims",
+        key("links=topology.links", "All links: from, to, capacity."),
+    )
+    ROW = "bandwidth bound diameter distances proof"
+
     @property
     def gap(self) -> Fraction:
-        """By how much of the bound y is above it."""
+        """Bandwidth factor over the bound, less 1."""
         return self.bandwidth / self.bound - 1
 
     def heading(self) -> str:
@@ -113,27 +121,6 @@ class Synthesis(Result):
         why = {"bound": "a bound by counting is reached", "search": "all others were searched", "none": ""}[self.proof]
         among = scope[self.proof != "bound"]
         return (Claim(Of.FACTOR, self.bandwidth, among, ClaimProof(self.proof), self.bound, why),)
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return one row with the figures."""
-        return [
-            {
-                "bandwidth": self.bandwidth,
-                "bound": self.bound,
-                "diameter": self.diameter,
-                "distances": self.distances,
-                "proof": self.proof,
-            }
-        ]
-
-    def record(self) -> dict[str, Any]:
-        """Return the same with the links as JSON holds them."""
-        links = [[u, v, capacity] for u, v, capacity in self.topology.links()]
-        row = {
-            name: str(value) if isinstance(value, Fraction) else value for name, value in self.to_records()[0].items()
-        }
-        size = {"nodes": self.topology.nodes, "degree": self.topology.degree, "collective": self.collective}
-        return {**size, **row, "gap": float(self.gap), "claims": [one.record() for one in self.claims], "links": links}
 
 
 def synthesize(

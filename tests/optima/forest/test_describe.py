@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from topodesign.fabrics.presets import build_fabric
-from topodesign.optima.forest.describe import tree_record, tree_summary
+from topodesign.optima.forest.describe import TreeFacts, tree_summary
 from topodesign.optima.forest.pruning import prune
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.plans.measure import tree_figures
@@ -14,7 +14,7 @@ from topodesign.plans.measure import tree_figures
 def test_record_and_summary_say_the_same() -> None:
     fabric = build_fabric("dgx_h100(1)")
     trees = forest_schedule(fabric.topology, "allgather", shard=[2, *[1] * 7])
-    record, text, reached = tree_record(fabric, trees), tree_summary(fabric, trees), tree_figures(fabric, trees)
+    record, text, reached = TreeFacts(fabric, trees).record(), tree_summary(fabric, trees), tree_figures(fabric, trees)
     assert Fraction(record["algorithmic_bandwidth"]) == reached.bandwidth
     assert record["shards"] == {name: 2 if name == "box0/gpu0" else 1 for name in fabric.names[:8]}
     assert f"{record['k']} trees per root and unit of shard size" in text or record["k"] == 1
@@ -23,4 +23,4 @@ def test_record_and_summary_say_the_same() -> None:
     assert record["in_network"]["traffic_saved"] == str(pruned.saved)
     assert str(pruned) in text
     plain = build_fabric("dgx_a100(1)")
-    assert tree_record(plain, forest_schedule(plain.topology, "allgather"))["in_network"] is None
+    assert TreeFacts(plain, forest_schedule(plain.topology, "allgather")).in_network is None

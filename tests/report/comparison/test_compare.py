@@ -34,10 +34,10 @@ def test_every_plan_is_verified_and_nothing_beats_the_bound() -> None:
         if not one.plan.topology.switches:  # a step over switches may reach all at once
             assert all(time >= least for time, least in zip(one.times, bound, strict=True)), one.name
         assert one.bandwidth >= found.bounds[-1].bandwidth
-        low, high = one.all_to_all
+        low, high = one.all_to_all.lower, one.all_to_all.upper
         assert low is not None
         assert high is None or low <= high
-        narrow, wide = one.bisection
+        narrow, wide = one.bisection.lower, one.bisection.upper
         assert narrow is None or wide is None or narrow <= wide
     plain = [one for one in found.contenders if one.plan is not None and not one.plan.topology.switches]
     assert min(plain, key=lambda one: one.times[1]).name == "best"

@@ -35,7 +35,7 @@ def test_nothing_is_below_the_bound(place: str) -> None:
         assert made or place == "dgx_a100(2)"
         for one in made:
             assert one.verified
-            over = found.over_bound(one)
+            over = one.over_bound
             assert over is not None
             assert over >= 1
             assert all(time >= bound for time, bound in zip(one.times, found.bounds, strict=True))
@@ -76,7 +76,7 @@ def test_bounds_are_reached_where_they_are_known_to_be() -> None:
     ):
         root = 0 if COLLECTIVES[collective].rooted else None
         found = compare_methods(place, collective, root=root, methods=[method])
-        assert found.over_bound(found.methods[0]) == 1, (place, collective)
+        assert found.methods[0].over_bound == 1, (place, collective)
 
 
 def test_a_slow_method_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:

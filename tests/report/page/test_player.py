@@ -53,7 +53,7 @@ def replayed(data: dict[str, Any]) -> list[tuple[Any, int]]:
 def played(plan: Plan) -> dict[str, Any]:
     data = player_of(plan, structure_drawing(plan.place))
     assert data is not None
-    return data
+    return data.record()
 
 
 @pytest.mark.parametrize(

@@ -2,43 +2,90 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
 
+from topodesign.base.cost import Rate
+from topodesign.base.declared import Declared, key
 from topodesign.base.units import format_rate, format_time
 from topodesign.base.wording import counted
 from topodesign.fabrics.fabric import Fabric
-from topodesign.fabrics.wording import rate_record
 from topodesign.optima.forest.pruning import Pruned, prune
-from topodesign.plans.measure import per_root, tree_figures
+from topodesign.plans.measure import TreeFigures, per_root, tree_figures
 from topodesign.plans.trees import Trees
 
 
-def tree_record(fabric: Fabric, schedule: Trees) -> dict[str, Any]:
-    """Return what there is to say about a schedule, for JSON."""
-    reached = tree_figures(fabric, schedule)
-    pruned = _in_network(fabric, schedule)
-    return {
-        "fabric": fabric.name,
-        "nodes": len(fabric.compute),
-        "switches": len(fabric.topology.switches),
-        "collective": schedule.collective.name,
-        "method": "in-network" if len(schedule.relays) else "forest",
-        "concurrent": schedule.concurrent,
-        "shards": _shards(fabric, schedule),
-        "k": int(reached.k) if reached.k.denominator == 1 else str(reached.k),
-        "trees": len(schedule),
-        "height": reached.height,
-        "inv_x_star": str(reached.inverse_rate),
-        **rate_record(reached.bandwidth),
-        "relays": [fabric.names[switch] for switch in schedule.relays.tolist()],
-        "in_network": None
-        if pruned is None
-        else {
-            "traffic_saved": str(pruned.saved),
-            "node_traffic_saved": str(pruned.saved_at_nodes),
-            "height": pruned.height,
-        },
-    }
+@dataclass(frozen=True, slots=True)
+class Saved(Declared):
+    """What switches that copy or add save of trees."""
+
+    pruned: Pruned
+
+    KEYS = (
+        key("traffic_saved=pruned.saved", "Part of all traffic that switches which copy or add save."),
+        key("node_traffic_saved=pruned.saved_at_nodes", "The same of what nodes send."),
+        key("height=pruned.height", "Height of the trees then."),
+    )
+
+
+@dataclass(frozen=True)
+class TreeFacts(Declared):
+    """A schedule over trees on a fabric."""
+
+    fabric: Fabric
+    schedule: Trees
+
+    KEYS = (
+        key("fabric=fabric.name", "What it is called."),
+        key("nodes=len(fabric.compute)", "Nodes that compute."),
+        key("switches=len(fabric.topology.switches)", "Switches."),
+        key("collective=schedule.collective.name", "What is done."),
+        "method",
+        key("concurrent=schedule.concurrent", "Whether both halves of an allreduce run at the same time."),
+        "shards",
+        "k",
+        key("trees=len(schedule)", "Different trees."),
+        key("height=reached.height", "Links of the longest way in a tree."),
+        key("inv_x_star=reached.inverse_rate", "Seconds that a byte of a shard takes at best: 1/x*."),
+        "*rate relays in_network",
+    )
+
+    @cached_property
+    def reached(self) -> TreeFigures:
+        """What the trees reach."""
+        return tree_figures(self.fabric, self.schedule)
+
+    @property
+    def k(self) -> int | Fraction:
+        """Trees per root."""
+        return self.reached.k.numerator if self.reached.k.denominator == 1 else self.reached.k
+
+    @property
+    def method(self) -> str:
+        """How it was made."""
+        return "in-network" if len(self.schedule.relays) else "forest"
+
+    @property
+    def shards(self) -> dict[str, int] | None:
+        """Sizes of shards by node, where --shards gave them; else null."""
+        return _shards(self.fabric, self.schedule)
+
+    @property
+    def rate(self) -> Rate:
+        """The bandwidth."""
+        return Rate(self.reached.bandwidth)
+
+    @property
+    def relays(self) -> list[str]:
+        """Switches that add or copy in trees."""
+        return [self.fabric.names[switch] for switch in self.schedule.relays.tolist()]
+
+    @property
+    def in_network(self) -> Saved | None:
+        """With switches that copy or add; null without."""
+        pruned = _in_network(self.fabric, self.schedule)
+        return None if pruned is None else Saved(pruned)
 
 
 def tree_summary(fabric: Fabric, schedule: Trees) -> str:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import TooLargeError
-from topodesign.base.pieces import Progress
+from topodesign.base.progress import Progress
 from topodesign.pricing.flows import kernels
 from topodesign.pricing.flows.concurrent import ConcurrentFlow, trees
 from topodesign.pricing.flows.quotient import Quotient

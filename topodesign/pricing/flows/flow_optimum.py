@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from topodesign.base.claims import Among, Claim, Of
+from topodesign.base.cost import Rate
+from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import TextResult
 from topodesign.base.units import format_rate, format_time
@@ -24,7 +25,6 @@ from topodesign.fabrics.wording import (
     in_columns,
     links_in_words,
     names_in_words,
-    rate_record,
     with_switches,
 )
 from topodesign.pricing.flows.classes import Limit
@@ -101,7 +101,7 @@ def _split(text: str) -> tuple[str, str]:
     return word, value
 
 
-def _cost(word: str, value: Any) -> Fraction:
+def _cost(word: str, value: float | str | Fraction) -> Fraction:
     try:
         cost = Fraction(str(value)) if isinstance(value, float) else Fraction(value)
     except (ValueError, TypeError, ZeroDivisionError):
@@ -109,6 +109,68 @@ def _cost(word: str, value: Any) -> Fraction:
     if cost < 0 or max(cost.numerator, cost.denominator) > MAX_COST:
         raise ParameterError(f"the cost of {word!r} is to be from 0 to {MAX_COST}, of no more digits than that")
     return cost
+
+
+@dataclass(frozen=True, slots=True)
+class BindingLink(Declared):
+    """A link of the bottleneck.
+
+    Attributes
+    ----------
+    src, dst
+        A node or switch.
+    bandwidth
+        Bytes per second.
+    kind
+        The class that the fabric gives it; nothing if none.
+    """
+
+    src: str
+    dst: str
+    bandwidth: Fraction
+    kind: str
+
+    KEYS = "from=src to=dst bandwidth class=kind"
+    SHARED = "binding_link"
+
+
+@dataclass(frozen=True, slots=True)
+class Doubled(Declared):
+    """What more bandwidth would buy.
+
+    Attributes
+    ----------
+    kind
+        The class of links.
+    bandwidth
+        Bytes per second with these links twice as fast.
+    gain
+        That over what it is now, less 1.
+    """
+
+    kind: str
+    bandwidth: Fraction
+    gain: Fraction
+
+    KEYS = "class=kind doubled=bandwidth doubled_gain=float(gain)"
+
+
+@dataclass(frozen=True, slots=True)
+class LeastCost(Declared):
+    """The least cost at that speed.
+
+    Attributes
+    ----------
+    of_classes
+        What was given.
+    total
+        For a unit of data in a block.
+    """
+
+    of_classes: Mapping[str, Fraction]
+    total: Fraction
+
+    KEYS = ("of_classes total", key("total_float=float(total)", "The same, rounded."))
 
 
 @dataclass(frozen=True, repr=False)
@@ -132,9 +194,27 @@ class FlowOptimum(TextResult):
     costs: Mapping[str, Fraction] | None = None
     before: Fraction | None = None
 
+    KEYS = (
+        key("fabric=fabric.name", "What it is called."),
+        key("nodes=len(fabric.compute)", "Nodes that compute."),
+        key("switches=len(fabric.topology.switches)", "Switches."),
+        key("links=len(fabric.classes)", "Links."),
+        key("collective=collective.name", "Whose bottleneck is told."),
+        key("root", "Of a scatter or gather; null for others."),
+        key("k", "A flow has no trees.", kind=type(None), value=lambda _: None),
+        "inv_x_star=inverse_rate *rate",
+        key("bound=bandwidth", "Bytes per second that none of what proof_covers names exceeds."),
+        key("proven", "Whether the bandwidth reaches the bound.", kind=bool, value=lambda _: True),
+        key("proof_covers", "What the bound holds for.", kind=str, value=lambda _: Among.FLOWS.several),
+        "claims bottleneck_cut bottleneck_links bottleneck=in_words sensitivity",
+        key("cost?=least_cost", "With --cost: the least cost at that speed."),
+        key("before?=rate_before", "With --without: before the failure."),
+    )
+    ROW = "collective=collective.name algorithmic_bandwidth=bandwidth inv_x_star=inverse_rate cost?"
+
     @property
     def inverse_rate(self) -> Fraction:
-        """1/x*: seconds per byte of a block."""
+        """Seconds that a byte of a block takes at best: 1/x*."""
         return self.flow.time / self.fabric.unit
 
     @property
@@ -147,6 +227,36 @@ class FlowOptimum(TextResult):
         """Cost of all data, per byte of a block: the least of all flows that are as fast."""
         scale = _scale(self.costs or {})
         return None if self.flow.cost is None else self.flow.cost / scale
+
+    @property
+    def rate(self) -> Rate:
+        """The bandwidth."""
+        return Rate(self.bandwidth)
+
+    @property
+    def rate_before(self) -> Rate | None:
+        """That of the whole fabric."""
+        return None if self.before is None else Rate(self.before)
+
+    @property
+    def least_cost(self) -> LeastCost | None:
+        """The least cost at that speed, if costs were given."""
+        return None if self.cost is None else LeastCost(self.costs or {}, self.cost)
+
+    @property
+    def bottleneck_cut(self) -> list[str]:
+        """Nodes and switches on the sending side of the tightest cut."""
+        return [self.fabric.names[vertex] for vertex in sorted(self.cut)]
+
+    @property
+    def bottleneck_links(self) -> list[BindingLink]:
+        """The links out of it."""
+        return [BindingLink(*link) for link in self.links()]
+
+    @property
+    def sensitivity(self) -> list[Doubled]:
+        """What more bandwidth would buy."""
+        return [Doubled(kind, doubled, doubled / self.bandwidth - 1) for kind, doubled in self.upgrades.items()]
 
     @property
     def claims(self) -> tuple[Claim, ...]:
@@ -191,7 +301,7 @@ class FlowOptimum(TextResult):
         }
 
     def in_words(self) -> str:
-        """Say which links bind and what has to cross them, as the side with fewer nodes sees it."""
+        """Which links bind and what has to cross them, in words, as the side with fewer nodes sees it."""
         fabric, links = self.fabric, self.links()
         rate = sum((link.bandwidth for link in links), Fraction(0))
         if not self.cut:
@@ -218,50 +328,6 @@ class FlowOptimum(TextResult):
     def heading(self) -> str:
         """Return the throughput."""
         return f"{self.collective} on {self.fabric.name}: {format_rate(self.bandwidth)}"
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return a row."""
-        row = {
-            "collective": self.collective.name,
-            "algorithmic_bandwidth": self.bandwidth,
-            "inv_x_star": self.inverse_rate,
-        }
-        return [row if self.cost is None else {**row, "cost": self.cost}]
-
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        fabric = self.fabric
-        document: dict[str, Any] = {
-            "fabric": fabric.name,
-            "nodes": len(fabric.compute),
-            "switches": len(fabric.topology.switches),
-            "links": len(fabric.classes),
-            "collective": self.collective.name,
-            "root": self.root,
-            "k": None,  # trees per root, of which a flow has none
-            "inv_x_star": str(self.inverse_rate),
-            **rate_record(self.bandwidth),
-            "bound": str(self.bandwidth),
-            "proven": True,
-            "proof_covers": Among.FLOWS.several,
-            "claims": [claim.record() for claim in self.claims],
-            "bottleneck_cut": [fabric.names[vertex] for vertex in sorted(self.cut)],
-            "bottleneck_links": [
-                {"from": link.src, "to": link.dst, "bandwidth": str(link.bandwidth), "class": link.kind}
-                for link in self.links()
-            ],
-            "bottleneck": self.in_words(),
-            "sensitivity": [
-                {"class": kind, "doubled": str(doubled), "doubled_gain": float(doubled / self.bandwidth - 1)}
-                for kind, doubled in self.upgrades.items()
-            ],
-        }
-        if self.cost is not None:
-            costs = {kind: str(value) for kind, value in (self.costs or {}).items()}
-            document["cost"] = {"of_classes": costs, "total": str(self.cost), "total_float": float(self.cost)}
-        if self.before is not None:
-            document["before"] = rate_record(self.before)
-        return document
 
     def __str__(self) -> str:
         """Return all that was asked for, for people."""

@@ -20,7 +20,7 @@ from fractions import Fraction
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError
-from topodesign.base.pieces import Progress
+from topodesign.base.progress import Progress
 from topodesign.pricing.flows.concurrent import (
     Amounts,
     ConcurrentFlow,

@@ -17,14 +17,6 @@ _MOST_SEARCHED = 64
 def by_size_chart(known: Known, *, paper: bool = False) -> Chart:
     """Return the plot of the fastest allreduce of every size, with bound and baselines.
 
-    Parameters
-    ----------
-    known
-        What :func:`topodesign.known_topologies` returned for a range of sizes; of several sizes of data the first is
-        shown.
-    paper
-        Whether to add what the finder of the paper would have, at up to 64 of the sizes.
-
     References
     ----------
     Efficient Direct-Connect Topologies, figure 9.

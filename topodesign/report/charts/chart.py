@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
+from topodesign.base.declared import Declared, key
 from topodesign.base.records import Result, shortened
 
 if TYPE_CHECKING:
@@ -25,20 +26,60 @@ Role = Literal["ours", "bound", "other"]
 """What a series is there for: what is offered, what nothing can beat, and what there is to compare with."""
 
 
+@dataclass(frozen=True, slots=True)
+class Axis(Declared):
+    """An axis.
+
+    Attributes
+    ----------
+    label
+        What it is, with its unit.
+    scale
+        How it is divided.
+    """
+
+    label: str
+    scale: Scale
+
+    KEYS = "label scale"
+    SHARED = "axis"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark(Declared):
+    """A place along x.
+
+    Attributes
+    ----------
+    x
+        Where.
+    text
+        What is there.
+    """
+
+    x: Number
+    text: str
+
+    KEYS = "x=float(x) text"
+    SHARED = "mark"
+
+
 @dataclass(frozen=True)
-class Series:
+class Series(Declared):
     """Points of one kind.
 
     Attributes
     ----------
     name
-        What they are, for the legend; nothing if it needs no words.
+        For the legend; nothing if it needs no words.
     x, y
         As many numbers each, exact where they can be.
-    style, role
-        How they are shown, and what for.
+    style
+        How it is drawn.
+    role
+        What it is there for.
     until
-        Where spans end.
+        Where spans end; else empty.
     texts
         What there is to say of each point, or nothing.
     """
@@ -51,6 +92,9 @@ class Series:
     until: Sequence[Number] = ()
     texts: Sequence[str] = ()
 
+    KEYS = "name role style x=float(x) y=float(y) until=float(until) texts"
+    SHARED = "series"
+
 
 @dataclass(frozen=True, repr=False)
 class Chart(Result):
@@ -59,7 +103,7 @@ class Chart(Result):
     Attributes
     ----------
     kind
-        Which plot it is, as in ``topodesign plot KIND``.
+        Which plot, as in ``topodesign plot KIND``.
     title
         What it shows, in one line.
     x_label, y_label
@@ -69,9 +113,9 @@ class Chart(Result):
     x_scale, y_scale
         How the axes are divided.
     marks
-        Places on the x axis with words.
+        Places along x that matter, with words.
     lanes
-        Names for y = 0, 1, ..., where y says which of several things it is.
+        Names of the lanes of spans, from y = 0 up; else empty.
     note
         A line below, or nothing.
     """
@@ -86,6 +130,15 @@ class Chart(Result):
     marks: tuple[tuple[Number, str], ...] = ()
     lanes: tuple[str, ...] = ()
     note: str = ""
+
+    KEYS = (
+        "kind title",
+        key("x", "Along.", kind=Axis, value=lambda chart: Axis(chart.x_label, chart.x_scale)),
+        key("y", "Upwards.", kind=Axis, value=lambda chart: Axis(chart.y_label, chart.y_scale)),
+        "series",
+        key("marks", kind=tuple[Mark, ...], value=lambda chart: [Mark(*one) for one in chart.marks]),
+        "lanes note",
+    )
 
     def heading(self) -> str:
         """Return the title."""
@@ -106,29 +159,54 @@ class Chart(Result):
                 rows.append(row)
         return rows
 
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document; numbers are floats, since they are for drawing."""
-        return {
-            "kind": self.kind,
-            "title": self.title,
-            "x": {"label": self.x_label, "scale": self.x_scale},
-            "y": {"label": self.y_label, "scale": self.y_scale},
-            "series": [
-                {
-                    "name": one.name,
-                    "role": one.role,
-                    "style": one.style,
-                    "x": [float(x) for x in one.x],
-                    "y": [float(y) for y in one.y],
-                    "until": [float(x) for x in one.until],
-                    "texts": list(one.texts),
-                }
-                for one in self.series
-            ],
-            "marks": [{"x": float(x), "text": text} for x, text in self.marks],
-            "lanes": list(self.lanes),
-            "note": self.note,
-        }
+
+@dataclass(frozen=True, slots=True)
+class Spot(Declared):
+    """A node of a drawing.
+
+    Attributes
+    ----------
+    name
+        Node or switch.
+    x
+        From left to right.
+    y
+        From bottom to top.
+    group
+        Its kind, for the legend.
+    """
+
+    name: str
+    x: float
+    y: float
+    group: str
+
+    KEYS = "name x y group"
+
+
+@dataclass(frozen=True, slots=True)
+class Line(Declared):
+    """A link of a drawing.
+
+    Attributes
+    ----------
+    begin, end
+        A node or switch.
+    duplex
+        Whether it is one line for both directions.
+    weight
+        How thick.
+    marked
+        Whether it stands out.
+    """
+
+    begin: str
+    end: str
+    duplex: bool
+    weight: float
+    marked: bool
+
+    KEYS = "from=begin to=end duplex weight marked"
 
 
 @dataclass(frozen=True, repr=False)
@@ -137,8 +215,12 @@ class Drawing(Result):
 
     Attributes
     ----------
-    kind, title, note
-        As those of a chart.
+    kind
+        Which plot.
+    title
+        What it shows.
+    note
+        A line below.
     names
         What the nodes are called.
     x, y
@@ -170,29 +252,24 @@ class Drawing(Result):
     marked: tuple[bool, ...]
     note: str = ""
 
+    KEYS = "kind title nodes=spots links=lines note"
+    ROWS = "lines"
+
+    @property
+    def spots(self) -> list[Spot]:
+        """Nodes and switches."""
+        groups = [self.legend[group] for group in self.groups]
+        return list(map(Spot, self.names, self.x, self.y, groups))
+
+    @property
+    def lines(self) -> list[Line]:
+        """Links."""
+        begins, ends = ([self.names[link[side]] for link in self.links] for side in (0, 1))
+        return list(map(Line, begins, ends, self.duplex, self.weights, self.marked))
+
     def heading(self) -> str:
         """Return the title."""
         return self.title
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return one row for every link: its ends, whether it is duplex, its weight, and whether it is marked."""
-        return [
-            {"from": self.names[u], "to": self.names[v], "duplex": duplex, "weight": weight, "marked": marked}
-            for (u, v), duplex, weight, marked in zip(self.links, self.duplex, self.weights, self.marked, strict=True)
-        ]
-
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return {
-            "kind": self.kind,
-            "title": self.title,
-            "nodes": [
-                {"name": name, "x": x, "y": y, "group": self.legend[group]}
-                for name, x, y, group in zip(self.names, self.x, self.y, self.groups, strict=True)
-            ],
-            "links": self.to_records(),
-            "note": self.note,
-        }
 
 
 def name_of(topology: Topology) -> str:

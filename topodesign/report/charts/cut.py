@@ -10,14 +10,7 @@ from topodesign.report.charts.structure import drawn
 
 
 def cut_drawing(best: FabricOptimum | FlowOptimum) -> Drawing:
-    """Return the drawing of a fabric with its bottleneck.
-
-    Parameters
-    ----------
-    best
-        What :func:`topodesign.optimum` returned. Where no cut alone is the reason, the links that bind are marked and
-        there are no sides.
-    """
+    """Return the drawing of a fabric with its bottleneck."""
     fabric = best.fabric
     if isinstance(best, FlowOptimum):
         cut, binding, words = best.cut, best.binding, best.in_words()

@@ -14,18 +14,7 @@ _MOST_WORK = 2**32
 
 
 def distances_chart(topology: Topology) -> Chart:
-    """Return the histogram of distances from a node, on average over all nodes, and Moore's.
-
-    Parameters
-    ----------
-    topology
-        Without switches; symmetry is used where the construction proves it.
-
-    Raises
-    ------
-    TooLargeError
-        If it is too large to look at every node.
-    """
+    """Return the histogram of distances from a node, on average over all nodes, and Moore's."""
     sources, weights = sources_of(topology)
     if len(sources) * len(topology.src) > _MOST_WORK:
         raise TooLargeError("this topology is too large to look at the distances of every node")

@@ -9,13 +9,7 @@ from topodesign.report.charts.chart import Chart, Series
 
 
 def frontier_chart(found: Pareto) -> Chart:
-    """Return the plot of a frontier.
-
-    Parameters
-    ----------
-    found
-        What :func:`topodesign.pareto` returned.
-    """
+    """Return the plot of a frontier."""
     entries = found.entries
     steps = [entry.cost.steps for entry in entries]
     bound = found.bound

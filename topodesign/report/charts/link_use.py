@@ -15,18 +15,7 @@ from topodesign.topology.topology import IntArray, Topology
 
 
 def link_use_chart(plan: Plan) -> Chart:
-    """Return what the fullest link carries at every step, and links on average.
-
-    Parameters
-    ----------
-    plan
-        In rounds.
-
-    Raises
-    ------
-    ParameterError
-        If it is not in rounds.
-    """
+    """Return what the fullest link carries at every step, and links on average."""
     moved = plan.movement
     if not isinstance(moved, Rounds):
         raise ParameterError(f"link use by step is for plans in rounds, not in {plan.kind}; plot its timeline")

@@ -12,11 +12,6 @@ from topodesign.topology.topology import Topology
 def loads_chart(topology: Topology) -> Chart:
     """Return the bars of U(x), the load of the fullest link at distance x, whose sum makes the bandwidth factor.
 
-    Parameters
-    ----------
-    topology
-        Strongly connected, without switches.
-
     References
     ----------
     Efficient Direct-Connect Topologies, equations (1) and (2).

@@ -22,18 +22,7 @@ _SHAPES = {
 
 
 def structure_drawing(place: Topology | Fabric) -> Drawing:
-    """Return the drawing of a topology, or of a fabric with its switches.
-
-    Parameters
-    ----------
-    place
-        Of a few hundred nodes at most, to be readable.
-
-    Raises
-    ------
-    TooLargeError
-        If there are too many nodes or links to tell apart.
-    """
+    """Return the drawing of a topology, or of a fabric with its switches."""
     if isinstance(place, Fabric):
         groups = [1 if node in place.topology.switches else 0 for node in range(place.topology.nodes)]
         return drawn(place.topology, place.names, (groups, ("node", "switch")), "structure", place.name)
@@ -59,19 +48,7 @@ def drawn(
     marked: Collection[int] = (),
     note: str = "",
 ) -> Drawing:
-    """Return the drawing of a topology; pairs of opposite links of one capacity are one line.
-
-    Parameters
-    ----------
-    topology, names
-        What to draw, and what its nodes are called.
-    groups
-        Of what each node is, as numbers, and what these are.
-    kind, title, note
-        Of the drawing.
-    marked
-        Numbers of links that it is about.
-    """
+    """Return the drawing of a topology; pairs of opposite links of one capacity are one line."""
     real = np.flatnonzero(topology.src != topology.dst)
     if topology.nodes > MOST_NODES or len(real) > 2 * MOST_LINKS:
         raise TooLargeError(

@@ -22,22 +22,7 @@ MOST_SPANS = 20_000
 def timeline_chart(
     plan: Plan, *, size: Quantity = "1MiB", alpha: Quantity = "10us", bandwidth: Quantity = "100Gbps"
 ) -> Chart:
-    """Return the timeline of a plan: a lane for every link, and a bar for all that it carries at a time.
-
-    Parameters
-    ----------
-    plan
-        In rounds, which are shown in lock-step, or in timed sends, which say their own times.
-    size, alpha, bandwidth
-        For rounds: bytes of the whole data, latency of a step, and bandwidth of a node over all its links.
-
-    Raises
-    ------
-    ParameterError
-        If it is in trees, which are pipelined and have no single time.
-    TooLargeError
-        If there are more links or sends than can be told apart.
-    """
+    """Return the timeline of a plan: a lane for every link, and a bar for all that it carries at a time."""
     topology, moved = plan.topology, plan.movement
     if len(topology.src) > MOST_LANES:
         raise TooLargeError(f"{len(topology.src)} links are too many lanes to tell apart; at most {MOST_LANES}")

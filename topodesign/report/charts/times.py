@@ -20,15 +20,7 @@ _MOST_COLOURED = 6
 
 
 def times_chart(found: Pareto | SideBySide) -> Chart:
-    """Return the plot of times over sizes.
-
-    Parameters
-    ----------
-    found
-        What :func:`topodesign.pareto` returned: sizes from 1 KiB to 1 GiB, with those at which the fastest topology
-        changes. Or what :func:`topodesign.compare` or :func:`topodesign.compare_methods` returned: the sizes that it
-        was asked for.
-    """
+    """Return the plot of times over sizes."""
     if isinstance(found, SideBySide):
         return _side_by_side(*found.side_by_side())
     work = replace(found.workload, sizes=SIZES)

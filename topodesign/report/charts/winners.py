@@ -42,12 +42,6 @@ def construction(spec: Spec) -> str:
 def winners_chart(known: Known) -> Chart:
     """Return the plot of the fastest allreduce of every size, one series for each kind of construction.
 
-    Parameters
-    ----------
-    known
-        What :func:`topodesign.known_topologies` returned for a range of sizes; of several sizes of data the first is
-        shown.
-
     References
     ----------
     Efficient Direct-Connect Topologies, figure 18.

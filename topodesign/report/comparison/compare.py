@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from topodesign.base.arguments import as_choice
 from topodesign.base.claims import FASTEST_OF_COLUMN
-from topodesign.base.cost import Cost, bounds_record, lower_bounds
+from topodesign.base.cost import Bounds, Cost, lower_bounds
 from topodesign.base.deadline import OutOfTime, deadline
+from topodesign.base.declared import Declared, key, keys_of
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Named, SideBySide, Table, shortened
 from topodesign.base.units import (
@@ -27,9 +27,42 @@ from topodesign.base.wording import listed
 from topodesign.pricing.workload import Workload, as_workload
 from topodesign.report.comparison.contender import PRICED, Contender, ContenderLike, contender
 from topodesign.report.comparison.methods import MOST_SECONDS
+from topodesign.report.comparison.thresholds import Threshold, thresholds
 from topodesign.report.comparison.timing import GAPS_AND_HOPS, gaps_and_hops, step_words
-from topodesign.report.comparison.turns import Turn, turns
 from topodesign.topology.topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class TimedBounds(Bounds):
+    """What no topology beats.
+
+    Attributes
+    ----------
+    times
+        Seconds of an allreduce by size in bytes.
+    """
+
+    times: Mapping[int | float, Fraction]
+
+    KEYS = (*keys_of(Bounds.KEYS), key("times_s=float(times)"))
+
+
+@dataclass(frozen=True, slots=True)
+class Missing(Declared):
+    """A name of which there is no design, or none in time.
+
+    Attributes
+    ----------
+    name
+        The name.
+    why
+        Why there is none.
+    """
+
+    name: str
+    why: str
+
+    KEYS = "name why"
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,20 +72,40 @@ class Comparison(SideBySide):
     Attributes
     ----------
     contenders
-        In the order in which they were given.
+        The designs, in the order in which they were named.
     workload
         What the times are for.
     bounds
         What no topology of that many nodes and ports can beat (see :func:`topodesign.base.cost.lower_bounds`); where
         fabrics alone are compared, no network at all.
     missing
-        Names that stand for nothing of this size, and what took too long, with the reason.
+        Names of which there is no design of this size, or none in time, with the reason.
     """
 
     contenders: tuple[Contender, ...]
     workload: Workload
     bounds: tuple[Cost, ...]
     missing: tuple[tuple[str, str], ...] = ()
+
+    KEYS = (
+        "nodes *workload.latency bandwidth_bps=float(workload.bandwidth)",
+        key("sizes_bytes=number(workload.sizes)", "Sizes of the data, in bytes."),
+        "lower_bound contenders turns=thresholds",
+        key("missing", kind=tuple[Missing, ...], value=lambda found: [Missing(*one) for one in found.missing]),
+    )
+    ROWS = "contenders"
+    SHARED = "comparison"
+
+    @property
+    def nodes(self) -> int:
+        """Nodes N."""
+        return self.contenders[0].nodes
+
+    @property
+    def lower_bound(self) -> TimedBounds:
+        """What no topology beats."""
+        sizes, work = map(plain_number, self.workload.sizes), self.workload
+        return TimedBounds(self.bounds, dict(zip(sizes, work.fastest(self.bounds), strict=True)))
 
     @property
     def switched(self) -> bool:
@@ -69,11 +122,11 @@ class Comparison(SideBySide):
         )
 
     @property
-    def turns(self) -> tuple[Turn, ...]:
-        """At which other gap, and at which other hop, another contender is the fastest for the first size."""
+    def thresholds(self) -> tuple[Threshold, ...]:
+        """Values of gap and hop from which on another contender is the fastest for the first size."""
         if not self.switched:
             return ()
-        return tuple(turn for name in ("gap", "hop") for turn in turns(name, self.contenders, self.workload))
+        return tuple(one for name in ("gap", "hop") for one in thresholds(name, self.contenders, self.workload))
 
     def side_by_side(self) -> tuple[str, Sequence[Fraction], Named, Sequence[Fraction], str]:
         """Return what a plot shows."""
@@ -84,43 +137,6 @@ class Comparison(SideBySide):
     def best(self, place: int = 0) -> Contender:
         """Return the fastest one for a size, by the place of the size."""
         return min(self.contenders, key=lambda one: one.times[place])
-
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        work = self.workload
-        sizes = [plain_number(size) for size in work.sizes]
-        return {
-            "nodes": self.contenders[0].nodes,
-            **work.latency.record(),
-            "bandwidth_bps": float(work.bandwidth),
-            "sizes_bytes": sizes,
-            "lower_bound": {
-                **bounds_record(self.bounds),
-                "times_s": {
-                    str(size): float(time) for size, time in zip(sizes, work.fastest(self.bounds), strict=True)
-                },
-            },
-            "contenders": [
-                {
-                    **one.record(),
-                    "times_s": {str(size): float(time) for size, time in zip(sizes, one.times, strict=True)},
-                }
-                for one in self.contenders
-            ],
-            "turns": [one.record() for one in self.turns],
-            "missing": [{"name": name, "why": why} for name, why in self.missing],
-        }
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return a flat row for every contender."""
-        rows = []
-        for one in self.contenders:
-            row = one.record()
-            for group in ("all_to_all", "bisection"):
-                row |= {f"{group}_{key}": value for key, value in row.pop(group).items()}
-            times = zip(self.workload.sizes, one.times, strict=True)
-            rows.append(row | {f"allreduce_s_{plain_number(size)}": float(time) for size, time in times})
-        return rows
 
     def table(self) -> Table:
         """Return a row for every contender, then the lower bound; the best of a column has an asterisk."""
@@ -142,7 +158,7 @@ class Comparison(SideBySide):
                 *((gaps_and_hops(one.timing),) if switched else ()),
                 *((" ".join(map(str, one.chunks)) if one.timing.pipelined else "",) if chunked else ()),
                 *times,
-                _between(one.all_to_all),
+                _between(one.all_to_all.lower, one.all_to_all.upper),
                 str(number.cables),
                 str(number.switches),
                 "" if number.survives is None else str(number.survives),
@@ -181,7 +197,7 @@ class Comparison(SideBySide):
             footnote="\n".join([
                 f"{FASTEST_OF_COLUMN}, percentages are over it; steps and y are those of half an allreduce",
                 *self._formulas(),
-                *map(str, self.turns),
+                *map(str, self.thresholds),
                 *(f"{name}: {why}" for name, why in self.missing),
             ]),
         )  # fmt: skip
@@ -197,8 +213,7 @@ class Comparison(SideBySide):
             yield f"{listed(names)}, both halves at once: (2 steps + chunks - 1) ({step} + 2 y M/B / chunks)"
 
 
-def _between(bounds: tuple[Fraction | None, Fraction | None]) -> str:
-    low, high = bounds
+def _between(low: Fraction | None, high: Fraction | None) -> str:
     if low is None:
         return ""
     if high is None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import ClassVar, TypeAlias
 
+from topodesign.base.declared import Declared, Keys, key, keys_of, without
 from topodesign.base.errors import InfeasibleError, ParameterError, SpecError, TooLargeError
 from topodesign.base.units import plain_number
 from topodesign.base.wording import suggest
@@ -46,8 +48,39 @@ PRICED = ("cable", "port", "switch", "switch-port")
 """What can have a price."""
 
 
+@dataclass(frozen=True, slots=True)
+class Interval(Declared):
+    """What lies between two bounds.
+
+    Attributes
+    ----------
+    lower
+        What nothing goes below, proved; None if it is not worked out, as of large fabrics.
+    upper
+        What is reached; None if it is not worked out.
+    """
+
+    lower: Fraction | None
+    upper: Fraction | None
+
+    KEYS: ClassVar[Keys] = "lower upper"
+
+
+class Factor(Interval):
+    """A bandwidth factor between two bounds."""
+
+    __slots__ = ()
+
+    KEYS = (*keys_of(Interval.KEYS), key("bandwidth"))
+
+    @property
+    def bandwidth(self) -> Fraction | None:
+        """Bandwidth factor; None where only its bounds are known."""
+        return self.lower if self.lower == self.upper else None
+
+
 @dataclass(frozen=True)
-class Contender:
+class Contender(Declared):
     """One of those that are compared.
 
     Attributes
@@ -55,26 +88,23 @@ class Contender:
     name
         What it was called.
     place
-        Topology or fabric; a fabric with the bandwidth of a node that was asked for.
+        A topology, or a fabric with the bandwidth of a node that was asked for.
     method
-        Which schedulers its allreduce is by.
+        How its allreduce is made.
     plan
         Its allreduce, verified; None where the place is so large that its links were priced instead.
     timing
         What its times are made of, with the bandwidth of a node that was asked for.
-    chunks
-        For each size the number of chunks that its trees are fastest with; 1 of what is no pipeline.
-    times
-        Seconds of an allreduce for each size.
+    workload
+        What its times are for.
     all_to_all
-        Bounds of the bandwidth factor of an all-to-all: no flow takes less, and one is known that takes the second;
-        None where that was not worked out.
+        All-to-all.
     bisection
-        Bounds of the capacity between two halves of the nodes, as a part of what nodes of one half have in all.
+        The narrowest half: capacity to the other half, as a part of what its nodes have in all.
     counts
         Cables, ports, switches, and failures survived.
     cost
-        By the prices given, or None.
+        Price, where it was said what things cost; else None.
     """
 
     name: str
@@ -82,12 +112,37 @@ class Contender:
     method: str
     plan: Plan | None
     timing: Timing
-    chunks: tuple[int, ...]
-    times: tuple[Fraction, ...]
-    all_to_all: tuple[Fraction | None, Fraction | None]
-    bisection: tuple[Fraction | None, Fraction | None]
+    workload: Workload
+    all_to_all: Factor
+    bisection: Interval
     counts: Counts
     cost: Fraction | None
+
+    KEYS = (
+        "name spec=what method proof nodes steps=number(steps) bandwidth *timing chunks all_to_all bisection *counts",
+        key("simplex=not(topology.is_duplex)", "Whether links go one way only."),
+        "cost=float(cost) times_s=float(times_by_size)",
+    )
+    ROW = (
+        *without(KEYS, "all_to_all", "bisection", "times_s"),
+        "all_to_all_*=all_to_all bisection_*=bisection allreduce_s_*=float(times_by_size)",
+    )
+    SHARED = "contender"
+
+    @cached_property
+    def times(self) -> tuple[Fraction, ...]:
+        """Seconds of an allreduce for each size."""
+        return self.timing.times(self.workload)
+
+    @property
+    def times_by_size(self) -> dict[int | float, Fraction]:
+        """Seconds of an allreduce by size in bytes."""
+        return dict(zip(map(plain_number, self.workload.sizes), self.times, strict=True))
+
+    @cached_property
+    def chunks(self) -> tuple[int, ...]:
+        """The fastest number of chunks for each size; 1 of what is no pipeline."""
+        return self.timing.chunks(self.workload)
 
     @property
     def steps(self) -> int | Fraction:
@@ -106,54 +161,25 @@ class Contender:
 
     @property
     def nodes(self) -> int:
-        """Number of nodes, without switches."""
+        """Nodes N, without switches."""
         return self.topology.nodes - len(self.topology.switches)
 
     @property
     def what(self) -> str:
-        """The spec, or the name of the fabric."""
+        """What it is: a spec, or the name of a fabric."""
         if isinstance(self.place, Fabric):
             return self.place.name
         return "its own links" if self.place.spec is None else str(self.place.spec)
 
     @property
     def proof(self) -> str:
-        """What the times rest on."""
+        """How the time is known."""
         return "links priced" if self.plan is None else "plan verified"
-
-    def record(self) -> dict[str, Any]:
-        """Return the JSON object, without the times."""
-        low, high = self.all_to_all
-        known = {"lower": _text(low), "upper": _text(high), "bandwidth": _text(low) if low == high else None}
-        return {
-            "name": self.name,
-            "spec": self.what,
-            "method": self.method,
-            "proof": self.proof,
-            "nodes": self.nodes,
-            "steps": plain_number(self.timing.steps),
-            "bandwidth": str(self.bandwidth),
-            **self.timing.record(),
-            "chunks": list(self.chunks),
-            "all_to_all": known,
-            "bisection": {"lower": _text(self.bisection[0]), "upper": _text(self.bisection[1])},
-            "cables": self.counts.cables,
-            "ports": self.counts.ports,
-            "switches": self.counts.switches,
-            "switch_ports": self.counts.switch_ports,
-            "failures_survived": self.counts.survives,
-            "simplex": not self.topology.is_duplex,
-            "cost": None if self.cost is None else float(self.cost),
-        }
 
 
 def whole(steps: Fraction) -> int | Fraction:
     """Return a number of steps as an integer, unless halves of an allreduce differ."""
     return steps.numerator if steps.denominator == 1 else steps
-
-
-def _text(value: Fraction | None) -> str | None:
-    return None if value is None else str(value)
 
 
 def contender(
@@ -163,30 +189,7 @@ def contender(
     degree: int | None = None,
     prices: Mapping[str, Fraction] | None = None,
 ) -> Contender:
-    """Make something measurable of what people say.
-
-    Parameters
-    ----------
-    what
-        An everyday name (which needs N and d); a topology or fabric, its spec or file; either with a method after an
-        at sign, as ``torus(8,8)@ring``; or a plan or its file.
-    workload
-        Latency, sizes and bandwidth of a node, the same for all: of a topology over the d ports, of a fabric it is what
-        every node has to the switches.
-    nodes, degree
-        N and d: places must have so many nodes, and at most so many ports.
-    prices
-        Of a cable, a port of a node, a switch and a port of a switch.
-
-    Raises
-    ------
-    InfeasibleError
-        If there is none of that size, or no schedule.
-    ParameterError
-        If it has another number of nodes or more ports, or N and d are missing.
-    TopodesignError
-        Of the other kinds, if a text or file cannot be read.
-    """
+    """Make something measurable of what people say."""
     name, found = _found(what, workload, nodes, degree)
     plan, method = (found, "auto") if isinstance(found, Plan) else (None, found.method)
     place = found.place
@@ -225,9 +228,8 @@ def contender(
         method,
         plan,
         timing,
-        timing.chunks(workload),
-        timing.times(workload),
-        (lower, upper),
+        workload,
+        Factor(lower, upper),
         _bisection(links, upper, ports),
         number,
         None if prices is None else _cost(number, prices),
@@ -323,7 +325,7 @@ def _all_to_all(place: Topology | Fabric, ports: Fraction, work: Workload) -> tu
     return factor, factor
 
 
-def _bisection(topology: Topology, factor: Fraction | None, ports: Fraction) -> tuple[Fraction | None, Fraction | None]:
+def _bisection(topology: Topology, factor: Fraction | None, ports: Fraction) -> Interval:
     """Return bounds of the narrowest half of a topology: from an all-to-all that fits, and from a cut that was found.
 
     Of an all-to-all (N/2)^2 shards cross from half to half, in y M/B: so the capacity is at least N/(4y) of B.
@@ -331,7 +333,7 @@ def _bisection(topology: Topology, factor: Fraction | None, ports: Fraction) -> 
     half = topology.nodes // 2
     lower = None if factor is None or topology.switches else Fraction(topology.nodes - half, topology.nodes) / factor
     found = widest_known(topology)
-    return lower, None if found is None else found[1] / (half * topology.degree * ports)
+    return Interval(lower, None if found is None else found[1] / (half * topology.degree * ports))
 
 
 def _cost(number: Counts, prices: Mapping[str, Fraction]) -> Fraction:

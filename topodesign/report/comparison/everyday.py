@@ -40,15 +40,7 @@ class Everyday(NamedTuple):
 
 
 def everyday(name: str, nodes: int, degree: int, work: Workload) -> Found:
-    """Return what an everyday name stands for.
-
-    Raises
-    ------
-    ParameterError
-        If the name is unknown.
-    InfeasibleError
-        If there is none of that size; the message says which sizes there are.
-    """
+    """Return what an everyday name stands for."""
     if name not in EVERYDAY:
         raise ParameterError(f"{name!r} is no everyday name; {suggest(name, EVERYDAY)}")
     found = EVERYDAY[name].find(nodes, degree, work)

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.declared import Declared
 from topodesign.solve.flow_kernels import make_network, push
 from topodesign.solve.maxflow import LARGEST
 from topodesign.topology.topology import IntArray, Topology
@@ -22,18 +23,20 @@ _SAME, _DIGITS = 1e-9, 9
 """Share of the largest frequency by which two are taken for the same, and digits to which places are told apart."""
 
 
-@dataclass(frozen=True)
-class Counts:
+@dataclass(frozen=True, slots=True)
+class Counts(Declared):
     """What has to be bought and what it stands.
 
     Attributes
     ----------
     cables
-        Pairs of opposite links have one cable (or cord of two fibres), a link of one way has one of its own.
+        Cables: one for a pair of opposite links (or a cord of two fibres), one for a link of one way.
     ports
         Ports of nodes that are in use.
-    switches, switch_ports
-        How many, and their ports in all.
+    switches
+        Switches.
+    switch_ports
+        Ports of switches.
     survives
         Links that may fail, whichever they are, with every node still reaching every other; None if not worked out.
     """
@@ -43,6 +46,8 @@ class Counts:
     switches: int
     switch_ports: int
     survives: int | None
+
+    KEYS = "cables ports switches switch_ports failures_survived=survives"
 
 
 def counts(topology: Topology) -> Counts:

@@ -6,12 +6,14 @@ import heapq
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from topodesign.base.arguments import as_choice, as_integer
+from topodesign.base.cost import Cost
 from topodesign.base.deadline import OutOfTime, Stopwatch, deadline
+from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopodesignError
 from topodesign.base.latency import Latency
 from topodesign.base.records import Named, SideBySide, Table
@@ -23,7 +25,6 @@ from topodesign.base.units import (
     format_bandwidth,
     format_size,
     format_time,
-    plain_number,
 )
 from topodesign.base.wording import counted, listed
 from topodesign.collectives import ALLREDUCE, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, Collective, as_collective
@@ -47,10 +48,11 @@ from topodesign.topology.topology import Topology
 MOST_SECONDS = 10**6
 """The largest limit on the time of a method."""
 _LONGEST_REASON = 100
+_NONE = Timing(())
 
 
 @dataclass(frozen=True)
-class MethodResult:
+class MethodResult(Declared):
     """What one method makes.
 
     Attributes
@@ -58,33 +60,59 @@ class MethodResult:
     method
         Its name.
     kind
-        What moves: ``rounds``, ``trees``, ``paths`` or ``timed``; empty if it made nothing.
+        How data move: ``rounds``, ``trees``, ``paths`` or ``timed``; None if it made nothing.
     steps
-        Steps of rounds, and the height of trees and paths, without chunks that follow one another; None of timed sends.
+        Steps of rounds, or the height of trees and paths, without chunks that follow one another; None for timed sends.
     bandwidth
-        The bandwidth factor: y of rounds, and what trees and paths have in its place; None of timed sends.
-    timing, chunks
-        What the times of trees and paths are made of, and the number of chunks for each size; None of others.
+        The bandwidth factor: y of rounds, and what trees and paths have in its place; None for timed sends.
+    timing
+        What the times of trees and paths are made of; empty of others.
+    chunks
+        Of trees and paths, the fastest number of chunks for each size.
     times
-        Seconds for each of the sizes, as simulated.
+        Seconds for each size, exactly, as simulated.
     seconds
-        Real time that making it took.
+        Seconds that making it took.
     verified
-        Whether the verifier accepts it, and all that it claims.
+        Whether the plan was found right, and all that it claims.
     reason
-        Why it made nothing, or what is wrong; empty where all is well.
+        Why it made nothing, or what is wrong; None where all is well.
+    over_bound
+        Bandwidth factor over the bound; of timed sends their time at the last size; None if it made nothing.
     """
 
     method: str
     kind: str = ""
     steps: int | None = None
     bandwidth: Fraction | None = None
-    timing: Timing | None = None
+    timing: Timing = _NONE
     chunks: tuple[int, ...] = ()
     times: tuple[Fraction, ...] = ()
     seconds: float = 0.0
     verified: bool = False
     reason: str = ""
+    over_bound: Fraction | None = None
+
+    KEYS = (
+        "method kind=or_null(kind) steps bandwidth *timing chunks times",
+        key("times_s=float(times)", "The same, rounded."),
+        "over_bound=float(over_bound) made_in_s=seconds verified reason=or_null(reason)",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PlanBound(Cost):
+    """What no plan beats, proved.
+
+    Attributes
+    ----------
+    times
+        Seconds for each size.
+    """
+
+    times: tuple[Fraction, ...]
+
+    KEYS = "steps bandwidth times_s=float(times)"
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,11 +124,11 @@ class MethodComparison(SideBySide):
     name
         What the place is called.
     nodes
-        Number of nodes that compute.
+        Nodes that compute.
     collective
         What is done, with its root.
     sizes
-        Bytes of the whole data.
+        Sizes of the whole data, in bytes.
     messages, bandwidth
         What messages take beside their bytes, and bits per second of all links of a node (of the largest node of a
         fabric).
@@ -126,6 +154,20 @@ class MethodComparison(SideBySide):
     latency: Fraction
     methods: tuple[MethodResult, ...]
 
+    KEYS = (
+        "place=name nodes",
+        key("collective=collective.name", "What is done."),
+        key("root=collective.root", "Of a collective that has one; else null."),
+        "*messages",
+        key("bandwidth_bps=number(bandwidth)", "Bandwidth of all links of a node, in bits per second."),
+        "bound sizes_bytes=number(sizes) methods",
+    )
+
+    @property
+    def bound(self) -> PlanBound:
+        """What no plan beats, proved."""
+        return PlanBound(self.steps, self.factor, self.bounds)
+
     @property
     def bounds(self) -> tuple[Fraction, ...]:
         """Seconds that no plan goes below, for each size: the larger of latency and bandwidth alone."""
@@ -136,12 +178,6 @@ class MethodComparison(SideBySide):
         what = self.collective.name
         times = [(one.method, one.times) for one in self.methods if one.times]
         return f"{self.name}: {what} over message size", self.sizes, times, self.bounds, what
-
-    def over_bound(self, one: MethodResult) -> Fraction | None:
-        """Return the bandwidth factor of a method over the proven bound; of timed sends their time at the last size."""
-        if one.bandwidth is not None:
-            return one.bandwidth / self.factor
-        return one.times[-1] / self.bounds[-1] if one.times else None
 
     def _busy(self, factor: Fraction, size: Fraction) -> Fraction:
         return factor * 8 * size / self.bandwidth
@@ -164,7 +200,7 @@ class MethodComparison(SideBySide):
     @property
     def switched(self) -> bool:
         """Whether messages of some plan pass switches or share a port."""
-        return any(one.timing is not None and (one.timing.gaps or one.timing.hops) for one in self.methods)
+        return any(one.timing.gaps or one.timing.hops for one in self.methods)
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return a row for every method and size, one for a method that made nothing."""
@@ -172,7 +208,7 @@ class MethodComparison(SideBySide):
         for one in self.methods:
             common = {"method": one.method, "kind": one.kind, "steps": one.steps, "bandwidth": one.bandwidth}
             more = {
-                "over_bound": self.over_bound(one),
+                "over_bound": one.over_bound,
                 "made_in_s": one.seconds,
                 "verified": one.verified,
                 "reason": one.reason,
@@ -181,60 +217,24 @@ class MethodComparison(SideBySide):
             rows += [{**common, "size_bytes": size, "time_s": seconds, **more} for size, seconds in timed]
         return rows
 
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return {
-            "place": self.name,
-            "nodes": self.nodes,
-            "collective": self.collective.name,
-            "root": self.collective.root,
-            **self.messages.record(),
-            "bandwidth_bps": plain_number(self.bandwidth),
-            "bound": {
-                "steps": self.steps,
-                "bandwidth": str(self.factor),
-                "times_s": [float(one) for one in self.bounds],
-            },
-            "sizes_bytes": [plain_number(size) for size in self.sizes],
-            "methods": [self._method(one) for one in self.methods],
-        }
-
-    def _method(self, one: MethodResult) -> dict[str, Any]:
-        over = self.over_bound(one)
-        return {
-            "method": one.method,
-            "kind": one.kind or None,
-            "steps": one.steps,
-            "bandwidth": None if one.bandwidth is None else str(one.bandwidth),
-            **(Timing(()) if one.timing is None else one.timing).record(),
-            "chunks": list(one.chunks),
-            "times": [str(seconds) for seconds in one.times],
-            "times_s": [float(seconds) for seconds in one.times],
-            "over_bound": None if over is None else float(over),
-            "made_in_s": one.seconds,
-            "verified": one.verified,
-            "reason": one.reason or None,
-        }
-
     def table(self) -> Table:
         """Return a row for every method that made a plan, and one for the bound; below, why the others made none."""
         sizes = tuple(format_size(size) for size in self.sizes)
         made = [one for one in self.methods if one.times]
         alike = self.messages.alpha is not None  # else times do not follow from columns
         shared = (GAPS_AND_HOPS,) if alike and self.switched else ()
-        cut = ("chunks",) if alike and any(one.timing for one in made) else ()
+        cut = ("chunks",) if alike and any(one.timing.phases for one in made) else ()
         columns = ("method", "kind", "steps", "y", *shared, *cut, *sizes, "y / bound")
         best = [min((one.times[at] for one in made), default=None) for at in range(len(sizes))]
         rows = []
         for one in made:
-            over = self.over_bound(one)
             times = [
                 f"{format_time(seconds)}{'*' if seconds == least else ''}"
                 for seconds, least in zip(one.times, best, strict=True)
             ]
             steps = "" if one.steps is None else str(one.steps)
             factor = "" if one.bandwidth is None else f"{float(one.bandwidth):.4f}"
-            ratio = "" if over is None else f"{float(over):.3f}"
+            ratio = "" if one.over_bound is None else f"{float(one.over_bound):.3f}"
             more = [gaps_and_hops(one.timing)] if shared else []
             more += [" ".join(map(str, one.chunks))] if cut else []
             rows.append((one.method, one.kind, steps, factor, *more, *times, ratio))
@@ -266,7 +266,7 @@ class MethodComparison(SideBySide):
         if any(one.kind == "rounds" for one in made):
             yield "time of rounds = steps alpha + y M/B"
         step = step_words(switched=self.switched)
-        halves = {one.method: len(one.timing.phases) == 2 for one in made if one.timing is not None}
+        halves = {one.method: len(one.timing.phases) == 2 for one in made if one.timing.phases}
         if any(halves.values()):
             yield f"of chunks (steps + 2 (chunks - 1)) ({step} + y M/B / (2 chunks))"
         if whole := [name for name, both in halves.items() if not both]:
@@ -376,9 +376,14 @@ def compare_methods(
             progress((done + 1) / len(names))
     results.sort(key=lambda one: (not one.times, one.times))
     nodes = len(fabric.compute)
-    return MethodComparison(
-        _called(where), nodes, asked, amounts, messages, total, factor, steps, latency, tuple(results)
-    )
+    found = MethodComparison(_called(where), nodes, asked, amounts, messages, total, factor, steps, latency, ())
+    return replace(found, methods=tuple(replace(one, over_bound=_over_bound(one, found)) for one in results))
+
+
+def _over_bound(one: MethodResult, found: MethodComparison) -> Fraction | None:
+    if one.bandwidth is not None:
+        return one.bandwidth / found.factor
+    return one.times[-1] / found.bounds[-1] if one.times else None
 
 
 def _called(where: Topology | Fabric) -> str:
@@ -437,7 +442,7 @@ def _tried(
         kind,
         None if steps is None else int(steps),
         factor,
-        Timing.of_run(piped[0], given["total"]) if piped else None,
+        Timing.of_run(piped[0], given["total"]) if piped else _NONE,
         tuple(run.chunks for run in piped),
         tuple(run.time for run in runs),
         seconds,
@@ -480,11 +485,6 @@ def _least_latency(fabric: Fabric, collective: Collective, messages: Latency) ->
     """Return the latency of the quickest way from a node to one that needs its data, where that is slowest.
 
     A message takes alpha from node to node and a hop in each switch, unless links have latencies of their own.
-
-    Raises
-    ------
-    ParameterError
-        If the fabric says no latencies.
     """
     if messages.alpha is None:
         own = fabric.link_latencies()

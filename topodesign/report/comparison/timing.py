@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from topodesign.base.declared import Declared, key
 from topodesign.base.latency import Latency
 from topodesign.plans.timing.chunked import Pipeline, best_chunks
 from topodesign.plans.timing.paths import PathSimulation
@@ -38,7 +39,7 @@ class Phase(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class Timing(Declared):
     """Phases one after the other, in rounds or as pipelines of chunks.
 
     Attributes
@@ -51,6 +52,15 @@ class Timing:
 
     phases: tuple[Phase, ...]
     smallest: Fraction | None = None
+
+    KEYS = (
+        "pipelined",
+        key(
+            "phases=len(phases)",
+            "Pipelines one after the other: 2 of an allreduce in halves, 1 of one at once; 0 of timed sends.",
+        ),
+        "gaps hops",
+    )
 
     @classmethod
     def of_run(cls, run: TreeSimulation | PathSimulation, bandwidth: Fraction) -> Timing:
@@ -90,25 +100,13 @@ class Timing:
         return max((one.switches for one in self.phases), default=0)
 
     def time(self, latency: Latency, size: Fraction, bandwidth: Fraction) -> Fraction:
-        """Return seconds of an allreduce, of pipelines with the number of chunks that is fastest.
-
-        Parameters
-        ----------
-        latency
-            What messages take beside their bytes.
-        size, bandwidth
-            Bytes of the whole data, and bits per second of a node.
-        """
+        """Return seconds of an allreduce, of pipelines with the number of chunks that is fastest."""
         pipelines = self._pipelines(size, bandwidth)
         if self.smallest is None:
             steps = (one.height * latency.of_step(one.starts, one.switches) + one.busy for one in pipelines)
             return sum(steps, Fraction(0))
         chunks = best_chunks(pipelines, latency, self.smallest * size)
         return sum((one.end(latency, chunks) for one in pipelines), Fraction(0))
-
-    def record(self) -> dict[str, Any]:
-        """Return for JSON what a step has beside its bytes, and whether data follow one another in chunks."""
-        return {"pipelined": self.pipelined, "phases": len(self.phases), "gaps": self.gaps, "hops": self.hops}
 
     def times(self, work: Workload) -> tuple[Fraction, ...]:
         """Return seconds for each size of a workload."""
@@ -126,9 +124,9 @@ class Timing:
         return tuple(Pipeline(one.steps, one.starts, one.switches, one.factor * scale) for one in self.phases)
 
 
-def gaps_and_hops(timing: Timing | None) -> str:
+def gaps_and_hops(timing: Timing) -> str:
     """Return the gaps and hops of a step as a table shows them; nothing of timed sends and other plans without."""
-    return "" if timing is None else f"{timing.gaps},{timing.hops}"
+    return f"{timing.gaps},{timing.hops}" if timing.phases else ""
 
 
 def step_words(*, switched: bool) -> str:

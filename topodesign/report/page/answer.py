@@ -25,15 +25,7 @@ from topodesign.report.page.topology import (
 
 
 def answer_document(found: Pareto, others: Beside | None) -> Document:
-    """Return the report on a frontier.
-
-    Parameters
-    ----------
-    found
-        What :func:`topodesign.pareto` returned.
-    others
-        The best of it beside other designs, if that was asked for.
-    """
+    """Return the report on a frontier."""
     frontier = Section(
         "Topologies worth wiring",
         (Plotted(_frontier(found), chooses=True), Listing(_without_verdict(found), chooses=True, named=True)),

@@ -1,8 +1,4 @@
-"""What a report needs beside results: plans, cable counts and comparisons, which are made above it.
-
-Schedulers, wiring and comparison are rooms of their own that know nothing of reports. They are asked through the public
-functions of the package, as commands ask them, and what they return is kept here as plain values.
-"""
+"""What a report needs beside results: plans, cable counts and comparisons, kept as plain values."""
 
 from __future__ import annotations
 
@@ -16,8 +12,12 @@ from topodesign.catalog.pareto import Pareto
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.plan import Plan
+from topodesign.report.comparison.compare import compare
 from topodesign.report.page.player import MOST_NODES
+from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.topology import Topology
+from topodesign.wiring.inventory.plain import plain_inventory
+from topodesign.wiring.plan.wire import wire
 
 MOST_WIRED = 20_000
 """Links of a topology that is wired to count its cables."""
@@ -71,29 +71,23 @@ def made_for(graph: Topology) -> Made:
 
 def plan_for(place: Topology | Fabric, collective: Collective | str = "allreduce") -> Plan | None:
     """Return a plan to play, or None if the place is too large for one."""
-    import topodesign  # noqa: PLC0415  schedulers are above results
-
     nodes = len(place.compute) if isinstance(place, Fabric) else place.nodes
-    return topodesign.schedule(place, collective) if nodes <= MOST_NODES else None
+    return schedule(place, collective) if nodes <= MOST_NODES else None
 
 
 def _cabling(graph: Topology) -> Cabling | None:
-    import topodesign  # noqa: PLC0415  wiring is above results
-
     if len(graph.src) > MOST_WIRED:
         return None
-    plan = topodesign.wire(graph, topodesign.plain_inventory(graph.nodes, graph.degree))
+    plan = wire(graph, plain_inventory(graph.nodes, graph.degree))
     bill = plan.bill()
     return Cabling(len(plan.connects), sum(item.count for item in bill.items), bill.metres)
 
 
 def beside(found: Pareto, others: Sequence[object]) -> Beside:
     """Return the fastest topology of an answer beside others; errors as of :func:`topodesign.compare`."""
-    import topodesign  # noqa: PLC0415  comparison is above results
-
     work = found.workload
     names = [name for one in others for name in (one.split(",") if isinstance(one, str) and "(" not in one else [one])]
-    every = topodesign.compare(
+    every = compare(
         cast("list[str]", [str(found.best.spec), *names]),  # it says what is wrong with others
         nodes=found.nodes,
         degree=found.degree,
@@ -102,11 +96,8 @@ def beside(found: Pareto, others: Sequence[object]) -> Beside:
         bandwidth=work.bandwidth,
     )
     asked = len(work.sizes)
-    told = replace(
-        every,
-        contenders=tuple(replace(one, times=one.times[:asked], chunks=one.chunks[:asked]) for one in every.contenders),
-        workload=replace(every.workload, sizes=every.workload.sizes[:asked]),
-    )
+    only = replace(every.workload, sizes=every.workload.sizes[:asked])
+    told = replace(every, contenders=tuple(replace(one, workload=only) for one in every.contenders), workload=only)
     return Beside(
         told.table(),
         told.record(),

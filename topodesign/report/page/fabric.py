@@ -32,7 +32,6 @@ from topodesign.report.page.parts import (
     Facts,
     Listing,
     Part,
-    Played,
     Plotted,
     Section,
     Words,
@@ -47,17 +46,7 @@ _MOST_LINKS = 24
 
 
 def fabric_document(found: FabricOptimum | FlowOptimum, work: Workload, name: str) -> Document:
-    """Return the report on a fabric.
-
-    Parameters
-    ----------
-    found
-        What :func:`topodesign.optimum` returned.
-    work
-        Latency of a step and sizes; bandwidths are the fabric's own.
-    name
-        What commands call it.
-    """
+    """Return the report on a fabric."""
     fabric = found.fabric
     if isinstance(found, FlowOptimum):
         collective, words, told = found.collective, found.in_words(), _of_flow(found)
@@ -176,7 +165,7 @@ def _of_plan(plan: Plan | None, work: Workload, drawing: Drawing) -> list[Sectio
     if plan is None:
         return []
     played = player_of(plan, drawing)
-    parts: list[Part] = [] if played is None else [Played(played)]
+    parts: list[Part] = [] if played is None else [played]
     parts.append(Plotted(plan_times(plan, work)))
     return [Section("Plan, step by step" if played else "Time over message size", tuple(parts))]
 

@@ -36,15 +36,7 @@ _MOST_NUMBERS = 300
 
 
 def markup(document: Document, program: str) -> str:
-    """Return the page.
-
-    Parameters
-    ----------
-    document
-        What it tells.
-    program
-        Name and version of what made it.
-    """
+    """Return the page."""
     scripts = [_asset("uPlot.iife.min.js"), _asset("page.js")]
     style = f"{_asset('uPlot.min.css')}\n{_asset('page.css')}"
     rule = "; ".join(
@@ -272,10 +264,9 @@ def _plotted(part: Plotted, name: str) -> str:
 
 def _moving(part: Drawn | Played, name: str) -> str:
     """Return the place of a drawing or a player, which the script fills."""
-    title = part.drawing.title if isinstance(part, Drawn) else str(part.data["title"])
-    note = part.drawing.note if isinstance(part, Drawn) else str(part.data["note"])
+    shown = part.drawing if isinstance(part, Drawn) else part
     kind = "drawing" if isinstance(part, Drawn) else "player"
     return (
-        f'<figure><figcaption>{_broken(title)}</figcaption><div class="{kind}" id="{name}"></div>'
-        f'<p class="note">{_broken(note)}</p></figure>'
+        f'<figure><figcaption>{_broken(shown.title)}</figcaption><div class="{kind}" id="{name}"></div>'
+        f'<p class="note">{_broken(shown.note)}</p></figure>'
     )

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from topodesign.base.arguments import as_several
 from topodesign.base.atomic import write_whole
+from topodesign.base.declared import key
 from topodesign.base.errors import ParameterError
 from topodesign.base.records import Result
 from topodesign.base.spec import Spec
@@ -33,6 +34,7 @@ from topodesign.report.page.planned import plan_document
 from topodesign.report.page.topology import topology_document
 from topodesign.topology.topology import Topology
 
+PROGRAM = f"topodesign {__version__}"
 _ENDINGS = frozenset(("", ".html", ".htm"))
 
 
@@ -48,6 +50,11 @@ class Page(Result):
 
     document: Document
 
+    KEYS = (
+        key("program", "Name and version of the program.", kind=str, value=lambda _: PROGRAM),
+        "*document",
+    )
+
     def heading(self) -> str:
         """Return what it is about."""
         return self.document.title
@@ -58,24 +65,12 @@ class Page(Result):
         own += [(choice.name, section) for choice in self.document.choices for section in choice.sections]
         return [{"about": name, "section": section.title, "parts": len(section.parts)} for name, section in own]
 
-    def record(self) -> dict[str, Any]:
-        """Return all that the page holds, as JSON has it."""
-        return {"program": f"topodesign {__version__}", **self.document.record()}
-
     def html(self) -> str:
         """Return the page: one HTML text that needs nothing else; the same page is the same text."""
-        return markup(self.document, f"topodesign {__version__}")
+        return markup(self.document, PROGRAM)
 
     def save(self, path: str | Path) -> None:
-        """Write the page as a file.
-
-        Raises
-        ------
-        ParameterError
-            If the ending is that of something else.
-        FileFormatError
-            If it cannot be written.
-        """
+        """Write the page as a file."""
         if Path(path).suffix.lower() not in _ENDINGS:
             raise ParameterError(f"a report is written as .html, unlike '{path}'")
         write_whole(Path(path), self.html())

@@ -3,47 +3,74 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+from topodesign.base.declared import Declared, Key, key
 from topodesign.base.records import Table
 from topodesign.report.charts.chart import Chart, Drawing
+from topodesign.topology.topology import IntArray
+
+
+def _part(name: str) -> Key:
+    return key("part", "Which kind of part.", kind=(name,), value=lambda _: name)
 
 
 @dataclass(frozen=True)
-class Words:
-    """Paragraphs."""
+class Words(Declared):
+    """Paragraphs.
+
+    Attributes
+    ----------
+    lines
+        One each.
+    """
 
     lines: tuple[str, ...]
 
-    def record(self) -> dict[str, Any]:
-        """Return it as JSON holds it."""
-        return {"part": "words", "lines": list(self.lines)}
+    KEYS = (_part("words"), "lines")
 
 
 @dataclass(frozen=True)
-class Fact:
-    """A figure: what it is called, the exact value, the same for people, and how it is proven."""
+class Fact(Declared):
+    """A figure.
+
+    Attributes
+    ----------
+    name
+        What it is called.
+    exact
+        Its exact value.
+    about
+        The same for people, and the bound.
+    proof
+        What it rests on.
+    """
 
     name: str
     exact: str
     about: str
     proof: str
 
+    KEYS = "name exact about proof"
+
 
 @dataclass(frozen=True)
-class Facts:
-    """Figures, exact, with their proofs."""
+class Facts(Declared):
+    """Figures with their proofs.
+
+    Attributes
+    ----------
+    facts
+        Figures.
+    """
 
     facts: tuple[Fact, ...]
 
-    def record(self) -> dict[str, Any]:
-        """Return it as JSON holds it."""
-        rows = [{"name": one.name, "exact": one.exact, "about": one.about, "proof": one.proof} for one in self.facts]
-        return {"part": "facts", "facts": rows}
+    KEYS = (_part("facts"), "facts")
 
 
 @dataclass(frozen=True)
-class Listing:
+class Listing(Declared):
     """A table.
 
     Attributes
@@ -60,113 +87,275 @@ class Listing:
     chooses: bool = False
     named: bool = False
 
-    def record(self) -> dict[str, Any]:
-        """Return it as JSON holds it."""
-        table = self.table
-        return {
-            "part": "table",
-            "heading": table.heading,
-            "columns": list(table.columns),
-            "rows": [list(row) for row in table.rows],
-            "footnote": table.footnote,
-        }
+    KEYS = (
+        _part("table"),
+        "heading=table.heading columns=table.columns",
+        key("rows=table.rows", "Cells, as they are shown."),
+        "footnote=table.footnote",
+    )
 
 
 @dataclass(frozen=True)
-class Plotted:
-    """A chart; ``chooses`` says whether the points of its first series are the choices of the document."""
+class Plotted(Declared):
+    """A plot.
+
+    Attributes
+    ----------
+    chart
+        What is shown.
+    chooses
+        Whether its first series are the choices of the document.
+    """
 
     chart: Chart
     chooses: bool = False
 
-    def record(self) -> dict[str, Any]:
-        """Return it as JSON holds it."""
-        return {"part": "chart", "chooses": self.chooses, **self.chart.record()}
+    KEYS = (_part("chart"), "chooses *chart")
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """A drawing of nodes and links."""
+@dataclass(frozen=True, slots=True)
+class Compact(Declared):
+    """A drawing, short."""
 
     drawing: Drawing
 
-    def record(self) -> dict[str, Any]:
-        """Return it as JSON holds it."""
-        return {"part": "drawing", **compact(self.drawing)}
+    KEYS = (
+        "title=drawing.title note=drawing.note legend=drawing.legend",
+        key(
+            "nodes",
+            "Nodes and switches: name, x from left to right, y from bottom to top, number of its group.",
+            kind=list[tuple[str, float, float, int]],
+            value=lambda one: [
+                (spot.name, round(spot.x, 4), round(spot.y, 4), group)
+                for spot, group in zip(one.drawing.spots, one.drawing.groups, strict=True)
+            ],
+        ),
+        key(
+            "links",
+            "Links: from, to, 1 if it goes both ways, how thick, 1 if it stands out.",
+            kind=list[tuple[int, int, int, float, int]],
+            value=lambda one: [
+                (*ends, int(line.duplex), round(line.weight, 4), int(line.marked))
+                for ends, line in zip(one.drawing.links, one.drawing.lines, strict=True)
+            ],
+        ),
+    )
 
 
 @dataclass(frozen=True)
-class Played:
-    """A plan that can be played step by step: what :func:`topodesign.report.page.player.player_of` returned."""
+class Drawn(Declared):
+    """Nodes and links."""
 
-    data: dict[str, Any]
+    drawing: Drawing
 
-    def record(self) -> dict[str, Any]:
-        """Return it as JSON holds it."""
-        return {"part": "player", **self.data}
+    KEYS = (_part("drawing"), "*compact")
+
+    @property
+    def compact(self) -> Compact:
+        """The drawing, short."""
+        return Compact(self.drawing)
+
+
+@dataclass(frozen=True, slots=True)
+class Block(Declared):
+    """Data that are told apart.
+
+    Attributes
+    ----------
+    name
+        Whose data it is.
+    start
+        Who has it at the start; None for all members.
+    end
+        Who has it at the end; None for all members.
+    """
+
+    name: str
+    start: list[int] | None
+    end: list[int] | None
+
+    KEYS = "name from=start to=end"
+
+
+@dataclass(frozen=True, slots=True)
+class Sends(Declared):
+    """Sends, in columns.
+
+    Attributes
+    ----------
+    start
+        Instants at which they start.
+    end
+        Instants at which data have arrived.
+    path
+        Their ways.
+    block
+        Their blocks.
+    low
+        First parts of the block.
+    high
+        Ends of the parts.
+    add
+        1 where the receiver adds.
+    """
+
+    start: IntArray
+    end: IntArray
+    path: IntArray
+    block: IntArray
+    low: IntArray
+    high: IntArray
+    add: IntArray
+
+    KEYS = "from=start to=end path block low high add"
 
 
 @dataclass(frozen=True)
-class Commands:
-    """What to type, each with what it is for."""
+class Played(Declared):
+    """A plan to play, step by step.
+
+    Attributes
+    ----------
+    title
+        What is played.
+    drawing
+        Where.
+    members
+        Nodes that take part.
+    blocks
+        Data that are told apart.
+    adds
+        Whether contributions are added up.
+    units
+        Equal parts of a block.
+    cuts
+        Units at which a block is cut into parts that move together.
+    instants
+        What there is after each instant but the last: a step, or a time.
+    paths
+        Ways that data go: vertices.
+    sends
+        Sends, in columns.
+    note
+        A line below.
+    """
+
+    title: str
+    drawing: Compact
+    members: IntArray
+    blocks: tuple[Block, ...]
+    adds: bool
+    units: int
+    cuts: IntArray
+    instants: tuple[str, ...]
+    paths: tuple[tuple[int, ...], ...]
+    sends: Sends
+    note: str
+
+    KEYS = (_part("player"), "title drawing members blocks adds units cuts instants paths sends note")
+
+
+@dataclass(frozen=True)
+class Command(Declared):
+    """A command line.
+
+    Attributes
+    ----------
+    about
+        What for.
+    command
+        A command line.
+    """
+
+    about: str
+    command: str
+
+    KEYS = "about command"
+
+
+@dataclass(frozen=True)
+class Commands(Declared):
+    """What to type.
+
+    Attributes
+    ----------
+    steps
+        In their order.
+    """
 
     steps: tuple[tuple[str, str], ...]
 
-    def record(self) -> dict[str, Any]:
-        """Return it as JSON holds it."""
-        return {"part": "commands", "steps": [{"about": about, "command": line} for about, line in self.steps]}
+    KEYS = (
+        _part("commands"),
+        key("steps", kind=list[Command], value=lambda one: [Command(*step) for step in one.steps]),
+    )
 
 
 Part = Words | Facts | Listing | Plotted | Drawn | Played | Commands
 
 
 @dataclass(frozen=True)
-class Section:
-    """Parts under a title."""
+class Section(Declared):
+    """A section of a report.
+
+    Attributes
+    ----------
+    title
+        Its title.
+    parts
+        What there is in it.
+    """
 
     title: str
     parts: tuple[Part, ...]
 
-    def record(self) -> dict[str, Any]:
-        """Return it as JSON holds it."""
-        return {"title": self.title, "parts": [part.record() for part in self.parts]}
+    KEYS = "title parts"
+    SHARED = "report_section"
 
 
 @dataclass(frozen=True)
-class Choice:
-    """One of several things that the page can be about, with all that is told of it alone."""
+class Choice(Declared):
+    """One of several things that the page can be about.
+
+    Attributes
+    ----------
+    name
+        What it is called.
+    sections
+        What is told of it alone.
+    """
 
     name: str
     sections: tuple[Section, ...]
 
-    def record(self) -> dict[str, Any]:
-        """Return it as JSON holds it."""
-        return {"name": self.name, "sections": [section.record() for section in self.sections]}
+    KEYS = "name sections"
 
 
 @dataclass(frozen=True)
-class Document:
+class Document(Declared):
     """All that a page tells.
 
     Attributes
     ----------
     kind
-        ``answer``, ``topology``, ``fabric`` or ``plan``.
-    title, setting
-        What it is about, and what times are for.
+        What it is on.
+    title
+        What it is on, in words.
+    setting
+        What times are for.
     verdict
         The answer in a sentence or two.
     sections
         What is told of all choices together.
     choices
-        What there is to choose from; a document about one thing has one.
+        What there is to choose from; one where the report is on one thing.
     chosen
         Number of the choice that is shown first.
     result
-        What the command about the same thing prints with ``--json``.
+        What the command about the same thing prints: pareto, evaluate, optimum, or verify and simulate.
     """
 
-    kind: str
+    kind: Literal["answer", "topology", "fabric", "plan"]
     title: str
     setting: str
     verdict: str
@@ -175,34 +364,4 @@ class Document:
     chosen: int
     result: dict[str, Any]
 
-    def record(self) -> dict[str, Any]:
-        """Return it as JSON holds it."""
-        return {
-            "kind": self.kind,
-            "title": self.title,
-            "setting": self.setting,
-            "verdict": self.verdict,
-            "sections": [section.record() for section in self.sections],
-            "choices": [choice.record() for choice in self.choices],
-            "chosen": self.chosen,
-            "result": self.result,
-        }
-
-
-def compact(drawing: Drawing) -> dict[str, Any]:
-    """Return a drawing as JSON, short: nodes as [name, x, y, group], links as [u, v, duplex, weight, marked]."""
-    return {
-        "title": drawing.title,
-        "note": drawing.note,
-        "legend": list(drawing.legend),
-        "nodes": [
-            [name, round(x, 4), round(y, 4), group]
-            for name, x, y, group in zip(drawing.names, drawing.x, drawing.y, drawing.groups, strict=True)
-        ],
-        "links": [
-            [u, v, int(duplex), round(weight, 4), int(marked)]
-            for (u, v), duplex, weight, marked in zip(
-                drawing.links, drawing.duplex, drawing.weights, drawing.marked, strict=True
-            )
-        ],
-    }
+    KEYS = ("kind title setting verdict sections choices chosen", key("result", kind=dict))

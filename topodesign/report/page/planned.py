@@ -31,17 +31,7 @@ _MOST_LANES = 64
 
 
 def plan_document(plan: Plan, work: Workload, name: str) -> Document:
-    """Return the report on a plan.
-
-    Parameters
-    ----------
-    plan
-        Any.
-    work
-        Latency of a step, sizes, and bandwidth of a node of a place that says none.
-    name
-        What commands call it: its file.
-    """
+    """Return the report on a plan."""
     checked = verify(plan)
     rate = work.bandwidth if isinstance(plan.place, Topology) else None
     runs = [simulate(plan, size=size, bandwidth=rate, **work.model) for size in work.sizes]

@@ -21,7 +21,7 @@ from topodesign.plans.timed import Timed
 from topodesign.plans.trees import Trees
 from topodesign.plans.unroll import unroll, unroll_paths
 from topodesign.report.charts.chart import Drawing
-from topodesign.report.page.parts import compact
+from topodesign.report.page.parts import Block, Compact, Played, Sends
 from topodesign.topology.topology import IntArray
 
 MOST_NODES = 64
@@ -45,23 +45,10 @@ class _Sends(NamedTuple):
     note: str
 
 
-def player_of(plan: Plan, drawing: Drawing) -> dict[str, Any] | None:
-    """Return what is needed to play a plan, as JSON holds it; None if it is too large or cannot be shown so.
+def player_of(plan: Plan, drawing: Drawing) -> Played | None:
+    """Return what is needed to play a plan on a drawing; None if it is too large or cannot be shown so.
 
-    Parameters
-    ----------
-    plan
-        Any; trees are shown by their first chunks.
-    drawing
-        Of where it runs.
-
-    Returns
-    -------
-    dict
-        ``nodes`` with names and places, ``links``; ``blocks`` with who has them ``from`` the start and who ``to`` have
-        them at the end (None for all members, whose numbers are ``members``); ``cuts`` of a block in ``units``, between
-        which its parts lie; ``instants``; and columns of ``sends``: instants ``from`` and ``to``, the ``path`` over
-        vertices, ``block``, parts ``low`` to ``high``, and whether it is ``add`` ed up.
+    Of trees the first chunks are shown.
     """
     topology, collective = plan.topology, plan.collective
     if len(plan.fabric.compute) > MOST_NODES or topology.nodes > 2 * MOST_NODES:
@@ -88,33 +75,30 @@ def player_of(plan: Plan, drawing: Drawing) -> dict[str, Any] | None:
     ways = [found.routes.get((u, v), (u, v)) for u, v in pairs.T.tolist()]
     names = plan.fabric.names
     start, end = collective.movements[0], collective.movements[-1]
-    return {
-        "title": f"{collective} on {plan.spec or plan.fabric.name}",
-        "drawing": compact(drawing),
-        "members": members.tolist(),
-        "blocks": [
-            {"name": _block_name(collective, block, names), "from": first, "to": last}
-            for block, first, last in zip(
-                blocks.tolist(), _who(collective, start, blocks, topology.nodes, 0),
-                _who(collective, end, blocks, topology.nodes, 1), strict=True,
-            )
-        ],
-        "adds": collective.reduces,
-        "units": found.units,
-        "cuts": cuts.tolist(),
-        "instants": list(found.instants),
-        "paths": [list(way) for way in ways],
-        "sends": {
-            "from": columns["from"].tolist(),
-            "to": columns["to"].tolist(),
-            "path": path.ravel().tolist(),
-            "block": np.searchsorted(blocks, columns["block"]).tolist(),
-            "low": np.searchsorted(cuts, columns["low"]).tolist(),
-            "high": np.searchsorted(cuts, columns["high"]).tolist(),
-            "add": columns["add"].tolist(),
-        },
-        "note": note,
-    }  # fmt: skip
+    first = _who(collective, start, blocks, topology.nodes, 0)
+    last = _who(collective, end, blocks, topology.nodes, 1)
+    called = [_block_name(collective, block, names) for block in blocks.tolist()]
+    return Played(
+        f"{collective} on {plan.spec or plan.fabric.name}",
+        Compact(drawing),
+        members,
+        tuple(map(Block, called, first, last)),
+        collective.reduces,
+        found.units,
+        cuts,
+        found.instants,
+        tuple(ways),
+        Sends(
+            columns["from"],
+            columns["to"],
+            path.ravel(),
+            np.searchsorted(blocks, columns["block"]),
+            np.searchsorted(cuts, columns["low"]),
+            np.searchsorted(cuts, columns["high"]),
+            columns["add"],
+        ),
+        note,
+    )
 
 
 def _block_name(collective: Collective, block: int, names: Sequence[str]) -> str:

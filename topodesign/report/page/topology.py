@@ -34,7 +34,6 @@ from topodesign.report.page.parts import (
     Facts,
     Listing,
     Part,
-    Played,
     Plotted,
     Section,
     Words,
@@ -89,15 +88,7 @@ class Priced:
 
 
 def topology_document(found: Evaluation, name: str) -> Document:
-    """Return the report on a topology.
-
-    Parameters
-    ----------
-    found
-        What :func:`topodesign.evaluate` returned.
-    name
-        What commands call it: a spec or a file.
-    """
+    """Return the report on a topology."""
     graph, work = found.topology, found.workload
     priced = Priced(
         *found.cheapest,
@@ -166,21 +157,7 @@ def _times(found: Evaluation) -> Chart:
 
 
 def topology_sections(graph: Topology, name: str, work: Workload, priced: Priced, made: Made) -> tuple[Section, ...]:
-    """Return all that is told of one topology.
-
-    Parameters
-    ----------
-    graph
-        The topology.
-    name
-        What commands call it.
-    work
-        What times are for.
-    priced
-        What it costs.
-    made
-        A plan to play, and what wiring takes.
-    """
+    """Return all that is told of one topology."""
     plan = made.plan
     checked = () if plan is None else (plan_fact(verify(plan)),)
     return tuple(
@@ -248,7 +225,7 @@ def picture_of(place: Topology | Fabric, plan: Plan | None) -> tuple[Part, ...]:
         return ()
     drawing = structure_drawing(place)
     played = None if plan is None else player_of(plan, drawing)
-    return (Drawn(drawing),) if played is None else (Played(played),)
+    return (Drawn(drawing),) if played is None else (played,)
 
 
 def plan_fact(checked: Report) -> Fact:

@@ -97,7 +97,7 @@ class Shapes:
         if outer in {bool, NOTHING} or issubclass(outer, Real):
             return _of_number(outer, about, function)
         if hasattr(outer, "tolist"):  # of NumPy
-            return shapes.array(_of_number(float, "", function), about)
+            return shapes.array(_of_number(int if "int" in repr(kind) else float, "", function), about)
         if not inner or not issubclass(outer, Iterable) or issubclass(outer, str):
             return shapes.text(about)
         if issubclass(outer, Mapping):
@@ -231,9 +231,8 @@ def loaded(place: str) -> Any:
 
 def _meaning(one: Key, owner: Any) -> str:
     """Return what the documentation of the last attribute of the path says."""
-    if one.value is not None:
-        return ""
-    *_, (holder, name) = [(owner, ""), *_along(one, owner)]
+    along = [] if one.value is not None else _along(one, owner)
+    *_, (holder, name) = [(owner, one.name), *along]
     for kind in holder.__mro__:
         if name in attributes(kind):
             return attributes(kind)[name]

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from topodesign.base.arguments import as_choice
-from topodesign.report.schemas import catalogs, commands, fabrics, pictures, plans, reports, topologies, wirings
+from topodesign.report.schemas import catalogs, commands, fabrics, plans, topologies, wirings
 from topodesign.report.schemas.derived import Shapes, loaded
 from topodesign.report.schemas.shapes import Shape, declared, record
 from topodesign.report.schemas.shared import SHARED
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
+CHART, DRAWING = declared("report.charts.chart:Chart"), declared("report.charts.chart:Drawing")
 SHAPES: dict[str, tuple[Shape, int]] = {
     "pareto": (topologies.ANSWER, 1),
     "synthesize": (topologies.SYNTHESIZE, 1),
@@ -40,17 +41,17 @@ SHAPES: dict[str, tuple[Shape, int]] = {
     "runtimes": (declared("runtime.rules:Rules"), 1),
     "doctor": (declared("runtime.doctor:Diagnosis"), 1),
     "run": (plans.RUN, 1),
-    "plot frontier": (pictures.CHART, 1),
-    "plot times": (pictures.CHART, 1),
-    "plot sizes": (pictures.CHART, 1),
-    "plot winners": (pictures.CHART, 1),
-    "plot structure": (pictures.DRAWING, 1),
-    "plot distances": (pictures.CHART, 1),
-    "plot loads": (pictures.CHART, 1),
-    "plot timeline": (pictures.CHART, 1),
-    "plot use": (pictures.CHART, 1),
-    "plot cut": (pictures.DRAWING, 1),
-    "report": (reports.REPORT, 1),
+    "plot frontier": (CHART, 1),
+    "plot times": (CHART, 1),
+    "plot sizes": (CHART, 1),
+    "plot winners": (CHART, 1),
+    "plot structure": (DRAWING, 1),
+    "plot distances": (CHART, 1),
+    "plot loads": (CHART, 1),
+    "plot timeline": (CHART, 1),
+    "plot use": (CHART, 1),
+    "plot cut": (DRAWING, 1),
+    "report": (declared("report.page.page:Page"), 1),
     "examples": (commands.EXAMPLES, 1),
     "schema": (commands.SCHEMA, 1),
     "plugins": (declared("base.plugins:Plugins"), 1),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from topodesign.report.schemas.shapes import (
     array,
+    declared,
     either,
     flag,
     fraction,
@@ -94,29 +95,7 @@ OPTIMUM = either(
         },
         "over trees",
     ),
-    record(
-        {
-            **_FABRIC,
-            "root": nullable(text("Of a scatter or gather; null for others.")),
-            "k": {"description": "A flow has no trees.", "type": "null"},
-            **RATES,
-            **_PROOF,
-            "sensitivity": array(record(_DOUBLED), "What more bandwidth would buy."),
-            "cost?": record(
-                {
-                    "of_classes": mapping(fraction(), "What was given."),
-                    "total": fraction("For a unit of data in a block."),
-                    "total_float": number("The same, rounded."),
-                },
-                "With --cost: the least cost at that speed.",
-            ),
-            "before?": record(
-                _BANDWIDTH,
-                "With --without: before the failure.",
-            ),
-        },
-        "of all-to-all, scatter and gather",
-    ),
+    declared("pricing.flows.flow_optimum:FlowOptimum", "of all-to-all, scatter and gather"),
     record(
         {
             **_FABRIC,
@@ -253,25 +232,4 @@ GROUPS = record(
         **CLAIMS,
     }
 )
-LAYOUT = record(
-    {
-        "place": text("What it is called."),
-        "traffic": array(
-            record(
-                {
-                    "group": text("The groups."),
-                    "collective": text("What they do."),
-                    "size_bytes": number("Data of a group, in bytes."),
-                    "bandwidth_before": nullable(fraction("Bandwidth factor with ranks in order; null if impossible.")),
-                    "bandwidth": fraction("Bandwidth factor of the layout."),
-                }
-            ),
-            "What was asked for.",
-        ),
-        "gain": nullable(number("Time with the ranks in order over that of the layout; null as above.")),
-        "layouts_priced": integer("Layouts whose exact price was worked out."),
-        **CLAIMS,
-        "placement": texts("The node of each rank."),
-        "file": nullable(text("What -o wrote; null without it.")),
-    }
-)
+LAYOUT = declared("search.layout:Layout", more={"file": nullable(text("What -o wrote; null without it."))})

@@ -22,13 +22,7 @@ class Line:
 
 
 def outline(command: str) -> str:
-    """Return what a command prints with ``--json`` as plain text, with the shapes that several commands share.
-
-    Raises
-    ------
-    ParameterError
-        If no such command prints JSON.
-    """
+    """Return what a command prints with ``--json`` as plain text, with the shapes that several commands share."""
     schema = json_schema(command)
     lines = [identifier(command), *map(_plain, lines_of(schema, 1))]
     for name, shape in schema.get("$defs", {}).items():

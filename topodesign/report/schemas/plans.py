@@ -19,7 +19,7 @@ from topodesign.report.schemas.shapes import (
     texts,
     word,
 )
-from topodesign.report.schemas.shared import COST, MESSAGES, RATES, STEP, WORK
+from topodesign.report.schemas.shared import COST, RATES, WORK
 
 _WRITTEN = {
     "verified": {"description": "Nothing else is written.", "const": True},
@@ -49,20 +49,6 @@ _TREES: Keys = {
         )
     ),
 }
-_SCHEDULED: Keys = {
-    "spec": nullable(text("What names and rebuilds the place; null for links that have no spec.")),
-    "alias": nullable(text("The short spec that it was asked for by, with the version of the catalog.")),
-    "nodes": integer("Nodes, with switches."),
-    "degree": integer("Ports of a node, of the largest where they differ."),
-    "collective": text("What is done."),
-    "groups": nullable(array(array(integer()), "Members of each group; null for all nodes.")),
-    "method": text("How it was made."),
-}
-_PROVED: Keys = {
-    "proof?": word("bound", "search", "none", about="Of exact methods: why nothing is better."),
-    "bound?": fraction("Of exact methods: what no plan beats."),
-}
-
 _STREAM: Keys = {
     "collective": text("What is done."),
     "size_bytes": fraction("Data that it is for, in bytes."),
@@ -71,59 +57,16 @@ _STREAM: Keys = {
 }
 
 SCHEDULE = either(
-    record(
-        {
-            **_SCHEDULED,
-            **_PROVED,
-            **COST,
-            "bandwidth_float": number("The same, rounded."),
-            "units_per_shard": integer("Parts that a shard is cut into."),
-            "sends": integer("Sends."),
-            "bandwidth_lost_by_chunks": fraction("What the number of units loses."),
-            "bandwidth_lost_at_most": fraction("What it could lose, by Theorem 21."),
-            "other_methods": array(
-                record({"method": text("Its name."), **COST}), "Methods that are better in steps or bandwidth."
-            ),
-            "least_bandwidth": nullable(fraction("What no plan of so many steps beats; null if not known.")),
-            "more_steps": array(record(COST), "What more steps would reach."),
-            **_WRITTEN,
-        },
-        "in rounds",
-    ),
-    record(
-        {
-            **_TREES,
-            "allreduce": nullable(text("What is known of a better allreduce; null for other collectives.")),
-            **_WRITTEN,
-        },
-        "over trees",
-    ),
-    record(
-        {
-            **_SCHEDULED,
-            "height": fraction("Links of the longest path."),
-            "inv_x_star": RATES["inv_x_star"],
-            "algorithmic_bandwidth": RATES["algorithmic_bandwidth"],
-            **_WRITTEN,
-        },
-        "over paths",
-    ),
-    record({**_SCHEDULED, **_PROVED, "time": fraction("Seconds until all have all."), **_WRITTEN}, "in timed sends"),
-    record(
-        {
-            **_SCHEDULED,
-            "bound": fraction("What no plan of them beats."),
-            "time": fraction("Seconds until all have all."),
-            "streams": array(
-                record(
-                    {**_STREAM, "groups": nullable(array(array(integer()), "Members of each group; null for all."))}
-                ),
-                "The collectives.",
-            ),
-            **_WRITTEN,
-        },
-        "in timed sends of several collectives",
-    ),
+    *(
+        declared(f"report.scheduled:{kind}", how, more=_WRITTEN)
+        for kind, how in {
+            "InRounds": "in rounds",
+            "OverTrees": "over trees",
+            "OverPaths": "over paths",
+            "InTimedSends": "in timed sends",
+            "Several": "in timed sends of several collectives",
+        }.items()
+    )
 )
 
 _REPORT: Keys = {
@@ -453,40 +396,7 @@ PIPELINE = record(
     }
 )
 METHODS = either(
-    record(
-        {
-            "place": text("What it is called."),
-            "nodes": integer("Nodes that compute."),
-            "collective": text("What is done."),
-            "root": nullable(integer("Of a collective that has one; else null.")),
-            **WORK,
-            "alpha_s": nullable(number("Latency of a step, in seconds; null with --alpha fabric.")),
-            **MESSAGES,
-            "bound": record(
-                {**COST, "times_s": array(number(), "Seconds for each size.")}, "What no plan beats, proved."
-            ),
-            "sizes_bytes": array(number(), "Sizes of the data, in bytes."),
-            "methods": array(
-                record(
-                    {
-                        "method": text("Its name."),
-                        "kind": nullable(text("How data move; null if it made nothing.")),
-                        "steps": nullable(integer("Steps, or height; null if it made nothing.")),
-                        "bandwidth": nullable(fraction("Bandwidth factor; null for timed sends, or nothing made.")),
-                        **STEP,
-                        "times": array(fraction(), "Seconds for each size, exactly."),
-                        "times_s": array(number(), "The same, rounded."),
-                        "over_bound": nullable(number("Bandwidth factor over the bound; null if it made nothing.")),
-                        "made_in_s": number("Seconds that it took."),
-                        "verified": flag("Whether the plan was found right."),
-                        "reason": nullable(text("Why it made nothing; null if it did.")),
-                    }
-                ),
-                "The fastest at the first size first.",
-            ),
-        },
-        "compared on a place",
-    ),
+    declared("report.comparison.methods:MethodComparison", "compared on a place"),
     record(
         {"methods": array(record({"method": text("Its name."), "about": text("What it makes.")}), "All there are.")},
         "without a place",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from topodesign.report.schemas.reports import SECTION
 from topodesign.report.schemas.shapes import (
     Keys,
     Shape,
@@ -11,14 +10,12 @@ from topodesign.report.schemas.shapes import (
     flag,
     fraction,
     integer,
-    mapping,
     nullable,
     number,
     record,
     shared,
     text,
     texts,
-    word,
 )
 
 COST: Keys = {
@@ -35,15 +32,6 @@ BOUND: Keys = {
 MESSAGES: Keys = {
     "gap_s": number("Seconds between the starts of two messages at one port."),
     "hop_s": number("Seconds in a switch."),
-}
-STEP: Keys = {
-    "pipelined": flag("Whether data follow one another in chunks."),
-    "phases": integer(
-        "Pipelines one after the other: 2 of an allreduce in halves, 1 of one at once; 0 of timed sends."
-    ),
-    "gaps": integer("Messages that follow another at the busiest port, in a step."),
-    "hops": integer("Switches that data pass at most from node to node."),
-    "chunks": array(integer(), "The fastest number of chunks for each size."),
 }
 TIMES: Keys = {
     "allreduce_s": number("Seconds of an allreduce of the first size."),
@@ -89,21 +77,6 @@ PARETO: Keys = {
     "topologies": array(shared("topology"), "The frontier, by ascending steps."),
     "baselines": array(shared("baseline"), "What rings and trees would take."),
 }
-COMPARISON: Keys = {
-    "nodes": integer("Nodes N."),
-    **WORK,
-    **MESSAGES,
-    "sizes_bytes": array(number(), "Sizes of the data, in bytes."),
-    "lower_bound": record(
-        {**BOUND, "times_s": mapping(number(), "Seconds of an allreduce by size in bytes.")}, "What no topology beats."
-    ),
-    "contenders": array(shared("contender"), "The designs, in the order in which they were named."),
-    "turns": array(shared("turn"), "Values of gap and hop that decide who is the fastest."),
-    "missing": array(
-        record({"name": text("The name."), "why": text("Why there is none.")}),
-        "Names of which there is no design, or none in time.",
-    ),
-}
 _CHANGE: Keys = {
     "moves": integer("Ends of patches to be plugged elsewhere."),
     "hosts": texts("The host that is each node afterwards."),
@@ -143,17 +116,7 @@ SHARED: dict[str, Shape] = {
         },
         "Data that follow one another in chunks.",
     ),
-    "turn": record(
-        {
-            "parameter": word("gap", "hop", about="Which latency."),
-            "value_s": number("Seconds."),
-            "side": word("above", "below", about="On which side of it another one is the fastest."),
-            "fastest": text("Who is the fastest as it is."),
-            "then": text("Who is on the other side."),
-        },
-        "A value that decides who is the fastest.",
-    ),
-    "report_section": SECTION,
+    "turn": declared("report.comparison.thresholds:Threshold"),
     "claim": declared("base.claims:Claim"),
     "better_size": declared("catalog.close_sizes:Better"),
     "runner_up": record(
@@ -171,9 +134,7 @@ SHARED: dict[str, Shape] = {
         },
         "A topology that comes next to the fastest.",
     ),
-    "runtime": record(
-        {"size_bytes": number("Data, in bytes."), "allreduce_s": number("Seconds.")}, "The time for one size."
-    ),
+    "runtime": declared("pricing.workload:Runtime"),
     "bounds": record(BOUNDS, "What all-to-all costs: time = y * M/B with M the data of one node."),
     "topology": record(TOPOLOGY, "A topology worth wiring."),
     "baseline": record(
@@ -187,54 +148,11 @@ SHARED: dict[str, Shape] = {
         "What one would do anyway, by formula.",
     ),
     "frontier": record(PARETO, "The answer for one number of nodes."),
-    "comparison": record(COMPARISON, "Designs side by side."),
-    "contender": record(
-        {
-            "name": text("What it was called."),
-            "spec": text("What it is: a spec, fabric or file."),
-            "method": text("How its allreduce is made."),
-            "proof": text("How the time is known."),
-            "nodes": integer("Nodes N."),
-            **COST,
-            "steps": number("Communication steps of half an allreduce, or height of the trees of it."),
-            **STEP,
-            "all_to_all": record(
-                {
-                    "bandwidth": nullable(fraction("Bandwidth factor; null where only its bounds are known.")),
-                    "lower": nullable(fraction("What nothing beats, proved; null if not worked out.")),
-                    "upper": nullable(fraction("What is reached; null if not worked out.")),
-                },
-                "All-to-all.",
-            ),
-            "bisection": record(
-                {
-                    "lower": nullable(fraction("Proved; null for fabrics.")),
-                    "upper": nullable(fraction("Of a cut that was found; null for fabrics.")),
-                },
-                "The narrowest half: capacity to the other half, as a part of what its nodes have in all.",
-            ),
-            "cables": integer("Cables."),
-            "ports": integer("Ports of nodes."),
-            "switches": integer("Switches."),
-            "switch_ports": integer("Ports of switches."),
-            "failures_survived": nullable(integer("Links that may fail, whichever they are; null if not worked out.")),
-            "simplex": flag("Whether links go one way only."),
-            "cost": nullable(number("Price, where --price says what things cost; else null.")),
-            "times_s": mapping(number(), "Seconds of an allreduce by size in bytes."),
-        },
-        "A design, with a verified plan of its allreduce.",
-    ),
+    "comparison": declared("report.comparison.compare:Comparison"),
+    "contender": declared("report.comparison.contender:Contender"),
     "rates": record(RATES, "How fast a collective can be."),
     "trees": record({**ROW, "times_s": array(number(), "Seconds for each --size.")}, "What some trees per root reach."),
-    "binding_link": record(
-        {
-            "from": text("Its beginning."),
-            "to": text("Its end."),
-            "bandwidth": fraction("Bytes per second."),
-            "class": text("The class that the fabric gives it; nothing if none."),
-        },
-        "A link of the bottleneck.",
-    ),
+    "binding_link": declared("pricing.flows.flow_optimum:BindingLink"),
     "finding": declared("runtime.report:Finding"),
     "link": {
         "description": "A link: from node, to node, capacity.",
@@ -243,24 +161,7 @@ SHARED: dict[str, Shape] = {
         "minItems": 3,
         "maxItems": 3,
     },
-    "series": record(
-        {
-            "name": text("For the legend; nothing if it needs no words."),
-            "role": word("ours", "bound", "other", about="What it is there for."),
-            "style": word("line", "points", "steps", "bars", "spans", "level", about="How it is drawn."),
-            "x": array(number(), "Places."),
-            "y": array(number(), "As many values."),
-            "until": array(number(), "Where spans end; else empty."),
-            "texts": texts("What there is to say of each point, or nothing."),
-        },
-        "Points of one kind.",
-    ),
     "ends": record({"from": text("A node or switch."), "to": text("A node or switch.")}, "Where a link is."),
-    "mark": record({"x": number("Where."), "text": text("What is there.")}, "A place along x."),
-    "axis": record(
-        {"label": text("What it is, with its unit."), "scale": word("linear", "log", "log2", about="How divided.")},
-        "An axis.",
-    ),
     "spare": record(
         {
             "host": text("Host."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from topodesign.report.schemas.shapes import (
     array,
+    declared,
     either,
     flag,
     fraction,
@@ -13,16 +14,10 @@ from topodesign.report.schemas.shapes import (
     record,
     shared,
     text,
-    texts,
     word,
 )
-from topodesign.report.schemas.shared import BOUND, BOUNDS, CLAIMS, COMPARISON, COST, PARETO, TIMES, TOPOLOGY, WORK
+from topodesign.report.schemas.shared import CLAIMS, PARETO, TOPOLOGY, WORK
 
-_SHARE = {
-    "collective": text("What is done."),
-    "size_bytes": number("Data of a node, in bytes."),
-    "count": integer("How often in a step."),
-}
 _RANKED = {
     "spec": text("What names and rebuilds it."),
     "steps": integer("Steps of a reduce-scatter."),
@@ -35,31 +30,7 @@ _RANKED = {
     "best": flag("Whether it is the best for the first question."),
 }
 
-FAMILIES = record(
-    {
-        "families": array(
-            record(
-                {
-                    "name": text("What specs begin with."),
-                    "kind": word("family", "expansion", "everyday", "catalog", "fabric", about="What sort it is."),
-                    "call": text("How it is written, with its arguments."),
-                    "nodes": text("Nodes, by the arguments."),
-                    "degree": text("Ports of a node, by the arguments."),
-                    "example": text("A small one."),
-                    "about": text("What it is, in a line."),
-                    "source": text("Where it is from; empty if nobody is named."),
-                    "text": text("All that there is to say."),
-                    "example_nodes": integer("Nodes of the example."),
-                    "example_degree": nullable(integer("Its ports; null for fabrics.")),
-                    "example_steps": nullable(integer("Communication steps on it; null for fabrics.")),
-                    "example_bandwidth": nullable(fraction("Its bandwidth factor; null for fabrics.")),
-                    "picture": texts("Its links in half blocks, two rows of nodes a line; empty if it has many nodes."),
-                }
-            ),
-            "What specs may begin with.",
-        )
-    }
-)
+FAMILIES = declared("report.families:Families")
 ANSWER = either(
     record(
         {**PARETO, "against?": shared("comparison", "With --against: the fastest beside others.")},
@@ -72,7 +43,7 @@ ANSWER = either(
             "bidirectional": flag("Whether only duplex topologies were asked for."),
             **WORK,
             "questions": array(
-                record({"name": text("What it is called."), "collectives": array(record(_SHARE), "What it does.")}),
+                declared("pricing.mix:Mix"),
                 "What the topologies are ranked for: each size, or a training step.",
             ),
             "lower_bound_s": array(number(), "What no topology beats, for each question."),
@@ -116,64 +87,7 @@ ANSWER = either(
         "for a range of N or d",
     ),
 )
-EVALUATE = record(
-    {
-        "spec": nullable(text("What names and rebuilds it; null for links that have no spec.")),
-        "alias": nullable(text("The short spec that it was asked for by, with the version of the catalog.")),
-        "nodes": integer("Nodes N."),
-        "degree": integer("Ports d out of, and into, a node."),
-        **COST,
-        "bandwidth_float": number("The same, rounded."),
-        "reduce_scatter_bandwidth": fraction("Bandwidth factor of the reduce-scatter alone, by SPFF."),
-        "allgather_bandwidth": fraction("Bandwidth factor of the allgather alone, by SPFF."),
-        "deferred_steps": nullable(integer("Steps of the deferred schedules; null where they were not looked for.")),
-        "deferred_reduce_scatter_bandwidth": nullable(
-            fraction("The same by a deferred schedule, in deferred_steps; null where none was looked for.")
-        ),
-        "deferred_allgather_bandwidth": nullable(fraction("The same of the allgather.")),
-        "lower_bound": record(BOUND, "What no topology of so many nodes and ports beats."),
-        "steps_over_bound": integer("Steps beyond the bound."),
-        "bandwidth_over_bound": fraction("Bandwidth factor over the bound, less 1."),
-        "simplex": flag("Whether links go one way only."),
-        "regular": flag("Whether all nodes have as many links out and in."),
-        "vertex_transitive": flag("Whether the construction proves that all nodes are alike."),
-        "diameter": integer("Longest distance of two nodes."),
-        "girth": nullable(integer("Links of the shortest directed cycle, 2 of a duplex link; null if none.")),
-        "undirected_girth": nullable(integer("The same of cables, for duplex topologies; null for others.")),
-        "distance_profile": array(integer(), "Nodes at distance 1, 2, ... of the node priced first."),
-        "self_loop_ports": integer("Ports that self-loops use up."),
-        "links": integer("Links, parallel ones as one."),
-        "sources_priced": integer("Nodes that prices were worked out from; the others are alike."),
-        **CLAIMS,
-        "all_to_all": record(
-            {
-                **BOUNDS,
-                "method": text("How the price was found."),
-                "moore_bound": fraction("The bound by counting what a degree can reach."),
-                "distance_bound": nullable(fraction("The bound by the distances; null if it was not worked out.")),
-                "equal_split": nullable(fraction("With all shortest paths alike; null as above.")),
-                "shortest_paths": nullable(fraction("The best over shortest paths; null where that takes long.")),
-            },
-            "All-to-all: time = y * M/B with M the data of one node.",
-        ),
-        **TIMES,
-    }
-)
-COMPARE = record(COMPARISON)
+EVALUATE = declared("pricing.evaluation:Evaluation")
+COMPARE = declared("report.comparison.compare:Comparison")
 LINKS = record({"nodes": integer("Nodes N, numbered from 0."), "links": array(shared("link"), "All links.")})
-SYNTHESIZE = record(
-    {
-        "nodes": integer("Nodes N."),
-        "degree": integer("Ports d out of, and into, a node."),
-        "collective": word("all-to-all", "allgather", about="Whose throughput is the highest."),
-        "bandwidth": fraction("Bandwidth factor y of that collective."),
-        "bound": fraction("What no topology beats."),
-        "diameter": integer("Longest distance of two nodes."),
-        "distances": integer("Sum of the distances of all pairs."),
-        **CLAIMS,
-        "proof": word("bound", "search", "none", about="Why nothing is better, or that it is not proven."),
-        "gap": number("Bandwidth factor over the bound, less 1."),
-        "links": array(shared("link"), "All links."),
-        "file": nullable(text("What -o wrote; null without it.")),
-    }
-)
+SYNTHESIZE = declared("search.synthesis:Synthesis", more={"file": nullable(text("What -o wrote; null without it."))})

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
 from topodesign.base.claims import turning_words
+from topodesign.base.declared import Declared
 from topodesign.base.units import format_time
 from topodesign.pricing.workload import Workload
 from topodesign.report.comparison.contender import Contender
@@ -20,7 +21,7 @@ _HALVINGS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class Threshold(Declared):
     """A value of a latency that decides who is the fastest.
 
     Attributes
@@ -41,32 +42,21 @@ class Turn:
     now: str
     then: str
 
+    KEYS = "parameter value_s=float(value) side fastest=now then"
+    SHARED = "turn"
+
+    @property
+    def side(self) -> Literal["above", "below"]:
+        """On which side of it the other one is the fastest."""
+        return "above" if self.above else "below"
+
     def __str__(self) -> str:
         """Return it in a sentence."""
-        side = "above" if self.above else "below"
-        return turning_words(f"{side} --{self.parameter} {format_time(self.value)}", self.then, self.now)
-
-    def record(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return {
-            "parameter": self.parameter,
-            "value_s": float(self.value),
-            "side": "above" if self.above else "below",
-            "fastest": self.now,
-            "then": self.then,
-        }
+        return turning_words(f"{self.side} --{self.parameter} {format_time(self.value)}", self.then, self.now)
 
 
-def turns(parameter: Parameter, contenders: Sequence[Contender], work: Workload) -> list[Turn]:
-    """Return values of a latency below and above its own, if there are any, with another contender the fastest.
-
-    Parameters
-    ----------
-    parameter
-        Which latency; all else stays.
-    contenders, work
-        Who is compared, and for what: the first size counts.
-    """
+def thresholds(parameter: Parameter, contenders: Sequence[Contender], work: Workload) -> list[Threshold]:
+    """Return values of a latency below and above its own, if there are any, with another contender the fastest."""
 
     def fastest(value: Fraction) -> str:
         latency = replace(work.latency, **{parameter: value})
@@ -86,5 +76,5 @@ def turns(parameter: Parameter, contenders: Sequence[Contender], work: Workload)
                 same = middle
             else:
                 changed, then = middle, other
-        found.append(Turn(parameter, changed, far > own, now, then))
+        found.append(Threshold(parameter, changed, far > own, now, then))
     return found

@@ -33,25 +33,10 @@ def in_pieces(
     workers: int = 1,
     progress: Progress | None = None,
 ) -> None:
-    """Do the items 0 to ``total`` of a loop in pieces, in this thread and others beside it.
+    """Do the items 0 to ``total`` of a loop in pieces, in this thread and others beside it, if they can be started.
 
-    Parameters
-    ----------
-    total
-        Number of items.
-    work
-        Called as ``work(worker, begin, end)`` for pieces that together are all items; a worker does one at a time.
-    first
-        Items of the first piece of each worker, as many as take about :data:`SECONDS`.
-    workers
-        Threads, this one among them. Where the machine lets none be started, this one does it all.
-    progress
-        Called in this thread after each of its pieces.
-
-    Raises
-    ------
-    BaseException
-        What ``work`` or ``progress`` raises, or an interrupt, after all threads have ended, which is within a piece.
+    ``work(worker, begin, end)`` does a piece; a worker does one at a time, ``first`` items at first, as many as take
+    about :data:`SECONDS`. What it raises, or an interrupt, is raised here after all threads have ended.
     """
     queue = _Queue(total)
     errors: list[BaseException] = []

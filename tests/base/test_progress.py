@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topodesign.base import pieces
-from topodesign.base.pieces import in_pieces, part
+from topodesign.base import progress
+from topodesign.base.progress import in_pieces, part
 
 
 @given(st.integers(0, 300), st.integers(1, 50), st.integers(1, 4))
@@ -30,7 +30,7 @@ def test_every_item_is_done_once(total: int, first: int, workers: int) -> None:
 
 
 def test_pieces_become_as_long_as_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces, "SECONDS", 0.01)
+    monkeypatch.setattr(progress, "SECONDS", 0.01)
     sizes: list[int] = []
 
     def work(_worker: int, begin: int, end: int) -> None:

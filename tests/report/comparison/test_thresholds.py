@@ -19,16 +19,16 @@ def fastest(found: Comparison, **latencies: Fraction) -> str:
 
 def test_on_both_sides_of_a_turn_others_are_the_fastest() -> None:
     found = compare(["best", "fattree"], nodes=16, degree=4)
-    assert {turn.parameter for turn in found.turns} == {"gap", "hop"}
-    for turn in found.turns:
+    assert {turn.parameter for turn in found.thresholds} == {"gap", "hop"}
+    for turn in found.thresholds:
         outward = 1 if turn.above else -1
         near = turn.value * (1 - outward * SLACK)
         assert fastest(found, **{turn.parameter: turn.value}) == turn.then
         assert fastest(found, **{turn.parameter: near}) == turn.now == found.best().name
         assert turn.parameter in str(turn)
-    again = compare(["best", "fattree"], nodes=16, degree=4, gap=found.turns[0].value * (1 + SLACK))
-    assert again.best().name == found.turns[0].then
+    again = compare(["best", "fattree"], nodes=16, degree=4, gap=found.thresholds[0].value * (1 + SLACK))
+    assert again.best().name == found.thresholds[0].then
 
 
 def test_without_switches_nothing_turns_on_them() -> None:
-    assert compare(["best", "torus"], nodes=16, degree=4).turns == ()
+    assert compare(["best", "torus"], nodes=16, degree=4).thresholds == ()

@@ -1,0 +1,183 @@
+"""What ``schedule`` prints of a plan, by how its data move."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, cast
+
+from topodesign.base.cost import Cost
+from topodesign.base.declared import Declared, Key, key, keys_of
+from topodesign.collectives import Collective
+from topodesign.optima.forest.describe import TreeFacts
+from topodesign.plans.plan import Plan
+from topodesign.plans.trees import Trees
+from topodesign.schedulers.method import cost_in
+
+
+def _noted(form: str, about: str, kind: Any, otherwise: Any = None) -> Key:
+    """Return the key of what the maker of a plan noted in it."""
+    name = form.rstrip("?").split("=")[-1]
+    return key(form.partition("=")[0], about, kind=kind, value=lambda one: one.plan.generator.get(name, otherwise))
+
+
+def _claimed(name: str, about: str) -> Key:
+    return key(name, about, kind=Fraction, value=lambda one: one.plan.claim[name])
+
+
+def groups_of(collective: Collective) -> list[list[int]] | None:
+    """Return the members of each group, None for all nodes."""
+    return None if collective.group is None else [list(one.group or ()) for one in collective.single]
+
+
+_HEAD = (
+    key("spec=plan.spec", "What names and rebuilds the place; null for links that have no spec."),
+    _noted("alias", "The short spec that it was asked for by, with the version of the catalog; else null.", str | None),
+    key("nodes=plan.topology.nodes", "Nodes, with switches."),
+    key("degree=plan.topology.degree", "Ports of a node, of the largest where they differ."),
+    key("collective=plan.collective.name", "What is done."),
+    key(
+        "groups",
+        "Members of each group; null for all nodes.",
+        kind=list[list[int]] | None,
+        value=lambda one: groups_of(one.plan.collective),
+    ),
+    _noted("method", "How it was made.", str),
+)
+_PROVED = (
+    _noted("proof?", "Of exact methods: why nothing is better.", ("bound", "search", "none")),
+    _noted("bound?", "Of exact methods: what no plan beats.", Fraction),
+)
+
+
+@dataclass(frozen=True)
+class Scheduled(Declared):
+    """A plan that was made."""
+
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class OtherMethod(Cost):
+    """A method that is better in steps or bandwidth.
+
+    Attributes
+    ----------
+    method
+        Its name.
+    """
+
+    method: str
+
+    KEYS = ("method", *keys_of(Cost.KEYS))
+
+
+class InRounds(Scheduled):
+    """A plan in rounds."""
+
+    KEYS = (
+        *_HEAD,
+        *_PROVED,
+        "*cost",
+        key("bandwidth_float=float(cost.bandwidth)", "The same, rounded."),
+        key("units_per_shard", "Parts that a shard is cut into.", kind=int, value=lambda one: one.plan.movement.units),
+        key("sends", "Sends.", kind=int, value=lambda one: len(one.plan.movement)),
+        _noted("bandwidth_lost_by_chunks=lost", "What the number of units loses.", Fraction, "0"),
+        _noted("bandwidth_lost_at_most=lost_at_most", "What it could lose, by Theorem 21.", Fraction, "0"),
+        _noted("other_methods=others", "Methods that are better in steps or bandwidth.", list[OtherMethod], ()),
+        _noted("least_bandwidth=least", "What no plan of so many steps beats; null if not known.", Fraction | None),
+        _noted("more_steps", "What more steps would reach.", list[Cost], ()),
+    )
+
+    @property
+    def cost(self) -> Cost:
+        """What it costs."""
+        return cost_in(self.plan)
+
+
+class OverTrees(Scheduled):
+    """A plan over trees."""
+
+    KEYS = (
+        "*trees",
+        _noted("method", "How it was made.", str),
+        key(
+            "allreduce",
+            "What is known of a better allreduce; null for other collectives.",
+            kind=str | None,
+            value=lambda one: one.plan.notes[0] if one.plan.notes and one.plan.collective.name == "allreduce" else None,
+        ),
+    )
+
+    @property
+    def trees(self) -> TreeFacts:
+        """The trees."""
+        return TreeFacts(self.plan.fabric, cast("Trees", self.plan.movement))
+
+
+class OverPaths(Scheduled):
+    """A plan over paths."""
+
+    KEYS = (
+        *_HEAD,
+        _claimed("height", "Links of the longest path."),
+        _claimed("inv_x_star", "Seconds that a byte of a shard takes at best: 1/x*."),
+        _claimed("algorithmic_bandwidth", "Whole data over the time, without latency, in bytes per second."),
+    )
+
+
+class InTimedSends(Scheduled):
+    """A plan in timed sends."""
+
+    KEYS = (*_HEAD, *_PROVED, _claimed("time", "Seconds until all have all."))
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStream(Declared):
+    """A collective among several."""
+
+    sends: Any
+    start: int
+
+    KEYS = (
+        key("collective", "What is done.", kind=str, value=lambda one: one.sends.collective.name),
+        key(
+            "groups",
+            "Members of each group; null for all.",
+            kind=list[list[int]] | None,
+            value=lambda one: groups_of(one.sends.collective),
+        ),
+        key("size_bytes", "Data that it is for, in bytes.", kind=Fraction, value=lambda one: one.sends.size),
+        key("begin", "Seconds until it begins.", kind=Fraction, value=lambda one: one.start * one.sends.tick),
+        key("time", "Seconds until all have all of it.", kind=Fraction, value=lambda one: one.sends.time),
+    )
+
+
+class Several(Scheduled):
+    """A plan in timed sends of several collectives."""
+
+    KEYS = (
+        *_HEAD,
+        _noted("bound", "What no plan of them beats.", Fraction),
+        _claimed("time", "Seconds until all have all."),
+        key(
+            "streams",
+            "The collectives.",
+            kind=list[PlannedStream],
+            value=lambda one: list(map(PlannedStream, one.plan.movement.streams, one.plan.movement.begins)),
+        ),
+    )
+
+
+KINDS: dict[str, type[Scheduled]] = {
+    "trees": OverTrees,
+    "paths": OverPaths,
+    "timed": InTimedSends,
+    "together": Several,
+}
+"""By the kinds of plans; others are in rounds."""
+
+
+def scheduled(plan: Plan) -> Scheduled:
+    """Return what there is to say of a plan that was made."""
+    return KINDS.get(plan.kind, InRounds)(plan)
