@@ -82,13 +82,7 @@ class Own(Declared):
 
 
 def read_candidates(path: Path) -> list[str]:
-    """Return the specs and paths in a file, one a line; those of files are from where the file is.
-
-    Raises
-    ------
-    FileFormatError
-        If it cannot be read, or a line names no topology; the message has the line.
-    """
+    """Return the specs and paths in a file, one a line; those of files are from where the file is."""
     from topodesign.topology.library import as_topology, is_file  # noqa: PLC0415  heavy
 
     found = []
@@ -120,15 +114,7 @@ def plugged_in(nodes: int, degree: int, *, duplex: bool) -> Iterator[tuple[str, 
 def as_candidates(
     values: Iterable[TopologyLike], nodes: int, degree: int, *, duplex: bool
 ) -> Iterator[tuple[str, Topology, str]]:
-    """Yield what the user names with its topology, and that it is their own.
-
-    Raises
-    ------
-    ParameterError
-        If one has another size, switches, or links one way where there may be none.
-    SpecError, FileFormatError, TopologyError
-        As :func:`topodesign.as_topology`.
-    """
+    """Yield what the user names with its topology, and that it is their own."""
     from topodesign.topology.library import as_topology  # noqa: PLC0415  heavy
 
     for place, value in enumerate(values, 1):
