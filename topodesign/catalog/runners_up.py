@@ -210,26 +210,7 @@ def runners_up(
     catalog: Catalog,
     progress: Progress | None = None,
 ) -> RunnersUp:
-    """Return the next best topologies of a size for every wish, of all rows of the catalog and all known families.
-
-    Parameters
-    ----------
-    count
-        How many for each wish; fewer where fewer are known.
-    fastest
-        The one that comes first, which is left out.
-    nodes, degree, workload, duplex, catalog
-        The question.
-    progress
-        Called now and then with the share of the work that is done.
-
-    Raises
-    ------
-    ParameterError
-        If the fastest has another size.
-    CatalogError
-        As :meth:`Catalog.rows`.
-    """
+    """Return the next best topologies of a size for every wish, of all rows of the catalog and all known families."""
     found = list(candidates(nodes, degree, duplex=duplex, catalog=catalog))
     rows = [row for spec, row in found if spec == fastest and row is not None]  # of one step and of two
     row = min(rows, key=lambda row: workload.allreduce(row.cost, row.allgather)[0], default=None)

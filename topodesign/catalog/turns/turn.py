@@ -11,40 +11,20 @@ from topodesign.search.target import Target
 
 @dataclass(frozen=True)
 class Draw:
-    """What tells one turn of a kind at a size from another.
+    """What tells one turn of a kind at a size from another."""
 
-    Attributes
-    ----------
-    orbits
-        Number of orbits, 0 where there are none.
-    number
-        How many turns were taken before.
-    seed
-        Seed of all random choices.
-    """
-
-    orbits: int
-    number: int
-    seed: int
+    orbits: int  # number of orbits, 0 where there are none
+    number: int  # how many turns were taken before
+    seed: int  # seed of all random choices
 
 
 @dataclass(frozen=True)
 class Turn:
-    """A kind of turn: a short search at a size.
+    """A kind of turn: a short search at a size."""
 
-    Attributes
-    ----------
-    name
-        As ``catalog improve --only`` has it.
-    orbits
-        With which numbers of orbits it is taken at a size: 0 for a search that has none, nothing where it cannot be.
-    left
-        By how much the ratio to the bound at a size is above what such a search could find.
-    search
-        Takes it, keeps what is found, and returns what that gains.
-    """
-
-    name: str
+    name: str  # as catalog improve --only has it
+    # with which numbers of orbits it is taken at a size: 0 for a search that has none, nothing where it cannot be
     orbits: Callable[[Target], Sequence[int]]
+    # by how much the ratio to the bound at a size is above what such a search could find
     left: Callable[[Standing, Target], float]
-    search: Callable[[Standing, Target, Draw], float]
+    search: Callable[[Standing, Target, Draw], float]  # takes it, keeps what is found, and returns what that gains

@@ -33,7 +33,11 @@ _RANKED = {
 FAMILIES = declared("report.families:Families")
 ANSWER = either(
     record(
-        {**PARETO, "against?": shared("comparison", "With --against: the fastest beside others.")},
+        {
+            **PARETO,
+            "candidates?": array(declared("catalog.own:Own"), "With --candidates, and families of other packages."),
+            "against?": shared("comparison", "With --against: the fastest beside others."),
+        },
         "of allreduces",
     ),
     record(
