@@ -193,11 +193,6 @@ def test_limits() -> None:
     assert program.solve(seconds=0.2) == "stopped"
     assert program.solve(seconds=0.2) == "stopped"  # the clock starts anew
     assert program.solve(nodes=1) == "stopped"
-    asked = iter([False, True])
-    assert program.solve(stop=lambda: next(asked, True)) == "stopped"
-    assert next(asked, None) is None
-    assert program.solve(gap=0.5) == "optimal"
-    assert program.solved
 
 
 def test_bounds_hold_whatever_the_solver_says(monkeypatch: pytest.MonkeyPatch) -> None:

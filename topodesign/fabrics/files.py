@@ -27,11 +27,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from topodesign.base.arguments import as_choice, as_path
 from topodesign.base.errors import FileFormatError, ParameterError, TopologyError, UnitError
@@ -49,6 +50,7 @@ from topodesign.topology.topology import check_weights
 if TYPE_CHECKING:
     import networkx as nx
 
+_Value = TypeVar("_Value")
 FabricFormat = Literal["yaml", "json", "graphml"]
 FABRIC_FORMATS: tuple[FabricFormat, ...] = get_args(FabricFormat)
 LARGEST_FABRIC = 64 * 2**20
@@ -185,7 +187,7 @@ def _from_data(data: Any, stem: str, node_bandwidth: Fraction | None) -> Fabric:
         where = f"links[{row}]"
         link = _fields(entry, where, ("from", "to", "bandwidth"), ("duplex", "class"))
         ends = _text(link["from"], f"{where}.from"), _text(link["to"], f"{where}.to")
-        rate = _bandwidth(link["bandwidth"], f"{where}.bandwidth")
+        rate = _parsed(parse_bandwidth, link["bandwidth"], f"{where}.bandwidth") / 8
         kind = _text(link.get("class", ""), f"{where}.class")
         links.append(FabricLink(*ends, rate, kind))
         if _flag(link.get("duplex", False), f"{where}.duplex"):
@@ -198,18 +200,11 @@ def _from_data(data: Any, stem: str, node_bandwidth: Fraction | None) -> Fabric:
 
 
 def _latencies(value: Any) -> dict[str, Fraction]:
-    """Return what the field ``latency`` says."""
+    """Return what the field ``latency`` says, in seconds."""
     if not isinstance(value, dict):
         raise FileFormatError(f"latency: expected a time for each class of links, not {_shown(value)}")
-    return {kind: _time(_text(time, f"latency.{kind[:50]}"), kind) for kind, time in value.items()}
-
-
-def _time(text: str, kind: str) -> Fraction:
-    """Return seconds; a number may be a fraction."""
-    try:
-        return parse_time(text)
-    except UnitError as error:
-        raise FileFormatError(f"latency.{kind[:50]}: {error}") from None
+    where = {kind: f"latency.{kind[:50]}" for kind in value}
+    return {kind: _parsed(parse_time, _text(time, where[kind]), where[kind]) for kind, time in value.items()}
 
 
 def _prices(value: Any) -> dict[str, Price]:
@@ -220,11 +215,16 @@ def _prices(value: Any) -> dict[str, Price]:
     for kind, said in value.items():
         where = f"prices.{kind[:50]}"
         number = isinstance(said, int | float) and not isinstance(said, bool)
-        try:
-            found[kind] = parse_price(_shown(said) if number else _text(said, where))
-        except UnitError as error:
-            raise FileFormatError(f"{where}: {error}") from None
+        found[kind] = _parsed(parse_price, _shown(said) if number else _text(said, where), where)
     return found
+
+
+def _parsed(parse: Callable[[str], _Value], text: str, where: str) -> _Value:
+    """Return what a text says, and where it is wrong."""
+    try:
+        return parse(text)
+    except UnitError as error:
+        raise FileFormatError(f"{where}: {error}") from None
 
 
 def _shared_limits(value: Any) -> list[Shared]:
@@ -241,7 +241,7 @@ def _shared_limits(value: Any) -> list[Shared]:
             ends.append(pair)
             if _flag(link.get("duplex", False), f"{inner}.duplex"):
                 ends.append((pair[1], pair[0]))
-        rate = _bandwidth(limit["bandwidth"], f"{where}.bandwidth")
+        rate = _parsed(parse_bandwidth, limit["bandwidth"], f"{where}.bandwidth") / 8
         limits.append(Shared(_text(limit["name"], f"{where}.name"), rate, tuple(ends)))
     return limits
 
@@ -263,7 +263,11 @@ def _from_graph(graph: Any, stem: str, node_bandwidth: Fraction | None) -> Fabri
     links: list[FabricLink] = []
     for u, v, fields in edges:
         where = f"link '{u[:50]}', '{v[:50]}'"
-        rate = _bandwidth(fields.get("bandwidth"), where) if stated else _capacity(fields.get("capacity", 1), where)
+        rate = (
+            _parsed(parse_bandwidth, fields.get("bandwidth"), where) / 8
+            if stated
+            else _capacity(fields.get("capacity", 1), where)
+        )
         kind = _text(fields.get("class", ""), f"class of {where}")
         links.append(FabricLink(u, v, rate, kind))
         if not graph.is_directed():
@@ -336,14 +340,6 @@ def _flag(value: Any, where: str) -> bool:
     return value
 
 
-def _bandwidth(value: Any, where: str) -> Fraction:
-    """Return bytes per second."""
-    try:
-        return parse_bandwidth(value) / 8
-    except UnitError as error:
-        raise FileFormatError(f"{where}: {error}") from None
-
-
 def _capacity(value: Any, where: str) -> Fraction:
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise FileFormatError(f"{where}: the capacity must be an integer above zero, not {_shown(value)}")
@@ -381,22 +377,25 @@ def _document(fabric: Fabric) -> dict[str, Any]:
         rows.append(row | ({"duplex": True} if duplex else {}) | ({"class": link.kind} if link.kind else {}))
     nodes = [fabric.names[node] for node in fabric.compute]
     document = {"name": fabric.name, "nodes": nodes, "switches": switches, "links": rows}
-    latency = {kind: _seconds(time) for kind, time in fabric.latency}
-    return (
-        document
-        | ({"latency": latency} if latency else {})
-        | ({"prices": _price_texts(fabric)} if fabric.prices else {})
-        | ({"shared": _shared_rows(fabric)} if fabric.shared else {})
-    )
+    return document | _said_of_classes(fabric)
 
 
-def _price_texts(fabric: Fabric) -> dict[str, str]:
-    return {kind: format_price(price) for kind, price in fabric.prices}
-
-
-def _seconds(time: Fraction) -> str:
-    """Write a time exactly: ``500ns``, ``1/3ns``."""
-    return f"{time * 10**9}ns"
+def _said_of_classes(fabric: Fabric) -> dict[str, Any]:
+    """Return latencies, prices and shared limits, as far as there are any."""
+    shared = [
+        {
+            "name": limit.name,
+            "bandwidth": exact_rate(limit.bandwidth),
+            "links": [{"from": a, "to": b} for a, b in limit.links],
+        }
+        for limit in fabric.shared
+    ]
+    said = {
+        "latency": {kind: f"{time * 10**9}ns" for kind, time in fabric.latency},  # exactly: 500ns, 1/3ns
+        "prices": {kind: format_price(price) for kind, price in fabric.prices},
+        "shared": shared,
+    }
+    return {field: value for field, value in said.items() if value}
 
 
 def _powers(fabric: Fabric, node: int) -> dict[str, bool]:
@@ -407,17 +406,6 @@ def _powers(fabric: Fabric, node: int) -> dict[str, bool]:
         "memory": fabric.memory,
     }
     return {power: True for power, those in able.items() if node in those}
-
-
-def _shared_rows(fabric: Fabric) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": limit.name,
-            "bandwidth": exact_rate(limit.bandwidth),
-            "links": [{"from": a, "to": b} for a, b in limit.links],
-        }
-        for limit in fabric.shared
-    ]
 
 
 def _to_json(fabric: Fabric) -> str:
@@ -462,13 +450,8 @@ def _to_graphml(fabric: Fabric) -> str:
     import networkx as nx  # noqa: PLC0415  heavy
 
     graph = nx.DiGraph(name=fabric.name)
-    if fabric.shared:
-        graph.graph["shared"] = json.dumps(_shared_rows(fabric), ensure_ascii=False)
-    if fabric.latency:
-        latency = {kind: _seconds(time) for kind, time in fabric.latency}
-        graph.graph["latency"] = json.dumps(latency, ensure_ascii=False)
-    if fabric.prices:
-        graph.graph["prices"] = json.dumps(_price_texts(fabric), ensure_ascii=False)
+    for field, value in sorted(_said_of_classes(fabric).items(), reverse=True):
+        graph.graph[field] = json.dumps(value, ensure_ascii=False)
     for node in (*fabric.compute, *sorted(fabric.topology.switches)):
         graph.add_node(fabric.names[node], switch=node in fabric.topology.switches, **_powers(fabric, node))
     for link in fabric.links():

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from topodesign.base.declared import key
 from topodesign.base.wording import listed
 from topodesign.fabrics.fabric import Fabric, FabricLink
 
@@ -27,6 +28,24 @@ _NUMBERS = (
     "eleven ",
     "twelve ",
 )
+
+FABRIC_KEYS = (
+    key("fabric=fabric.name", "What it is called."),
+    key("nodes=len(fabric.compute)", "Nodes that compute."),
+    key("switches=len(fabric.topology.switches)", "Switches."),
+    key("links=len(fabric.classes)", "Links."),
+)
+"""How documents tell the fabric of a result."""
+RATE_KEYS = (
+    key("algorithmic_bandwidth=bandwidth", "Whole data over the time, without latency, in bytes per second."),
+    key(
+        "algorithmic_bandwidth_GBps",
+        "The same in units of 10^9 bytes per second.",
+        kind=float,
+        value=lambda found: float(found.bandwidth / 10**9),
+    ),
+)
+"""How they tell its algorithmic bandwidth."""
 
 
 def names_in_words(fabric: Fabric, nodes: Sequence[int]) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from topodesign.base.arguments import as_choice
 from topodesign.base.claims import Among, Claim, Of
+from topodesign.base.declared import key
 from topodesign.base.errors import ParameterError
 from topodesign.base.records import Result
 from topodesign.collectives import Collective, as_collective
@@ -32,23 +32,17 @@ class GroupPrice(Result):
 
     Attributes
     ----------
-    place, collective
-        Where and what, with its groups.
-    others
-        Whether nodes outside a group forward its data.
     bandwidth
-        Bandwidth factor y of all groups together: the last is done after ``y M/B``, M the data of each group. It is the
+        Bandwidth factor y of all groups at once: the last is done after ``y M/B``, M the data of each group. It is the
         least that was found, and :attr:`claims` say among what it is the least that there is.
     alone
-        The largest that one group has while the others are silent.
-    among, bound
-        What nothing goes below, and of what that is known.
+        The largest factor of a group that has all links to itself.
+    bound
+        Bandwidth factor that none of the ways goes below that the first claim names.
     floor
-        What nothing at all goes below, whatever others and switches can do: that of the narrowest cut around members.
+        Bandwidth factor that nothing goes below, whatever others and switches can do, by cuts around members.
     in_turn
-        Of an allreduce as a reduce-scatter of all groups and then an allgather of all; None of others.
-    missed
-        What was not looked for.
+        Of an allreduce: as a reduce-scatter and then an allgather; None of others.
     """
 
     place: Fabric
@@ -60,7 +54,35 @@ class GroupPrice(Result):
     bound: Fraction
     floor: Fraction
     in_turn: Fraction | None = None
-    missed: str = ""
+    missed: str = ""  # what was not looked for
+
+    KEYS = (
+        key("place=place.name", "What it is called."),
+        key("collective=collective.name", "What each group does."),
+        key("groups=member_names", "The members of each."),
+        key("others", "What nodes do that are in no group.", kind=("forward", "vanish")),
+        "bandwidth",
+        key("bandwidth_float=float(bandwidth)", "The same, rounded."),
+        "alone contention bound",
+        "proven floor in_turn",
+        key("claims", "What it is said to be the best of, and by which proof."),
+    )
+    ROW = "collective=collective.name groups=len(member_names) members=most_members bandwidth alone contention"
+
+    @property
+    def member_names(self) -> list[list[str]]:
+        """The members of each group."""
+        return [[self.place.names[node] for node in one.group or ()] for one in self.collective.single]
+
+    @property
+    def most_members(self) -> int:
+        """How many the largest group has."""
+        return max(map(len, self.member_names))
+
+    @property
+    def proven(self) -> bool:
+        """Whether the bandwidth factor meets the bound."""
+        return self.claims[0].proven
 
     @property
     def claims(self) -> tuple[Claim, ...]:
@@ -81,21 +103,8 @@ class GroupPrice(Result):
 
     @property
     def contention(self) -> Fraction:
-        """How many times as long the groups take together as the slowest would alone."""
+        """The factor of all over that of one alone: how many times as long the groups take as the slowest would."""
         return self.bandwidth / self.alone if self.alone else Fraction(1)
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return one row."""
-        return [
-            {
-                "collective": self.collective.name,
-                "groups": len(self.collective.single),
-                "members": max(len(one.group or ()) for one in self.collective.single),
-                "bandwidth": self.bandwidth,
-                "alone": self.alone,
-                "contention": self.contention,
-            }
-        ]
 
     def heading(self) -> str:
         """Return the price in a sentence."""
@@ -110,24 +119,6 @@ class GroupPrice(Result):
             f"{self.collective} in {groups}, others {self.others}: y = {self.bandwidth} = "
             f"{float(self.bandwidth):.6f}{shared}; {self.claims[0]}"
         )
-
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return {
-            "place": self.place.name,
-            "collective": self.collective.name,
-            "groups": [list(map(self.place.names.__getitem__, one.group or ())) for one in self.collective.single],
-            "others": self.others,
-            "bandwidth": str(self.bandwidth),
-            "bandwidth_float": float(self.bandwidth),
-            "alone": str(self.alone),
-            "contention": str(self.contention),
-            "bound": str(self.bound),
-            "proven": self.claims[0].proven,
-            "floor": str(self.floor),
-            "in_turn": None if self.in_turn is None else str(self.in_turn),
-            "claims": [claim.record() for claim in self.claims],
-        }
 
 
 def price_groups(

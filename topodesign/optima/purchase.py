@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
-from typing import Any, TypeAlias, Unpack
+from typing import TypeAlias, Unpack
 
 import numpy as np
 
 from topodesign.base.claims import Among, Claim, Of, Proof
+from topodesign.base.declared import Declared, key, without
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, UnitError
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_bandwidth, format_rate
@@ -20,7 +21,7 @@ from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import MAX_PRICE, Fabric, Price
 from topodesign.fabrics.places import PlaceLike
 from topodesign.fabrics.price import parse_price
-from topodesign.fabrics.wording import change_in_words, in_columns, rate_record
+from topodesign.fabrics.wording import FABRIC_KEYS, RATE_KEYS, change_in_words, in_columns
 from topodesign.optima.forest.covering import Cover, Covering, Item
 from topodesign.optima.question import Asked, Question, asked
 from topodesign.optima.throughput import Throughput, best_throughput, bottleneck_in_words
@@ -34,15 +35,35 @@ _MOST_SHOWN = 8
 
 
 @dataclass(frozen=True)
-class Bought:
+class Bought(Declared):
     """More bandwidth between two vertices."""
 
     ends: tuple[str, str]  # names; the first is where the only direction starts if there is but one
-    both: bool  # whether both directions get it
-    kind: str  # class of the links
-    times: int  # how often it is bought
-    added: Fraction  # bytes per second more, in each direction
-    cost: Fraction  # of all
+    both: bool
+    kind: str
+    times: int
+    added: Fraction
+    cost: Fraction
+
+    KEYS = (
+        key("from", "A node or switch.", kind=str, value=lambda one: one.ends[0]),
+        key("to", "A node or switch.", kind=str, value=lambda one: one.ends[1]),
+        key("both_ways=both", "Whether both directions get it."),
+        key("class=kind", "The class of links."),
+        key("times", "How many."),
+        key("added", "Bytes per second more, each way."),
+        key("cost", "Of these."),
+    )
+
+
+@dataclass(frozen=True)
+class Before(Declared):
+    """How fast a collective is, and why no faster."""
+
+    bandwidth: Fraction
+    bottleneck: str
+
+    KEYS = (*RATE_KEYS, key("bottleneck", "What binds, in words."))
 
 
 def upgrade(
@@ -294,20 +315,16 @@ class Purchase(Result):
 
     Attributes
     ----------
-    fabric, upgraded
-        As it is, and with what is bought.
-    before, after
-        Best throughput of both, with their bottlenecks.
-    bought
-        More bandwidth, link by link.
     cost
-        Of all together.
+        Of all that is bought.
     bound
         Nothing that reaches as much costs less.
     proven
-        Whether nothing cheaper reaches as much, and nothing within the budget reaches more.
-    target, budget
-        What was asked for: bytes per second, or a cost.
+        Whether nothing cheaper reaches as much, and nothing within a budget more.
+    target
+        Bytes per second that --target asked for; None with --budget.
+    budget
+        What --budget allowed; None with --target.
     """
 
     fabric: Fabric
@@ -320,6 +337,34 @@ class Purchase(Result):
     proven: bool
     target: Fraction | None
     budget: Fraction | None
+
+    KEYS = (
+        *without(FABRIC_KEYS, "links"),
+        key("collective=before.collective.name", "Whose bottleneck is told."),
+        "target budget",
+        key("before=known", "As it is."),
+        *RATE_KEYS,
+        key("bottleneck", "What binds with what is bought, in words."),
+        "cost least_cost=bound proven",
+        key("claims", "What it is said to be the best of, and by which proof."),
+        key("upgrades=bought", "What to buy."),
+    )
+    ROWS = "bought"
+
+    @property
+    def known(self) -> Before:
+        """How fast it is now."""
+        return Before(self.before.bandwidth, bottleneck_in_words(self.fabric, self.before))
+
+    @property
+    def bandwidth(self) -> Fraction:
+        """Algorithmic bandwidth with what is bought."""
+        return self.after.bandwidth
+
+    @property
+    def bottleneck(self) -> str:
+        """What binds then, in words."""
+        return bottleneck_in_words(self.upgraded, self.after)
 
     @property
     def claims(self) -> tuple[Claim, ...]:
@@ -336,43 +381,6 @@ class Purchase(Result):
         """Return what it costs and reaches."""
         rate = format_rate(self.after.bandwidth)
         return f"{self.before.collective} on {self.fabric.name}: {rate} for {_amount(self.cost)}"
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return a row for all that is bought between two vertices."""
-        return [
-            {
-                "from": one.ends[0],
-                "to": one.ends[1],
-                "both_ways": one.both,
-                "class": one.kind,
-                "times": one.times,
-                "added": one.added,
-                "cost": one.cost,
-            }
-            for one in self.bought
-        ]
-
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return {
-            "fabric": self.fabric.name,
-            "nodes": len(self.fabric.compute),
-            "switches": len(self.fabric.topology.switches),
-            "collective": self.before.collective.name,
-            "target": None if self.target is None else str(self.target),
-            "budget": None if self.budget is None else str(self.budget),
-            "before": {
-                **rate_record(self.before.bandwidth),
-                "bottleneck": bottleneck_in_words(self.fabric, self.before),
-            },
-            **rate_record(self.after.bandwidth),
-            "bottleneck": bottleneck_in_words(self.upgraded, self.after),
-            "cost": str(self.cost),
-            "least_cost": str(self.bound),
-            "proven": self.proven,
-            "claims": [claim.record() for claim in self.claims],
-            "upgrades": [{**row, "added": str(row["added"]), "cost": str(row["cost"])} for row in self.to_records()],
-        }
 
     def _by_class(self) -> Iterator[str]:
         """Yield what is bought of each class in words."""
@@ -410,7 +418,7 @@ class Purchase(Result):
             lines += [f"      and {more} more"] if more > 0 else []
         lines += ["", f"  {self.after.collective} then  {format_rate(then)}  {change_in_words(then, now)}"]
         lines += ["", str(self.claims[0])]
-        lines += ["", "bottleneck then", f"  {bottleneck_in_words(self.upgraded, self.after)}"]
+        lines += ["", "bottleneck then", f"  {self.bottleneck}"]
         return "\n".join(lines)
 
 

@@ -164,9 +164,7 @@ class Program:
         *,
         seconds: float | None = None,
         nodes: int | None = None,
-        gap: float = 0.0,
         interior: bool = False,
-        stop: Callable[[], bool] | None = None,
     ) -> Status:
         """Solve, from the last basis if there is one, and return what the solver says.
 
@@ -179,17 +177,16 @@ class Program:
         options = {
             "time_limit": np.inf if seconds is None else solver.getRunTime() + seconds,
             "mip_max_nodes": highspy.kHighsIInf if nodes is None else nodes,
-            "mip_rel_gap": gap,
+            "mip_rel_gap": 0.0,
             "solver": "ipm" if interior else "choose",
         }
         for name, value in options.items():
             self._check(solver.setOptionValue(name, value))
-        asked = stop or (deadline.passed if deadline.limited() else None)
-        if asked is None:
-            solver.run()
-        else:
+        if deadline.limited():
             with deadline.undisturbed():
-                _run_until(solver, lambda: asked() or deadline.passed())
+                _run_until(solver, deadline.passed)
+        else:
+            solver.run()
         status = solver.getModelStatus()
         # Of large numbers the solver says that a solution is optimal, but not to its tolerance, which is absolute.
         optimal = status == highspy.HighsModelStatus.kOptimal

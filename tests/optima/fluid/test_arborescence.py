@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from topodesign.optima.fluid.arborescence import cheapest_arborescence, proves
+from topodesign.optima.fluid.cheapest_tree import cheapest_arborescence, proves
 
 
 def least(prices: np.ndarray, root: int) -> int:

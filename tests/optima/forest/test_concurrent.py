@@ -31,7 +31,7 @@ from topodesign.compiler.ir import PROTOCOLS, Program
 from topodesign.fabrics.fabric import Fabric
 from topodesign.optima.forest import allreduce
 from topodesign.optima.forest.allreduce import allreduce_optimum
-from topodesign.optima.forest.pruning import prune
+from topodesign.optima.forest.describe import prune
 from topodesign.optima.forest.schedule import allreduce_schedule, forest_schedule
 from topodesign.plans.replay.trees import verify_trees
 from topodesign.plans.trees import Trees

@@ -5,8 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from topodesign.fabrics.presets import build_fabric
-from topodesign.optima.forest.describe import TreeFacts, tree_summary
-from topodesign.optima.forest.pruning import prune
+from topodesign.optima.forest.describe import TreeFacts, prune, tree_summary
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.plans.measure import tree_figures
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.samples.trees import TreeCollective
 from topodesign.fabrics.presets import build_fabric
-from topodesign.optima.forest.pruning import prune
+from topodesign.optima.forest.describe import prune
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.plans.trees import Trees
 

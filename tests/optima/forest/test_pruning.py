@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.samples.trees import TREE_COLLECTIVES, TreeCollective, fabric, tree_schedule
 from topodesign.base.errors import ParameterError
 from topodesign.collectives import ALLGATHER
-from topodesign.optima.forest.pruning import Pruned, prune
+from topodesign.optima.forest.describe import Pruned, prune
 from topodesign.plans.trees import Trees
 from topodesign.topology.topology import Topology
 

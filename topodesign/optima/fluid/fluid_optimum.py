@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from topodesign.base.claims import Among, Claim, Of
+from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import TextResult
 from topodesign.base.units import format_rate, format_time
@@ -27,7 +27,7 @@ from topodesign.collectives import (
     Collective,
 )
 from topodesign.fabrics.fabric import Fabric
-from topodesign.fabrics.wording import change_in_words, rate_record
+from topodesign.fabrics.wording import FABRIC_KEYS, RATE_KEYS, change_in_words
 from topodesign.optima.fluid.decomposition import Decomposition, Mixture, Progress, Source
 from topodesign.optima.fluid.network import Network, network_of
 from topodesign.optima.fluid.symmetry import Symmetry, find_symmetry
@@ -118,32 +118,87 @@ def fluid_optimum(
     return FluidOptimum(problem, mixture, question.root, given, gap, before)
 
 
+@dataclass(frozen=True)
+class Limit(Declared):
+    """A limit with a price, and how many are alike."""
+
+    bandwidth: Fraction
+    many: int
+    links: tuple[str, str] | None = None  # of a link
+    kind: str | None = None
+    shared: str | None = None  # the name of one that links share
+
+    KEYS = (
+        key("links?", "Ends of one of the links."),
+        key("class?=kind", "Its class."),
+        key("shared?", "The name of one of the limits that links share."),
+        key("bandwidth", "Bytes per second of one."),
+        key("many", "How many are alike."),
+    )
+
+
+@dataclass(frozen=True)
+class LeastCost(Declared):
+    """The least cost of all data at the best speed."""
+
+    of_classes: dict[str, Fraction]
+    total: Fraction
+    bound: Fraction | None
+
+    KEYS = (
+        key("of_classes", "What was given."),
+        key("total", "For a unit of data in a shard."),
+        key("total_float=float(total)", "The same, rounded."),
+        key("bound", "What none that is as fast costs less than.", kind=Fraction),
+    )
+
+
+@dataclass(frozen=True)
+class Earlier(Declared):
+    """The throughput of the whole, before some of it failed."""
+
+    bandwidth: Fraction
+
+    KEYS = RATE_KEYS
+
+
 @dataclass(frozen=True, repr=False)
 class FluidOptimum(TextResult):
     """The best steady schedule of a collective on a fabric with all that its parts can do, and its proof.
 
     Attributes
     ----------
-    problem
-        What was solved.
-    mixture
-        Trees with weights, and what is proven.
     root
-        Name of the node of a collective that has one.
-    costs
-        Of a unit of data on links of each class, if they were given.
-    gap
-        What was asked for.
-    before
-        The algorithmic bandwidth of the whole fabric, where only a part of it is left and the whole had one.
+        Name of the node of a collective that has one; None for others.
     """
 
     problem: Problem
     mixture: Mixture
     root: str | None = None
-    costs: dict[str, Fraction] | None = None
-    gap: Fraction = Fraction(0)
-    before: Fraction | None = None
+    costs: dict[str, Fraction] | None = None  # of a unit of data on links of each class, if they were given
+    gap: Fraction = Fraction(0)  # what was asked for
+    before: Fraction | None = None  # algorithmic bandwidth of the whole, where only a part is left and the whole has it
+
+    KEYS = (
+        *FABRIC_KEYS,
+        key("collective=collective.name", "Whose bottleneck is told."),
+        "root",
+        key("method", "What was asked.", kind=("fluid",), value=lambda _: "fluid"),
+        key("k", "Trees are a mixture.", kind=type(None), value=lambda _: None),
+        key("inv_x_star=inverse_rate", "Seconds that a byte of a shard takes at best: 1/x*."),
+        *RATE_KEYS,
+        "bound proven proof_covers",
+        key("claims", "What it is said to be the best of, and by which proof."),
+        "bottleneck=in_words",
+        key("bottleneck_limits=binding", "Limits that bind."),
+        key("subproblems=len(problem.sources)", "Roots that are solved, one for each orbit."),
+        key("rounds=mixture.rounds", "Of the master programs."),
+        key("columns=mixture.looked_at", "Trees that were looked at."),
+        key("trees=len(mixture.columns)", "Trees in the mixture, each standing for its images."),
+        key("cost?=price", "With --cost: the least cost at that speed."),
+        key("before?=earlier", "With --without: before the failure."),
+    )
+    ROW = "collective=collective.name algorithmic_bandwidth=bandwidth inv_x_star=inverse_rate bound cost?"
 
     @property
     def fabric(self) -> Fabric:
@@ -213,38 +268,38 @@ class FluidOptimum(TextResult):
             return (fast,)
         return fast, Claim.to_bound(Of.COST, self.cost, Among.AS_FAST, self.cost_bound or 0, missed=why)
 
+    @property
+    def price(self) -> LeastCost | None:
+        """The cost at that speed, if it was asked for."""
+        return None if self.cost is None else LeastCost(self.costs or {}, self.cost, self.cost_bound)
+
+    @property
+    def earlier(self) -> Earlier | None:
+        """The throughput of the whole, as documents tell it."""
+        return None if self.before is None else Earlier(self.before)
+
     @cached_property
-    def binding(self) -> list[dict[str, Any]]:
-        """The limits with a price: kind, bandwidth, how many are alike, and one of them by name."""
-        symmetry, network, fabric = self.problem.symmetry, self.problem.network, self.fabric
-        every, rows = fabric.links(), []
+    def binding(self) -> list[Limit]:
+        """The limits with a price, one of those that are alike."""
+        every, shared, rows = self.fabric.links(), self.fabric.shared, []
         for orbit, price in enumerate(self.mixture.prices):
             if not price:
                 continue
-            limits = np.flatnonzero(symmetry.limit_of == orbit).tolist()
-            if limits[0] < len(every):
-                link = every[limits[0]]
-                rows.append(
-                    {
-                        "links": [link.src, link.dst],
-                        "class": link.kind,
-                        "bandwidth": link.bandwidth,
-                        "many": len(limits),
-                    }
-                )
+            first, *more = np.flatnonzero(self.problem.symmetry.limit_of == orbit).tolist()
+            if first < len(every):
+                link = every[first]
+                rows.append(Limit(link.bandwidth, 1 + len(more), links=(link.src, link.dst), kind=link.kind))
             else:
-                shared = fabric.shared[limits[0] - len(network.src)]
-                rows.append({"shared": shared.name, "bandwidth": shared.bandwidth, "many": len(limits)})
+                limit = shared[first - len(every)]
+                rows.append(Limit(limit.bandwidth, 1 + len(more), shared=limit.name))
         return rows
 
     def in_words(self) -> str:
         """Say which limits bind, those of a kind together."""
         many: Counter[tuple[str, Fraction]] = Counter()
         for row in self.binding:
-            kind = (
-                f"shared limit{'s' if row['many'] > 1 else ''}" if "shared" in row else f"{row['class']} link".strip()
-            )
-            many[kind, row["bandwidth"]] += row["many"]
+            kind = f"{row.kind} link".strip() if row.links else f"shared limit{'s' if row.many > 1 else ''}"
+            many[kind, row.bandwidth] += row.many
         words = [
             f"{count} {kind}{'s' if count > 1 and not kind.startswith('shared') else ''} of {format_rate(rate)}"
             for (kind, rate), count in many.items()
@@ -256,53 +311,6 @@ class FluidOptimum(TextResult):
     def heading(self) -> str:
         """Return the throughput."""
         return f"{self.collective} on {self.fabric.name}: {format_rate(self.bandwidth)}"
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return a row."""
-        row = {
-            "collective": self.collective.name,
-            "algorithmic_bandwidth": self.bandwidth,
-            "inv_x_star": self.inverse_rate,
-            "bound": self.bound,
-        }
-        return [row if self.cost is None else {**row, "cost": self.cost}]
-
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        fabric, mixture = self.fabric, self.mixture
-        document: dict[str, Any] = {
-            "fabric": fabric.name,
-            "nodes": len(fabric.compute),
-            "switches": len(fabric.topology.switches),
-            "links": len(fabric.classes),
-            "collective": self.collective.name,
-            "root": self.root,
-            "method": "fluid",
-            "k": None,  # trees per root, which are a mixture here
-            "inv_x_star": str(self.inverse_rate),
-            **rate_record(self.bandwidth),
-            "bound": str(self.bound),
-            "proven": self.proven,
-            "proof_covers": self.proof_covers,
-            "claims": [claim.record() for claim in self.claims],
-            "bottleneck": self.in_words(),
-            "bottleneck_limits": [{**row, "bandwidth": str(row["bandwidth"])} for row in self.binding],
-            "subproblems": len(self.problem.sources),
-            "rounds": mixture.rounds,
-            "columns": mixture.looked_at,
-            "trees": len(mixture.columns),
-        }
-        if self.cost is not None:
-            costs = {kind: str(value) for kind, value in (self.costs or {}).items()}
-            document["cost"] = {
-                "of_classes": costs,
-                "total": str(self.cost),
-                "total_float": float(self.cost),
-                "bound": str(self.cost_bound),
-            }
-        if self.before is not None:
-            document["before"] = rate_record(self.before)
-        return document
 
     def __str__(self) -> str:
         """Return all that was asked for, for people."""
@@ -318,8 +326,8 @@ class FluidOptimum(TextResult):
             lines += ["", f"before: {format_rate(self.before)}; {change_in_words(self.bandwidth, self.before)} now"]
         lines += ["", f"bottleneck of {self.collective}", f"  {self.in_words()}"]
         for row in self.binding[:_SHOWN]:
-            name = f"'{row['shared']}'" if "shared" in row else " -> ".join(row["links"])
-            alike_ones = f" and {row['many'] - 1} alike" if row["many"] > 1 else ""
+            name = " -> ".join(row.links) if row.links else f"'{row.shared}'"
+            alike_ones = f" and {row.many - 1} alike" if row.many > 1 else ""
             lines.append(f"    {name}{alike_ones}")
         lines += [f"    and {len(self.binding) - _SHOWN} more"] if len(self.binding) > _SHOWN else []
         if self.cost is not None:

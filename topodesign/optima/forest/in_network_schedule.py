@@ -13,13 +13,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.errors import TooLargeError
-from topodesign.collectives import ALLGATHER, ALLREDUCE, Collective
+from topodesign.collectives import ALLGATHER, Collective
 from topodesign.optima.forest.allreduce import not_looked_for
 from topodesign.optima.forest.bottleneck import optimum
 from topodesign.optima.forest.in_network import Family, in_network_optimum, promoted
@@ -29,6 +28,7 @@ from topodesign.optima.forest.schedule import (
     forest_schedule,
     out_trees,
     packed,
+    side_by_side,
     spanning,
 )
 from topodesign.plans.trees import MAX_WEIGHT, Trees
@@ -94,7 +94,10 @@ def _allreduce(
         return trees, f"{_PLAIN}; {words.partition(';')[0]}; {limit}"
     parts = [_of_family(topology, family, best.rate) for family in best.families]
     gain = f"{float(best.throughput / best.composed - 1):.1%} faster than a reduce-scatter and then an allgather"
-    return _merged(topology, parts), f"switches copy and add, {gain}; {limit}"
+    if max(sum(one.phase_weights) for one in parts) > MAX_WEIGHT:
+        raise TooLargeError("the best trees are too many; round the bandwidths")
+    parts.sort(key=lambda one: one.collective != ALLGATHER.dual)  # in-trees first
+    return side_by_side(topology, parts, concurrent=True), f"switches copy and add, {gain}; {limit}"
 
 
 def _as_fast(graph: Topology, collective: Collective, capable: frozenset[int], least: Fraction) -> frozenset[int]:
@@ -155,30 +158,4 @@ def _pruned(trees: Trees, relays: frozenset[int]) -> Trees:
         route_weight=trees.route_weight[routes],
         hop_start=np.concatenate(([0], np.cumsum(length[routes]))),
         hop=trees.hop[np.repeat(routes, length)],
-    )
-
-
-def _merged(topology: Topology, parts: Sequence[Trees]) -> Trees:
-    """Return the concurrent allreduce of in-trees and out-trees of one rate."""
-    parts = sorted(parts, key=lambda one: one.collective != ALLGATHER.dual)  # in-trees first
-    if max(sum(one.phase_weights) for one in parts) > MAX_WEIGHT:
-        raise TooLargeError("the best trees are too many; round the bandwidths")
-    trees = np.cumsum([0, *(len(one) for one in parts)])
-    edges = np.cumsum([0, *(len(one.tree) for one in parts)])
-    hops = np.cumsum([0, *(len(one.hop) for one in parts)])
-    columns: dict[str, Any] = {
-        name: np.concatenate([one.columns()[name] for one in parts]) for name in parts[0].columns()
-    }
-    columns["tree"] = np.concatenate([one.tree + first for one, first in zip(parts, trees[:-1], strict=True)])
-    columns["route_edge"] = np.concatenate([one.route_edge + n for one, n in zip(parts, edges[:-1], strict=True)])
-    columns["hop_start"] = np.concatenate(
-        [[0], *(one.hop_start[1:] + n for one, n in zip(parts, hops[:-1], strict=True))]
-    ).astype(np.int64)
-    return Trees(
-        collective=ALLREDUCE,
-        topology=topology,
-        rate=parts[0].rate,
-        **columns,
-        reduce_trees=sum(one.reduce_trees for one in parts),
-        concurrent=True,
     )

@@ -14,9 +14,9 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeErro
 from topodesign.collectives import ALLGATHER, ALLREDUCE, Collective, as_collective
 from topodesign.optima.forest.allreduce import AllreduceOptimum, Phase, allreduce_optimum, not_looked_for
 from topodesign.optima.forest.bottleneck import optimum, shard_sizes
+from topodesign.optima.forest.low_trees import shifted_trees
 from topodesign.optima.forest.packing import pack_trees
 from topodesign.optima.forest.switch_removal import Pieces, Split, joined, remove_switches
-from topodesign.optima.forest.symmetric_trees import shifted_trees
 from topodesign.optima.forest.tree_counts import fixed_optimum, smallest_trees
 from topodesign.plans.trees import MAX_WEIGHT, TREE_COLLECTIVES, Trees
 from topodesign.solve.maxflow import compute_nodes, scaled, violated_cut
@@ -225,7 +225,7 @@ def _in_turn(topology: Topology, k: int | None, sizes: tuple[int, ...] | None, n
     """Return a reduce-scatter and then an allgather."""
     out = out_trees(topology, ALLGATHER, k, sizes, names)
     back = out if topology.is_duplex else out_trees(topology.transpose(), ALLGATHER, k, sizes, names)
-    return _together(backwards(back, topology), out, concurrent=False)
+    return side_by_side(topology, (backwards(back, topology), out), concurrent=False)
 
 
 def _concurrent(topology: Topology, best: AllreduceOptimum) -> Trees:
@@ -249,7 +249,7 @@ def _concurrent(topology: Topology, best: AllreduceOptimum) -> Trees:
     shard = tuple((numbers // np.gcd.reduce(numbers)).tolist())
     in_trees = packed(topology.transpose(), ALLGATHER, back, numbers.tolist(), rate=rate, shard=shard)
     out_trees = packed(topology, ALLGATHER, out, numbers.tolist(), rate=rate, shard=shard)
-    return _together(backwards(in_trees, topology), out_trees, concurrent=True)
+    return side_by_side(topology, (backwards(in_trees, topology), out_trees), concurrent=True)
 
 
 def _common_part(amounts: Iterable[Fraction]) -> Fraction:
@@ -272,28 +272,26 @@ def _split(nodes: IntArray, best: AllreduceOptimum, phase: Phase, rate: Fraction
     return joined(nodes, pieces)
 
 
-def _together(first: Trees, second: Trees, *, concurrent: bool) -> Trees:
-    """Return the allreduce of a reduce-scatter and an allgather; rates become one by scaling the weights."""
-    rate = Fraction(
-        math.gcd(first.rate.numerator * second.rate.denominator, second.rate.numerator * first.rate.denominator),
-        first.rate.denominator * second.rate.denominator,
-    )
-    columns = {name: [column, second.columns()[name]] for name, column in first.columns().items()}
-    for part, schedule in enumerate((first, second)):
-        factor = int(schedule.rate / rate)
-        if factor * int(schedule.weight.max()) > MAX_WEIGHT:
-            raise TooLargeError("the rates of reduce-scatter and allgather have no common part large enough; fix k")
-        for name in ("weight", "route_weight"):
-            columns[name][part] = columns[name][part] * factor
-    columns["tree"][1] = columns["tree"][1] + len(first)
-    columns["route_edge"][1] = columns["route_edge"][1] + len(first.tree)
-    columns["hop_start"][1] = columns["hop_start"][1][1:] + len(first.hop)
+def side_by_side(topology: Topology, parts: Sequence[Trees], *, concurrent: bool) -> Trees:
+    """Return the allreduce of in-trees and then out-trees; rates become one by scaling the weights."""
+    common = math.lcm(*(one.rate.denominator for one in parts))
+    rate = Fraction(math.gcd(*(int(one.rate * common) for one in parts)), common)
+    factors = [int(one.rate / rate) for one in parts]
+    if max(factor * int(one.weight.max()) for factor, one in zip(factors, parts, strict=True)) > MAX_WEIGHT:
+        raise TooLargeError("the rates of reduce-scatter and allgather have no common part large enough; fix k")
+    columns = {name: [one.columns()[name] for one in parts] for name in parts[0].columns()}
+    for name in ("weight", "route_weight"):
+        columns[name] = [column * factor for column, factor in zip(columns[name], factors, strict=True)]
+    for name, of in (("tree", "root"), ("route_edge", "tree"), ("hop_start", "hop")):
+        before = np.cumsum([0, *(len(one.columns()[of]) for one in parts)])
+        columns[name] = [column + first for column, first in zip(columns[name], before[:-1], strict=True)]
+    columns["hop_start"][1:] = [column[1:] for column in columns["hop_start"][1:]]
     return Trees(
         collective=ALLREDUCE,
-        topology=first.topology,
+        topology=topology,
         rate=rate,
-        **{name: np.concatenate(parts) for name, parts in columns.items()},
-        reduce_trees=len(first),
-        shard=first.shard,
+        **{name: np.concatenate(several) for name, several in columns.items()},
+        reduce_trees=sum(one.reduce_trees for one in parts),
+        shard=parts[0].shard,
         concurrent=concurrent,
     )

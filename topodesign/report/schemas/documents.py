@@ -32,7 +32,7 @@ SHAPES: dict[str, tuple[Shape, int]] = {
     "schedule": (plans.SCHEDULE, 1),
     "frontier": (plans.FRONTIER, 1),
     "pipeline": (plans.PIPELINE, 1),
-    "groups": (fabrics.GROUPS, 1),
+    "groups": (declared("optima.group_price:GroupPrice"), 1),
     "layout": (fabrics.LAYOUT, 1),
     "methods": (plans.METHODS, 1),
     "verify": (plans.VERIFY, 1),

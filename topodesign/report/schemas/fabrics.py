@@ -16,7 +16,6 @@ from topodesign.report.schemas.shapes import (
     shared,
     text,
     texts,
-    word,
 )
 from topodesign.report.schemas.shared import CLAIMS, MESSAGES, RATES, ROW
 
@@ -96,78 +95,8 @@ OPTIMUM = either(
         "over trees",
     ),
     declared("pricing.flows.flow_optimum:FlowOptimum", "of all-to-all, scatter and gather"),
-    record(
-        {
-            **_FABRIC,
-            "root": nullable(text("Of a collective that has one; null for others.")),
-            "method": word("fluid", about="What was asked."),
-            "k": {"description": "Trees are a mixture.", "type": "null"},
-            **RATES,
-            **{key: _PROOF[key] for key in ("bound", "proven", "proof_covers", "claims", "bottleneck")},
-            "bottleneck_limits": array(
-                record(
-                    {
-                        "links?": texts("Ends of one of the links."),
-                        "class?": text("Its class."),
-                        "shared?": text("The name of one of the limits that links share."),
-                        "bandwidth": fraction("Bytes per second of one."),
-                        "many": integer("How many are alike."),
-                    }
-                ),
-                "Limits that bind.",
-            ),
-            "subproblems": integer("Roots that are solved, one for each orbit."),
-            "rounds": integer("Of the master programs."),
-            "columns": integer("Trees that were looked at."),
-            "trees": integer("Trees in the mixture, each standing for its images."),
-            "cost?": record(
-                {
-                    "of_classes": mapping(fraction(), "What was given."),
-                    "total": fraction("For a unit of data in a shard."),
-                    "total_float": number("The same, rounded."),
-                    "bound": fraction("What none that is as fast costs less than."),
-                },
-                "With --cost: the least cost at that speed.",
-            ),
-            "before?": record(
-                _BANDWIDTH,
-                "With --without: before the failure.",
-            ),
-        },
-        "with --method fluid",
-    ),
-    record(
-        {
-            **{key: value for key, value in _FABRIC.items() if key != "links"},
-            "target": nullable(fraction("Bytes per second that --target asked for; null with --budget.")),
-            "budget": nullable(fraction("What --budget allowed; null with --target.")),
-            "before": record(
-                {**_BANDWIDTH, "bottleneck": text("What binds, in words.")},
-                "As it is.",
-            ),
-            **_BANDWIDTH,
-            "bottleneck": text("What binds with what is bought, in words."),
-            "cost": fraction("Of all that is bought."),
-            "least_cost": fraction("Nothing that reaches as much costs less."),
-            "proven": flag("Whether nothing cheaper reaches as much, and nothing within a budget more."),
-            **CLAIMS,
-            "upgrades": array(
-                record(
-                    {
-                        "from": text("A node or switch."),
-                        "to": text("A node or switch."),
-                        "both_ways": flag("Whether both directions get it."),
-                        "class": text("The class of links."),
-                        "times": integer("How many."),
-                        "added": fraction("Bytes per second more, each way."),
-                        "cost": fraction("Of these."),
-                    }
-                ),
-                "What to buy.",
-            ),
-        },
-        "with --upgrade",
-    ),
+    declared("optima.fluid.fluid_optimum:FluidOptimum", "with --method fluid"),
+    declared("optima.purchase:Purchase", "with --upgrade"),
 )
 FABRIC = record(
     {
@@ -213,23 +142,6 @@ FABRIC = record(
             ),
             "What several links may carry together.",
         ),
-    }
-)
-GROUPS = record(
-    {
-        "place": text("What it is called."),
-        "collective": text("What each group does."),
-        "groups": array(texts(), "The members of each."),
-        "others": word("forward", "vanish", about="What nodes do that are in no group."),
-        "bandwidth": fraction("Bandwidth factor y of all groups at once."),
-        "bandwidth_float": number("The same, rounded."),
-        "alone": fraction("The largest factor of a group that has all links to itself."),
-        "contention": fraction("The one over the other."),
-        "bound": fraction("Bandwidth factor that none of the ways goes below that the first claim names."),
-        "proven": flag("Whether the bandwidth factor meets it."),
-        "floor": fraction("Bandwidth factor that nothing goes below, by cuts."),
-        "in_turn": nullable(fraction("Of an allreduce: as a reduce-scatter and then an allgather; null of others.")),
-        **CLAIMS,
     }
 )
 LAYOUT = declared("search.layout:Layout", more={"file": nullable(text("What -o wrote; null without it."))})
