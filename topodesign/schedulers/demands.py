@@ -172,6 +172,20 @@ class Setting:
         into = [_shortest(back, self.lasts, self.shuts, goal) for goal in range(nodes)]
         return [[into[goal][node] for goal in range(nodes)] for node in range(nodes)]
 
+    @cached_property
+    def src(self) -> list[int]:
+        """Where each link begins."""
+        return self.topology.src.tolist()  # type: ignore[no-any-return]
+
+    @cached_property
+    def dst(self) -> list[int]:
+        """Where each link ends."""
+        return self.topology.dst.tolist()  # type: ignore[no-any-return]
+
+    def at_first(self) -> list[dict[int, int]]:
+        """Return for each demand when which node has it at first: its source, at the start."""
+        return [{one.source: 0} for one in self.demands]
+
     def tail(self, node: int, one: Demand) -> int:
         """Return how long before the end a node must have a chunk at the latest that is of use there."""
         return min(self.tails[node][goal] for goal in one.goals)
@@ -365,9 +379,8 @@ def complete(
     ``held`` says for each demand when which node has it (its source from 0 on), ``free`` when each port is free. TACOS,
     section V-B: the recovery of a search that is ended early.
     """
-    held = [{one.source: 0} for one in setting.demands] if held is None else [dict(one) for one in held]
-    free = {} if free is None else dict(free)
-    apart = setting.heads
+    held = setting.at_first() if held is None else [dict(one) for one in held]
+    free, apart = dict(free or {}), setting.heads
     # The nearest first, so that what arrives early can be sent on; who has far to go is then not far from a holder.
     lacking = sorted(
         (apart[one.source][goal], number, goal)
@@ -378,7 +391,7 @@ def complete(
     sends = []
     for _, number, goal in lacking:
         for link, node in _quickest(setting, held[number], free, goal):
-            start = setting.earliest(link, held[number][int(setting.topology.src[link])], free)
+            start = setting.earliest(link, held[number][setting.src[link]], free)
             held[number][node] = setting.occupy(link, start, free)
             sends.append(Send(number, link, start, held[number][node]))
     return sends
@@ -428,7 +441,7 @@ def lean(setting: Setting, sends: list[Send]) -> list[Send]:
     used in the order in which sends start, that order can take longer; they are left as they are then. In what is
     returned no chunk overtakes the same one in a switch (:meth:`Setting.gap`).
     """
-    src, dst = setting.topology.src.tolist(), setting.topology.dst.tolist()
+    src, dst = setting.src, setting.dst
     by: list[dict[int, Send]] = [{} for _ in setting.demands]
     for one in sorted(sends, key=lambda send: (send.end, send.link)):
         if dst[one.link] != setting.demands[one.demand].source:
@@ -440,7 +453,7 @@ def lean(setting: Setting, sends: list[Send]) -> list[Send]:
             while node != demand.source and node in brought and brought[node] not in needed:
                 needed.add(brought[node])
                 node = src[brought[node].link]
-    held: list[dict[int, int]] = [{one.source: 0} for one in setting.demands]
+    held = setting.at_first()
     under: list[list[Send]] = [[] for _ in setting.demands]
     free: dict[int, int] = {}
     early = []
