@@ -40,6 +40,7 @@ from topodesign.schedulers.ten.network import (
     timed_from,
     within_teams,
 )
+from topodesign.solve.discrete import Discrete
 from topodesign.topology.topology import Topology
 
 FAR = 2**61
@@ -363,6 +364,16 @@ def cuts_of(nodes: Collection[int]) -> Iterator[frozenset[int]]:
     sizes = range(1, len(nodes)) if len(nodes) <= MOST_CUT else (1, len(nodes) - 1)
     for size in sizes:
         yield from map(frozenset, itertools.combinations(nodes, size))
+
+
+def cross_cuts(program: Discrete, one: Demand, nodes: Collection[int], sends: list[tuple[int, int, int]]) -> None:
+    """Have something cross every cut between the source and a goal, of sends with two ends and a flag.
+
+    It follows from other rows, but not for the solver's relaxation.
+    """
+    for cut in cuts_of(nodes):
+        if one.source in cut and not cut.issuperset(one.goals):
+            program.any_of(flag for u, v, flag in sends if u in cut and v not in cut)
 
 
 def hops(topology: Topology) -> list[list[int]]:

@@ -18,7 +18,7 @@ from fractions import Fraction
 from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import TooLargeError
 from topodesign.plans.timed import Timed
-from topodesign.schedulers.demands import FAR, Proof, Send, Setting, complete, cuts_of, lean, written
+from topodesign.schedulers.demands import FAR, Proof, Send, Setting, complete, cross_cuts, cuts_of, lean, written
 from topodesign.solve.discrete import MOST, Discrete
 
 MOST_CHOICES = 20_000
@@ -205,9 +205,6 @@ def _tree(
             program.row([*((1, flag) for flag in flags), (-1, passed[node])], 0, 0)
         else:
             program.one_of(flags)
-    # Something crosses every cut between the source and a goal: it follows, but not for the solver's relaxation.
     own = [(setting.src[link], setting.dst[link], flag) for (_, link), (flag, _) in sends.items()]
-    for cut in cuts_of([one.source, *inside]):
-        if one.source in cut and not cut.issuperset(one.goals):
-            program.any_of(flag for u, v, flag in own if u in cut and v not in cut)
+    cross_cuts(program, one, [one.source, *inside], own)
     return sends

@@ -82,7 +82,7 @@ def pairwise(topology: Topology, collective: Collective) -> Made:
 
 
 def linear(topology: Topology, collective: Collective) -> Made:
-    """Return N - 1 rounds of one message: (N-1)(alpha + beta M) for a broadcast, (N-1)(alpha + beta M/N) for a scatter."""
+    """Return N - 1 rounds of one message: (N-1)(alpha + beta M) to broadcast, (N-1)(alpha + beta M/N) to scatter."""
     nodes = topology.nodes
     messages = (np.arange(1, nodes), *deliveries(collective, nodes), 0, 1)
     return in_rounds(topology, collective, [messages], nodes - 1, Fraction(nodes - 1, collective.shards(nodes)))
