@@ -40,6 +40,7 @@ from topodesign.schedulers.ten.network import (
     timed_from,
     within_teams,
 )
+from topodesign.solve.discrete import Discrete
 from topodesign.topology.topology import Topology
 
 FAR = 2**61
@@ -171,6 +172,20 @@ class Setting:
                 back[other].append((link, node))
         into = [_shortest(back, self.lasts, self.shuts, goal) for goal in range(nodes)]
         return [[into[goal][node] for goal in range(nodes)] for node in range(nodes)]
+
+    @cached_property
+    def src(self) -> list[int]:
+        """Where each link begins."""
+        return self.topology.src.tolist()  # type: ignore[no-any-return]
+
+    @cached_property
+    def dst(self) -> list[int]:
+        """Where each link ends."""
+        return self.topology.dst.tolist()  # type: ignore[no-any-return]
+
+    def at_first(self) -> list[dict[int, int]]:
+        """Return for each demand when which node has it at first: its source, at the start."""
+        return [{one.source: 0} for one in self.demands]
 
     def tail(self, node: int, one: Demand) -> int:
         """Return how long before the end a node must have a chunk at the latest that is of use there."""
@@ -351,6 +366,16 @@ def cuts_of(nodes: Collection[int]) -> Iterator[frozenset[int]]:
         yield from map(frozenset, itertools.combinations(nodes, size))
 
 
+def cross_cuts(program: Discrete, one: Demand, nodes: Collection[int], sends: list[tuple[int, int, int]]) -> None:
+    """Have something cross every cut between the source and a goal, of sends with two ends and a flag.
+
+    It follows from other rows, but not for the solver's relaxation.
+    """
+    for cut in cuts_of(nodes):
+        if one.source in cut and not cut.issuperset(one.goals):
+            program.any_of(flag for u, v, flag in sends if u in cut and v not in cut)
+
+
 def hops(topology: Topology) -> list[list[int]]:
     """Return the number of links on the way from each node to each other; ``FAR`` if there is none."""
     found = (distances(topology, node) for node in range(topology.nodes))
@@ -365,9 +390,8 @@ def complete(
     ``held`` says for each demand when which node has it (its source from 0 on), ``free`` when each port is free. TACOS,
     section V-B: the recovery of a search that is ended early.
     """
-    held = [{one.source: 0} for one in setting.demands] if held is None else [dict(one) for one in held]
-    free = {} if free is None else dict(free)
-    apart = setting.heads
+    held = setting.at_first() if held is None else [dict(one) for one in held]
+    free, apart = dict(free or {}), setting.heads
     # The nearest first, so that what arrives early can be sent on; who has far to go is then not far from a holder.
     lacking = sorted(
         (apart[one.source][goal], number, goal)
@@ -378,7 +402,7 @@ def complete(
     sends = []
     for _, number, goal in lacking:
         for link, node in _quickest(setting, held[number], free, goal):
-            start = setting.earliest(link, held[number][int(setting.topology.src[link])], free)
+            start = setting.earliest(link, held[number][setting.src[link]], free)
             held[number][node] = setting.occupy(link, start, free)
             sends.append(Send(number, link, start, held[number][node]))
     return sends
@@ -428,7 +452,7 @@ def lean(setting: Setting, sends: list[Send]) -> list[Send]:
     used in the order in which sends start, that order can take longer; they are left as they are then. In what is
     returned no chunk overtakes the same one in a switch (:meth:`Setting.gap`).
     """
-    src, dst = setting.topology.src.tolist(), setting.topology.dst.tolist()
+    src, dst = setting.src, setting.dst
     by: list[dict[int, Send]] = [{} for _ in setting.demands]
     for one in sorted(sends, key=lambda send: (send.end, send.link)):
         if dst[one.link] != setting.demands[one.demand].source:
@@ -440,7 +464,7 @@ def lean(setting: Setting, sends: list[Send]) -> list[Send]:
             while node != demand.source and node in brought and brought[node] not in needed:
                 needed.add(brought[node])
                 node = src[brought[node].link]
-    held: list[dict[int, int]] = [{one.source: 0} for one in setting.demands]
+    held = setting.at_first()
     under: list[list[Send]] = [[] for _ in setting.demands]
     free: dict[int, int] = {}
     early = []

@@ -51,10 +51,7 @@ def by_dimensions(factors: Sequence[Topology], *, chunks: int | None = None) -> 
     """
     check_chunks(chunks)
     most = None if chunks is None else max(1, chunks // len(factors))
-    known: dict[Topology, Rounds] = {}
-    for factor in factors:
-        if factor not in known:
-            known[factor] = exchange(factor, ALL_TO_ALL, chunks=most).rounds
+    known = {factor: exchange(factor, ALL_TO_ALL, chunks=most).rounds for factor in set(factors)}
     plans = [known[factor] for factor in factors]
     units = math.lcm(*(plan.units for plan in plans))
     if chunks is not None and units > chunks:
@@ -68,10 +65,8 @@ def by_dimensions(factors: Sequence[Topology], *, chunks: int | None = None) -> 
     check_rows(orders * sum(len(plan) * (nodes // size) ** 2 for plan, size in zip(plans, sizes, strict=True)))
     parts: list[Part] = []
     for first in range(orders):
-        done, before = np.zeros(nodes, dtype=np.int64), 0
-        order = [(first + at) % len(factors) for at in range(len(factors))]
-        settled: list[int] = []
-        for at in order:
+        before, settled = 0, list[int]()
+        for at in (*range(first, len(factors)), *range(first)):
             plan, place = rescale(plans[at], units), places[at]
             others = np.flatnonzero(np.arange(nodes) // place % sizes[at] == 0)
             done = sum((others // places[one] % sizes[one] * places[one] for one in settled), np.zeros_like(others))
@@ -79,18 +74,10 @@ def by_dimensions(factors: Sequence[Topology], *, chunks: int | None = None) -> 
             here = (others - done)[:, None] + done[None, :]
             block = others[:, None] * nodes + others[None, :]
             begin, end = np.divmod(plan.block.astype(np.int64), sizes[at])
-            row = [column.astype(np.int64)[:, None, None] for column in (plan.src, plan.dst, plan.lo, plan.hi)]
-            src, dst, low, high = row
-            parts.append(
-                (
-                    plan.step[:, None, None] + before,
-                    here + src * place,
-                    here + dst * place,
-                    block + (begin * place * nodes + end * place)[:, None, None],
-                    low + first * units,
-                    high + first * units,
-                )
-            )
+            columns = (plan.step, plan.src, plan.dst, begin * nodes + end, plan.lo, plan.hi)
+            step, src, dst, ends, low, high = (column.astype(np.int64)[:, None, None] for column in columns)
+            own = (low + first * units, high + first * units)
+            parts.append((step + before, here + src * place, here + dst * place, block + ends * place, *own))
             settled.append(at)
             before += plan.steps
     steps = sum(plan.steps for plan in plans)
@@ -99,13 +86,8 @@ def by_dimensions(factors: Sequence[Topology], *, chunks: int | None = None) -> 
 
 def _make(request: Request) -> list[Plan]:
     topology = request.topology
-    if topology.spec is None:
-        return []
-    specs = factors_of(topology.spec)
-    if len(specs) < 2:
-        return []
-    factors = [build(spec) for spec in specs]
-    if any(factor.nodes < 2 for factor in factors) or product(*factors) != topology:
+    factors = [] if topology.spec is None else [build(spec) for spec in factors_of(topology.spec)]
+    if len(factors) < 2 or any(factor.nodes < 2 for factor in factors) or product(*factors) != topology:
         return []
     rounds = by_dimensions(factors, chunks=request.chunks)
     if request.steps not in {None, rounds.steps}:

@@ -239,14 +239,10 @@ def exact_frontier(
     ----------
     place
         A small topology, its spec, a file, or a networkx graph, or a fabric; without switches.
-    collective
+    collective, root
         Of one movement: an allreduce is a reduce-scatter and then an allgather, each with a frontier of its own.
-    root
-        Its root, if it has one.
-    chunks
-        Equal parts of a block, at most.
-    steps
-        Communication steps, at most; two more than the fewest if None.
+    chunks, steps
+        Equal parts of a block, and communication steps, at most; two more steps than the fewest if None.
     alpha, bandwidth, sizes
         Latency of a step, bandwidth of a node (100 Gbps if None; fabrics have their own), and the amounts of data for
         which times are told.

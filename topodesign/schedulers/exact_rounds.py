@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,7 +29,7 @@ from topodesign.collectives import Collective, as_collective
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble, find_links, reverse
-from topodesign.schedulers.demands import FAR, Demand, Proof, cuts_of, demands_of, hops
+from topodesign.schedulers.demands import FAR, Demand, Proof, cross_cuts, cuts_of, demands_of, hops
 from topodesign.schedulers.steps_bound import MOST_PORTS
 from topodesign.solve.discrete import Discrete
 from topodesign.topology.topology import Topology
@@ -57,9 +58,7 @@ class FewestRounds:
 
 def fewest_steps(topology: Topology, collective: Collective | str) -> int:
     """Return the fewest steps of a collective of one movement, which is how far some chunk has to go."""
-    way, demands = _forwards(topology, as_collective(collective))
-    apart = hops(way)
-    return max((apart[one.source][goal] for one in demands for goal in one.goals), default=1)
+    return _farthest(*_forwards(topology, as_collective(collective)))
 
 
 def least_rounds(topology: Topology, collective: Collective | str) -> Fraction:
@@ -91,10 +90,9 @@ def fewest_rounds(
     collective = as_collective(collective)
     require_at_least("steps", steps, 1)
     require_at_least("chunks", chunks, 1)
-    fewest = fewest_steps(topology, collective)
-    if steps < fewest:
-        raise InfeasibleError(f"{collective} needs at least {fewest} steps on this topology, not {steps}")
     way, demands = _forwards(topology, collective)
+    if steps < (fewest := _farthest(way, demands)):
+        raise InfeasibleError(f"{collective} needs at least {fewest} steps on this topology, not {steps}")
     if len(demands) * chunks * len(way.src) * steps > MOST_CHOICES:
         raise TooLargeError(
             f"{len(demands) * chunks} chunks, {len(way.src)} links and {steps} steps are too many for an exact search: "
@@ -142,10 +140,15 @@ def _forwards(topology: Topology, collective: Collective) -> tuple[Topology, tup
             f"{len(demands)} blocks and {len(way.src)} links are too many for an exact search: their product is "
             f"at most {MOST_CHOICES}"
         )
-    apart = hops(way)
-    if any(apart[one.source][goal] >= FAR for one in demands for goal in one.goals):
+    if _farthest(way, demands) >= FAR:
         raise DisconnectedError("some node cannot be reached, so the collective does not run on this topology")
     return way, demands
+
+
+def _farthest(way: Topology, demands: tuple[Demand, ...]) -> int:
+    """Return how many links the farthest goal is away."""
+    apart = hops(way)
+    return max((apart[one.source][goal] for one in demands for goal in one.goals), default=1)
 
 
 def _widest(way: Topology, demands: tuple[Demand, ...]) -> Fraction:
@@ -197,8 +200,7 @@ class _Search:
     def _add_flow(self, number: int) -> None:
         """Add the flow of all chunks of a block: what leaves a node has come before, and all of it gets to the goal."""
         program, one = self.program, self.demands[number]
-        into: dict[int, list[tuple[int, int]]] = {node: [] for node in range(self.way.nodes)}
-        out: dict[int, list[tuple[int, int]]] = {node: [] for node in range(self.way.nodes)}
+        into, out = (defaultdict[int, list[tuple[int, int]]](list) for _ in range(2))
         for step, link, u, v in self._moves(one):
             if u not in one.goals:
                 flow = self.flows[number, link, step] = program.number(0, self.chunks)
@@ -217,8 +219,7 @@ class _Search:
     def _add_tree(self, number: int, chunk: int) -> None:
         """Add the sends of a chunk: every goal gets it once, any other node at most once, and sends it on if at all."""
         program, way, one = self.program, self.way, self.demands[number]
-        into: dict[int, list[tuple[int, int]]] = {node: [] for node in range(way.nodes)}
-        out: dict[int, list[tuple[int, int]]] = {node: [] for node in range(way.nodes)}
+        into, out = (defaultdict[int, list[tuple[int, int]]](list) for _ in range(2))
         ends = []
         for step, link, u, v in self._moves(one):
             flag = self.sends[number, chunk, link, step] = program.flag()
@@ -235,22 +236,17 @@ class _Search:
             if node != one.source:
                 for step, sent in out[node]:
                     program.row([(-1, sent), *((1, flag) for at, flag in into[node] if at < step)], 0)
-        # Something crosses every cut between the source and a goal: it follows, but not for the solver's relaxation.
-        for cut in cuts_of(range(way.nodes)):
-            if one.source in cut and not cut.issuperset(one.goals):
-                program.any_of(flag for u, v, flag in ends if u in cut and v not in cut)
+        cross_cuts(program, one, range(way.nodes), ends)
 
     def _in_order(self, number: int, chunk: int) -> None:
         """Have the chunks of a block get to the first goal in the order of their numbers: they are all alike."""
         links, goal = len(self.way.src), self.demands[number].goals[0]
-        self.program.row(
-            [
-                ((step * links + link) * (1 if part == chunk else -1), flag)
-                for (one, part, link, step), flag in self.sends.items()
-                if one == number and part in {chunk - 1, chunk} and int(self.way.dst[link]) == goal
-            ],
-            0,
-        )
+        into = [
+            ((step * links + link) * (1 if part == chunk else -1), flag)
+            for (one, part, link, step), flag in self.sends.items()
+            if one == number and part in {chunk - 1, chunk} and int(self.way.dst[link]) == goal
+        ]
+        self.program.row(into, 0)
 
     def schedule(self, collective: Collective) -> Rounds:
         """Return the schedule of the solution, without what nobody wants."""
@@ -259,12 +255,10 @@ class _Search:
         for number in dict.fromkeys(number for number, _, _ in self.flows):
             flow = {(step, link): value(one) for (of, link, step), one in self.flows.items() if of == number}
             moves += [(number, chunk, link, step) for chunk, link, step in self._paths(number, flow)]
-        rows = [
-            (step + 1, int(self.way.src[link]), int(self.way.dst[link]), self.demands[number].block, chunk, chunk + 1)
-            for number, chunk, link, step in moves
-        ]
-        step, src, dst, block, lo, hi = np.array(rows, dtype=np.int64).reshape(-1, 6).T
-        return assemble(collective, self.way.nodes, self.chunks, self.steps, [(step, src, dst, block, lo, hi)])
+        demand, chunk, link, step = np.array(moves, dtype=np.int64).reshape(-1, 4).T
+        block = np.array([one.block for one in self.demands], dtype=np.int64)[demand]
+        part = (step + 1, self.way.src[link], self.way.dst[link], block, chunk, chunk + 1)
+        return assemble(collective, self.way.nodes, self.chunks, self.steps, [part])
 
     def _paths(self, number: int, flow: dict[tuple[int, int], int]) -> Iterator[tuple[int, int, int]]:
         """Yield chunk, link and step of what chunks of a block do whose numbers flow; a round trip is left out."""

@@ -11,13 +11,14 @@ chunks, each for itself.
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 
 from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import TooLargeError
 from topodesign.plans.timed import Timed
-from topodesign.schedulers.demands import FAR, Proof, Send, Setting, complete, cuts_of, lean, written
+from topodesign.schedulers.demands import FAR, Proof, Send, Setting, complete, cross_cuts, cuts_of, lean, written
 from topodesign.solve.discrete import MOST, Discrete
 
 MOST_CHOICES = 20_000
@@ -91,12 +92,12 @@ def _crossing(setting: Setting, cut: frozenset[int], end: int) -> int:
             port, _, hold = setting.ports[link][end]
             first, busy = doors.get(port, (FAR, FAR))
             doors[port] = min(first, head + setting.lasts[link] + tail), min(busy, hold)
-    low, high = 0, max(first + busy * len(out) for first, busy in doors.values())
-    while low < high:
-        middle = (low + high) // 2
-        through = sum(1 + (middle - first) // busy for first, busy in doors.values() if first <= middle)
-        low, high = (low, middle) if through >= len(out) else (middle + 1, high)
-    return low
+    ticks = range(max(first + busy * len(out) for first, busy in doors.values()))
+    return bisect_left(
+        ticks,
+        len(out),
+        key=lambda end: sum(1 + (end - first) // busy for first, busy in doors.values() if first <= end),
+    )
 
 
 def _search(
@@ -163,14 +164,13 @@ def _keep_turns(program: Discrete, setting: Setting, sends: dict[tuple[int, int]
 
 def _start(setting: Setting, number: int, link: int) -> int:
     """Return when a chunk can start over a link at the earliest."""
-    u = int(setting.topology.src[link])
-    return max(setting.opens[link], setting.heads[setting.demands[number].source][u])
+    return max(setting.opens[link], setting.heads[setting.demands[number].source][setting.src[link]])
 
 
 def _left(setting: Setting, number: int, link: int) -> int:
     """Return how long it is at least from the start of a chunk over a link to the end."""
-    v = int(setting.topology.dst[link])
-    return setting.lasts[link] + max(setting.shuts[link], setting.tail(v, setting.demands[number]))
+    tail = setting.tail(setting.dst[link], setting.demands[number])
+    return setting.lasts[link] + max(setting.shuts[link], tail)
 
 
 def _tree(
@@ -179,11 +179,7 @@ def _tree(
     """Add a tree for a demand to the program and return flag and start of each send, by demand and link."""
     one, apart = setting.demands[number], setting.heads
     tail = [setting.tail(node, one) for node in range(setting.topology.nodes)]
-    inside = [
-        node
-        for node in range(setting.topology.nodes)
-        if node != one.source and apart[one.source][node] + tail[node] <= most
-    ]
+    inside = [node for node, head in enumerate(apart[one.source]) if node != one.source and head + tail[node] <= most]
     there = {node: program.number(apart[one.source][node], most - tail[node]) for node in inside}
     passed = {node: program.flag() for node in inside if node not in one.goals}
     brought: dict[int, list[int]] = {node: [] for node in inside}
@@ -209,10 +205,6 @@ def _tree(
             program.row([*((1, flag) for flag in flags), (-1, passed[node])], 0, 0)
         else:
             program.one_of(flags)
-    # Something crosses every cut between the source and a goal: it follows, but not for the solver's relaxation.
-    src, dst = setting.topology.src.tolist(), setting.topology.dst.tolist()
-    own = [(src[link], dst[link], flag) for (_, link), (flag, _) in sends.items()]
-    for cut in cuts_of([one.source, *inside]):
-        if one.source in cut and not cut.issuperset(one.goals):
-            program.any_of(flag for u, v, flag in own if u in cut and v not in cut)
+    own = [(setting.src[link], setting.dst[link], flag) for (_, link), (flag, _) in sends.items()]
+    cross_cuts(program, one, [one.source, *inside], own)
     return sends

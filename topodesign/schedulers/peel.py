@@ -138,8 +138,7 @@ class _Maker:
         if root is None:
             whole = quotient(topology, symmetric=self.capacity is None)
             return whole if self.capacity is None else replace(whole, room=sealed(self.capacity[whole.arcs]))
-        lost = np.flatnonzero(distances(topology, root) < 0)
-        if len(lost):
+        if len(lost := np.flatnonzero(distances(topology, root) < 0)):
             raise DisconnectedError(
                 f"the data of node {lost[0]} have no way between it and the root {root}, so this collective does not "
                 "run on this topology"
@@ -159,8 +158,7 @@ class _Maker:
         ones = np.ones(len(ways.src), dtype=np.int8)
         graph = csr_array((ones, (ways.src, ways.dst)), shape=(self.topology.nodes,) * 2)
         found = shortest_path(graph, unweighted=True)
-        distance: IntArray = np.where(np.isinf(found), _FAR, found).astype(np.int64)
-        return distance
+        return np.where(np.isinf(found), _FAR, found).astype(np.int64)
 
     @cached_property
     def from_sources(self) -> IntArray:

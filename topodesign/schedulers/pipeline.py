@@ -52,12 +52,11 @@ class Pipeline:
 
     def rounds(self, chunks: int) -> Rounds:
         """Return the rounds with so many chunks."""
-        ones = zip(self.collective.single, self.trees, strict=True)
         if not any(self.trees):
             return _layers(self.topology, self.collective, chunks)
         parts = [
             assemble(one, self.topology.nodes, 1, 0, []) if trees is None else pipelined(trees, chunks, one)
-            for one, trees in ones
+            for one, trees in zip(self.collective.single, self.trees, strict=True)
         ]
         return alongside(parts, self.collective)
 
@@ -148,8 +147,7 @@ def _numbers(room: tuple[Topology, ...], collective: Collective, fixed_k: int | 
 
 def _passing(topology: Topology, one: Collective) -> Topology:
     """Return the links with the nodes that take no part as switches."""
-    members = set(one.members(topology.nodes).tolist())
-    others = [node for node in range(topology.nodes) if node not in members]
+    others = np.setdiff1d(np.arange(topology.nodes), one.members(topology.nodes)).tolist()
     if not others:
         return topology
     kept = topology.src != topology.dst
@@ -172,10 +170,9 @@ def _parts(topology: Topology, collective: Collective) -> tuple[Topology, ...]:
     common = math.lcm(*(load.denominator for row in loads for load in row))
     rooms = []
     for row in loads:
-        capacity = [int(load * common) for load in row]
-        if max(capacity, default=0) > MAX_CAPACITY:
+        if max(row, default=0) * common > MAX_CAPACITY:
             raise TooLargeError("the parts of links are too fine")
-        kept = np.array(capacity, dtype=np.int64)
+        kept = np.array([int(load * common) for load in row], dtype=np.int64)
         used = kept > 0
         rooms.append(Topology.from_arrays(topology.nodes, topology.src[used], topology.dst[used], kept[used]))
     return tuple(rooms)
@@ -290,10 +287,7 @@ def _make(request: Request) -> list[Plan]:
     return [planned(topology, movement, "pipeline", way=best.way.name, pieces=best.chunks, frontier=frontier)]
 
 
+OPTIONS = frozenset({"root", "fixed_k", "chunks", "alpha", "bandwidth", "group"})
 METHOD = Method(
-    "pipeline",
-    frozenset({"root", "fixed_k", "chunks", "alpha", "bandwidth", "group"}),
-    tuple(one for one in TREE_COLLECTIVES if len(one.movements) == 1),
-    _make,
-    auto=False,
+    "pipeline", OPTIONS, tuple(one for one in TREE_COLLECTIVES if len(one.movements) == 1), _make, auto=False
 )

@@ -21,12 +21,14 @@ from topodesign.fabrics.traffic import Traffic
 from topodesign.plans.plan import Plan
 from topodesign.schedulers import SCHEDULERS
 from topodesign.schedulers.baselines import BASELINES
+from topodesign.schedulers.baselines.mpi import METHODS as MPI
 from topodesign.schedulers.choice import make_plan
 from topodesign.schedulers.method import Method, Progress, Request
 from topodesign.topology.link_table import LinkTable
 
 METHODS: dict[str, Method] = {
-    name: importlib.import_module(
+    name: MPI.get(name)
+    or importlib.import_module(
         f"topodesign.schedulers.{'baselines.' if name in BASELINES else ''}{name.replace('-', '_')}"
     ).METHOD
     for name in SCHEDULERS

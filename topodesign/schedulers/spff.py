@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -114,7 +116,7 @@ def spff_orbit(
 
 
 def check_chunks(chunks: int | None) -> None:
-    """Raise ParameterError if the limit on chunks, where there is one, is out of range."""
+    """Refuse a limit on chunks that is out of range."""
     if chunks is not None:
         as_integer("chunks", chunks, 1, MOST_CHUNKS)
 
@@ -143,19 +145,16 @@ def unequal_spff(
     appendix E.2.
     """
     if collective == ALLGATHER:
-        schedule, exact = unequal_spff(topology.transpose(), table.transpose(), size, REDUCE_SCATTER, chunks)
-        return reverse(schedule), exact
-    if collective != REDUCE_SCATTER:
-        raise ParameterError(f"an SPFF schedule is a reduce-scatter or an allgather, not {collective}")
+        schedule, bandwidth = unequal_spff(topology.transpose(), table.transpose(), size, REDUCE_SCATTER, chunks)
+        return reverse(schedule), bandwidth
     check_rows(topology.nodes * (topology.nodes - 1))
     steps = len(layer_loads(topology))
     splits = _unequal_splits(topology, table, size)
-    units = math.lcm(*(share.denominator for *_, shares in splits for share in shares))
-    units = units if chunks is None else min(units, chunks)
+    exact = math.lcm(*(share.denominator for *_, shares in splits for share in shares))
+    units = min(exact, chunks or exact)
     if units >= MAX_UNITS:
         raise TooLargeError(f"the exact splits need {units} units per shard, which is too many; limit the chunks")
-    schedule = _schedule(topology, _rounded(topology, splits, units), units, steps)
-    return schedule, _bandwidth(topology, splits)
+    return _schedule(topology, _rounded(topology, splits, units), units, steps), _bandwidth(topology, splits)
 
 
 def _unequal_splits(topology: Topology, table: LinkTable, size: Fraction) -> list[Split]:
@@ -175,12 +174,14 @@ def _rounded(topology: Topology, splits: list[Split], units: int) -> IntArray:
 
     Those are rounded up whose link is owed most by this and the destinations before, so that no link gets all.
     """
-    owed: dict[tuple[int, int], Fraction] = {}  # by distance and link: exact units less those given so far
+    owed: dict[tuple[int, int], Fraction] = defaultdict(
+        Fraction
+    )  # by distance and link: exact units less those given so far
     rows = []
     for x, node, destination, links, shares in splits:
         amounts = [math.floor(share * units) for share in shares]
         for link, share, amount in zip(links, shares, amounts, strict=True):
-            owed[x, link] = owed.get((x, link), Fraction(0)) + share * units - amount
+            owed[x, link] += share * units - amount
         broken = [i for i, share in enumerate(shares) if (share * units).denominator > 1]
         broken.sort(key=lambda i: -owed[x, links[i]])
         for i in broken[: units - sum(amounts)]:
@@ -194,13 +195,13 @@ def _rounded(topology: Topology, splits: list[Split], units: int) -> IntArray:
 
 
 def _bandwidth(topology: Topology, splits: list[Split]) -> Fraction:
-    load: dict[tuple[int, int], Fraction] = {}
+    """Return y of splits, all links alike."""
+    load: dict[tuple[int, int], Fraction] = defaultdict(Fraction)
+    worst: dict[int, Fraction] = defaultdict(Fraction)
     for x, _, _, links, shares in splits:
         for link, share in zip(links, shares, strict=True):
-            load[x, link] = load.get((x, link), Fraction(0)) + share / int(topology.capacity[link])
-    worst: dict[int, Fraction] = {}
-    for (x, _), value in load.items():
-        worst[x] = max(worst.get(x, value), value)
+            load[x, link] += share / int(topology.capacity[link])
+            worst[x] = max(worst[x], load[x, link])
     return Fraction(topology.degree, topology.nodes) * sum(worst.values(), Fraction(0))
 
 
@@ -227,9 +228,8 @@ def _fewest_units(topology: Topology, loads: list[Fraction], most: int | None) -
     capacities = _capacities(topology)
     enough = math.lcm(*(load.denominator for load in loads))
     base = math.lcm(*(math.gcd(*((load * c).denominator for c in capacities)) for load in set(loads)))
-    end = min(enough, base * _FEWEST_TRIES + 1) if most is None else min(enough, base * _FEWEST_TRIES + 1, most + 1)
-    sources = _sources(topology)
-    for units in range(base, end, base):
+    sources, most = _sources(topology), enough if most is None else most
+    for units in range(base, min(enough, base * _FEWEST_TRIES + 1, most + 1), base):
         if _batch(topology, sources, units, [load * units for load in loads]) is not None:
             return units
     return enough
@@ -273,24 +273,18 @@ def _limits(topology: Topology, loads: list[Fraction], units: int) -> list[Fract
     common = math.lcm(*capacities)
     if common > 2**20:
         raise TopologyError("the link capacities have too large a common multiple")
+
+    def fits(x: int, limit: int) -> bool:
+        """Whether an integer split exists that keeps to a limit at distance x + 1, and to none at others."""
+        limits = [Fraction(topology.nodes * units)] * len(loads)
+        limits[x] = Fraction(limit, common)
+        return _batch(topology, _sources(topology), units, limits) is not None
+
     limits = []
-    for x, load in enumerate(loads, start=1):
-        low, high = math.ceil(load * units * common) - 1, math.ceil(load * units) * common
-        while high - low > 1:  # high is enough, low is not (or below the load)
-            middle = (low + high) // 2
-            if _fits(topology, x, units, Fraction(middle, common), len(loads)):
-                high = middle
-            else:
-                low = middle
-        limits.append(Fraction(high, common))
+    for x, load in enumerate(loads):
+        tried = range(math.ceil(load * units * common), math.ceil(load * units) * common)  # its end is enough
+        limits.append(Fraction(tried.start + bisect_left(tried, True, key=partial(fits, x)), common))
     return limits
-
-
-def _fits(topology: Topology, x: int, units: int, limit: Fraction, steps: int) -> bool:
-    """Whether an integer split exists whose links carry at most ``limit`` units per unit of capacity at distance x."""
-    unlimited = [Fraction(topology.nodes * units)] * steps
-    unlimited[x - 1] = limit
-    return _batch(topology, _sources(topology), units, unlimited) is not None
 
 
 def _sources(topology: Topology) -> IntArray:

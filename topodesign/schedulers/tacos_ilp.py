@@ -106,25 +106,18 @@ def synthesize_sends(
         return best, "bound" if setting.ending(best) <= least else "window", length
     outcome: Outcome = "solver"
     for layers in range(max(1, -(-least // length)), -(-setting.ending(best) // length) + 1):
-        left = seconds - watch()
-        sends, status = _solve(steps, layers, [{one.source: 0} for one in setting.demands], left)
-        found = lean(setting, _recovered(steps, sends))
-        best = min(best, found, key=setting.ending)
-        if status == "stopped":
-            outcome = "limit"
-            break
-        if status == "all":
+        sends, status = _solve(steps, layers, setting.at_first(), seconds - watch())
+        best = min(best, lean(setting, _recovered(steps, sends)), key=setting.ending)
+        if status != "some":
+            outcome = "limit" if status == "stopped" else outcome
             break
     return best, "bound" if setting.ending(best) <= least else outcome, length
 
 
 def _recovered(steps: _Steps, sends: list[Send]) -> list[Send]:
     """Return sends, in exact times, with what they lack of the wanted chunks over the quickest ways."""
-    setting = steps.setting
-    held: list[dict[int, int]] = [{one.source: 0} for one in setting.demands]
-    free: dict[int, int] = {}
-    src, dst = setting.topology.src.tolist(), setting.topology.dst.tolist()
-    done = []
+    setting, free, done = steps.setting, dict[int, int](), []
+    held, src, dst = setting.at_first(), setting.src, setting.dst
     for one in sorted(sends, key=lambda send: (send.start, send.link)):
         start = setting.earliest(one.link, held[one.demand][src[one.link]], free)
         end = held[one.demand][dst[one.link]] = setting.occupy(one.link, start, free)
@@ -135,9 +128,7 @@ def _recovered(steps: _Steps, sends: list[Send]) -> list[Send]:
 def _in_windows(steps: _Steps, window: int, left: Callable[[], float]) -> list[Send]:
     """Return the sends of programs of a few steps that follow one another (section V-C)."""
     setting = steps.setting
-    held: list[dict[int, int]] = [{one.source: 0} for one in setting.demands]
-    dst = setting.topology.dst.tolist()
-    sends: list[Send] = []
+    held, sends = setting.at_first(), list[Send]()
     while any(not set(one.goals) <= set(has) for one, has in zip(setting.demands, held, strict=True)):
         new, _ = _solve(steps, window, [dict.fromkeys(has, 0) for has in held], left(), early=True)
         if not new:
@@ -145,7 +136,7 @@ def _in_windows(steps: _Steps, window: int, left: Callable[[], float]) -> list[S
         after = max((one.start for one in sends), default=-1) + 1
         sends += [one._replace(start=one.start + after, end=one.end + after) for one in new]
         for one in new:
-            held[one.demand][dst[one.link]] = 0
+            held[one.demand][setting.dst[one.link]] = 0
     return _recovered(steps, sends)
 
 
@@ -197,7 +188,6 @@ def _solve(
     come, and how near others are to their only goals.
     """
     setting = steps.setting
-    topology = setting.topology
     if len(setting.demands) * len(steps.lasts) * layers > MOST_SENDS or seconds <= 0:
         return [], "stopped"
     program = Program()
@@ -206,11 +196,10 @@ def _solve(
     for number, one in enumerate(setting.demands):
         wanted += [(number, goal) for goal in one.goals if goal not in held[number]]
         network.add_chunk(steps, number, layers, held[number], early=early)
-    keys = network.sends
-    if not keys:
+    if not network.sends:
         return [], "some"
     rows = [*network.rows, *(([(name, 1) for name in names], 1) for names in network.on_port.values())]
-    program.add_columns(len(keys), cost=np.array(network.cost), upper=1, whole=True)
+    program.add_columns(len(network.sends), cost=np.array(network.cost), upper=1, whole=True)
     row = [number for number, (terms, _) in enumerate(rows) for _ in terms]
     column = [name for terms, _ in rows for name, _ in terms]
     factor = [value for terms, _ in rows for _, value in terms]
@@ -218,14 +207,10 @@ def _solve(
     status = program.solve(seconds=seconds)
     if not program.solved:
         return [], "stopped"
-    taken = np.flatnonzero(program.values()).tolist()
-    sends = [
-        Send(number, link, start, start + steps.lasts[link]) for number, link, start in (keys[name] for name in taken)
-    ]
+    taken = [network.sends[name] for name in np.flatnonzero(program.values()).tolist()]
+    sends = [Send(number, link, start, start + steps.lasts[link]) for number, link, start in taken]
     sends = _sound(steps, sends, held)
-    dst = topology.dst.tolist()
-    come = {(one.demand, dst[one.link]) for one in sends}
-    if all(where in come for where in wanted):
+    if {(one.demand, setting.dst[one.link]) for one in sends}.issuperset(wanted):
         return sends, "all"
     return sends, "some" if status == "optimal" else "stopped"
 
@@ -234,7 +219,7 @@ def _sound(steps: _Steps, sends: list[Send], held: list[dict[int, int]]) -> list
     """Return those of the solver's sends that have their chunk when they start and their link alone."""
     has = [dict(one) for one in held]
     free: dict[int, int] = {}
-    src, dst = steps.setting.topology.src.tolist(), steps.setting.topology.dst.tolist()
+    src, dst = steps.setting.src, steps.setting.dst
     kept = []
     for one in sorted(sends, key=lambda send: (send.start, send.link)):
         since = has[one.demand].get(src[one.link])

@@ -1,9 +1,10 @@
-"""Baselines: the algorithms that libraries of collectives use, as plans on the links that there are; one a file.
+"""Baselines: the algorithms that libraries of collectives use, as plans on the links that there are.
 
-Each is written down as it was published, between ranks that may send to any other; its file has ``METHOD`` and the
-formula of its cost where every message has a link of its own. On all other topologies messages between nodes that are
-not neighbours go over shortest paths, balanced over the links, and wait at nodes on the way: so a plan is one that can
-run, with the congestion that follows. ``auto`` asks none of them.
+Each is written down as it was published, between ranks that may send to any other, with the formula of its cost where
+every message has a link of its own; one a file with ``METHOD``, and the short ones of MPI libraries together in
+``mpi``. On all other topologies messages between nodes that are not neighbours go over shortest paths, balanced over
+the links, and wait at nodes on the way: so a plan is one that can run, with the congestion that follows. ``auto`` asks
+none of them.
 
 * :mod:`~topodesign.schedulers.baselines.baseline`: what all have in common; from a collective to its dual.
 * :mod:`~topodesign.schedulers.baselines.messages`: from messages to rounds.
@@ -12,7 +13,7 @@ run, with the congestion that follows. ``auto`` asks none of them.
 * :mod:`~topodesign.schedulers.baselines.spanning`: from trees of ranks to weighted trees with routes.
 * :mod:`~topodesign.schedulers.baselines.levels`: the sides of products, the boxes of fabrics and rings through them.
 
-To add one, copy ``bruck.py`` and list it in ``BASELINES``.
+To add one, copy ``multitree.py`` and list it in ``BASELINES``.
 """
 
 BASELINES = {

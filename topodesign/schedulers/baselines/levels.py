@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 
@@ -78,10 +79,8 @@ def ring_orders(fabric: Fabric) -> list[Cycle]:
     or to and fro, and all backwards too: of these sets the one with the highest rate is taken, of equals the smallest.
     """
     topology = fabric.topology
-    if not topology.switches:
-        cycles = link_disjoint_cycles(topology)
-        if cycles:
-            return list(cycles)
+    if not topology.switches and (cycles := link_disjoint_cycles(topology)):
+        return list(cycles)
     router = Router(topology, fabric.names)
     tours = box_tours(fabric, boxes_of(fabric) or [list(fabric.compute)])
     most = max(1, _MOST_EDGES // len(fabric.compute) ** 2)
@@ -133,15 +132,11 @@ def _costs(fabric: Fabric, router: Router) -> IntArray:
 
 def _rate(topology: Topology, router: Router, rings: list[Cycle]) -> Fraction:
     """Return the capacity that each of some rings can have everywhere."""
-    widths: dict[tuple[int, int], int] = {}
-    for ring in rings:
-        for pair in zip(ring, [*ring[1:], ring[0]], strict=True):
-            widths[pair] = widths.get(pair, 0) + 1
-    loads: dict[tuple[int, int], int] = {}
-    for way, width in zip(
-        router.paths(list(widths), list(widths.values()), by_step=False), widths.values(), strict=True
-    ):
+    widths = Counter(pair for ring in rings for pair in zip(ring, [*ring[1:], ring[0]], strict=True))
+    loads: Counter[tuple[int, int]] = Counter()
+    ways = router.paths(list(widths), list(widths.values()), by_step=False)
+    for way, width in zip(ways, widths.values(), strict=True):
         for hop in itertools.pairwise(way):
-            loads[hop] = loads.get(hop, 0) + width
+            loads[hop] += width
     capacity = {(u, v): c for u, v, c in topology.links()}
     return min(Fraction(capacity[hop], load) for hop, load in loads.items())

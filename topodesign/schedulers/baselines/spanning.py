@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -82,10 +83,10 @@ def routed(topology: Topology, fabric: Fabric, shapes: Sequence[Ranks]) -> list[
     Where a way passes a compute node, this gets the data too: if it has them not yet it is joined to the tree there,
     and its own edge is left out.
     """
-    widths: dict[tuple[int, int], int] = {}
+    widths: Counter[tuple[int, int]] = Counter()
     for shape in shapes:
         for edge in shape.edges:
-            widths[edge] = widths.get(edge, 0) + shape.weight
+            widths[edge] += shape.weight
     router = Router(topology, fabric.names)
     ways = dict(zip(widths, router.paths(list(widths), list(widths.values()), by_step=False), strict=True))
     trees = []

@@ -92,8 +92,7 @@ def synthesize(request: Request, wires: Network, collective: Collective, units: 
     large = wires.topology.nodes**2 * units > _SMALL
     if symmetry is None or not (request.symmetric or large):
         return _sent(request, wires, collective, units)
-    seed = request.seed or 0
-    timed = symmetric(wires, collective, symmetry, units=units, size=request.size, seed=seed)
+    timed = symmetric(wires, collective, symmetry, units=units, size=request.size, seed=request.seed or 0)
     bound = bound_symmetric(wires.merging if _merges(request, wires, units) else wires, collective, units, symmetry)
     group = wires.topology.nodes // len(np.unique(symmetry.represented_by))
     copied = Made(timed, bound, 1, copies=group)
@@ -129,16 +128,16 @@ def _whole(request: Request, wires: Network, collective: Collective, units: int,
     relays = collective.group is not None and request.others == "forward"
     if collective.group is not None and not relays:
         network = within_teams(network, collective.teams(topology.nodes, topology.switches))
-    first, *rest = collective.parts
-    if first.reduces:
-        backwards = replace(network, opens=np.zeros_like(network.opens))
-        made = _best(request, Part(first.dual, backwards.turned, units, True, relays, in_a_row, merges))
+    first, *rest = (Part(part, network, units, False, relays, in_a_row, merges) for part in collective.parts)
+    if first.collective.reduces:
+        turned = replace(network, opens=np.zeros_like(network.opens)).turned
+        made = _best(request, first._replace(collective=first.collective.dual, network=turned, backwards=True))
         if np.any(wires.opens):
             made = made._replace(timed=_not_before(wires, made.timed))
     else:
-        made = _best(request, Part(first, network, units, False, relays, in_a_row, merges))
+        made = _best(request, first)
     for one in rest:
-        made = _followed(request, made, Part(one, network, units, False, relays, in_a_row, merges), collective)
+        made = _followed(request, made, one, collective)
     if relays:  # what relays are not needed for has left gaps
         shared = SharedLinks(topology, (made.timed,), wires.opens[None])
         (earlier,) = shared.timed(shared.remains)
@@ -148,9 +147,7 @@ def _whole(request: Request, wires: Network, collective: Collective, units: int,
 
 def _best(request: Request, part: Part, chunks: Chunks | None = None) -> Made:
     """Return the best of several seeds, and a bound for it."""
-    if chunks is None:
-        chunks = part.chunks()
-    seed = request.seed or 0
+    chunks, seed = part.chunks() if chunks is None else chunks, request.seed or 0
     alone = bool(np.all(chunks.goal != EVERYONE))
     rows = len(wanted(chunks)[0])
     tries = request.tries or max(1, min(_MOST, _EFFORT // max(1, rows)))
