@@ -8,18 +8,11 @@ from itertools import islice
 from typing import Any, Literal, TypeVar
 
 from topodesign.base.arguments import require_at_least
-from topodesign.base.declared import Declared
+from topodesign.base.declared import Declared, key
 from topodesign.base.errors import ParameterError
 
 Verdict = Literal[
-    "ok",
-    "illegal",
-    "mismatch",
-    "out-of-bounds",
-    "deadlock",
-    "race",
-    "uninitialised read",
-    "wrong result",
+    "ok", "illegal", "mismatch", "out-of-bounds", "deadlock", "race", "uninitialised read", "wrong result"
 ]
 
 MAX_FINDINGS = 10
@@ -42,17 +35,7 @@ def place(rank: int | None, threadblock: int | None = None, step: int | None = N
 
 @dataclass(frozen=True, slots=True)
 class Finding(Declared):
-    """A mistake of a program.
-
-    Attributes
-    ----------
-    verdict
-        Which kind of mistake.
-    message
-        What is wrong.
-    rank, threadblock, step
-        Where; None as far as it is nowhere in particular.
-    """
+    """A mistake of a program."""
 
     verdict: Verdict
     message: str
@@ -60,7 +43,13 @@ class Finding(Declared):
     threadblock: int | None = None
     step: int | None = None
 
-    KEYS = "verdict message rank threadblock step"
+    KEYS = (
+        key("verdict", "Which kind of mistake."),
+        key("message", "What is wrong."),
+        key("rank", "Where; null if nowhere in particular."),
+        key("threadblock", "Where; null as above."),
+        key("step", "Where; null as above."),
+    )
     SHARED = "finding"
 
     def __str__(self) -> str:
