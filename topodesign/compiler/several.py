@@ -97,7 +97,8 @@ def compile_groups(plan: Plan, target: str = "msccl", **settings: Unpack[Setting
             alone = Plan(part, rounds, cost_claim(cost_of(part, rounds)), generator=plan.generator)
             some = ", ".join(str(node) if names is None else names[node] for node in members[:8])
             note = f"ranks 0 to {len(members) - 1} are {some}{' ...' if len(members) > 8 else ''}"
-            parts.append(Part(f"group{number}", members, _noted(compile_plan(alone, target, **settings), note)))
+            made = compile_plan(alone, target, **settings)
+            parts.append(Part(f"group{number}", members, replace(made, notes=(*made.notes, note))))
     return tuple(parts)
 
 
@@ -206,7 +207,3 @@ def _plans(
         maker = _Maker(make_plan, representative)
         for root, permutation in symmetry.transversals(representative):
             yield root, _Image(maker, permutation.astype(np.int64))
-
-
-def _noted(compiled: Compiled, note: str) -> Compiled:
-    return replace(compiled, notes=(*compiled.notes, note))

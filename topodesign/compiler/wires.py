@@ -7,7 +7,7 @@ before any program runs, and MSCCL++ has one NIC for a rank, wherever its cables
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from topodesign.base.wording import counted
 from topodesign.fabrics.fabric import Fabric
@@ -59,7 +59,10 @@ def unjoined(place: Topology | Fabric, profile: RuntimeProfile) -> Iterator[str]
     alone = sum(box is not None for box in owner) == len(hosts)
     if profile.joins_late and alone:
         kinds.append(("PAT", pat_pairs(len(hosts))))
-    lacking = {name: _apart(pairs, linked) for name, pairs in kinds}
+    lacking = {
+        name: list(dict.fromkeys((min(pair), max(pair)) for pair in pairs if pair not in linked))
+        for name, pairs in kinds
+    }
     if not any(lacking.values()):
         return
     said = [
@@ -138,11 +141,6 @@ class _Linked:
         """Whether data goes from one to the other without a third."""
         one, other = pair
         return one == other or pair in self.direct or not self.on.get(one, set()).isdisjoint(self.on.get(other, set()))
-
-
-def _apart(pairs: Iterable[Pair], linked: _Linked) -> list[Pair]:
-    """Return the pairs without a link, each once."""
-    return list(dict.fromkeys((min(pair), max(pair)) for pair in pairs if pair not in linked))
 
 
 def _shown(pairs: list[Pair]) -> str:

@@ -41,7 +41,7 @@ def tree_pairs(ranks: int) -> list[Pair]:
         second = [((one + 1) % ranks, (other + 1) % ranks) for one, other in first]
     else:
         second = [(ranks - 1 - one, ranks - 1 - other) for one, other in first]
-    return _sorted([*first, *second])
+    return sorted({(min(pair), max(pair)) for pair in (*first, *second)})
 
 
 def pat_pairs(ranks: int) -> list[Pair]:
@@ -60,10 +60,6 @@ def _parent(rank: int, ranks: int) -> int:
     bit = rank & -rank
     above = rank ^ bit | bit << 1
     return above if above < ranks else rank ^ bit
-
-
-def _sorted(pairs: list[Pair]) -> list[Pair]:
-    return sorted({(min(pair), max(pair)) for pair in pairs})
 
 
 RELAY = "let a net plugin relay between ranks that share no cable, or join all hosts by a switch"

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from topodesign.base.arguments import as_path
-from topodesign.base.declared import Declared
+from topodesign.base.declared import Declared, key
 from topodesign.base.errors import FileFormatError
 from topodesign.base.records import Result
 from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import naming, open_input, read_bytes
 from topodesign.base.wording import counted, with_article
 from topodesign.runtime.msccl.parse import parse_xml, read_text
-from topodesign.runtime.msccl.profiles import PROFILES, RuntimeProfile, get_profile
+from topodesign.runtime.msccl.profiles import get_profile
 from topodesign.runtime.signs import SIGNS, Sign
 
 Verdict = Literal[
@@ -30,6 +30,9 @@ Verdict = Literal[
 ]
 """What became of the program; ``loaded`` is where the log does not say what ran the calls, and ``not connected`` where
 some ranks could not be joined, so that nothing ran."""
+
+Kind = tuple[str, int | None, int | None, bool | None]
+"""Of a call: collective, bytes of the whole data, ranks, and whether it is in place."""
 
 LONGEST_LINE = 4096
 """Bytes of a line that are looked at; loggers cut at 1024."""
@@ -57,27 +60,7 @@ _WHOLE = frozenset({"", "allreduce", "broadcast", "reduce"})
 
 @dataclass(frozen=True, slots=True)
 class About(Declared):
-    """What a program is for, as far as its file says.
-
-    Attributes
-    ----------
-    name
-        What it calls itself.
-    collective
-        What it does, in small letters without hyphens.
-    ranks
-        For how many; None where it is not said.
-    chunks
-        A call has a multiple of them; None where it is not said.
-    inplace
-        Whether it serves calls in place.
-    outofplace
-        Whether it serves calls out of place.
-    smallest
-        Bytes of the whole data of the smallest call.
-    largest
-        Bytes of the largest; None without a limit.
-    """
+    """What a program is for, as far as its file says."""
 
     name: str
     collective: str
@@ -88,30 +71,21 @@ class About(Declared):
     smallest: int = 0
     largest: int | None = None
 
-    KEYS = "name collective ranks chunks inplace outofplace smallest largest"
+    KEYS = (
+        key("name", "What it calls itself."),
+        key("collective", "What it does, in small letters without hyphens."),
+        key("ranks", "For how many; null where it is not said."),
+        key("chunks", "A call has a multiple of them; null where it is not said."),
+        key("inplace", "Whether it serves calls in place."),
+        key("outofplace", "Whether it serves calls out of place."),
+        key("smallest", "Bytes of the whole data of the smallest call."),
+        key("largest", "Bytes of the largest; null without a limit."),
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Call(Declared):
-    """Calls of one kind in a log.
-
-    Attributes
-    ----------
-    collective
-        As the log calls it, in small letters.
-    size
-        Bytes of the whole data; None where they are not said.
-    ranks
-        Of the communicator; None where it is not said.
-    inplace
-        Whether input and output share memory; None where it is not said.
-    by
-        ``program``, ``another program``, ``built-in``, or nothing where the log does not say what ran it.
-    count
-        How many calls, of all processes.
-    why
-        Why the program cannot have run them; nothing where it could.
-    """
+    """Calls of one kind in a log."""
 
     collective: str
     size: int | None
@@ -121,26 +95,20 @@ class Call(Declared):
     count: int
     why: str = ""
 
-    KEYS = "collective size ranks inplace by count why"
+    KEYS = (
+        key("collective", "As the log calls it, in small letters."),
+        key("size", "Bytes of the whole data; null where they are not said."),
+        key("ranks", "Of the communicator; null where it is not said."),
+        key("inplace", "Whether input and output share memory; null where it is not said."),
+        key("by", "`program`, `another program`, `built-in`, or nothing where the log does not say what ran it."),
+        key("count", "How many calls, of all processes."),
+        key("why", "Why the program cannot have run them; nothing where it could."),
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Symptom(Declared):
-    """Something that a log says.
-
-    Attributes
-    ----------
-    line
-        Where it is first said.
-    means
-        What it means.
-    remedy
-        What to do.
-    source
-        Where the line was read: repository, commit, file and line.
-    count
-        How often it is said.
-    """
+    """Something that a log says."""
 
     line: int
     means: str
@@ -148,7 +116,13 @@ class Symptom(Declared):
     source: str
     count: int
 
-    KEYS = "line means remedy source count"
+    KEYS = (
+        key("line", "Where it is first said."),
+        key("means", "What it means."),
+        key("remedy", "What to do."),
+        key("source", "Where the line was read: repository, commit, file and line."),
+        key("count", "How often it is said."),
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -272,7 +246,7 @@ def about_program(path: Path) -> About:
         content = read_bytes(path, _LARGEST_PROGRAM)
         if content.lstrip().startswith(b"{"):
             return _about_plan(parse_json(content))
-        program = parse_xml(read_text(path), _lenient())
+        program = parse_xml(read_text(path), get_profile("msccl-executor-256"))  # whose words most files have
         return About(
             program.name,
             program.collective.name.replace("-", ""),
@@ -283,11 +257,6 @@ def about_program(path: Path) -> About:
             program.min_bytes,
             program.max_bytes,
         )
-
-
-def _lenient() -> RuntimeProfile:
-    """Return the profile whose words most files have."""
-    return get_profile("msccl-executor-256" if "msccl-executor-256" in PROFILES else "msccl")
 
 
 def _about_plan(document: Any) -> About:
@@ -334,8 +303,8 @@ class _Reading:
     files: dict[str, None] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
     symptoms: dict[tuple[str, str], Symptom] = field(default_factory=dict)
-    calls: Counter[tuple[str, int | None, int | None, bool | None, str]] = field(default_factory=Counter)
-    pending: dict[str, tuple[str, int | None, int | None, bool | None]] = field(default_factory=dict)
+    calls: Counter[tuple[Kind, str]] = field(default_factory=Counter)
+    pending: dict[str, Kind] = field(default_factory=dict)
     callers: set[str] = field(default_factory=set)
     tuned: dict[str, str] = field(default_factory=dict)
     rings: set[str] = field(default_factory=set)
@@ -348,139 +317,133 @@ class _Reading:
             return self.runtimes.most_common(1)[0][0]
         return "mscclpp" if self.plus and not self.nccl else ""
 
+    def read(self, line: str) -> None:
+        """Take a line over."""
+        self.lines += 1
+        found = _OURS.search(line)
+        if found is not None:
+            self.plus |= "MSCCLPP" in found.group()
+            self.nccl |= "MSCCLPP" not in found.group()
+        if _WORDS.search(line) is None:
+            return
+        message = line if found is None else line[found.end() :]
+        for sign in SIGNS:
+            match = sign.pattern.search(message)
+            # 2 is the number of MSCCL's algorithm in its own runtime alone; others say other things by it
+            foreign = sign.role == "ran" and sign.runtime == "msccl" and not self.runtimes["msccl"]
+            if match is not None and not foreign:
+                self._note(sign, match, line)
+                break
+
+    def close(self) -> None:
+        """Count the calls of which nothing more is said."""
+        for process in list(self.pending):
+            self._settle(process, "")
+
+    def _note(self, sign: Sign, match: re.Match[str], line: str) -> None:
+        """Take a line over."""
+        groups = {name: value or "" for name, value in match.groupdict().items()}
+        process = _process(line)
+        if len(self.processes) < 10**6:
+            self.processes.add(process)
+        if sign.runtime:
+            self.runtimes[sign.runtime] += 1
+        self.events[sign.role] += 1
+        if sign.role in {"loading", "loaded", "refused"} and len(self.files) < MOST_FINDINGS:
+            self.files[groups.get("file", "")] = None
+        if sign.role == "told":
+            if len(self.environment) < MOST_FINDINGS:
+                self.environment[groups["name"]] = groups["value"]
+        elif sign.role in {"call", "ran", "built-in"}:
+            self._note_call(sign, groups, process)
+        elif sign.role in {"trouble", "refused", "connection"}:
+            self._note_symptom(sign, groups)
+        if sign.role in {"rings", "trees", "joined", "connection", "failed"}:
+            self._note_start(sign, groups, process)
+
+    def _note_start(self, sign: Sign, groups: dict[str, str], process: str) -> None:
+        """Follow how ranks are joined: what fails between rings and trees fails because of the trees."""
+        if sign.role == "rings" and len(self.rings) < 10**6:
+            self.rings.add(process)
+        elif sign.role == "trees":
+            self.rings.discard(process)
+        elif sign.role == "joined":
+            if len(self.joined) < MOST_CALLS:
+                for *children, rank, parent in _JOINED.findall(groups["trees"]):
+                    pairs = [(int(rank), int(other)) for other in (*children, parent)]
+                    self.joined.update((min(pair), max(pair)) for pair in pairs if pair[1] >= 0)
+        elif process in self.rings or (not process and self.rings):
+            far = sorted(pair for pair in self.joined if pair[1] > pair[0] + 1)
+            which = f", such as {far[0][0]} and {far[0][1]}" if far else ""
+            self.events["connection"] += 1
+            self._note_symptom(replace(_TREES_FAIL, means=f"{_TREES_FAIL.means}{which}"), {})
+
+    def _note_symptom(self, sign: Sign, groups: dict[str, str]) -> None:
+        means = sign.means.format(**groups)
+        key = means, sign.remedy
+        old = self.symptoms.get(key)
+        if old is None and len(self.symptoms) >= MOST_FINDINGS:
+            return
+        first = self.lines if old is None else old.line
+        self.symptoms[key] = Symptom(first, means, sign.remedy, sign.source, 1 if old is None else old.count + 1)
+
+    def _note_call(self, sign: Sign, groups: dict[str, str], process: str) -> None:
+        """Note a call, or what ran the one that its process made last."""
+        if sign.role == "built-in" and sign.remedy:
+            self._note_symptom(sign, groups)
+        if sign.role == "call":
+            self._settle(process, "")
+            self.callers.add(process)
+            self.pending[process] = _kind_of_call(groups)
+            # in the logs of these, NCCL's own line of a call says that no program ran it
+            if sign.runtime == "" and (self.runtimes["msccl-executor"] or self.runtimes["rccl"]):
+                self._settle(process, "built-in")
+            return
+        by = "program" if sign.role == "ran" else "built-in"
+        if by == "program" and sign.runtime == "mscclpp" and self.about and groups["file"] != self.about.name:
+            by = "another program"
+        if process in self.pending:
+            self._settle(process, by)
+        elif sign.role == "ran" or "send" in groups or self._is_call(groups, process):
+            self._count(_kind_of_call(groups), by)
+
+    def _is_call(self, groups: dict[str, str], process: str) -> bool:
+        """Whether a line that says what is used for some bytes is all that is said of a call.
+
+        It is not where the process says its calls in lines of their own, and where a build with tracing says it again.
+        """
+        before = self.tuned.pop(process, "")
+        if "bytes" not in groups or process in self.callers:
+            return False
+        if groups.get("name") and len(self.tuned) < MOST_CALLS:
+            self.tuned[process] = groups["bytes"]
+        return bool(groups.get("name")) or before != groups["bytes"]
+
+    def _settle(self, process: str, by: str) -> None:
+        """Count the call that a process made last."""
+        kind = self.pending.pop(process, None)
+        if kind is not None:
+            self._count(kind, by)
+
+    def _count(self, kind: Kind, by: str) -> None:
+        key = (kind, by)
+        if key in self.calls or len(self.calls) < MOST_CALLS:
+            self.calls[key] += 1
+
 
 def diagnose(lines: Iterable[str], about: About | None = None) -> Diagnosis:
     """Return what the lines of a log say; see :func:`doctor`."""
     reading = _Reading(about)
     for line in lines:
-        reading.lines += 1
-        found = _OURS.search(line)
-        if found is not None:
-            reading.plus |= "MSCCLPP" in found.group()
-            reading.nccl |= "MSCCLPP" not in found.group()
-        if _WORDS.search(line) is None:
-            continue
-        message = line if found is None else line[found.end() :]
-        for sign in SIGNS:
-            match = sign.pattern.search(message)
-            if match is not None and not _is_foreign(sign, reading):
-                _note(reading, sign, match, line)
-                break
-    for process in list(reading.pending):
-        _settle(reading, process, "")
+        reading.read(line)
+    reading.close()
     return _diagnosis(reading)
-
-
-def _is_foreign(sign: Sign, reading: _Reading) -> bool:
-    """Whether a line is of another runtime that says it alike: 2 is MSCCL's number in its own runtime alone."""
-    return sign.role == "ran" and sign.runtime == "msccl" and not reading.runtimes["msccl"]
-
-
-def _note(reading: _Reading, sign: Sign, match: re.Match[str], line: str) -> None:
-    """Take a line over."""
-    groups = {name: value or "" for name, value in match.groupdict().items()}
-    process = _process(line)
-    if len(reading.processes) < 10**6:
-        reading.processes.add(process)
-    if sign.runtime:
-        reading.runtimes[sign.runtime] += 1
-    reading.events[sign.role] += 1
-    if sign.role in {"loading", "loaded", "refused"} and len(reading.files) < MOST_FINDINGS:
-        reading.files[groups.get("file", "")] = None
-    if sign.role == "told":
-        if len(reading.environment) < MOST_FINDINGS:
-            reading.environment[groups["name"]] = groups["value"]
-    elif sign.role in {"call", "ran", "built-in"}:
-        _note_call(reading, sign, groups, process)
-    elif sign.role in {"trouble", "refused", "connection"}:
-        _note_symptom(reading, sign, groups)
-    if sign.role in {"rings", "trees", "joined", "connection", "failed"}:
-        _note_start(reading, sign, groups, process)
-
-
-def _note_start(reading: _Reading, sign: Sign, groups: dict[str, str], process: str) -> None:
-    """Follow how ranks are joined: what fails between rings and trees fails because of the trees."""
-    if sign.role == "rings" and len(reading.rings) < 10**6:
-        reading.rings.add(process)
-    elif sign.role == "trees":
-        reading.rings.discard(process)
-    elif sign.role == "joined":
-        if len(reading.joined) < MOST_CALLS:
-            for *children, rank, parent in _JOINED.findall(groups["trees"]):
-                pairs = [(int(rank), int(other)) for other in (*children, parent)]
-                reading.joined.update((min(pair), max(pair)) for pair in pairs if pair[1] >= 0)
-    elif process in reading.rings or (not process and reading.rings):
-        far = sorted(pair for pair in reading.joined if pair[1] > pair[0] + 1)
-        which = f", such as {far[0][0]} and {far[0][1]}" if far else ""
-        reading.events["connection"] += 1
-        _note_symptom(reading, replace(_TREES_FAIL, means=f"{_TREES_FAIL.means}{which}"), {})
 
 
 _TREES_FAIL = next(one for one in SIGNS if one.pattern.pattern == "ncclTransportTreeConnect")
 
 
-def _note_symptom(reading: _Reading, sign: Sign, groups: dict[str, str]) -> None:
-    means = sign.means.format(**groups)
-    key = means, sign.remedy
-    old = reading.symptoms.get(key)
-    if old is None and len(reading.symptoms) >= MOST_FINDINGS:
-        return
-    first = reading.lines if old is None else old.line
-    reading.symptoms[key] = Symptom(first, means, sign.remedy, sign.source, 1 if old is None else old.count + 1)
-
-
-def _note_call(reading: _Reading, sign: Sign, groups: dict[str, str], process: str) -> None:
-    """Note a call, or what ran the one that its process made last."""
-    if sign.role == "built-in" and sign.remedy:
-        _note_symptom(reading, sign, groups)
-    if sign.role == "call":
-        _settle(reading, process, "")
-        reading.callers.add(process)
-        reading.pending[process] = _kind_of_call(groups)
-        if sign.runtime == "" and _fell_back(reading):
-            _settle(reading, process, "built-in")
-        return
-    by = "program" if sign.role == "ran" else "built-in"
-    if by == "program" and sign.runtime == "mscclpp" and reading.about and groups["file"] != reading.about.name:
-        by = "another program"
-    if process in reading.pending:
-        _settle(reading, process, by)
-    elif sign.role == "ran" or "send" in groups or _is_call(reading, groups, process):
-        _count(reading, _kind_of_call(groups), by)
-
-
-def _is_call(reading: _Reading, groups: dict[str, str], process: str) -> bool:
-    """Whether a line that says what is used for some bytes is all that is said of a call.
-
-    It is not where the process says its calls in lines of their own, and where a build with tracing says it again.
-    """
-    before = reading.tuned.pop(process, "")
-    if "bytes" not in groups or process in reading.callers:
-        return False
-    if groups.get("name") and len(reading.tuned) < MOST_CALLS:
-        reading.tuned[process] = groups["bytes"]
-    return bool(groups.get("name")) or before != groups["bytes"]
-
-
-def _fell_back(reading: _Reading) -> bool:
-    """Whether NCCL's own line of a call says that no program ran it: in these, programs say another line."""
-    return bool(reading.runtimes["msccl-executor"] or reading.runtimes["rccl"])
-
-
-def _settle(reading: _Reading, process: str, by: str) -> None:
-    """Count the call that a process made last."""
-    kind = reading.pending.pop(process, None)
-    if kind is not None:
-        _count(reading, kind, by)
-
-
-def _count(reading: _Reading, kind: tuple[str, int | None, int | None, bool | None], by: str) -> None:
-    key = (*kind, by)
-    if key in reading.calls or len(reading.calls) < MOST_CALLS:
-        reading.calls[key] += 1
-
-
-def _kind_of_call(groups: dict[str, str]) -> tuple[str, int | None, int | None, bool | None]:
+def _kind_of_call(groups: dict[str, str]) -> Kind:
     """Return collective, bytes of the whole data, ranks, and whether it is in place."""
     name = groups.get("name", "").rstrip(": ").lower()
     ranks = int(groups["ranks"]) if groups.get("ranks") else None
@@ -518,11 +481,10 @@ def _process(line: str) -> str:
 
 def _diagnosis(reading: _Reading) -> Diagnosis:
     runtime = reading.runtime
+    counted_calls = sorted(reading.calls.items(), key=lambda item: (-item[1], str((*item[0][0], item[0][1]))))
     calls = tuple(
-        Call(name, size, ranks, inplace, by, count, _why_not(reading.about, name, size, ranks, inplace))
-        for (name, size, ranks, inplace, by), count in sorted(
-            reading.calls.items(), key=lambda item: (-item[1], str(item[0]))
-        )
+        Call(*kind, by, count, "" if reading.about is None else next(_reasons(reading.about, *kind), ""))
+        for (kind, by), count in counted_calls
     )
     verdict = _verdict(reading, runtime, calls)
     return Diagnosis(
@@ -540,12 +502,7 @@ def _diagnosis(reading: _Reading) -> Diagnosis:
     )
 
 
-def _why_not(about: About | None, name: str, size: int | None, ranks: int | None, inplace: bool | None) -> str:
-    """Return why a program cannot run a call, nothing where it can or that is not known."""
-    return "" if about is None else next(_reasons(about, name, size, ranks, inplace=inplace), "")
-
-
-def _reasons(about: About, name: str, size: int | None, ranks: int | None, *, inplace: bool | None) -> Iterator[str]:
+def _reasons(about: About, name: str, size: int | None, ranks: int | None, inplace: bool | None) -> Iterator[str]:
     """Yield why a program cannot run a call, the plainest first."""
     collective, _, more = name.partition(" ")
     if collective and collective != about.collective:

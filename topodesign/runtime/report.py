@@ -5,21 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from topodesign.base.arguments import require_at_least
-from topodesign.base.declared import Declared
+from topodesign.base.declared import Declared, Keys, key
 from topodesign.base.errors import ParameterError
 
 Verdict = Literal[
-    "ok",
-    "illegal",
-    "mismatch",
-    "out-of-bounds",
-    "deadlock",
-    "race",
-    "uninitialised read",
-    "wrong result",
+    "ok", "illegal", "mismatch", "out-of-bounds", "deadlock", "race", "uninitialised read", "wrong result"
 ]
 
 MAX_FINDINGS = 10
@@ -42,17 +35,7 @@ def place(rank: int | None, threadblock: int | None = None, step: int | None = N
 
 @dataclass(frozen=True, slots=True)
 class Finding(Declared):
-    """A mistake of a program.
-
-    Attributes
-    ----------
-    verdict
-        Which kind of mistake.
-    message
-        What is wrong.
-    rank, threadblock, step
-        Where; None as far as it is nowhere in particular.
-    """
+    """A mistake of a program."""
 
     verdict: Verdict
     message: str
@@ -60,7 +43,13 @@ class Finding(Declared):
     threadblock: int | None = None
     step: int | None = None
 
-    KEYS = "verdict message rank threadblock step"
+    KEYS = (
+        key("verdict", "Which kind of mistake."),
+        key("message", "What is wrong."),
+        key("rank", "Where; null if nowhere in particular."),
+        key("threadblock", "Where; null as above."),
+        key("step", "Where; null as above."),
+    )
     SHARED = "finding"
 
     def __str__(self) -> str:
@@ -72,8 +61,13 @@ class Finding(Declared):
 class Sizes:
     """The calls that a program serves."""
 
-    smallest: int  # bytes of the smallest
-    largest: int | None  # bytes of the largest; None without a limit
+    smallest: int
+    largest: int | None
+
+    KEYS: ClassVar[Keys] = (
+        key("smallest", "Bytes of the smallest."),
+        key("largest", "Bytes of the largest; null without a limit."),
+    )
 
     @property
     def sizes(self) -> str:
@@ -83,13 +77,29 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Report(Declared):
-    """What a checker found."""
+    """What a checker found.
 
-    verdict: Verdict  # ``ok``, or the kind of the first finding
-    findings: tuple[Finding, ...] = ()  # what is wrong, a few of a kind
-    warnings: tuple[str, ...] = ()  # what works but is likely not meant, or could not be checked
-    program: str = ""  # A line about the program; empty if the file could not be parsed
-    interleavings: int = 0  # random orders run, and the first of their seeds
+    Attributes
+    ----------
+    verdict
+        ``ok``, or the kind of the first finding.
+    findings
+        What is wrong, a few of a kind.
+    warnings
+        What works but is likely not meant, or could not be checked.
+    program
+        A line about the program; empty if it could not be read.
+    interleavings
+        Random orders run.
+    seed
+        The first of their seeds.
+    """
+
+    verdict: Verdict
+    findings: tuple[Finding, ...] = ()
+    warnings: tuple[str, ...] = ()
+    program: str = ""
+    interleavings: int = 0
     seed: int = 0
 
     @property
@@ -117,14 +127,22 @@ class ProgramReport(Report):
 
     Attributes
     ----------
+    runtime
+        Whose rules were held.
     modes
         Which of ``in place`` and ``out of place`` were run; what went wrong in a run did so in the last one.
+    root
+        Of a collective that has one, which no file says: found out, or given; else None.
+    usage
+        What the program takes, the largest number over ranks, threadblocks or links; None where it is illegal.
+    calls
+        What it can be used for; None where it is illegal.
     """
 
-    runtime: str = ""  # whose rules it kept to
+    runtime: str = ""
     modes: tuple[str, ...] = ()
-    root: int | None = None  # root of a collective that has one, which no file says: found out, or given
-    usage: Any = None  # what the program takes, and the calls that it serves; None where it is illegal
+    root: int | None = None
+    usage: Any = None
     calls: Any = None
 
     def agreement(self) -> str:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from topodesign.base.arguments import as_choice
-from topodesign.base.declared import Declared
+from topodesign.base.declared import Declared, key
 from topodesign.base.records import Result
 from topodesign.runtime.msccl.profiles import PROFILES, RuntimeProfile
 from topodesign.runtime.mscclpp.limits import EXECUTOR
@@ -36,26 +36,19 @@ COMMITS = {name: SOURCES[name] for name in ("msccl", "msccl-executor", "rccl", "
 
 @dataclass(frozen=True, slots=True)
 class Rule(Declared):
-    """One rule of one runtime.
-
-    Attributes
-    ----------
-    rule
-        What it is about.
-    runtime
-        Whose it is.
-    says
-        The number or the rule.
-    source
-        Where it was read: file and line, in the repository and at the commit that ``COMMITS`` names.
-    """
+    """One rule of one runtime."""
 
     rule: str
     runtime: str
     says: str
     source: str
 
-    KEYS = "runtime rule says source=read"
+    KEYS = (
+        key("runtime", "Whose it is."),
+        key("rule", "What it is about."),
+        key("says", "The number or the rule."),
+        "source=read",
+    )
 
     @property
     def read(self) -> str:

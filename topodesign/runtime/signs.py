@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -37,19 +36,17 @@ class Sign:
     remedy: str = ""
 
 
+_WORD = re.compile(r"\{\{([\w-]+)\}\}")  # of the table of words, or of SOURCES
+
+
 def _read(text: str) -> tuple[Sign, ...]:
     document = tomllib.loads(text)
     words = {**SOURCES, "lazy": LAZY, "relay": RELAY, **document["words"]}
     found = []
     for row in document["sign"]:
-        said: dict[str, Any] = {key: _whole(text, words) for key, text in row.items()}
+        said: dict[str, Any] = {key: _WORD.sub(lambda word: words[word[1]], text) for key, text in row.items()}
         found.append(Sign(**{**said, "pattern": re.compile(said["pattern"])}))
     return tuple(found)
-
-
-def _whole(said: str, words: Mapping[str, str]) -> str:
-    """Return a text with the words that are named in double braces."""
-    return re.sub(r"\{\{([\w-]+)\}\}", lambda word: words[word[1]], said)
 
 
 SIGNS = _read(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))

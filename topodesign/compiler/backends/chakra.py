@@ -50,8 +50,18 @@ _FEW = 5000  # messages of a plan that is timed in an instant
 
 _COMPUTE, _SEND, _RECEIVE, _COLLECTIVE = 4, 5, 6, 7
 _TYPES = {Act.SEND: _SEND, Act.RECEIVE: _RECEIVE, Act.ADD: _COMPUTE}
-_ATTRIBUTE = (("name", 1, "string"), ("int32_val", 7, "int32"), ("int64_val", 9, "int64"), ("uint64_val", 13, "uint64"))
-_NODE = (("id", 1, "uint64"), ("name", 2, "string"), ("type", 3, "uint32"), ("duration_micros", 7, "uint64"))
+_SCHEMA = {
+    "Uint64List": ("values 1 uint64 repeated",),
+    "Attribute": (
+        *("name 1 string", "int32_val 7 int32", "int64_val 9 int64", "uint64_val 13 uint64"),
+        *("uint64_list 14 Uint64List", "bool_val 27 bool", "string_val 29 string"),
+    ),
+    "Header": ("version 1 string", "attr 2 Attribute repeated"),
+    "Node": (
+        *("id 1 uint64", "name 2 string", "type 3 uint32", "duration_micros 7 uint64"),
+        *("ctrl_deps 4 uint64 repeated", "data_deps 5 uint64 repeated", "attr 10 Attribute repeated"),
+    ),
+}
 _CALLED = {"all-reduce": 0, "all-gather": 2, "all-to-all": 6, "reduce-scatter": 7}  # CollectiveCommType
 _README = """\
 {title}, {size} in all, as traces of {ranks} ranks.
@@ -273,42 +283,20 @@ def _classes() -> tuple[Any, Any]:
         raise MissingLibraryError("traces need protobuf: pip install 'topodesign[chakra]'") from None
     kinds = descriptor_pb2.FieldDescriptorProto
     file = descriptor_pb2.FileDescriptorProto(name="topodesign/et.proto", package="topodesign_et", syntax="proto3")
-
-    def message(name: str, plain: Iterable[tuple[str, int, str]], *others: tuple[str, int, str, bool]) -> None:
+    for name, fields in _SCHEMA.items():
         made = file.message_type.add(name=name)
-        for field, number, kind in plain:
-            made.field.add(
-                name=field, number=number, type=getattr(kinds, f"TYPE_{kind.upper()}"), label=kinds.LABEL_OPTIONAL
-            )
-        for field, number, kind, repeated in others:
+        for field in fields:
+            word, number, kind, *repeated = field.split()
+            inner = {"type": kinds.TYPE_MESSAGE, "type_name": f".topodesign_et.{kind}"}
+            plain = {"type": getattr(kinds, f"TYPE_{kind.upper()}", None)}
             label = kinds.LABEL_REPEATED if repeated else kinds.LABEL_OPTIONAL
-            if kind.startswith("."):
-                made.field.add(name=field, number=number, type=kinds.TYPE_MESSAGE, type_name=kind, label=label)
-            else:
-                made.field.add(name=field, number=number, type=getattr(kinds, f"TYPE_{kind.upper()}"), label=label)
-
-    message("Uint64List", (), ("values", 1, "uint64", True))
-    message(
-        "Attribute",
-        _ATTRIBUTE,
-        ("uint64_list", 14, ".topodesign_et.Uint64List", False),
-        ("bool_val", 27, "bool", False),
-        ("string_val", 29, "string", False),
-    )
+            made.field.add(name=word, number=int(number), label=label, **(inner if kind in _SCHEMA else plain))
     # A oneof keeps a value of zero in the file, which a plain field would leave out.
     attribute = file.message_type[1]
     attribute.oneof_decl.add(name="value")
-    for field in attribute.field:
-        if field.name != "name":
-            field.oneof_index = 0
-    message("Header", (("version", 1, "string"),), ("attr", 2, ".topodesign_et.Attribute", True))
-    message(
-        "Node",
-        _NODE,
-        ("ctrl_deps", 4, "uint64", True),
-        ("data_deps", 5, "uint64", True),
-        ("attr", 10, ".topodesign_et.Attribute", True),
-    )
+    for one in attribute.field:
+        if one.name != "name":
+            one.oneof_index = 0
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     found = message_factory.GetMessages([file], pool=pool)

@@ -72,7 +72,9 @@ def journeys(schedule: Rounds, split: int) -> Journey:
     collective, nodes = schedule.collective, schedule.nodes
     blocks = collective.blocks(collective.members(nodes), nodes)
     source, goal = collective.places(collective.movements[0], blocks, nodes)
-    _check_size(schedule, split)
+    width = schedule.hi - schedule.lo
+    least = math.gcd(schedule.units, int(np.gcd.reduce(width)) if len(width) else 0)
+    check_hops(nodes, schedule.units // least * split, int((width // least).sum()) * split)
     order = np.lexsort((schedule.step, schedule.block))
     bounds = np.searchsorted(schedule.block[order], np.stack((blocks, blocks + 1), axis=1)).tolist()
     sizes: list[tuple[int, dict[Route, int]]] = []
@@ -89,13 +91,6 @@ def journeys(schedule: Rounds, split: int) -> Journey:
             pieces.append(Piece(block, at, size, route))
             at += size
     return Journey(chunks, pieces)
-
-
-def _check_size(schedule: Rounds, split: int) -> None:
-    """Raise TooLargeError if it would take minutes, before any work."""
-    width = schedule.hi - schedule.lo
-    chunk = math.gcd(schedule.units, int(np.gcd.reduce(width)) if len(width) else 0)
-    check_hops(schedule.nodes, schedule.units // chunk * split, int((width // chunk).sum()) * split)
 
 
 def check_hops(nodes: int, chunks: int, hops: int) -> None:

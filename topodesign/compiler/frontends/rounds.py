@@ -246,8 +246,10 @@ class _Writer:
 
     def _reduce_scatter(self, half: Half) -> None:
         """Decide backwards in time where partial sums lie, then send and receive forwards."""
-        mixed = {
-            message[2] for message, chunks in itertools.chain.from_iterable(half) if self._is_mixed(message, chunks)
+        mixed = {  # ranks that own some of the chunks of a message, and pass on others
+            message[2]
+            for message, chunks in itertools.chain.from_iterable(half)
+            if 0 < sum(x in self._own(message[2]) for x in chunks) < len(chunks)
         }
         home = [
             {x: self._natural(x) if rank in mixed else self._result(rank, x) for x in self._own(rank)}
@@ -278,11 +280,6 @@ class _Writer:
                 dst = part.message[2]
                 done = [x for x in part.chunks if x in self._own(dst) and received[dst][x] == part.message]
                 self._add(part, current[dst], home[dst], done)
-
-    def _is_mixed(self, message: Message, chunks: list[int]) -> bool:
-        """Return whether the receiver owns some of the chunks and passes on others."""
-        owned = sum(x in self._own(message[2]) for x in chunks)
-        return 0 < owned < len(chunks)
 
     def _settle(
         self,

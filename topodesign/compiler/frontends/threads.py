@@ -73,15 +73,7 @@ def _threaded(operations: list[list[Operation]], frame: _Frame, mode: Threadbloc
     for turn in range(_ROUNDS):
         shares = mode if turn < _ROUNDS - 1 else "separate"
         pairs = [
-            pair(
-                rank,
-                ops,
-                frame.group,
-                frame.limits,
-                mode=shares,
-                alone=alone,
-                concurrent_from=frame.concurrent_from,
-            )
+            pair(rank, ops, frame.group, frame.limits, mode=shares, alone=alone, concurrent_from=frame.concurrent_from)
             for rank, ops in enumerate(operations)
         ]
         if cut:

@@ -85,12 +85,7 @@ def program_of_trees(
         if longest > most:
             raise InfeasibleError(f"some rank needs {longest} instructions, and {most} are allowed; {HELP}")
         programs, used = assemble(
-            operations,
-            reduce_steps,
-            limits,
-            chunks=start[-1],
-            mode=threadblocks,
-            concurrent=schedule.concurrent,
+            operations, reduce_steps, limits, chunks=start[-1], mode=threadblocks, concurrent=schedule.concurrent
         )
         program = Program(collective, inplace, protocol, start[-1], used, tuple(programs))
         more = _too_narrow(program, limits.instructions_per_block)

@@ -245,12 +245,10 @@ class _Writer:
             if releases:
                 group.append(Operation("sem_release", semaphores=tuple(releases)))
             yield group
-        ends = [Operation("wait", link=link) for link in links for _ in range(self._left(link))]
+        left = {link: self.signals.end.get(link, 0) for link in links if link[0] == self.rank}
+        ends = [Operation("wait", link=link) for link, number in left.items() for _ in range(number)]
         if ends:
             yield ends
-
-    def _left(self, link: Link) -> int:
-        return self.signals.end.get(link, 0) if link[0] == self.rank else 0
 
     def _send(self, action: Action) -> Iterator[Operation]:
         message, source = action.message, action.source
@@ -345,16 +343,13 @@ def _apart(before: Operation, after: Operation) -> bool:
         return after.role == "work" or len(before.semaphores) > 1 or len(after.semaphores) > 1
     if before.role == "work":
         # with packets, so that who has read all packets of an operation knows that all before it is over
-        return after.role == "tell" or "pkt" in after.name or _clash(before, after)
+        ends = (before.targets, after.targets), (before.targets, after.sources), (before.sources, after.targets)
+        return after.role == "tell" or "pkt" in after.name or any(_meet(*pair) for pair in ends)
     return False
 
 
-def _clash(one: Operation, other: Operation) -> bool:
-    """Return whether two operations touch a place that one of them writes; packets tell by themselves."""
-    return _meet(one.targets, other.targets) or _meet(one.targets, other.sources) or _meet(one.sources, other.targets)
-
-
 def _meet(some: tuple[Operand, ...], others: tuple[Operand, ...]) -> bool:
+    """Return whether two operands have a place in common; packets tell by themselves."""
     for one in some:
         for other in others:
             if one.rank == other.rank and one.region.buffer is other.region.buffer and not one.packets | other.packets:

@@ -17,7 +17,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from topodesign.base.declared import Declared
+from topodesign.base.declared import Declared, key
 from topodesign.base.errors import FileFormatError
 from topodesign.base.tables import Located, parse_yaml
 from topodesign.base.text_files import naming, read_text
@@ -33,26 +33,19 @@ Link = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Network(Declared):
-    """A network as the simulator's file says it.
-
-    Attributes
-    ----------
-    shape
-        One of ``SHAPES``.
-    ranks
-        Number of ranks.
-    bandwidth
-        Of a link, in 2^30 bytes per second.
-    latency
-        Of a link, in nanoseconds.
-    """
+    """A network as the simulator's file says it."""
 
     shape: str
     ranks: int
     bandwidth: float
     latency: float
 
-    KEYS = "shape ranks bandwidth latency"
+    KEYS = (
+        key("shape", "One of `SHAPES`."),
+        key("ranks", "Number of ranks."),
+        key("bandwidth", "Of a link, in 2^30 bytes per second."),
+        key("latency", "Of a link, in nanoseconds."),
+    )
 
     def route(self, src: int, dst: int) -> tuple[Link, ...]:
         """Return the links that a message takes."""

@@ -70,7 +70,7 @@ class Calls(Sizes):
     scratch_bytes: int | None
     scratch_at_start: bool
 
-    KEYS = ("smallest largest", key("scratch_share", kind=Fraction), "scratch_bytes scratch_at_start")
+    KEYS = (*Sizes.KEYS, key("scratch_share", kind=Fraction), "scratch_bytes scratch_at_start")
 
     def __str__(self) -> str:
         """Return both for people."""

@@ -18,9 +18,14 @@ from topodesign.runtime.msccl.flat_kernels import PLAIN_SEND, RECEIVES, SENDS, C
 from topodesign.runtime.msccl.operations import RECEIVES as RECEIVING
 from topodesign.runtime.msccl.operations import SENDS as SENDING
 from topodesign.runtime.msccl.operations import Connection, Operation, Thread
+from topodesign.runtime.msccl.parse import STEP_TYPES
 
 _CLOCKS = 2**27  # bytes of clocks at a time
 _MEMORY = 2**30  # bytes of sums; what needs more is executed cell by cell
+
+_KINDS = {
+    one: SENDS * (one in SENDING) + RECEIVES * (one in RECEIVING) + PLAIN_SEND * (one == "s") for one in STEP_TYPES
+}
 
 Words = NDArray[np.uint64]
 
@@ -48,7 +53,7 @@ class Flat:
         reads = [[self.base[one.rank, name] + at for name, at in one.reads] for one in operations]
         sources, source_start = _ragged(reads)
         targets = np.array([self._target(one) for one in operations], dtype=np.int64)
-        kinds = np.array([_kind(one) for one in operations], dtype=np.int64)
+        kinds = np.array([_KINDS[one.type] for one in operations], dtype=np.int64)
         counts = np.array([one.count for one in operations], dtype=np.int64)
         thread_of = np.repeat(np.arange(len(threads)), lengths)
         self.columns = Columns(
@@ -168,10 +173,6 @@ def _streams(kinds: Ints, counts: Ints, sends: Ints, receives: Ints) -> tuple[In
     by_sender = sending[np.argsort(sends[sending], kind="stable")]
     match[receiving[np.argsort(receives[receiving], kind="stable")]] = by_sender
     return places, match
-
-
-def _kind(one: Operation) -> int:
-    return SENDS * (one.type in SENDING) + RECEIVES * (one.type in RECEIVING) + PLAIN_SEND * (one.type == "s")
 
 
 def _cells(layout: Layout, threads: Sequence[Thread]) -> tuple[dict[tuple[int, str], int], int]:

@@ -166,15 +166,7 @@ def _clock_work(columns: Columns, order: Ints, low: int, high: int, *_: object) 
 
 
 @tiered(_clock_work)
-def races(
-    columns: Columns,
-    order: Ints,
-    low: int,
-    high: int,
-    cells: int,
-    unsettled: bool,
-    clock: Clocks,
-) -> bool:
+def races(columns: Columns, order: Ints, low: int, high: int, cells: int, unsettled: bool, clock: Clocks) -> bool:
     """Return whether two accesses of the threads ``low`` to ``high`` to one cell have no fixed order, one a write.
 
     ``clock`` has a row for every operation: when it begins, what is known to be over of each of these threads, twice
@@ -276,14 +268,7 @@ def _sum_work(columns: Columns, order: Ints, *_: object) -> int:
 
 
 @tiered(_sum_work)
-def sums(
-    columns: Columns,
-    order: Ints,
-    chunk: Ints,
-    ranks: Masks,
-    stream_chunk: Ints,
-    stream_ranks: Masks,
-) -> int:
+def sums(columns: Columns, order: Ints, chunk: Ints, ranks: Masks, stream_chunk: Ints, stream_ranks: Masks) -> int:
     """Execute on sums of inputs; return the longest chain of messages, or -1 where something is odd.
 
     A cell holds chunk ``chunk`` of the ranks whose bits are in its row of ``ranks``, each once; -1 is what nobody has

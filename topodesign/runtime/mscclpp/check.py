@@ -64,7 +64,7 @@ class PlanCalls(Sizes):
     scratch_share: str
     allocations: str = ""
 
-    KEYS = ("smallest largest multiple", key("scratch_share", kind=Fraction), "allocations")
+    KEYS = (*Sizes.KEYS, "multiple", key("scratch_share", kind=Fraction), "allocations")
 
     def __str__(self) -> str:
         """Return both for people."""

@@ -197,12 +197,7 @@ class Memory:
         return True
 
     def move(
-        self,
-        work: Work,
-        sources: Sequence[Span],
-        targets: Sequence[Span],
-        launch: int,
-        telling: Telling | None = None,
+        self, work: Work, sources: Sequence[Span], targets: Sequence[Span], launch: int, telling: Telling | None = None
     ) -> None:
         """Add up the sources and store the sum in all targets."""
         total = np.zeros(work.size, dtype=np.uint64)

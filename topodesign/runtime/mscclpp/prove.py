@@ -344,8 +344,8 @@ class _Run:
             if one.packets:
                 known += memory.told(rank, span)
                 packets.append(((rank, span), memory.origin(rank, span)))
-            else:
-                self._look(rank, span, actor, clock, work)
+            elif (cell := next(self._unseen(rank, span, actor, clock), None)) is not None:
+                self._race(work, rank, cell, "reads", f"written by {self._who(int(memory.writer[rank][cell]))}")
         for number, (rank, span) in enumerate(targets):
             wide = 1 + work.targets[number].packets
             self._look_to_write(rank, span, actor, clock, work=work, packets=packets, wide=wide)
@@ -377,12 +377,6 @@ class _Run:
         memory.writer[rank][span] = actor
         memory.written[rank][span] = clock[DATA, actor]
         memory.clear_reads(rank, span)
-
-    def _look(self, rank: int, span: slice, actor: int, clock: Clock, work: Work | None) -> None:
-        """Find writes that do not happen before a read of a span of cells."""
-        for cell in self._unseen(rank, span, actor, clock):
-            self._race(work, rank, cell, "reads", f"written by {self._who(int(self.memory.writer[rank][cell]))}")
-            return
 
     def _unseen(self, rank: int, span: slice, actor: int, clock: Clock) -> Iterator[int]:
         """Yield the cells whose last write is not known with its data."""
