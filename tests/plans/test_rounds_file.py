@@ -22,7 +22,6 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import FileFormatError, ScheduleError, TopodesignError
 from topodesign.base.spec import parse
 from topodesign.plans.rounds import COLUMNS, Rounds
-from topodesign.plans.rounds_file import FORMAT
 from topodesign.topology.topology import Topology
 
 Members = dict[str, bytes]
@@ -82,7 +81,7 @@ def test_header_survives(saved: Path) -> None:
     assert header.generator["method"] == "random"
     assert header.generator["program"].startswith("topodesign ")
     fields = json.loads(members(saved)["header.json"])
-    assert (fields["format"], fields["version"]) == (FORMAT, 1)
+    assert (fields["format"], fields["version"]) == ("topodesign schedule", 1)
     assert fields["rows"] == len(sample()[1])
 
 

@@ -117,8 +117,11 @@ def _record(plan: Plan) -> dict[str, Any]:
         "method": made["method"],
         **{name: made[name] for name in ("proof", "bound") if name in made},
     }
-    if isinstance(movement, topodesign.Together):
-        begins = zip(movement.streams, movement.begins, strict=True)
+    if plan.collective.several:
+        from topodesign.plans.kinds import kind_of  # noqa: PLC0415  NumPy, which help does without
+
+        moved = kind_of(plan).moved
+        begins = zip(moved.streams, moved.begins, strict=True)
         streams = [
             {
                 "collective": one.collective.name,

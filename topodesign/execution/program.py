@@ -21,7 +21,7 @@ import numpy as np
 
 from topodesign.base.errors import TooLargeError
 from topodesign.collectives.collective import EVERYONE
-from topodesign.execution.transfers import Transfers
+from topodesign.plans.transfers import Transfers
 from topodesign.topology.topology import IntArray
 
 MOST_UNITS = 2**31
@@ -148,7 +148,7 @@ def programs_of(transfers: Sequence[Transfers]) -> Iterator[Program]:
     Parameters
     ----------
     transfers
-        Those of a plan, as :func:`~topodesign.execution.transfers.transfers_of` gives them.
+        Those of a plan, as :meth:`~topodesign.plans.kinds.kind.Kind.transfers` gives them.
 
     Raises
     ------

@@ -23,18 +23,16 @@ from topodesign.base.wording import counted
 from topodesign.execution.fit import Fit, fitted_model
 from topodesign.execution.program import Program, programs_of
 from topodesign.execution.rates import bus_factor
-from topodesign.execution.transfers import Transfers, transfers_of
 from topodesign.execution.trial import Outcome, Trial
 from topodesign.execution.workspace import TYPES, bytes_of, coefficients, extent_of, shares_of
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.plans.files import as_plan
+from topodesign.plans.kinds import kind_of
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
-from topodesign.plans.timed import Timed
 from topodesign.plans.timing.plans import simulate
-from topodesign.plans.together import Together
-from topodesign.plans.unroll import unroll_timed
+from topodesign.plans.transfers import Transfers
 
 if TYPE_CHECKING:
     from topodesign.execution.mpi import World
@@ -373,7 +371,7 @@ def _prepared(
             raise InfeasibleError(f"the plan is wrong, and was not run:{problems}")
     else:
         notes.append("the plan was not verified before")
-    transfers = transfers_of(made, parts)
+    transfers = kind_of(made).transfers(parts)
     coefficients(transfers[0].ranks, 0)
     programs = tuple(programs_of(transfers))
     width = np.dtype(TYPES[dtype]).itemsize
@@ -417,13 +415,14 @@ def _cost(plan: Plan, parts: int) -> tuple[Fraction, Fraction]:
         if topology.switches or len(np.unique(egress)) > 1:
             raise InfeasibleError("the nodes of this fabric have no one bandwidth; take a plan on a topology")
         bandwidth = 8 * place.unit * int(egress[0])
-    if isinstance(plan.movement, Together):
+    kind = kind_of(plan)
+    if plan.collective.several:
         raise InfeasibleError("several collectives at the same time have no size in common")
-    if isinstance(plan.movement, Timed):
-        cost = cost_of(*unroll_timed(plan.topology, plan.movement))
+    if kind.pace == "times":
+        cost = cost_of(*kind.on_ranks())
         steps, y = Fraction(cost.steps), cost.bandwidth
     else:
-        chunks = parts if plan.kind in {"trees", "paths"} else None
+        chunks = parts if kind.pace == "pipelines" else None
         size, rate = Fraction(2**40), None if isinstance(place, Fabric) else bandwidth
         run = partial(simulate, plan, size=size, bandwidth=rate, chunks=chunks)
         busy, late = run(alpha="0s").time, run(alpha="1s").time

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.errors import TooLargeError
 from topodesign.execution.program import MOST_UNITS, Do, Message, Piece, Program
-from topodesign.execution.transfers import Transfers
+from topodesign.plans.transfers import Transfers
 from topodesign.topology.topology import IntArray
 
 Array = NDArray[Any]

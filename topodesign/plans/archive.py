@@ -28,10 +28,11 @@ from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.memory import check_memory
 from topodesign.base.text_files import open_input
 from topodesign.base.zips import member_info
-from topodesign.plans.rounds_ops import MAX_ROWS
 from topodesign.topology.topology import MAX_LINKS, MAX_NODES, Topology
 
 MAX_HEADER = 2**20
+MAX_ROWS = 2**26
+"""Rows of a schedule: 2 GiB of columns, at 32 bytes a row."""
 LARGEST_ARCHIVE = 2**33
 """Bytes of a file: more than the longest columns need."""
 MAX_INTEGER = 2**63 - 1

@@ -6,10 +6,11 @@ the blocks of these few say everything.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, ClassVar, Self
+from zipfile import ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,8 @@ from numpy.typing import NDArray
 from topodesign.base.arrays import owned
 from topodesign.base.errors import ScheduleError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
+from topodesign.plans.archive import MAX_ROWS, read_column, read_integer
+from topodesign.plans.movement import Column, Movement
 from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.plans.rounds_ops import canonical, check_rows, reverse
 from topodesign.topology.symmetry import Symmetry
@@ -27,7 +30,7 @@ COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, ALL_TO_ALL)
 
 
 @dataclass(frozen=True, eq=False)
-class OrbitRounds:
+class OrbitRounds(Movement):
     """The rows of the representatives' blocks, and the generators of a group that takes them to all others.
 
     Every block belongs to a node: its source or destination alone, and that of an ordered pair to the source. The rows
@@ -45,6 +48,12 @@ class OrbitRounds:
     rounds
         The rows of their blocks, with the header of the whole schedule.
     """
+
+    kind: ClassVar = "orbitrounds"
+    TABLES: ClassVar = Rounds.TABLES | {
+        "generators": (Column("generators", "images of the nodes, generator after generator", np.int32),),
+        "representatives": (Column("representatives", "one node of every orbit that has blocks"),),
+    }
 
     generators: NDArray[np.int32]
     representatives: tuple[int, ...]
@@ -88,21 +97,6 @@ class OrbitRounds:
         """The group that the generators make, and the representatives."""
         return Symmetry(self.nodes, self.representatives, partial(tuple, self.generators))
 
-    def __len__(self) -> int:
-        """Return the number of rows that it has itself."""
-        return len(self.rounds)
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether generators, representatives and rows are equal."""
-        if not isinstance(other, OrbitRounds):
-            return NotImplemented
-        same = self.representatives == other.representatives and self.rounds == other.rounds
-        return same and np.array_equal(self.generators, other.generators)
-
-    def __hash__(self) -> int:
-        """Hash the rows."""
-        return hash((self.representatives, self.rounds))
-
     def __repr__(self) -> str:
         """Return a short description."""
         return (
@@ -119,9 +113,27 @@ class OrbitRounds:
         chosen = np.array(self.representatives, dtype=np.int64)
         return {**self.rounds.columns(), "generators": self.generators.ravel(), "representatives": chosen}
 
+    def __len__(self) -> int:
+        """Return the number of rows that it has itself."""
+        return len(self.rounds)
+
     def table(self) -> dict[str, NDArray[Any]]:
         """Return the columns of its own rows."""
         return self.rounds.columns()
+
+    def header(self) -> dict[str, Any]:
+        """Return that of its rounds, and how many generators and representatives there are."""
+        counts = {"generators": len(self.generators), "representatives": len(self.representatives)}
+        return {**self.rounds.header(), **counts}
+
+    @classmethod
+    def read(cls, archive: ZipFile, header: Mapping[str, Any], topology: Topology, collective: Collective) -> Self:
+        """Return that of a file; its form is checked."""
+        nodes = topology.nodes
+        count = read_integer(header, "generators", 0, MAX_ROWS // nodes)
+        generators = read_column(archive, "generators", count * nodes, np.int32).reshape(count, nodes)
+        chosen = read_column(archive, "representatives", read_integer(header, "representatives", 0, nodes), np.int64)
+        return cls(generators, tuple(chosen.tolist()), Rounds.read(archive, header, topology, collective))
 
     def unfold(self) -> Rounds:
         """Return the whole schedule, in canonical form.

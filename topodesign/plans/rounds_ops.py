@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from topodesign.base.arrays import distinct, sealed
 from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
+from topodesign.plans.archive import MAX_ROWS
 from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.topology.topology import IntArray, Topology
 
@@ -21,8 +22,6 @@ Part = tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike, ArrayLike, ArrayLike]
 
 MAX_UNITS = 2**62
 """Units per shard; twice as many still fit into 64 bits."""
-MAX_ROWS = 2**26
-"""Rows of a schedule: 2 GiB of columns, at 32 bytes a row."""
 
 
 def assemble(collective: Collective, nodes: int, units: int, steps: int, parts: Iterable[Part]) -> Rounds:

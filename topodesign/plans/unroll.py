@@ -1,4 +1,4 @@
-"""Trees, paths and timed sends unrolled into rounds: what goes from node to node, on the graph of these sends.
+"""Trees and paths unrolled into rounds: what goes from node to node, on the graph of these sends.
 
 So they can be replayed as any schedule is, which is a second check of what arrives where: the verifiers share
 nothing. Switches and the routes through them are left out, and so is how much a link can carry.
@@ -7,6 +7,7 @@ nothing. Switches and the routes through them are left out, and so is how much a
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,6 @@ from topodesign.collectives import Collective
 from topodesign.plans.paths import Paths
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import check_rows, check_units
-from topodesign.plans.timed import Timed
-from topodesign.plans.timed_ops import rounds_of
 from topodesign.plans.trees import Trees
 from topodesign.topology.topology import IntArray, Topology
 
@@ -92,12 +91,11 @@ def unroll(trees: Trees, chunks: int = 1) -> tuple[Topology, Rounds]:
         sealed((first + chunk).ravel()[kept].astype(np.int32)),
         *map(sealed, (src, dst, root, low[kept], high[kept])),
     )
-    pairs = np.unique(np.stack((trees.src, trees.dst)), axis=1)
-    return Topology.from_arrays(trees.topology.nodes, *pairs, switches=trees.topology.switches), rounds
+    return graph_of(trees.topology, trees.src, trees.dst), rounds
 
 
 def unroll_paths(paths: Paths, chunks: int = 1) -> tuple[Topology, Rounds]:
-    """Return what paths send from node to node, in steps; switches are left out, and the nodes numbered without them.
+    """Return what paths send from node to node, in steps; what passes a switch goes on at once.
 
     What a path carries is cut into chunks. The first goes from its source in step 1 and on from every node that it
     meets in the step after it has arrived there, and every other chunk follows a step behind the one before it.
@@ -118,19 +116,11 @@ def unroll_paths(paths: Paths, chunks: int = 1) -> tuple[Topology, Rounds]:
     ------
     InfeasibleError
         If rounds cannot say it: without paths, or where they carry more than there is of a block.
-    ParameterError
-        If there is no chunk.
-    TooLargeError
-        If there are too many rows to hold or too many units to count.
     """
     require_at_least("chunks", chunks, 1)
     if not len(paths):
         raise InfeasibleError("without paths there is nothing to unroll")
     topology, units = paths.topology, paths.units * chunks
-    computes = np.ones(topology.nodes, dtype=np.bool_)
-    computes[list(topology.switches)] = False
-    number = np.cumsum(computes) - 1
-    count = int(computes.sum())
     check_units(units)
     # The units of every path in its block, and its sends.
     order = np.argsort(paths.block, kind="stable")
@@ -141,47 +131,33 @@ def unroll_paths(paths: Paths, chunks: int = 1) -> tuple[Topology, Rounds]:
     lo[order] = high - paths.weight[order] - before
     if np.any(lo + paths.weight > paths.units):
         raise InfeasibleError("the paths of a block carry more than there is of it")
-    at_nodes = np.flatnonzero(computes[paths.hop])
+    at_nodes = np.flatnonzero(numbers_without(topology.nodes, topology.switches)[1][paths.hop])
     path, node = paths.path_of[at_nodes], paths.hop[at_nodes]
     sends = np.flatnonzero(path[1:] == path[:-1])
     check_rows(len(sends) * chunks)
-    src, dst, path = number[node[sends]], number[node[sends + 1]], path[sends]
+    src, dst, path = node[sends], node[sends + 1], path[sends]
     new = np.diff(path, prepend=-1) != 0
     step = np.arange(len(path)) - np.repeat(np.flatnonzero(new), np.diff(np.append(np.flatnonzero(new), len(path)))) + 1
     chunk = np.arange(chunks)[:, None]
     low = lo[path] * chunks + chunk * paths.weight[path]
-    blocks = paths.block
-    collective = renumbered(paths.collective, number)
-    blocks = block_numbers(paths.collective, blocks, number)
-    narrow = (np.tile(column, chunks).astype(np.int32) for column in (src, dst, blocks[path]))
+    narrow = (np.tile(column, chunks).astype(np.int32) for column in (src, dst, paths.block[path]))
     rounds = Rounds(
-        collective,
-        count,
+        paths.collective,
+        topology.nodes,
         units,
         int(step.max()) + chunks - 1,
         0,
         sealed((step + chunk).ravel().astype(np.int32)),
         *map(sealed, (*narrow, low.ravel(), (low + paths.weight[path]).ravel())),
     )
-    pairs = np.unique(np.stack((src, dst)), axis=1)
-    return Topology.from_arrays(count, *pairs), rounds
+    return graph_of(topology, src, dst), rounds
 
 
-def unroll_timed(topology: Topology, timed: Timed) -> tuple[Topology, Rounds]:
-    """Return timed sends in steps, as :func:`~topodesign.plans.timed_ops.rounds_of` does; without switches.
-
-    Returns
-    -------
-    tuple
-        The topology itself, if it has no switches, and the schedule on it. Else the nodes are numbered without
-        switches, and what goes from one node to another through switches is a link of capacity one.
-
-    Raises
-    ------
-    ScheduleError, InfeasibleError
-        As :func:`~topodesign.plans.timed_ops.rounds_of`.
-    """
-    return ranks_of(topology, rounds_of(topology, timed))
+def graph_of(topology: Topology, src: IntArray, dst: IntArray) -> Topology:
+    """Return what goes from one vertex to another as links of capacity one."""
+    return Topology.from_arrays(
+        topology.nodes, *np.unique(np.stack((src, dst)), axis=1).astype(np.int64), switches=topology.switches
+    )
 
 
 def ranks_of(topology: Topology, rounds: Rounds) -> tuple[Topology, Rounds]:
@@ -194,15 +170,20 @@ def ranks_of(topology: Topology, rounds: Rounds) -> tuple[Topology, Rounds]:
     """
     if not topology.switches:
         return topology, rounds
-    computes = np.ones(topology.nodes, dtype=np.bool_)
-    computes[list(topology.switches)] = False
-    number = np.cumsum(computes) - 1
+    number, computes = numbers_without(topology.nodes, topology.switches)
     block = block_numbers(rounds.collective, rounds.block, number)
     src, dst, blocks = (column.astype(np.int32) for column in (number[rounds.src], number[rounds.dst], block))
     rounds = rounds.having(
         collective=renumbered(rounds.collective, number), nodes=int(computes.sum()), src=src, dst=dst, block=blocks
     )
     return Topology.from_arrays(rounds.nodes, *np.unique(np.stack((src, dst)), axis=1).astype(np.int64)), rounds
+
+
+def numbers_without(nodes: int, switches: Collection[int]) -> tuple[IntArray, NDArray[np.bool_]]:
+    """Return the numbers of nodes among those that compute, and which do."""
+    computes = np.ones(nodes, dtype=np.bool_)
+    computes[list(switches)] = False
+    return np.cumsum(computes) - 1, computes
 
 
 def renumbered(collective: Collective, number: IntArray) -> Collective:

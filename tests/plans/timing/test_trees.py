@@ -19,9 +19,10 @@ from tests.samples.trees import TREE_COLLECTIVES, TreeCollective, fabric, tree_s
 from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.base.latency import GAP, HOP, USUAL, Latency
 from topodesign.plans.replay.plans import verify
+from topodesign.plans.timing.chunked import PipelineSimulation
+from topodesign.plans.timing.conditions import Link
 from topodesign.plans.timing.plans import simulate
-from topodesign.plans.timing.rounds import Link
-from topodesign.plans.timing.trees import TreeSimulation, simulate_trees
+from topodesign.plans.timing.trees import simulate_trees
 from topodesign.plans.trees import Trees
 from topodesign.schedulers.scheduling import schedule
 
@@ -34,7 +35,7 @@ def sample(collective: TreeCollective, seed: int = 1, nodes: int = 6) -> Trees:
     return tree_schedule(fabric(nodes, 3, rng), collective, rng, per_root=4)
 
 
-def run(schedule: Trees, size: int, chunks: int | None = None, latency: Latency = USUAL) -> TreeSimulation:
+def run(schedule: Trees, size: int, chunks: int | None = None, latency: Latency = USUAL) -> PipelineSimulation:
     return simulate_trees(schedule, latency=latency, size=Fraction(size), unit=UNIT, chunks=chunks)
 
 

@@ -31,16 +31,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import ScheduleError, TooLargeError
-from topodesign.base.units import format_time
+from topodesign.base.units import format_size, format_time
 from topodesign.collectives import Collective
 from topodesign.collectives.collective import EVERYONE
+from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.journeys import Journeys, journeys
-from topodesign.plans.replay.rounds import wasteful
+from topodesign.plans.plan import Plan
+from topodesign.plans.replay.found import SHOWN, Found, listed, wasteful
 from topodesign.plans.timed import Timed
 from topodesign.topology.topology import Topology
 
-SHOWN = 3
-"""Examples given of each kind of problem."""
 MAX_CELLS = 2**27
 """Cells of all sends, and of all blocks and nodes, that are looked at."""
 
@@ -54,14 +54,10 @@ class TimedReport:
 
     Attributes
     ----------
-    ok
-        Whether the plan is right (and the claim, if one was made, true).
     collective
         What it was checked to be.
     time
         Seconds until the last data have arrived.
-    claim
-        The time that was claimed, or None.
     problems
         What is wrong, readable, at most ``SHOWN`` examples of each kind and the number of them.
     redundant
@@ -71,13 +67,16 @@ class TimedReport:
         receiver must start a new sum.
     """
 
-    ok: bool
     collective: Collective
     time: Fraction
-    claim: Fraction | None
     problems: tuple[str, ...]
     redundant: int
     refilled: int
+
+    @property
+    def ok(self) -> bool:
+        """Whether the plan is right (and the claim, if one was made, true)."""
+        return not self.problems
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -86,10 +85,7 @@ class TimedReport:
 
     def __str__(self) -> str:
         """Return the verdict and the problems, one a line."""
-        verdict = "ok" if self.ok else "WRONG"
-        lines = [f"{self.collective}: {verdict}, {format_time(self.time)}"]
-        lines += [f"  {problem}" for problem in self.problems]
-        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+        return Found(self.problems, text=format_time(self.time), notes=self.notes).said(self.collective)
 
 
 class Cells(NamedTuple):
@@ -175,7 +171,33 @@ def verify_timed(topology: Topology, timed: Timed, claim: Fraction | None = None
     problems += more
     if claim is not None and claim != timed.time:
         problems.append(f"the claimed time is {claim}s, but the last send ends after {timed.time}s")
-    return TimedReport(not problems, timed.collective, timed.time, claim, tuple(problems), redundant, refilled)
+    return TimedReport(timed.collective, timed.time, tuple(problems), redundant, refilled)
+
+
+def replayed_timed(plan: Plan, timed: Timed) -> Found:
+    """Replay the timed sends of a plan."""
+    report = verify_timed(plan.topology, timed)
+    details = {
+        "time": str(report.time),
+        "size_bytes": str(timed.size),
+        "redundant": report.redundant,
+        "refilled": report.refilled,
+    }
+    text = f"{len(timed)} sends of {format_size(timed.size)} in {format_time(report.time)}"
+    problems = report.problems or tuple(too_quick(plan, timed))
+    return Found(problems, {"time": report.time}, details, text, report.notes)
+
+
+def too_quick(plan: Plan, timed: Timed) -> list[str]:
+    """Return the links of a fabric that timed sends take for faster than they are."""
+    if not isinstance(plan.place, Fabric):
+        return []
+    members = len(timed.collective.members(timed.nodes, plan.topology.switches))
+    unit_bytes = timed.size / (timed.collective.shards(members) * timed.units)
+    speeds = zip(plan.topology.links(), timed.per_unit.tolist(), strict=True)
+    quick = [(u, v) for (u, v, ports), ticks in speeds if ticks * timed.tick * ports * plan.place.unit < unit_bytes]
+    names = plan.place.names
+    return [f"the plan takes {names[u]} -> {names[v]} for faster than the fabric's link" for u, v in quick[:SHOWN]]
 
 
 def cells_of(timed: Timed, rows: Ints, blocks: Ints) -> Cells:
@@ -338,7 +360,7 @@ def _unfinished(timed: Timed, cells: Cells, wrong: Ints, goal: Ints, kind: str) 
         units = f"units [{cells.piece_lo[piece]},{cells.piece_hi[piece]})"
         what = f"{units} of {_called(timed, int(cells.piece_block[piece]))}"
         examples.append(kind.format(what=what, node=cell // pieces, goal=goal[piece]))
-    return examples + ([f"... and {len(wrong) - SHOWN} more such pieces and nodes"] if len(wrong) > SHOWN else [])
+    return listed(examples, len(wrong), "such pieces and nodes")
 
 
 def _link_problems(timed: Timed, link: Ints) -> list[str]:
@@ -378,7 +400,7 @@ def _listed(timed: Timed, bad: Flags, words: Callable[[int], str], kind: str) ->
     rows = np.flatnonzero(bad)
     rows = rows[np.argsort(timed.start[rows], kind="stable")]
     examples = [f"{_describe(timed, row)}: {words(row)}" for row in rows[:SHOWN].tolist()]
-    return examples + ([f"... and {len(rows) - SHOWN} more {kind}"] if len(rows) > SHOWN else [])
+    return listed(examples, len(rows), kind)
 
 
 def _describe(timed: Timed, row: int) -> str:

@@ -7,67 +7,46 @@ before its beginning, and that no two have one link at the same time, whichever 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from fractions import Fraction
-
 import numpy as np
 
-from topodesign.base.units import format_time
-from topodesign.plans.replay.rounds import wasteful
-from topodesign.plans.replay.timed import SHOWN, TimedReport, verify_timed
+from topodesign.base.units import format_size, format_time
+from topodesign.plans.plan import Plan
+from topodesign.plans.replay.found import SHOWN, Found, listed, wasteful
+from topodesign.plans.replay.timed import TimedReport, too_quick, verify_timed
 from topodesign.plans.together import Together
 from topodesign.topology.topology import Topology
 
 
-@dataclass(frozen=True, slots=True)
-class TogetherReport:
-    """What the verifier found.
-
-    Attributes
-    ----------
-    streams
-        What it found in each stream alone.
-    problems
-        What is wrong, readable, that of streams with their numbers.
-    time
-        Seconds until the last data of all have arrived.
-    """
-
-    streams: tuple[TimedReport, ...]
-    problems: tuple[str, ...]
-    time: Fraction
-
-    @property
-    def ok(self) -> bool:
-        """Whether the plan is right."""
-        return not self.problems
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What is right but wasteful."""
-        return wasteful(sum(one.redundant for one in self.streams), sum(one.refilled for one in self.streams))
-
-    def __str__(self) -> str:
-        """Return the verdict and the problems, one a line."""
-        lines = [f"{len(self.streams)} streams: {'ok' if self.ok else 'WRONG'}, {format_time(self.time)}"]
-        return "\n".join(lines + [f"  {problem}" for problem in self.problems])
-
-
-def verify_together(topology: Topology, plan: Together) -> TogetherReport:
-    """Check every stream, when it begins, and that links are shared as links can be.
-
-    Raises
-    ------
-    ScheduleError, TooLargeError
-        As :func:`~topodesign.plans.replay.timed.verify_timed`.
-    """
+def verify_together(topology: Topology, plan: Together) -> tuple[tuple[TimedReport, ...], tuple[str, ...]]:
+    """Return what is found in each stream alone, and what is wrong, that of streams with their numbers."""
     reports = tuple(verify_timed(topology, one) for one in plan.streams)
     problems = [f"stream {number}: {problem}" for number, one in enumerate(reports) for problem in one.problems]
     for number, (one, begin) in enumerate(zip(plan.streams, plan.begins, strict=True)):
         early = int(np.count_nonzero(one.start < begin))
         if early:
             problems.append(f"stream {number}: {early} of its sends start before it begins, at tick {begin}")
-    return TogetherReport(reports, (*problems, *_shared(topology, plan)), plan.time)
+    return reports, (*problems, *_shared(topology, plan))
+
+
+def replayed_together(plan: Plan, moved: Together) -> Found:
+    """Replay the streams of a plan."""
+    reports, problems = verify_together(plan.topology, moved)
+    pairs = list(zip(moved.streams, moved.begins, reports, strict=True))
+    details = [
+        {"collective": one.collective.name, "size_bytes": str(one.size), "begin": str(begin * one.tick)}
+        | {"time": str(found.time), "redundant": found.redundant, "refilled": found.refilled}
+        for one, begin, found in pairs
+    ]
+    each = ", ".join(
+        f"{one.collective} of {format_size(one.size)} by {format_time(found.time)}" for one, _, found in pairs
+    )
+    return Found(
+        problems or tuple(problem for one in moved.streams for problem in too_quick(plan, one)),
+        {"time": moved.time} | {f"time_{number}": one.time for number, one in enumerate(reports)},
+        {"time": str(moved.time), "streams": details},
+        f"{len(moved)} sends in {format_time(moved.time)}: {each}",
+        wasteful(sum(one.redundant for one in reports), sum(one.refilled for one in reports)),
+    )
 
 
 def _shared(topology: Topology, plan: Together) -> list[str]:
@@ -91,4 +70,4 @@ def _shared(topology: Topology, plan: Together) -> list[str]:
         f"{src[after[at]]}->{dst[after[at]]} at tick {start[after[at]]}"
         for at in twice[:SHOWN].tolist()
     ]
-    return found + ([f"... and {len(twice) - SHOWN} more such pairs"] if len(twice) > SHOWN else [])
+    return listed(found, len(twice), "such pairs")

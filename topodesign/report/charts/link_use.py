@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from topodesign.base.errors import ParameterError
+from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import find_links
@@ -27,10 +28,10 @@ def link_use_chart(plan: Plan) -> Chart:
     ParameterError
         If it is not in rounds.
     """
-    moved = plan.movement
-    if not isinstance(moved, Rounds):
+    kind = kind_of(plan)
+    if kind.pace != "steps":
         raise ParameterError(f"link use by step is for plans in rounds, not in {plan.kind}; plot its timeline")
-    topology = plan.topology
+    topology, moved = kind.in_rounds()
     load = step_loads(topology, moved)
     real = topology.src != topology.dst
     steps = list(range(1, moved.steps + 1))
