@@ -221,11 +221,9 @@ def simulate_streams(
     if jitter:
         delay = np.random.default_rng(seed).integers(0, GRAIN + 1, len(link))
         takes = takes + delay * int(jitter / GRAIN / times.tick)
-    least = [0] * len(link)
-    if late:
-        early = [np.maximum(begin, 0 if opens is None else opens[at]) for begin, at in zip(begins, own, strict=True)]
-        each = np.concatenate([np.broadcast_to(one, at.shape) for one, at in zip(early, own, strict=True)])
-        least = [int(ticks * tick / times.tick) for ticks in each.tolist()]
+    opened = np.zeros(len(topology.src), dtype=np.int64) if opens is None else opens
+    early = np.concatenate([np.maximum(begin, opened[at]) for begin, at in zip(begins, own, strict=True)])
+    least = [ticks * int(tick / times.tick) for ticks in early.tolist()] if late else early.tolist()
     base = np.concatenate(([0], np.cumsum(count)))
     ways = [journeys(one, topology.switches) for one in streams]
     pairs = []
