@@ -59,20 +59,7 @@ class Fit:
 
 
 def fitted_model(steps: Fraction, y: Fraction, times: Sequence[tuple[int, Fraction]]) -> Fit:
-    """Return the latency and bandwidth that fit best; exact, so that nothing has to be certified.
-
-    Parameters
-    ----------
-    steps, y
-        Of the plan: both above zero.
-    times
-        Pairs (bytes, seconds), at least two sizes.
-
-    Raises
-    ------
-    InfeasibleError
-        If times do not grow with sizes, so that no bandwidth fits.
-    """
+    """Return the latency and bandwidth that fit best; exact, so that nothing has to be certified."""
     # With u = steps / t and v = 8 y M / t: least squares of alpha u + beta v = 1, beta seconds per bit.
     rows = [(steps / seconds, 8 * y * size / seconds) for size, seconds in times]
     uu, uv, vv = (sum((row[i] * row[j] for row in rows), Fraction(0)) for i, j in ((0, 0), (0, 1), (1, 1)))

@@ -66,13 +66,7 @@ def speaks() -> bool:
 
 
 def _library() -> Any:
-    """Return mpi4py's module, which starts MPI when it is first loaded.
-
-    Raises
-    ------
-    MissingLibraryError
-        If it is not installed, or finds no MPI.
-    """
+    """Return mpi4py's module, which starts MPI when it is first loaded."""
     try:
         from mpi4py import MPI  # noqa: PLC0415  an optional extra that starts MPI
     except ImportError:
@@ -118,15 +112,7 @@ class World:
             )
 
     def first(self, make: Callable[[], _Made]) -> _Made | None:
-        """Return what rank 0 makes, None on other ranks.
-
-        Raises
-        ------
-        TopodesignError
-            What it raises there, on rank 0.
-        ElsewhereError
-            On the others then.
-        """
+        """Return what rank 0 makes, None on other ranks."""
         failure: BaseException | None = None
         made: _Made | None = None
         if self.rank == 0:
@@ -210,15 +196,7 @@ class _Tally:
 
 
 class _Prepared:
-    """The persistent messages of a rank.
-
-    Parameters
-    ----------
-    communicator
-        All ranks.
-    space
-        The rank's memory.
-    """
+    """The persistent messages of a rank."""
 
     def __init__(self, communicator: MPI.Comm, space: Workspace) -> None:
         self._space = space
@@ -258,21 +236,7 @@ class _Prepared:
 
 
 class _Own:
-    """MPI's own collective among the members of a rank's group, with the same data.
-
-    Parameters
-    ----------
-    group
-        Its members.
-    call
-        Does it, with what is sent and what is received.
-    trial
-        Says how large blocks are.
-    rank
-        Which this is, of all.
-    pieces
-        Blocks that are sent, and that are received, in their order.
-    """
+    """MPI's own collective among the members of a rank's group, with the same data."""
 
     def __init__(
         self,

@@ -16,15 +16,6 @@ from topodesign.collectives import ALLREDUCE, BROADCAST, REDUCE, Collective
 def bus_factor(collective: Collective, members: int) -> Fraction:
     """Return the bus bandwidth over the algorithm bandwidth.
 
-    Parameters
-    ----------
-    collective
-        Which.
-    members
-        Nodes that take part; of several groups those of one.
-
-    Notes
-    -----
     PERFORMANCE.md of nccl-tests: 2(n-1)/n for an allreduce, 1 for a broadcast and a reduce, and (n-1)/n for the others.
     """
     if collective.like(BROADCAST, REDUCE):

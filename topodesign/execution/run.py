@@ -48,19 +48,12 @@ _SWITCH = 5e-5
 
 @dataclass(frozen=True)
 class SizeRun:
-    """What came of one size.
+    """What came of one size."""
 
-    Attributes
-    ----------
-    asked, size
-        Bytes that were asked for and that were moved: so many that all blocks are equal, in whole elements.
-    outcome
-        Times and errors.
-    """
-
+    # asked, size: bytes that were asked for and that were moved: so many that all blocks are equal, in whole elements
     asked: Fraction
     size: int
-    outcome: Outcome
+    outcome: Outcome  # times and errors
 
 
 @dataclass(frozen=True, repr=False)
@@ -401,13 +394,7 @@ def _prepared(
 
 
 def _cost(plan: Plan, parts: int) -> tuple[Fraction, Fraction]:
-    """Return how often a plan takes the latency, and how often M/B.
-
-    Raises
-    ------
-    InfeasibleError
-        If there is no one latency or bandwidth.
-    """
+    """Return how often a plan takes the latency, and how often M/B."""
     place, topology = plan.place, plan.topology
     bandwidth = NODE_BANDWIDTH
     if isinstance(place, Fabric):

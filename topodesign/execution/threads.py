@@ -20,13 +20,7 @@ class _StoppedError(Exception):
 
 
 class Exchange:
-    """The queues of all ranks.
-
-    Parameters
-    ----------
-    spaces
-        The memory of every rank.
-    """
+    """The queues of all ranks."""
 
     def __init__(self, spaces: Sequence[Workspace]) -> None:
         self._spaces = spaces
@@ -60,15 +54,7 @@ class Exchange:
 
 
 class Crew:
-    """Threads that do something together, and of which none is left when one fails or the program is told to end.
-
-    Parameters
-    ----------
-    count
-        How many.
-    wake
-        Ends what they may be waiting for.
-    """
+    """Threads that do something together, and of which none is left when one fails or the program is told to end."""
 
     def __init__(self, count: int, wake: Callable[[], None]) -> None:
         self._count, self._wake = count, wake

@@ -13,30 +13,18 @@ from topodesign.execution.workspace import Extent, Workspace
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """Programs for one size of the data.
+    """Programs for one size of the data."""
 
-    Attributes
-    ----------
-    programs
-        By rank; a process that is one rank needs its own alone.
-    ranks
-        How many there are.
-    extent, shares, dtype
-        As a :class:`~topodesign.execution.workspace.Workspace` takes them.
-    warmup, iterations
-        How often it is run without being timed, and then with; every result is checked.
-    collective
-        What it is, among ranks; None of several at the same time.
-    """
-
-    programs: Mapping[int, Program]
-    ranks: int
+    programs: Mapping[int, Program]  # by rank; a process that is one rank needs its own alone
+    ranks: int  # how many there are
+    # extent, shares, dtype: as a :class:`~topodesign.execution.workspace.Workspace` takes them
     extent: Extent
     shares: tuple[Mapping[int, int], ...]
     dtype: str
+    # warmup, iterations: how often it is run without being timed, and then with; every result is checked
     warmup: int
     iterations: int
-    collective: Collective | None
+    collective: Collective | None  # what it is, among ranks; None of several at the same time
 
     def workspace(self, rank: int) -> Workspace:
         """Return the memory of a rank."""
@@ -45,24 +33,12 @@ class Trial:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a trial.
+    """What came of a trial."""
 
-    Attributes
-    ----------
-    times
-        Nanoseconds of every iteration that was timed: until the last rank was done.
-    wrong
-        Elements that were not what they must be, of all ranks and iterations.
-    first
-        The first of them in words; empty if there are none.
-    own
-        The same for the transport's own collective; None where it has none.
-    """
-
-    times: tuple[int, ...]
-    wrong: int
-    first: str
-    own: Outcome | None = None
+    times: tuple[int, ...]  # nanoseconds of every iteration that was timed: until the last rank was done
+    wrong: int  # elements that were not what they must be, of all ranks and iterations
+    first: str  # the first of them in words; empty if there are none
+    own: Outcome | None = None  # the same for the transport's own collective; None where it has none
 
     @property
     def median(self) -> Fraction:

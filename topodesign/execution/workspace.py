@@ -39,33 +39,16 @@ _PLACES = 251
 
 @dataclass(frozen=True)
 class Extent:
-    """How many elements blocks have.
+    """How many elements blocks have."""
 
-    Attributes
-    ----------
-    elements
-        Of the blocks of every stream that are as large as a share, see
-        :meth:`~topodesign.collectives.collective.Collective.shares`.
-    units
-        Units of a block of every stream.
-    """
-
+    # of the blocks of every stream that are as large as a share, see
+    # :meth:`~topodesign.collectives.collective.Collective.shares`
     elements: tuple[int, ...]
-    units: tuple[int, ...]
+    units: tuple[int, ...]  # units of a block of every stream
 
 
 def extent_of(transfers: Sequence[Transfers], size: Fraction, width: int) -> tuple[Extent, int]:
-    """Return the least extent with at least so much data, and how many bytes it really is.
-
-    Parameters
-    ----------
-    transfers
-        Of the plan.
-    size
-        Bytes of the whole data, of all collectives together.
-    width
-        Bytes of an element.
-    """
+    """Return the least extent with at least so much data, and how many bytes it really is."""
     elements, whole = [], 0
     for one in transfers:
         shards = one.collective.shards(len(one.collective.members(one.ranks)))
@@ -87,13 +70,7 @@ def shares_of(transfers: Sequence[Transfers]) -> tuple[Mapping[int, int], ...]:
 
 
 def coefficients(ranks: int, iteration: int) -> IntArray:
-    """Return the factor of every rank in an iteration: small enough for all sums, and known to every rank.
-
-    Raises
-    ------
-    TooLargeError
-        If there are so many ranks that sums would not be exact.
-    """
+    """Return the factor of every rank in an iteration: small enough for all sums, and known to every rank."""
     most = _EXACT // (_PLACES * ranks)
     if most < 2:
         raise TooLargeError(f"{ranks} ranks are too many for sums that short floats hold exactly")
@@ -110,15 +87,6 @@ def by_place(stream: int, block: int, first: int, last: int) -> IntArray:
 
 class Workspace:
     """The memory of one rank.
-
-    Parameters
-    ----------
-    program
-        What the rank does.
-    extent, shares
-        How many elements blocks have.
-    dtype
-        Type of the elements, a name of ``TYPES``.
 
     Attributes
     ----------
@@ -241,15 +209,6 @@ class Workspace:
 class Slots:
     """Where the data of one message lie at a rank.
 
-    Parameters
-    ----------
-    space
-        The memory.
-    message
-        One of the program's.
-    sent
-        Whether it is one that the rank sends.
-
     Attributes
     ----------
     message
@@ -307,16 +266,7 @@ class Slots:
 
 
 def bytes_of(program: Program, extent: Extent, shares: Sequence[Mapping[int, int]], width: int, *, alone: bool) -> int:
-    """Return about how many bytes a rank takes: what it has and what it should have, and messages on their way.
-
-    Parameters
-    ----------
-    width
-        Bytes of an element.
-    alone
-        Whether what it receives has a place of its own, as in a process of its own, where MPI's own collective has its
-        data beside it; else it is the sender's copy.
-    """
+    """Return about how many bytes a rank takes: what it has and what it should have, and messages on their way."""
     units = np.array(extent.units, dtype=np.int64)
     elements = np.array(extent.elements, dtype=np.int64)
     most = [max(own.values(), default=1) for own in shares]

@@ -151,15 +151,7 @@ def load_plan(path: str | Path) -> Plan:
 
 
 def as_plan(value: Plan | str | Path) -> Plan:
-    """Return a plan, or that in the file of this path.
-
-    Raises
-    ------
-    FileFormatError
-        As :func:`load_plan`.
-    ParameterError
-        If it is neither a plan nor a path.
-    """
+    """Return a plan, or that in the file of this path."""
     if isinstance(value, Plan):
         return value
     if isinstance(value, str | Path):
@@ -168,13 +160,7 @@ def as_plan(value: Plan | str | Path) -> Plan:
 
 
 def _header(archive: ZipFile) -> dict[str, Any]:
-    """Return the fields of the header.
-
-    Raises
-    ------
-    FileFormatError
-        If there is no header of a known format, or a member occurs twice.
-    """
+    """Return the fields of the header."""
     names = archive.namelist()
     if "header.json" not in names:
         raise FileFormatError("it has no header.json, so it is no schedule file")

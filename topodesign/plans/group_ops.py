@@ -35,17 +35,7 @@ def part_of_topology(topology: Topology, members: Sequence[int]) -> Topology:
 
 
 def carried_over(schedule: Rounds, members: Sequence[int], nodes: int) -> Rounds:
-    """Return a schedule of a part as one among its members in the whole.
-
-    Parameters
-    ----------
-    schedule
-        Of nodes 0, 1, ..., of all or some of them.
-    members
-        What these are called in the whole, ascending.
-    nodes
-        Number of nodes of the whole.
-    """
+    """Return a schedule of a part as one among its members in the whole."""
     names = np.array(members, dtype=np.int32)
     block = names[schedule.block] if not schedule.collective.pairwise else None
     if block is None:
@@ -61,17 +51,8 @@ def carried_over(schedule: Rounds, members: Sequence[int], nodes: int) -> Rounds
 def restricted(schedule: Rounds, collective: Collective) -> Rounds:
     """Return what of a right schedule of all nodes some of them need, the others passing data on.
 
-    Parameters
-    ----------
-    schedule
-        Of the same collective among more nodes, with the same root.
-    collective
-        Among fewer nodes, in one group or several; its blocks are among those of the schedule.
-
-    Returns
-    -------
-    Rounds
-        Nobody is sent what it has or what neither it nor anybody behind it needs; steps without sends are left out.
+    The collective is the same among fewer nodes, in one group or several. Nobody is sent what it has or what
+    neither it nor anybody behind it needs; steps without sends are left out.
     """
     if len(schedule.collective.parts) > 1:
         pairs = zip(halves(schedule), collective.parts, strict=True)
@@ -135,22 +116,7 @@ def without_gaps(schedule: Rounds) -> Rounds:
 
 
 def alongside(schedules: Sequence[Rounds], collective: Collective) -> Rounds:
-    """Return the schedule in which several groups do at the same time what each does in one of the schedules.
-
-    Parameters
-    ----------
-    schedules
-        Of one group each, all of one kind of collective, on as many nodes.
-    collective
-        Theirs together: :meth:`~topodesign.collectives.collective.Collective.within` their groups.
-
-    Raises
-    ------
-    ScheduleError
-        If they are not of the groups of the collective, in their order.
-    TooLargeError
-        If there are too many units or rows.
-    """
+    """Return the schedule in which several groups do at the same time what each does in one of the schedules."""
     if tuple(one.collective for one in schedules) != collective.single:
         raise ScheduleError(f"the schedules are not of the groups of {collective!r}")
     if len(schedules) == 1:
@@ -170,13 +136,7 @@ def alongside(schedules: Sequence[Rounds], collective: Collective) -> Rounds:
 
 
 def apart(topology: Topology, schedule: Rounds) -> list[tuple[Topology, Rounds]]:
-    """Return what every group does, on the links among its members, which are numbered from 0 in each.
-
-    Raises
-    ------
-    InfeasibleError
-        If data of a group goes through nodes that are none of its members.
-    """
+    """Return what every group does, on the links among its members, which are numbered from 0 in each."""
     nodes = schedule.nodes
     team = schedule.collective.teams(nodes, topology.switches)
     own = team[schedule.collective.owners(schedule.block, nodes)]

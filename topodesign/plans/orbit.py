@@ -60,15 +60,7 @@ class OrbitRounds(Movement):
     rounds: Rounds
 
     def __post_init__(self) -> None:
-        """Check the form (not the meaning: that is the verifier's) and take the generators over.
-
-        Raises
-        ------
-        ScheduleError
-            If the collective has a root or a group, a row is of another block, or the arrays do not fit.
-        TopologyError
-            If a generator is no permutation of the nodes, or a representative no node.
-        """
+        """Check the form (not the meaning: that is the verifier's) and take the generators over."""
         if self.rounds.collective not in COLLECTIVES:
             known = ", ".join(map(str, COLLECTIVES))
             raise ScheduleError(f"orbits are of {known} of all nodes, not of {self.rounds.collective!r}")
@@ -136,15 +128,7 @@ class OrbitRounds(Movement):
         return cls(generators, tuple(chosen.tolist()), Rounds.read(archive, header, topology, collective))
 
     def unfold(self) -> Rounds:
-        """Return the whole schedule, in canonical form.
-
-        Raises
-        ------
-        TooLargeError
-            If there are too many rows to hold.
-        TopologyError
-            If the group takes no representative to some node with blocks.
-        """
+        """Return the whole schedule, in canonical form."""
         own = np.bincount(node_of(self.collective, self.rounds.block, self.nodes), minlength=self.nodes)
         known = self.symmetry.represented_by
         total = sum(own[known[known >= 0]].tolist())
@@ -188,18 +172,8 @@ def moved(
 def orbit_of(rounds: Rounds, symmetry: Symmetry) -> OrbitRounds | None:
     """Return a schedule as the rows of the representatives' blocks, if their images are the others.
 
-    Parameters
-    ----------
-    rounds
-        Any schedule.
-    symmetry
-        Of its nodes; every node that has blocks is the image of a representative.
-
-    Returns
-    -------
-    OrbitRounds or None
-        None if some node's rows are not the images of its representative's, or the collective has a root or a group.
-        What it unfolds to is the schedule in canonical form.
+    None if some node's rows are not the images of its representative's, or the collective has a root or a group.
+    What it unfolds to is the schedule in canonical form.
     """
     if rounds.collective not in COLLECTIVES or rounds.nodes != symmetry.nodes:
         return None
@@ -232,11 +206,5 @@ def _same_rows(one: dict[str, NDArray[Any]], other: dict[str, NDArray[Any]]) -> 
 
 
 def reverse_orbit(orbit: OrbitRounds) -> OrbitRounds:
-    """Return the schedule backwards in time over the links turned round, as :func:`reverse` does.
-
-    Raises
-    ------
-    ScheduleError
-        Of an all-to-all, whose blocks then belong to other nodes.
-    """
+    """Return the schedule backwards in time over the links turned round, as :func:`reverse` does."""
     return OrbitRounds(orbit.generators, orbit.representatives, reverse(orbit.rounds))

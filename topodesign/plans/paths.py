@@ -68,13 +68,7 @@ class Paths(Movement):
     hop: IntArray
 
     def __post_init__(self) -> None:
-        """Check the form (not the meaning: that is the verifier's) and take the columns over.
-
-        Raises
-        ------
-        ScheduleError
-            If a number is out of range or the columns differ in length or type.
-        """
+        """Check the form (not the meaning: that is the verifier's) and take the columns over."""
         self.take_over()
         if not self.collective.like(*PATH_COLLECTIVES):
             known = ", ".join(map(str, PATH_COLLECTIVES))
@@ -116,11 +110,6 @@ class Paths(Movement):
 
         Where blocks differ in size, as in groups of different numbers of members, they are those of the smallest, as
         :meth:`~topodesign.collectives.collective.Collective.shares` counts.
-
-        Raises
-        ------
-        ScheduleError
-            If a path goes where there is no link.
         """
         first = np.flatnonzero(np.diff(self.path_of, append=-1) == 0)
         members = self.collective.members(self.topology.nodes, self.topology.switches)

@@ -25,23 +25,8 @@ from topodesign.topology.topology import IntArray
 def pipelined(trees: Trees, chunks: int = 1, collective: Collective | None = None) -> Rounds:
     """Return out-trees as rounds.
 
-    Parameters
-    ----------
-    trees
-        Of an allgather or a broadcast, right ones. Switches stand for nodes that only forward.
-    chunks
-        How many chunks the data of every tree is cut into; one follows a step behind the other.
-    collective
-        What the rounds are of: the same, among the nodes of the trees if others forward. That of the trees if None.
-
-    Raises
-    ------
-    InfeasibleError
-        If some trees are in-trees, or shards differ in size.
-    ParameterError
-        If there is no chunk.
-    TooLargeError
-        If there are too many rows to hold or too many units to count.
+    Of an allgather or a broadcast; ``collective`` is what the rounds are of, where nodes that are none of its
+    members forward. Every tree's data is cut into chunks, and one follows a step behind the other.
     """
     require_at_least("chunks", chunks, 1)
     if trees.reduce_trees:

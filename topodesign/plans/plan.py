@@ -48,13 +48,7 @@ class Plan(Result):
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check that what moves fits the place, and take its spec over if nothing else is said.
-
-        Raises
-        ------
-        ScheduleError
-            If it does not.
-        """
+        """Check that what moves fits the place, and take its spec over if nothing else is said."""
         if not self.movement.fits(self.topology):
             raise ScheduleError(f"{self.movement!r} is for another topology than {self.topology!r}")
         if self.collective.several and self.kind != "together":

@@ -76,13 +76,7 @@ class Rounds(Movement):
     hi: NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        """Check the form (not the meaning: that is the verifier's) and take the columns over.
-
-        Raises
-        ------
-        ScheduleError
-            If a number is out of range or the columns differ in length or type.
-        """
+        """Check the form (not the meaning: that is the verifier's) and take the columns over."""
         if self.nodes < 1 or self.units < 1 or self.steps < 0:
             raise ScheduleError("a schedule needs at least one node, one unit and a number of steps")
         self.take_over()

@@ -99,13 +99,7 @@ class Timed(Movement):
     per_unit: NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        """Check the form (not the meaning: that is the verifier's) and take the columns over.
-
-        Raises
-        ------
-        ScheduleError
-            If a number is out of range or the columns differ in length or type.
-        """
+        """Check the form (not the meaning: that is the verifier's) and take the columns over."""
         self.take_over()
         if "each" in self.collective.ends and len(set(map(len, self.collective.groups or ()))) > 1:
             raise ScheduleError("timed sends in several groups are of groups with as many members each")

@@ -49,13 +49,7 @@ class Together(Movement):
     begins: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        """Check the form (not the meaning: that is the verifier's).
-
-        Raises
-        ------
-        ScheduleError
-            If streams are for other nodes, links or ticks than one another, or a beginning is out of range.
-        """
+        """Check the form (not the meaning: that is the verifier's)."""
         if not self.streams or len(self.begins) != len(self.streams):
             raise ScheduleError("there must be at least one stream, and a beginning for each")
         first = self.streams[0]

@@ -112,13 +112,7 @@ class Trees(Movement):
     concurrent: bool = False
 
     def __post_init__(self) -> None:
-        """Check the form (not the meaning: that is the verifier's) and take the columns over.
-
-        Raises
-        ------
-        ScheduleError
-            If a number is out of range or the columns differ in length or type.
-        """
+        """Check the form (not the meaning: that is the verifier's) and take the columns over."""
         self.take_over()
         if not self.collective.like(*TREE_COLLECTIVES):
             known = ", ".join(map(str, TREE_COLLECTIVES))
@@ -164,11 +158,6 @@ class Trees(Movement):
         """Height of every tree: tree edges on its longest way between the root and a node, shape ``(T,)``.
 
         Switches on the way do not count, so neither do the edges that start at a relay.
-
-        Raises
-        ------
-        ScheduleError
-            If some edges make a circle.
         """
         out = self.tree >= self.reduce_trees
         near = np.where(out, self.src, self.dst) + self.tree * self.topology.nodes
@@ -216,11 +205,6 @@ class Trees(Movement):
         """Weight that every link of the topology carries, in-trees and out-trees apart, shape ``(2, links)``.
 
         Multiplied by the rate it is the capacity taken.
-
-        Raises
-        ------
-        ScheduleError
-            If a route goes where there is no link.
         """
         inner = np.ones(len(self.hop), dtype=bool)
         inner[self.hop_start[1:] - 1] = False
@@ -267,13 +251,7 @@ class Trees(Movement):
 
 
 def relabelled(trees: Trees, order: IntArray) -> Trees:
-    """Return trees with node v called ``order[v]``, where that keeps all links.
-
-    Raises
-    ------
-    ScheduleError
-        If it does not.
-    """
+    """Return trees with node v called ``order[v]``, where that keeps all links."""
     topology = trees.topology
     images = topology.link_index(order[topology.src], order[topology.dst])
     if np.any(images < 0) or not np.array_equal(topology.capacity[images], topology.capacity):

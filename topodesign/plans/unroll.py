@@ -31,28 +31,6 @@ def unroll(trees: Trees, chunks: int = 1) -> tuple[Topology, Rounds]:
     the first chunk goes over an edge at depth e (1 at the root) in step e, in an in-tree of height h in step h + 1 - e;
     every other chunk follows a step behind the one before it. So the steps of a phase are the height of its highest
     tree and the chunks less one, and a link carries for every unit of weight the same units in all.
-
-    Parameters
-    ----------
-    trees
-        Right or wrong: what is wrong with the spanning, the order of the edges and the shares stays so.
-    chunks
-        Chunks of the data of every tree.
-
-    Returns
-    -------
-    tuple
-        The tree edges as links of capacity one between the same nodes, and the schedule on them.
-
-    Raises
-    ------
-    InfeasibleError
-        If rounds cannot say it: shards of unequal size, no trees, or the phases of a concurrent allreduce at the same
-        time, which they only are with several chunks.
-    ParameterError
-        If there is no chunk.
-    TooLargeError
-        If there are too many rows to hold or too many units to count.
     """
     require_at_least("chunks", chunks, 1)
     if trees.shard is not None and len(set(trees.shard)) > 1:
@@ -99,23 +77,6 @@ def unroll_paths(paths: Paths, chunks: int = 1) -> tuple[Topology, Rounds]:
 
     What a path carries is cut into chunks. The first goes from its source in step 1 and on from every node that it
     meets in the step after it has arrived there, and every other chunk follows a step behind the one before it.
-
-    Parameters
-    ----------
-    paths
-        Right or wrong: what is wrong with the ends, the shares and the links stays so.
-    chunks
-        Chunks of what every path carries.
-
-    Returns
-    -------
-    tuple
-        The sends from node to node as links of capacity one, and the schedule on them.
-
-    Raises
-    ------
-    InfeasibleError
-        If rounds cannot say it: without paths, or where they carry more than there is of a block.
     """
     require_at_least("chunks", chunks, 1)
     if not len(paths):
@@ -161,13 +122,7 @@ def graph_of(topology: Topology, src: IntArray, dst: IntArray) -> Topology:
 
 
 def ranks_of(topology: Topology, rounds: Rounds) -> tuple[Topology, Rounds]:
-    """Return rounds with the nodes numbered without switches, which are in no row.
-
-    Returns
-    -------
-    tuple
-        Both as they are, if there are no switches. Else what goes from one node to another is a link of capacity one.
-    """
+    """Return rounds with the nodes numbered without switches, which are in no row."""
     if not topology.switches:
         return topology, rounds
     number, computes = numbers_without(topology.nodes, topology.switches)

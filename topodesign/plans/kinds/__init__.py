@@ -35,13 +35,7 @@ def kind_named(name: str) -> type[Kind[Any]]:
 
 
 def kind_of(plan: Plan) -> Kind[Any]:
-    """Return what the kind of a plan says of it.
-
-    Raises
-    ------
-    ScheduleError
-        If nobody knows such a movement.
-    """
+    """Return what the kind of a plan says of it."""
     if plan.kind not in KINDS:
         raise ScheduleError(f"a plan is of {', '.join(KINDS)}, not of {plan.kind}")
     return kind_named(plan.kind)(plan)

@@ -57,11 +57,6 @@ class Kind(ABC, Generic[Moved]):
         """Return what goes from node to node in steps, and the graph of that, with the vertices of the plan.
 
         ``parts`` are chunks of what each pipeline carries. What is wrong with the plan stays wrong.
-
-        Raises
-        ------
-        InfeasibleError
-            If rounds cannot say it.
         """
 
     def measures(self) -> Mapping[str, Fraction]:
@@ -108,23 +103,11 @@ class Kind(ABC, Generic[Moved]):
         return {}
 
     def image(self, order: IntArray) -> Plan:
-        """Return the plan with node v called ``order[v]``.
-
-        Raises
-        ------
-        InfeasibleError
-            If it has none.
-        """
+        """Return the plan with node v called ``order[v]``."""
         raise InfeasibleError(f"a plan in {self.plan.kind} has no image under {len(order)} names")
 
     def then(self, other: Plan) -> Movement:
-        """Return the allreduce of this reduce-scatter and an allgather after it.
-
-        Raises
-        ------
-        InfeasibleError
-            If such plans are not put after one another.
-        """
+        """Return the allreduce of this reduce-scatter and an allgather after it."""
         self.like(other)
         raise InfeasibleError(f"plans in {self.plan.kind} are not put after one another")
 

@@ -16,27 +16,14 @@ SHOWN = 3
 
 @dataclass(frozen=True)
 class Found:
-    """What the replay of a plan found.
+    """What the replay of a plan found."""
 
-    Attributes
-    ----------
-    problems
-        What is wrong with what moves.
-    figures
-        What it costs, recomputed, by the names of a plan's claim; empty where nothing can be said.
-    details
-        What else there is to say, as JSON holds it.
-    text
-        The same for people, without the problems: a line or several.
-    notes
-        What is right but wasteful.
-    """
-
-    problems: tuple[str, ...]
+    problems: tuple[str, ...]  # what is wrong with what moves
+    # what it costs, recomputed, by the names of a plan's claim; empty where nothing can be said
     figures: Mapping[str, Fraction] = field(default_factory=dict)
-    details: Mapping[str, Any] = field(default_factory=dict)
-    text: str = ""
-    notes: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)  # what else there is to say, as JSON holds it
+    text: str = ""  # the same for people, without the problems: a line or several
+    notes: tuple[str, ...] = ()  # what is right but wasteful
 
     def said(self, what: object) -> str:
         """Return what was checked, whether it is right and what was found, and problems and notes, one a line."""

@@ -42,27 +42,8 @@ Ints = NDArray[np.int64]
 def verify_orbit(topology: Topology, orbit: OrbitRounds, claim: Cost | None = None) -> RoundsReport:
     """Check the symmetry, every send and the postcondition of the collective, and recompute the cost.
 
-    Parameters
-    ----------
-    topology
-        Where the schedule runs. Its own symmetry is not looked at.
-    orbit
-        For as many nodes as the topology has.
-    claim
-        Cost that the whole schedule is said to have; a different one is a problem.
-
-    Returns
-    -------
-    RoundsReport
-        Verdict, cost, redundant and refilled units are those of the unfolded schedule; examples of problems are of the
-        representatives' blocks, by rows of the orbit.
-
-    Raises
-    ------
-    ScheduleError
-        If the schedule is for another number of nodes.
-    TooLargeError
-        If a block is cut into too many pieces, or the loads do not fit into 64 bits or into memory.
+    Verdict, cost, redundant and refilled units are those of the unfolded schedule; examples of problems are of the
+    representatives' blocks, by rows of the orbit. The topology's own symmetry is not looked at.
     """
     rounds, symmetry, collective = orbit.rounds, orbit.symmetry, orbit.collective
     link = find_links(topology, rounds)

@@ -30,25 +30,16 @@ from topodesign.topology.topology import IntArray
 
 @dataclass(frozen=True, slots=True)
 class PathsReport:
-    """What the verifier found.
+    """What the verifier found."""
 
-    Attributes
-    ----------
-    collective
-        What it was checked to be.
-    paths, height
-        Number of paths, and sends of the longest, switches left out.
-    inverse_rate
-        Load of the fullest link over its capacity, or of the fullest limit over its room, in blocks; None if something
-        is wrong.
-    problems
-        What is wrong, readable, at most ``SHOWN`` examples of each kind and the number of them.
-    """
-
-    collective: Collective
+    collective: Collective  # what it was checked to be
+    # paths, height: number of paths, and sends of the longest, switches left out
     paths: int
     height: int
+    # load of the fullest link over its capacity, or of the fullest limit over its room, in blocks; None if something
+    # is wrong
     inverse_rate: Fraction | None
+    # what is wrong, readable, at most ``SHOWN`` examples of each kind and the number of them
     problems: tuple[str, ...]
 
     @property
@@ -87,19 +78,7 @@ def verify_paths(
 ) -> PathsReport:
     """Check every path and every block, and find the fullest link or limit.
 
-    Parameters
-    ----------
-    paths
-        Any.
-    names
-        What to call the vertices; their numbers if None.
-    limits
-        On what links carry together: their places among the topology's, and how much, in units of capacity.
-
-    Raises
-    ------
-    TooLargeError
-        If the loads may not fit into 64 bits.
+    Limits are on what links carry together: their places among the topology's, and how much, in units of capacity.
     """
     topology, called = paths.topology, names if names is not None else list(map(str, range(paths.topology.nodes)))
     members = paths.collective.members(topology.nodes, topology.switches)

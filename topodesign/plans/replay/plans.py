@@ -131,20 +131,7 @@ def verify(plan: Plan | str | Path) -> Report:
 
 
 def load_right(path: str | Path) -> Plan:
-    """Read a plan file that the verifier accepts.
-
-    Returns
-    -------
-    Plan
-        Where the file's spec rebuilds its links, they are those of the spec, with its symmetry.
-
-    Raises
-    ------
-    FileFormatError
-        If it cannot be read.
-    ParameterError
-        If the plan in it is wrong.
-    """
+    """Read a plan file that the verifier accepts."""
     plan = load_plan(path)
     report = verify(plan)
     if not report.ok:

@@ -50,28 +50,18 @@ FEW_NODES = 2**13
 
 @dataclass(frozen=True, slots=True)
 class RoundsReport:
-    """What the verifier found.
+    """What the verifier found."""
 
-    Attributes
-    ----------
-    collective
-        What it was checked to be.
-    cost
-        Recomputed cost of the whole schedule; for an allreduce that of both phases together. Sends over links that do
-        not exist carry nothing in it.
-    problems
-        What is wrong, readable, at most ``SHOWN`` examples of each kind and the number of them.
-    redundant
-        (node, unit) deliveries in the gather that the receiver already had: wasted bandwidth, no harm.
-    refilled
-        (node, unit) deliveries in the reduction to a node that had already sent its partial sum of the unit: right, but
-        the receiver must start a new sum.
-    """
-
-    collective: Collective
+    collective: Collective  # what it was checked to be
+    # recomputed cost of the whole schedule; for an allreduce that of both phases together. Sends over links that do
+    # not exist carry nothing in it
     cost: Cost
+    # what is wrong, readable, at most ``SHOWN`` examples of each kind and the number of them
     problems: tuple[str, ...]
+    # (node, unit) deliveries in the gather that the receiver already had: wasted bandwidth, no harm
     redundant: int = 0
+    # (node, unit) deliveries in the reduction to a node that had already sent its partial sum of the unit: right, but
+    # the receiver must start a new sum
     refilled: int = 0
 
     @property
@@ -118,21 +108,8 @@ def claim_problems(claim: Cost | None, cost: Cost) -> list[str]:
 def verify_rounds(topology: Topology, schedule: Rounds, claim: Cost | None = None) -> RoundsReport:
     """Check every send and the postcondition of the collective, and recompute the cost.
 
-    Parameters
-    ----------
-    topology
-        Where the schedule runs. Its switches take no part: they own no shard and appear in no row.
-    schedule
-        For as many nodes as the topology has.
-    claim
-        Cost that the whole schedule is said to have; a different one is a problem.
-
-    Raises
-    ------
-    ScheduleError
-        If the schedule is for another number of nodes.
-    TooLargeError
-        If a shard is cut into too many pieces, or the loads do not fit into 64 bits.
+    Switches of the topology take no part: they own no shard and appear in no row. Another cost than the one that is
+    claimed is a problem.
     """
     link = find_links(topology, schedule)
     cost = schedule_cost(topology, schedule, link)
@@ -156,11 +133,6 @@ def find_links(topology: Topology, schedule: Rounds) -> NDArray[np.int64]:
     """Return the index in the topology of the link that each row uses, or -1 where there is none.
 
     A self-loop carries nothing, so it counts as none.
-
-    Raises
-    ------
-    ScheduleError
-        If the schedule is for another number of nodes.
     """
     if schedule.nodes != topology.nodes:
         raise ScheduleError(f"the schedule is for {schedule.nodes} nodes, the topology has {topology.nodes}")
@@ -180,13 +152,6 @@ def schedule_cost(topology: Topology, schedule: Rounds, link: NDArray[np.int64])
     or reduce one in all); ``link`` is from :func:`find_links`. Where several groups differ in n, the units of each
     count as what they are of M.
 
-    Raises
-    ------
-    TooLargeError
-        If the units that a link carries may not fit into 64 bits.
-
-    Notes
-    -----
     Efficient Direct-Connect Topologies, section 2.1 (definition of T_B).
     """
     members = schedule.collective.members(topology.nodes, topology.switches)

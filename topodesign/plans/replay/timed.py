@@ -50,27 +50,16 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class TimedReport:
-    """What the verifier found.
+    """What the verifier found."""
 
-    Attributes
-    ----------
-    collective
-        What it was checked to be.
-    time
-        Seconds until the last data have arrived.
-    problems
-        What is wrong, readable, at most ``SHOWN`` examples of each kind and the number of them.
-    redundant
-        (node, unit) deliveries of copies that the receiver already had, or had first from another: no harm.
-    refilled
-        (node, unit) deliveries of sums to a node that had already sent its partial sum of the unit: right, but the
-        receiver must start a new sum.
-    """
-
-    collective: Collective
-    time: Fraction
+    collective: Collective  # what it was checked to be
+    time: Fraction  # seconds until the last data have arrived
+    # what is wrong, readable, at most ``SHOWN`` examples of each kind and the number of them
     problems: tuple[str, ...]
+    # (node, unit) deliveries of copies that the receiver already had, or had first from another: no harm
     redundant: int
+    # (node, unit) deliveries of sums to a node that had already sent its partial sum of the unit: right, but the
+    # receiver must start a new sum
     refilled: int
 
     @property
@@ -89,67 +78,30 @@ class TimedReport:
 
 
 class Cells(NamedTuple):
-    """Which cells every send takes its data from, and brings them to.
+    """Which cells every send takes its data from, and brings them to."""
 
-    Attributes
-    ----------
-    row
-        The send of every entry, ascending.
-    sent, received
-        Cells: ``node * pieces + piece``.
-    piece_block, piece_lo, piece_hi
-        What block and which units a piece is, shape ``(pieces,)``. Pieces of one block follow one another without a
-        gap, from 0 to all units.
-    """
-
-    row: Ints
+    row: Ints  # the send of every entry, ascending
+    # sent, received: cells: ``node * pieces + piece``
     sent: Ints
     received: Ints
+    # piece_block, piece_lo, piece_hi: what block and which units a piece is, shape ``(pieces,)``. Pieces of one block
+    # follow one another without a gap, from 0 to all units
     piece_block: Ints
     piece_lo: Ints
     piece_hi: Ints
 
 
 class _Fate(NamedTuple):
-    """What becomes of the pieces of a movement.
+    """What becomes of the pieces of a movement."""
 
-    Attributes
-    ----------
-    lacking
-        Sends of what the sender does not have.
-    unfinished
-        Cells that are not as they must be in the end.
-    complete
-        When each piece is whole where it is added up.
-    extra
-        Units delivered in vain, or to a sum that is a new one.
-    """
-
-    lacking: Ints
-    unfinished: Ints
-    complete: Ints
-    extra: int
+    lacking: Ints  # sends of what the sender does not have
+    unfinished: Ints  # cells that are not as they must be in the end
+    complete: Ints  # when each piece is whole where it is added up
+    extra: int  # units delivered in vain, or to a sum that is a new one
 
 
 def verify_timed(topology: Topology, timed: Timed, claim: Fraction | None = None) -> TimedReport:
-    """Check every send and the postcondition of the collective.
-
-    Parameters
-    ----------
-    topology
-        Where the plan runs. Its switches own nothing: they pass on what arrives, see :mod:`topodesign.plans.journeys`.
-    timed
-        For as many nodes and links as the topology has. How long its links take is taken as it says.
-    claim
-        Seconds that the whole plan is said to take; a different time is a problem.
-
-    Raises
-    ------
-    ScheduleError
-        If the plan is for another number of nodes or links.
-    TooLargeError
-        If it is cut into too many pieces.
-    """
+    """Check every send and the postcondition of the collective."""
     if not timed.fits(topology):
         raise ScheduleError(
             f"the plan is for {timed.nodes} nodes and {len(timed.latency)} links, "
@@ -201,22 +153,7 @@ def too_quick(plan: Plan, timed: Timed) -> list[str]:
 
 
 def cells_of(timed: Timed, rows: Ints, blocks: Ints) -> Cells:
-    """Return the cells of some sends, of all blocks.
-
-    Parameters
-    ----------
-    timed
-        The plan.
-    rows
-        Numbers of sends, ascending; they carry none but the blocks.
-    blocks
-        All blocks there are, ascending.
-
-    Raises
-    ------
-    TooLargeError
-        If there are too many cells.
-    """
+    """Return the cells of some sends, of all blocks."""
     ends, own = np.array([0, timed.units]), len(rows)
     block: Ints = np.concatenate((timed.block[rows], timed.block[rows], np.repeat(blocks, 2))).astype(np.int64)
     cut = np.concatenate((timed.lo[rows], timed.hi[rows], np.tile(ends, len(blocks))))

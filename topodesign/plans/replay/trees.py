@@ -34,29 +34,18 @@ from topodesign.topology.topology import IntArray
 
 @dataclass(frozen=True, slots=True)
 class TreesReport:
-    """What the verifier found.
+    """What the verifier found."""
 
-    Attributes
-    ----------
-    collective
-        What it was checked to be.
-    trees, height
-        Number of different trees, and tree edges on the longest way between a root and a node; for an allreduce the
-        highest in-tree and the highest out-tree together, of the same root where they are concurrent.
-    inverse_rate
-        Recomputed time by bandwidth alone to move shards of size one, in units of one over the unit of capacity; None
-        if there are no trees.
-    fullest
-        Largest share of its capacity that a link gives.
-    problems
-        What is wrong, readable, at most ``SHOWN`` examples of each kind and the number of them.
-    """
-
-    collective: Collective
+    collective: Collective  # what it was checked to be
+    # trees, height: number of different trees, and tree edges on the longest way between a root and a node; for an
+    # allreduce the highest in-tree and the highest out-tree together, of the same root where they are concurrent
     trees: int
     height: int
+    # recomputed time by bandwidth alone to move shards of size one, in units of one over the unit of capacity; None
+    # if there are no trees
     inverse_rate: Fraction | None
-    fullest: Fraction
+    fullest: Fraction  # largest share of its capacity that a link gives
+    # what is wrong, readable, at most ``SHOWN`` examples of each kind and the number of them
     problems: tuple[str, ...]
 
     @property
@@ -119,16 +108,8 @@ def verify_trees(
 ) -> TreesReport:
     """Check every tree, route, capacity and share, and recompute the rate.
 
-    Parameters
-    ----------
-    schedule
-        What to check, with the topology that it runs on.
-    claim
-        The ``inverse_rate`` that the schedule is said to have; a different one is a problem.
-    names
-        What the report calls the vertices; their numbers if None.
-    multicast, aggregation
-        Switches that can copy, and that can add.
+    ``multicast`` and ``aggregation`` are the switches that can copy, and that can add; another ``inverse_rate``
+    than the one that is claimed is a problem.
     """
     called = [str(vertex) for vertex in range(schedule.topology.nodes)] if names is None else names
     compute = np.ones(schedule.topology.nodes, dtype=np.bool_)

@@ -22,24 +22,12 @@ from topodesign.plans.timing.conditions import Conditions, Loss, Run
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """What the time of data is made of that follow one another in chunks.
+    """What the time of data is made of that follow one another in chunks."""
 
-    Attributes
-    ----------
-    height
-        Sends from node to node on the longest way.
-    starts
-        Messages that the busiest port starts in a step.
-    switches
-        Switches that data pass at most from one node to the next.
-    busy
-        Seconds by bandwidth alone.
-    """
-
-    height: int
-    starts: int
-    switches: int
-    busy: Fraction
+    height: int  # sends from node to node on the longest way
+    starts: int  # messages that the busiest port starts in a step
+    switches: int  # switches that data pass at most from one node to the next
+    busy: Fraction  # seconds by bandwidth alone
 
     def end(self, latency: Latency, chunks: int) -> Fraction:
         """Return when the last of so many chunks has arrived."""
@@ -60,15 +48,6 @@ def best_chunks(pipelines: Sequence[Pipeline], latency: Latency, smallest: Fract
 
     A phase of height h that takes B by bandwidth alone, and L for a step beside, ends after hL + B - L plus
     C L + (h - 1) B / C, so that the best C is near the root of the sums of (h - 1) B over those of L.
-
-    Parameters
-    ----------
-    pipelines
-        One for each phase.
-    latency
-        What a step takes beside its bytes.
-    smallest
-        Bytes of the least data that are cut.
     """
     waiting = sum(((one.height - 1) * one.busy for one in pipelines), Fraction(0))
     alpha = sum((latency.of_step(one.starts, one.switches) for one in pipelines), Fraction(0))
@@ -81,14 +60,9 @@ def best_chunks(pipelines: Sequence[Pipeline], latency: Latency, smallest: Fract
 
 
 class Chains(NamedTuple):
-    """Chains of sends that chunks go over, those that may be the last to end.
+    """Chains of sends that chunks go over, those that may be the last to end."""
 
-    Attributes
-    ----------
-    sends, latency, slowest
-        Sends on each, seconds of latency of all of its links, and of its slowest send.
-    """
-
+    # sends, latency, slowest: sends on each, seconds of latency of all of its links, and of its slowest send
     sends: tuple[int, ...]
     latency: tuple[Fraction, ...]
     slowest: tuple[Fraction, ...]
@@ -143,59 +117,29 @@ def fewest_end(chains: Sequence[tuple[Chains, Fraction]], smallest: Fraction) ->
 
 @dataclass(frozen=True, eq=False)
 class Phase:
-    """Data that flow at the same time: a longest way, what their time is made of, and how they use links.
+    """Data that flow at the same time: a longest way, what their time is made of, and how they use links."""
 
-    Attributes
-    ----------
-    way
-        Vertices in the order of the data.
-    pipeline
-        What the time is made of.
-    smallest
-        Bytes of the least data that are cut into chunks.
-    sending
-        Seconds in which each link transmits (float64, in the topology's order; rounded).
-    """
-
-    way: tuple[int, ...]
-    pipeline: Pipeline
-    smallest: Fraction
-    sending: NDArray[np.float64]
+    way: tuple[int, ...]  # vertices in the order of the data
+    pipeline: Pipeline  # what the time is made of
+    smallest: Fraction  # bytes of the least data that are cut into chunks
+    sending: NDArray[np.float64]  # seconds in which each link transmits (float64, in the topology's order; rounded)
 
 
 @dataclass(frozen=True, eq=False)
 class PipelineSimulation(Run):
-    """When trees or paths end whose data follow one another in chunks.
+    """When trees or paths end whose data follow one another in chunks."""
 
-    Attributes
-    ----------
-    how
-        How the data go, as ``over paths in``.
-    phase_ends
-        The same as ``time`` for every phase of trees: of an allreduce the reduce-scatter and the allgather, unless they
-        are concurrent. None of paths.
-    chunks
-        Chunks that the data of every tree or path was cut into.
-    optimum
-        Seconds by bandwidth alone, without latency and with endless chunks.
-    phases
-        What the time of every phase is made of.
-    smallest
-        Bytes of the least data that are cut into chunks.
-    size
-        Bytes of the whole collective.
-    critical
-        Vertices on a longest way, in the order of the data, for every phase: of trees compute nodes, and switches that
-        add or copy; of paths all, of one that ends last.
-    """
-
-    how: str
+    how: str  # how the data go, as ``over paths in``
+    # the same as ``time`` for every phase of trees: of an allreduce the reduce-scatter and the allgather, unless they
+    # are concurrent. None of paths
     phase_ends: tuple[Fraction, ...] | None
-    chunks: int
-    optimum: Fraction
-    phases: tuple[Pipeline, ...]
-    smallest: Fraction
-    size: Fraction
+    chunks: int  # chunks that the data of every tree or path was cut into
+    optimum: Fraction  # seconds by bandwidth alone, without latency and with endless chunks
+    phases: tuple[Pipeline, ...]  # what the time of every phase is made of
+    smallest: Fraction  # bytes of the least data that are cut into chunks
+    size: Fraction  # bytes of the whole collective
+    # vertices on a longest way, in the order of the data, for every phase: of trees compute nodes, and switches that
+    # add or copy; of paths all, of one that ends last
     critical: tuple[tuple[int, ...], ...]
 
     def record(self) -> dict[str, Any]:

@@ -24,33 +24,17 @@ SHOWN = 8
 
 @dataclass(frozen=True)
 class Conditions:
-    """Under which a plan runs.
+    """Under which a plan runs."""
 
-    Attributes
-    ----------
-    size
-        Bytes of the whole data.
-    latency
-        What messages take beside their bytes; None for what timed sends say themselves.
-    bandwidth
-        Bits per second of all links of a node together; None for that of the plan's fabric.
-    mode
-        Whether steps wait for each other (``lock-step``), or only sends for their data and links (``asynchronous``).
-    links
-        Latencies and bandwidths of single links; None if all are alike.
-    failed
-        Links (u, v) that carry nothing, by numbers.
-    chunks
-        Chunks of the data of every tree or path; None for the number that is fastest.
-    """
-
-    size: Fraction
-    latency: Latency | None
+    size: Fraction  # bytes of the whole data
+    latency: Latency | None  # what messages take beside their bytes; None for what timed sends say themselves
+    # bits per second of all links of a node together; None for that of the plan's fabric
     bandwidth: Fraction | None = None
+    # whether steps wait for each other (``lock-step``), or only sends for their data and links (``asynchronous``)
     mode: Mode = "lock-step"
-    links: LinkTable | None = None
-    failed: tuple[Link, ...] = ()
-    chunks: int | None = None
+    links: LinkTable | None = None  # latencies and bandwidths of single links; None if all are alike
+    failed: tuple[Link, ...] = ()  # links (u, v) that carry nothing, by numbers
+    chunks: int | None = None  # chunks of the data of every tree or path; None for the number that is fastest
     jitter: Fraction = Fraction(0)
     seed: int = 0
     ready: tuple[Fraction, ...] = ()
@@ -62,24 +46,14 @@ class Loss:
 
     A send happens as a whole or not at all: not if its link failed, nor if its sender lacks any of its data. In a
     reduction a partial sum that cannot be sent stays where it is, and other sums go on without it.
-
-    Attributes
-    ----------
-    links
-        The failed links.
-    rows
-        Row numbers of the schedule that cannot happen, ascending.
-    pairs
-        Shape ``(pairs, 2)``, sorted: (block, node) such that the node never has the complete block; in a reduce-scatter
-        or reduce such that the node's contribution to the block never arrives, at least in part.
-    reduces_only
-        Whether it is a reduce-scatter.
     """
 
-    links: tuple[Link, ...]
-    rows: NDArray[np.int64]
+    links: tuple[Link, ...]  # the failed links
+    rows: NDArray[np.int64]  # row numbers of the schedule that cannot happen, ascending
+    # shape ``(pairs, 2)``, sorted: (block, node) such that the node never has the complete block; in a reduce-scatter
+    # or reduce such that the node's contribution to the block never arrives, at least in part
     pairs: NDArray[np.int64]
-    reduces_only: bool
+    reduces_only: bool  # whether it is a reduce-scatter
 
     def __str__(self) -> str:
         """Return what fails, in sentences, with node numbers."""
@@ -102,21 +76,13 @@ class Loss:
 
 @dataclass(frozen=True, eq=False)
 class Run(ABC):
-    """What every simulator returns.
+    """What every simulator returns."""
 
-    Attributes
-    ----------
-    time
-        Seconds until the last data have arrived.
-    utilisation
-        Share of ``time`` in which each link of the topology transmits bits, latency being idle time (float64, in the
-        topology's order; rounded).
-    loss
-        What failed links prevent, or None if none failed. The times are then those of what still carries data.
-    """
-
-    time: Fraction
+    time: Fraction  # seconds until the last data have arrived
+    # share of ``time`` in which each link of the topology transmits bits, latency being idle time (float64, in the
+    # topology's order; rounded)
     utilisation: NDArray[np.float64]
+    # what failed links prevent, or None if none failed. The times are then those of what still carries data
     loss: Loss | None
 
     @property

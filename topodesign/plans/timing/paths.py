@@ -54,30 +54,8 @@ def simulate_paths(
 ) -> PipelineSimulation:
     """Time paths.
 
-    Parameters
-    ----------
-    paths
-        Some that the verifier accepts; of others the times mean little.
-    latency
-        What a chunk takes from node to node beside its bytes.
-    size
-        Data M of a node, its own block included, in bytes.
-    unit
-        Bandwidth of one unit of capacity, in bits per second.
-    chunks
-        Chunks of what a path carries; None takes the number that is fastest, of at least a byte each.
-    failed_links
-        Links (u, v) that carry nothing.
-    of_links
-        Seconds of latency of each link in place of alpha: a chunk then takes from node to node that of all links
-        between.
-    inverse_rate
-        As :attr:`~topodesign.plans.paths.Paths.inverse_rate`, where not only links limit it.
-
-    Raises
-    ------
-    ParameterError
-        If a number is out of range or a named link not in the topology.
+    As :func:`~topodesign.plans.timing.trees.simulate_trees`; ``size`` are the data of a node, its own block
+    included, and ``inverse_rate`` is that of the paths where not only links limit it.
     """
     check_chunks(latency, size, unit, chunks, "what a path carries")
     goes, loss = _lose(paths, tuple(sorted(set(failed_links))))

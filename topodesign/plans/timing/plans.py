@@ -233,13 +233,7 @@ def _numbers(fabric: Fabric) -> tuple[str, ...]:
 
 
 def _link(plan: Plan, link: str | tuple[int | str, int | str]) -> Link:
-    """Return a failed link by the numbers of its ends.
-
-    Raises
-    ------
-    ParameterError
-        If there is none, or the text is no pair of numbers, or on a fabric of names.
-    """
+    """Return a failed link by the numbers of its ends."""
     named = isinstance(plan.place, Fabric)
     ends = [end.strip() for end in link.split(",")] if isinstance(link, str) else list(link)
     ends = [int(end) if isinstance(end, Integral) else end for end in ends]

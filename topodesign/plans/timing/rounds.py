@@ -39,22 +39,14 @@ _MOST_TICKS = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """All that one link carries in one step.
+    """All that one link carries in one step."""
 
-    Attributes
-    ----------
-    step, src, dst
-        When, by number, and over which link.
-    size
-        Bytes.
-    start, end
-        Seconds from the start of the collective.
-    """
-
+    # step, src, dst: when, by number, and over which link
     step: int
     src: int
     dst: int
-    size: Fraction
+    size: Fraction  # bytes
+    # start, end: seconds from the start of the collective
     start: Fraction
     end: Fraction
 
@@ -72,24 +64,15 @@ class Message:
 
 @dataclass(frozen=True, eq=False)
 class SimulationResult(Run):
-    """When a schedule ends and why then: in lock-step when the last step does.
+    """When a schedule ends and why then: in lock-step when the last step does."""
 
-    Attributes
-    ----------
-    mode
-        One of ``lock-step``, ``asynchronous``.
-    step_ends
-        For every step that sends something, seconds until its last message has arrived.
-    link_units
-        Units of a shard that each link of the topology carries (int64, in the topology's order).
-    critical
-        Messages that end one after the other: in lock-step the slowest of every step, else a chain from time 0 to
-        ``time`` in which each starts when the one before ends.
-    """
-
-    mode: Mode
+    mode: Mode  # one of ``lock-step``, ``asynchronous``
+    # for every step that sends something, seconds until its last message has arrived
     step_ends: Mapping[int, Fraction]
+    # units of a shard that each link of the topology carries (int64, in the topology's order)
     link_units: NDArray[np.int64]
+    # messages that end one after the other: in lock-step the slowest of every step, else a chain from time 0 to
+    # ``time`` in which each starts when the one before ends
     critical: tuple[Message, ...]
 
     def record(self) -> dict[str, Any]:
@@ -189,34 +172,11 @@ def simulate_rounds(
 ) -> SimulationResult:
     """Time a schedule.
 
-    Parameters
-    ----------
-    topology, schedule
-        A schedule that the verifier accepts; of another one the times mean little.
-    alpha
-        Latency of one message, in seconds.
-    size
-        Total data M, in bytes; each of the N nodes owns M/N.
-    bandwidth
-        Egress bandwidth B of a node, in bits per second; a link has B/d for every unit of its capacity.
-    mode
-        ``lock-step`` or ``asynchronous``.
-    link_alpha, link_bandwidth
-        Other values for some links (u, v): seconds, and bits per second of all parallel links together.
-    failed_links
-        Links (u, v) that carry nothing.
+    Latency of a message in seconds, bytes of the whole data M of which each of N nodes owns M/N, and the egress
+    bandwidth B of a node in bits per second; a link has B/d for every unit of its capacity, or what ``link_alpha``
+    and ``link_bandwidth`` say, of all parallel links together.
 
-    Raises
-    ------
-    ParameterError
-        If a number is out of range, the mode unknown or a named link not in the topology.
-    ScheduleError
-        If the schedule is for another number of nodes, uses a link that does not exist, or has far too few sends.
-    TooLargeError
-        If a shard is cut into too many pieces, or the loads do not fit into 64 bits.
 
-    Notes
-    -----
     Efficient Direct-Connect Topologies, section 2.1 (the alpha-beta model and the definition of T_B).
     """
     if mode not in MODES:
@@ -291,13 +251,7 @@ def _check(topology: Topology, schedule: Rounds, link: NDArray[np.int64]) -> Non
 
 
 def _index(topology: Topology, pair: Link) -> int:
-    """Return the index of a link.
-
-    Raises
-    ------
-    ParameterError
-        If there is none.
-    """
+    """Return the index of a link."""
     u, v = pair
     if 0 <= u < topology.nodes and u != v:
         found = np.flatnonzero(topology.neighbours(u) == v)

@@ -38,24 +38,14 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Flight:
-    """One send as it happens.
+    """One send as it happens."""
 
-    Attributes
-    ----------
-    send
-        Its number in the plan.
-    src, dst
-        Over which link.
-    size
-        Bytes.
-    start, end
-        Seconds from the start of the collective.
-    """
-
-    send: int
+    send: int  # its number in the plan
+    # src, dst: over which link
     src: int
     dst: int
-    size: Fraction
+    size: Fraction  # bytes
+    # start, end: seconds from the start of the collective
     start: Fraction
     end: Fraction
 
@@ -67,24 +57,14 @@ class Flight:
 
 @dataclass(frozen=True, eq=False)
 class TimedSimulation(Run):
-    """When timed sends end, and why then. That a link fails is not simulated.
+    """When timed sends end, and why then. That a link fails is not simulated."""
 
-    Attributes
-    ----------
-    planned
-        The same as ``time`` as the plan says.
-    tick
-        Seconds of a tick of ``start`` and ``end``.
-    start, end
-        Ticks at which every send of the plan starts, and its data have arrived.
-    critical
-        Sends from time 0 to ``time``, each of which starts when the one before ends or leaves its link.
-    """
-
-    planned: Fraction
-    tick: Fraction
+    planned: Fraction  # the same as ``time`` as the plan says
+    tick: Fraction  # seconds of a tick of ``start`` and ``end``
+    # start, end: ticks at which every send of the plan starts, and its data have arrived
     start: tuple[int, ...]
     end: tuple[int, ...]
+    # sends from time 0 to ``time``, each of which starts when the one before ends or leaves its link
     critical: tuple[Flight, ...]
 
     @property
@@ -108,13 +88,7 @@ class TimedSimulation(Run):
 
 
 def run_timed(plan: Plan, streams: tuple[Timed, ...], begins: tuple[int, ...], now: Conditions) -> TimedSimulation:
-    """Time the streams of a plan, each from its beginning on, in ticks.
-
-    Raises
-    ------
-    ParameterError
-        If conditions are not for timed sends.
-    """
+    """Time the streams of a plan, each from its beginning on, in ticks."""
     if now.chunks is not None or now.mode != "lock-step":
         raise ParameterError("timed sends say when they start; leave chunks and mode out")
     if now.failed:
@@ -185,15 +159,6 @@ def simulate_streams(
         Of these random times.
     opens
         Ticks of the plan from when on each link may be used; from the start if None.
-
-    Raises
-    ------
-    ParameterError
-        If a number is out of range.
-    ScheduleError
-        If the plan is for another topology, has a send without a link or data, or two of one link at once.
-    TooLargeError
-        If the times have no common tick that 64 bits can count, or there are too many pieces.
     """
     whole = sum((one.size for one in streams), Fraction(0))
     fit = [one.fits(topology) for one in streams]
@@ -341,13 +306,7 @@ def _run(
 
 
 def waits_of(topology: Topology, timed: Timed) -> tuple[Ints, Ints]:
-    """Return which sends of a right plan wait for which others, as pairs in two arrays.
-
-    Raises
-    ------
-    ScheduleError
-        If data of a send do not come from anywhere.
-    """
+    """Return which sends of a right plan wait for which others, as pairs in two arrays."""
     collective = timed.collective
     members = collective.members(topology.nodes, topology.switches)
     cells = cells_of(timed, np.arange(len(timed)), collective.blocks(members, topology.nodes))

@@ -56,30 +56,9 @@ def simulate_trees(
 ) -> PipelineSimulation:
     """Time a tree schedule.
 
-    Parameters
-    ----------
-    schedule
-        One that the verifier accepts; of another one the times mean little.
-    latency
-        What a chunk takes over a tree edge beside its bytes.
-    size
-        Total data M, in bytes.
-    unit
-        Bandwidth of one unit of capacity, in bits per second.
-    chunks
-        Chunks of the data of every tree; None takes the number that is fastest, of at least a byte each.
-    failed_links
-        Links (u, v) that carry nothing.
-    of_links
-        Seconds of latency of each link in place of alpha: a chunk then takes over a tree edge that of all links of its
-        slowest route.
-
-    Raises
-    ------
-    ParameterError
-        If a number is out of range or a named link not in the topology.
-    TooLargeError
-        If 64 bits cannot count the latencies in a tick of which all are multiples.
+    ``unit`` is the bandwidth of one unit of capacity in bits per second. None for chunks takes as many as are
+    fastest, of at least a byte each. With latencies of links a chunk takes over a tree edge that of all links of
+    its slowest route.
     """
     check_chunks(latency, size, unit, chunks, "the data of a tree")
     happens, loss = _lose(schedule, tuple(sorted(set(failed_links))))
