@@ -59,9 +59,9 @@ class Relays(Movement):
 
     def rounds(self) -> Rounds:
         src, dst = np.divmod(self.ends, self.nodes)
-        narrow = (column.astype(np.int32) for column in (np.cumsum(self.later), src, dst, self.block))
+        step, src, dst, block = (one.astype(np.int32) for one in (np.cumsum(self.later), src, dst, self.block))
         head = self.collective, self.nodes, self.units, self.steps, self.reduce_steps
-        return Rounds(*head, *narrow, self.lo, self.hi)
+        return Rounds(*head, step, src, dst, block, self.lo, self.hi)
 
 
 class OfRelays(Kind[Relays]):

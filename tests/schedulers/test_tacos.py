@@ -19,9 +19,9 @@ from topodesign.collectives import COLLECTIVES, Collective, as_collective
 from topodesign.compiler.compilation import compile_plan
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.graphs.expansions.library import build
+from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
-from topodesign.plans.kinds import kind_of
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.timed import Timed
 from topodesign.plans.timed_ops import link_times

@@ -37,7 +37,7 @@ def _rounds(archive: ZipFile, fields: Mapping[str, Any]) -> Plan:
     topology = read_links(archive, fields)
     collective = as_collective(fields.get("collective", ""))
     rows = read_integer(fields, "rows", 0, MAX_ROWS)
-    columns = {
+    columns: dict[str, Any] = {
         name: read_column(archive, _CALLED.get(name, name), rows, dtype) for name, _, dtype in Rounds.TABLES["rows"]
     }
     header = {name: field.read(fields, name) for name, field in Rounds.FIELDS.items()}

@@ -18,7 +18,17 @@ from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.collectives import Collective
 from topodesign.collectives.collective import EVERYONE
 from topodesign.plans.rounds import COLUMNS, Rounds
-from topodesign.plans.rounds_ops import allreduce, assemble, canonical, check_rows, halves, renamed, rescale, reverse
+from topodesign.plans.rounds_ops import (
+    allreduce,
+    assemble,
+    blocks_named,
+    canonical,
+    check_rows,
+    halves,
+    renamed,
+    rescale,
+    reverse,
+)
 from topodesign.topology.topology import Topology
 
 Row = tuple[int, int, int, int, int, int]
@@ -37,10 +47,7 @@ def part_of_topology(topology: Topology, members: Sequence[int]) -> Topology:
 def carried_over(schedule: Rounds, members: Sequence[int], nodes: int) -> Rounds:
     """Return a schedule of a part as one among its members in the whole."""
     names = np.array(members, dtype=np.int32)
-    block = names[schedule.block] if not schedule.collective.pairwise else None
-    if block is None:
-        source, destination = np.divmod(schedule.block, schedule.nodes)
-        block = names[source] * np.int32(nodes) + names[destination]
+    block = blocks_named(schedule.collective, schedule.block, names, nodes)
     collective = renamed(schedule.collective, list(members))
     if collective.group is None:
         collective = collective.among(members)
@@ -157,10 +164,7 @@ def _one_apart(topology: Topology, rows: Rounds, one: Collective) -> tuple[Topol
     members = one.members(topology.nodes, topology.switches).tolist()
     number = np.zeros(topology.nodes, dtype=np.int32)
     number[members] = np.arange(len(members))
-    block = number[rows.block] if not one.pairwise else None
-    if block is None:
-        source, destination = np.divmod(rows.block, rows.nodes)
-        block = number[source] * np.int32(len(members)) + number[destination]
+    block = blocks_named(one, rows.block, number, len(members))
     alone = replace(renamed(one, number.tolist()), group=None)
     part = rows.having(collective=alone, nodes=len(members), src=number[rows.src], dst=number[rows.dst], block=block)
     return part_of_topology(topology, members), without_gaps(canonical(part))

@@ -21,7 +21,7 @@ from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, REDUCE_SCAT
 from topodesign.plans.archive import MAX_ROWS, read_column, read_integer
 from topodesign.plans.movement import Column, Movement
 from topodesign.plans.rounds import COLUMNS, Rounds
-from topodesign.plans.rounds_ops import canonical, check_rows, reverse
+from topodesign.plans.rounds_ops import blocks_named, canonical, check_rows, reverse
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology
 
@@ -160,12 +160,7 @@ def moved(
     collective: Collective, rows: dict[str, NDArray[Any]], permutation: NDArray[np.int32]
 ) -> dict[str, NDArray[Any]]:
     """Return rows with every node called by its image."""
-    block = rows["block"]
-    if collective.pairwise:
-        nodes = np.int32(len(permutation))
-        block = permutation[block // nodes] * nodes + permutation[block % nodes]
-    else:
-        block = permutation[block]
+    block = blocks_named(collective, rows["block"], permutation)
     return {**rows, "src": permutation[rows["src"]], "dst": permutation[rows["dst"]], "block": block}
 
 

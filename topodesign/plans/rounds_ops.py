@@ -150,16 +150,23 @@ def relabel(schedule: Rounds, order: NDArray[np.integer]) -> Rounds:
     if order.shape != (schedule.nodes,) or not np.array_equal(np.sort(order), np.arange(schedule.nodes)):
         raise ScheduleError(f"relabelling needs a permutation of the nodes 0 to {schedule.nodes - 1}")
     names = order.astype(np.int32)
-    block = names[schedule.block]
-    if schedule.collective.pairwise:
-        source, destination = np.divmod(schedule.block, schedule.nodes)
-        block = names[source] * np.int32(schedule.nodes) + names[destination]
     return schedule.having(
         collective=renamed(schedule.collective, order.tolist()),
         src=names[schedule.src],
         dst=names[schedule.dst],
-        block=block,
+        block=blocks_named(schedule.collective, schedule.block, names),
     )
+
+
+def blocks_named(
+    collective: Collective, block: NDArray[Any], names: NDArray[Any], count: int | None = None
+) -> NDArray[Any]:
+    """Return the numbers of blocks whose node v is called ``names[v]``, among so many; as many as names if None."""
+    source, destination = np.divmod(block, len(names)) if collective.pairwise else (0, block)
+    named: NDArray[Any] = names[destination]
+    if collective.pairwise:
+        named = names[source] * names.dtype.type(len(names) if count is None else count) + named
+    return named
 
 
 def renamed(collective: Collective, names: Sequence[int]) -> Collective:

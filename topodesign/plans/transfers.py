@@ -15,8 +15,9 @@ from topodesign.base.errors import ScheduleError
 from topodesign.collectives import Collective
 from topodesign.plans.journeys import journeys
 from topodesign.plans.rounds import Rounds
+from topodesign.plans.rounds_ops import blocks_named, renamed
 from topodesign.plans.timed import Timed
-from topodesign.plans.unroll import block_numbers, numbers_without, renumbered
+from topodesign.plans.unroll import numbers_without
 from topodesign.topology.topology import IntArray
 
 
@@ -75,17 +76,18 @@ def _among_ranks(
 ) -> Transfers:
     """Return sends with the numbers of ranks in place of those of nodes."""
     number, computes = numbers_without(moved.nodes, switches)
+    count = int(computes.sum())
     if not np.all(computes[moved.src] & computes[moved.dst]):
         raise ScheduleError("a send begins or ends at a switch, which is no rank")
     return Transfers(
-        renumbered(moved.collective, number),
-        int(computes.sum()),
+        renamed(moved.collective, number.tolist()),
+        count,
         moved.units,
         share,
         *times,
         number[moved.src],
         number[moved.dst],
-        block_numbers(moved.collective, moved.block, number),
+        blocks_named(moved.collective, moved.block, number, count),
         moved.lo,
         moved.hi,
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +15,9 @@ from numpy.typing import NDArray
 from topodesign.base.arguments import require_at_least
 from topodesign.base.arrays import sealed
 from topodesign.base.errors import InfeasibleError
-from topodesign.collectives import Collective
 from topodesign.plans.paths import Paths
 from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import check_rows, check_units
+from topodesign.plans.rounds_ops import blocks_named, check_rows, check_units, renamed
 from topodesign.plans.trees import Trees
 from topodesign.topology.topology import IntArray, Topology
 
@@ -126,11 +124,11 @@ def ranks_of(topology: Topology, rounds: Rounds) -> tuple[Topology, Rounds]:
     if not topology.switches:
         return topology, rounds
     number, computes = numbers_without(topology.nodes, topology.switches)
-    block = block_numbers(rounds.collective, rounds.block, number)
+    count = int(computes.sum())
+    block = blocks_named(rounds.collective, rounds.block, number, count)
     src, dst, blocks = (column.astype(np.int32) for column in (number[rounds.src], number[rounds.dst], block))
-    rounds = rounds.having(
-        collective=renumbered(rounds.collective, number), nodes=int(computes.sum()), src=src, dst=dst, block=blocks
-    )
+    named = renamed(rounds.collective, number.tolist())
+    rounds = rounds.having(collective=named, nodes=count, src=src, dst=dst, block=blocks)
     return Topology.from_arrays(rounds.nodes, *np.unique(np.stack((src, dst)), axis=1).astype(np.int64)), rounds
 
 
@@ -139,23 +137,6 @@ def numbers_without(nodes: int, switches: Collection[int]) -> tuple[IntArray, ND
     computes = np.ones(nodes, dtype=np.bool_)
     computes[list(switches)] = False
     return np.cumsum(computes) - 1, computes
-
-
-def renumbered(collective: Collective, number: IntArray) -> Collective:
-    """Return a collective among nodes that have other numbers."""
-    if collective.groups is not None:
-        roots = None if collective.roots is None else number[list(collective.roots)].tolist()
-        return collective.within([number[list(group)].tolist() for group in collective.groups], roots)
-    if collective.group is not None:
-        collective = collective.among(number[list(collective.group)].tolist())
-    return collective if collective.root is None else collective.at(int(number[collective.root]))
-
-
-def block_numbers(collective: Collective, block: NDArray[np.integer[Any]], number: IntArray) -> IntArray:
-    """Return the numbers of blocks whose nodes have other numbers."""
-    nodes, count = len(number), int(number.max()) + 1
-    numbers: IntArray = number[block // nodes] * count + number[block % nodes] if collective.pairwise else number[block]
-    return numbers
 
 
 def _steps(heights: IntArray, chunks: int) -> int:

@@ -32,15 +32,12 @@ def test_what_a_kind_says_is_what_its_replay_finds(name: str) -> None:
     assert verify_rounds(*kind.on_ranks()).ok
 
 
-@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("name", ["rounds", "trees"])
 def test_the_image_under_no_change_is_the_plan(name: str) -> None:
     plan = PLANS[name]()
-    try:
-        image = kind_of(plan).image(np.arange(plan.topology.nodes))
-    except InfeasibleError as error:
-        assert "no image" in str(error)
-    else:
-        assert image == plan
+    assert kind_of(plan).image(np.arange(plan.topology.nodes)) == plan
+    with pytest.raises(InfeasibleError, match="no image"):
+        kind_of(PLANS["timed"]()).image(np.arange(plan.topology.nodes))
 
 
 def test_only_plans_of_a_kind_are_put_after_one_another() -> None:
@@ -66,5 +63,5 @@ def test_a_seventh_kind_is_a_file_and_a_line(tmp_path: Path, monkeypatch: pytest
     assert compile_plan(plan).checked().files == compile_plan(usual).files
     assert run_plan(plan, size="4KiB", iterations=1, warmup=0).right
     assert link_use_chart(plan).series == link_use_chart(usual).series
-    less = replace(plan, movement=plan.movement.having(ends=plan.movement.ends[::-1].copy()))
+    less = replace(plan, movement=plan.movement.having(ends=plan.movement.columns()["ends"][::-1].copy()))
     assert not verify(less).ok
