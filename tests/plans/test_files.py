@@ -155,7 +155,7 @@ def test_prices_are_saved(tmp_path: Path) -> None:
         ({"claim": {"steps": 3}}, "'steps'"),
         ({"claim": {"steps": "1/0"}}, "'steps'"),
         ({"movement": None}, "'movement'"),
-        ({"movement": {}}, "'rows'"),
+        ({"movement": {}}, "'units'"),
         ({"generator": 1}, "'generator'"),
         ({"notes": "x"}, "'notes'"),
         ({"spec": 1}, "'spec'"),

@@ -39,7 +39,7 @@ SHAPES: dict[str, tuple[Shape, int]] = {
     "compile": (plans.COMPILE, 1),
     "runtimes": (plans.RUNTIMES, 1),
     "doctor": (plans.DOCTOR, 1),
-    "run": (plans.RUN, 1),
+    "run": (declared("execution.run:RunResult"), 1),
     "plot frontier": (pictures.CHART, 1),
     "plot times": (pictures.CHART, 1),
     "plot sizes": (pictures.CHART, 1),
