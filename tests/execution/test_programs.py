@@ -21,8 +21,7 @@ from topodesign.collectives.collective import EVERYONE
 from topodesign.execution import program
 from topodesign.execution.program import Do, programs_of
 from topodesign.execution.threads import Crew, Exchange, run_trial
-from topodesign.execution.trial import Trial
-from topodesign.execution.workspace import Workspace, extent_of, shares_of
+from topodesign.execution.workspace import Trial, Workspace, extent_of, shares_of
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds

@@ -28,8 +28,7 @@ from topodesign.collectives import (
 )
 from topodesign.collectives.collective import Collective
 from topodesign.execution.program import Do, Piece
-from topodesign.execution.trial import Outcome, Trial
-from topodesign.execution.workspace import TYPES, Array, Workspace, by_place, coefficients
+from topodesign.execution.workspace import TYPES, Array, Outcome, Trial, Workspace, by_place, coefficients
 from topodesign.topology.topology import IntArray
 
 if TYPE_CHECKING:
@@ -148,7 +147,7 @@ class World:
         raise SystemExit(1)  # for type checkers: nothing comes back from there
 
     def run_trial(self, trial: Trial, progress: Callable[[float], None]) -> Outcome:
-        """Run a trial on all ranks; see :class:`~topodesign.execution.trial.Trial`.
+        """Run a trial on all ranks; see :class:`~topodesign.execution.workspace.Trial`.
 
         MPI's own collective takes turns with it, so that both meet the same disturbances.
         """

@@ -21,11 +21,10 @@ from topodesign.base.memory import check_memory
 from topodesign.base.records import Table, TextResult
 from topodesign.base.units import Quantity, as_size, format_rate, format_size, format_time
 from topodesign.base.wording import counted
+from topodesign.collectives import ALLREDUCE, BROADCAST, REDUCE, Collective
 from topodesign.execution.fit import Fit, fitted_model
 from topodesign.execution.program import Program, programs_of
-from topodesign.execution.rates import bus_factor
-from topodesign.execution.trial import Outcome, Trial
-from topodesign.execution.workspace import TYPES, bytes_of, coefficients, extent_of, shares_of
+from topodesign.execution.workspace import TYPES, Outcome, Trial, bytes_of, coefficients, extent_of, shares_of
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.plans.files import as_plan
 from topodesign.plans.kinds import kind_of
@@ -589,3 +588,13 @@ def _taking_turns() -> Iterator[None]:
         yield
     finally:
         sys.setswitchinterval(before)
+
+
+def bus_factor(collective: Collective, members: int) -> Fraction:
+    """Return the bus bandwidth over the algorithm bandwidth.
+
+    PERFORMANCE.md of nccl-tests: 2(n-1)/n for an allreduce, 1 for a broadcast and a reduce, and (n-1)/n for the others.
+    """
+    if collective.like(BROADCAST, REDUCE):
+        return Fraction(1)
+    return Fraction((2 if collective.like(ALLREDUCE) else 1) * (members - 1), members)

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 
 from topodesign.execution.program import Do
-from topodesign.execution.trial import Outcome, Trial
-from topodesign.execution.workspace import Array, Workspace, coefficients
+from topodesign.execution.workspace import Array, Outcome, Trial, Workspace, coefficients
 
 _Parcel = tuple[int, int, Array]
 """Who sends, the tag, and the elements; they stay as they are until all ranks are done."""
@@ -99,7 +98,7 @@ class Crew:
 
 
 def run_trial(trial: Trial, progress: Callable[[float], None]) -> Outcome:
-    """Run a trial in one process; see :class:`~topodesign.execution.trial.Trial`."""
+    """Run a trial in one process; see :class:`~topodesign.execution.workspace.Trial`."""
     spaces = [trial.workspace(rank) for rank in range(trial.ranks)]
     exchange = Exchange(spaces)
     crew = Crew(trial.ranks, exchange.stop)

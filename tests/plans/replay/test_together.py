@@ -7,7 +7,7 @@ import pytest
 
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
-from topodesign.plans.replay.together import verify_together
+from topodesign.plans.replay.timed import verify_together
 from topodesign.plans.together import Together
 from topodesign.schedulers.scheduling import schedule
 

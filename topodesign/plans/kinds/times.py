@@ -11,8 +11,7 @@ from topodesign.plans.kinds.kind import Kind, Moved
 from topodesign.plans.movement import Movement
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.found import Found
-from topodesign.plans.replay.timed import replayed_timed
-from topodesign.plans.replay.together import replayed_together
+from topodesign.plans.replay.timed import replayed_timed, replayed_together
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed import Timed
 from topodesign.plans.timed_ops import in_turn, rounds_of
