@@ -18,16 +18,16 @@ from topodesign import build, schedule, verify
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError, TopodesignError
 from topodesign.collectives import as_collective
 from topodesign.collectives.collective import EVERYONE
-from topodesign.execution import program, transfers
+from topodesign.execution import program
 from topodesign.execution.program import Do, programs_of
 from topodesign.execution.threads import Crew, Exchange, run_trial
-from topodesign.execution.transfers import Transfers, transfers_of
-from topodesign.execution.trial import Trial
-from topodesign.execution.workspace import Workspace, extent_of, shares_of
+from topodesign.execution.workspace import Trial, Workspace, extent_of, shares_of
+from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed import Timed
 from topodesign.plans.together import Together
+from topodesign.plans.transfers import Transfers
 from topodesign.schedulers.spff import spff_orbit
 
 Blocks = dict[tuple[int, int], Any]
@@ -85,7 +85,7 @@ def test_random_plans_give_what_numpy_gives(seed: int, name: str, size: int) -> 
     """With partial sums that are sent, begun anew and sent again, and deliveries of what is there already."""
     random = np.random.default_rng(seed)
     topology, rounds = valid(random, name)
-    assert wrong_blocks(transfers_of(Plan(topology, rounds)), size, seed) == 0
+    assert wrong_blocks(kind_of(Plan(topology, rounds)).transfers(), size, seed) == 0
 
 
 PLANS: list[tuple[str, str, dict[str, Any]]] = [
@@ -115,21 +115,21 @@ def test_plans_of_every_kind(place: str, collective: str, options: dict[str, Any
     for parts in (
         (1, 3) if plan.kind in {"trees", "paths"} and not getattr(plan.movement, "concurrent", False) else (1,)
     ):
-        made = transfers_of(plan, parts)
+        made = kind_of(plan).transfers(parts)
         for size in (7, 5000):
             assert wrong_blocks(made, size) == 0
 
 
 def test_a_plan_kept_as_one_orbit() -> None:
     topology = build("circulant(7,1,2)")
-    assert wrong_blocks(transfers_of(Plan(topology, spff_orbit(topology, "allreduce"))), 3000) == 0
+    assert wrong_blocks(kind_of(Plan(topology, spff_orbit(topology, "allreduce"))).transfers(), 3000) == 0
 
 
 def test_several_collectives_at_the_same_time() -> None:
     plan = schedule("torus(3,3)", "allreduce", method="tacos")
     assert isinstance(plan.movement, Timed)
     streams = plan.movement.having(size=Fraction(4096)), plan.movement.having(size=Fraction(1024))
-    made = transfers_of(Plan(plan.place, Together(streams, (0, 0))))
+    made = kind_of(Plan(plan.place, Together(streams, (0, 0)))).transfers()
     assert [one.share for one in made] == [Fraction(4, 5), Fraction(1, 5)]
     assert wrong_blocks(made, 7000) == 0
 
@@ -160,7 +160,7 @@ def test_damaged_plans_have_wrong_results(seed: int, name: str, damage: str) -> 
         columns["step"][row] = rounds.steps if rounds.step[row] > rounds.reduce_steps else rounds.reduce_steps
         damaged = rounds.having(**columns)
     plan = Plan(topology, damaged)
-    outcome = run_trial(trial_of(transfers_of(plan), 4096), lambda _: None)
+    outcome = run_trial(trial_of(kind_of(plan).transfers(), 4096), lambda _: None)
     if outcome.wrong:
         assert not verify(plan).ok
         assert " instead of " in outcome.first
@@ -184,7 +184,7 @@ def test_what_the_verifier_accepts_is_right(case: tuple[str, str, dict[str, Any]
     try:
         changed = replace(plan, movement=replace(cast("Any", plan.movement), **{name: column}))
         accepted = verify(changed).ok
-        outcome = run_trial(trial_of(transfers_of(changed), 2000, iterations=1), lambda _: None)
+        outcome = run_trial(trial_of(kind_of(changed).transfers(), 2000, iterations=1), lambda _: None)
     except TopodesignError:
         return
     assert not (accepted and outcome.wrong), f"{name}[{at}]: {outcome.first}"
@@ -197,7 +197,7 @@ def test_nothing_can_be_left_out_of_a_plan_without_waste(name: str) -> None:
     assert isinstance(plan.movement, Rounds)
     for row in range(len(plan.movement)):
         kept = plan.movement.rows(np.arange(len(plan.movement)) != row)
-        made = transfers_of(Plan(plan.place, kept))
+        made = kind_of(Plan(plan.place, kept)).transfers()
         assert run_trial(trial_of(made, 400, iterations=1), lambda _: None).wrong > 0
 
 
@@ -207,7 +207,7 @@ def test_a_rank_waits_only_for_what_it_needs() -> None:
     step, src, dst, block = (np.array(column, dtype=np.int32) for column in zip(*rows, strict=True))
     ends = np.zeros(4, dtype=np.int64), np.ones(4, dtype=np.int64)
     rounds = Rounds(as_collective("allgather"), 4, 1, 3, 0, step, src, dst, block, *ends)
-    made = transfers_of(Plan(schedule("complete(4)", "allgather").place, rounds))
+    made = kind_of(Plan(schedule("complete(4)", "allgather").place, rounds)).transfers()
     own = list(programs_of(made))[2]
     blocks = {
         do: [(own.sends if do is Do.SEND else own.receives)[at].block.tolist() for kind, at in own.order if kind is do]
@@ -221,20 +221,16 @@ def test_what_a_link_carries_in_a_step_is_one_message() -> None:
     plan = schedule("circulant(12,2,3)", "allreduce")
     assert isinstance(plan.movement, Rounds)
     sends = set(zip(*(getattr(plan.movement, name).tolist() for name in ("step", "src", "dst")), strict=True))
-    assert sum(len(one.sends) for one in programs_of(transfers_of(plan))) == len(sends)
+    assert sum(len(one.sends) for one in programs_of(kind_of(plan).transfers())) == len(sends)
 
 
 def test_what_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InfeasibleError, match="unequal"):
-        transfers_of(schedule("dgx_a100(1)", "allgather", shards=[2, 1, 1, 1, 1, 1, 1, 1]))
+        kind_of(schedule("dgx_a100(1)", "allgather", shards=[2, 1, 1, 1, 1, 1, 1, 1])).transfers()
     with pytest.raises(ScheduleError, match="parts that follow one another are of trees"):
-        transfers_of(schedule("torus(3,3)", "allgather"), 2)
+        kind_of(schedule("torus(3,3)", "allgather")).transfers(2)
     with pytest.raises(InfeasibleError, match="adds or copies in these trees"):
-        transfers_of(schedule("dgx_h100(2)", "allgather", method="in-network"))
-    monkeypatch.setattr(transfers, "_KINDS", {})
-    with pytest.raises(ScheduleError, match="nobody knows how to run Rounds"):
-        transfers_of(schedule("torus(3,3)", "allgather"))
-    monkeypatch.undo()
+        kind_of(schedule("dgx_h100(2)", "allgather", method="in-network")).transfers()
     monkeypatch.setattr(program, "MOST_UNITS", 1)
     with pytest.raises(TooLargeError, match="units"):
-        list(programs_of(transfers_of(schedule("torus(3,3)", "allgather"))))
+        list(programs_of(kind_of(schedule("torus(3,3)", "allgather")).transfers()))

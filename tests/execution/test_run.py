@@ -16,9 +16,8 @@ from topodesign import Plan, Rounds, run_plan, save_plan, schedule
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError
 from topodesign.cli.main import run
 from topodesign.collectives import COLLECTIVES
-from topodesign.execution.rates import bus_factor
-from topodesign.execution.trial import Outcome
-from topodesign.execution.workspace import TYPES, Workspace, by_place, coefficients
+from topodesign.execution.run import bus_factor
+from topodesign.execution.workspace import TYPES, Outcome, Workspace, by_place, coefficients
 
 
 def test_rates_are_those_of_nccl_tests() -> None:

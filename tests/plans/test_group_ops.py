@@ -16,9 +16,9 @@ from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, COLLECTIVES,
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.plans.group_ops import alongside, apart, carried_over, part_of_topology, restricted
 from topodesign.plans.measure import cost_of
-from topodesign.plans.pipeline import pipelined
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds_ops import allreduce, assemble, relabel, reverse
+from topodesign.plans.unroll import pipelined
 from topodesign.schedulers.spff import spff
 from topodesign.topology.library import build
 

@@ -28,11 +28,11 @@ def test_a_plan_says_what_it_is(kind: str) -> None:
 def test_records_are_the_sends() -> None:
     plan = rounds_plan()
     records = plan.to_records()
-    assert len(records) == len(plan.movement)  # type: ignore[arg-type]
+    assert len(records) == len(plan.movement)
     assert [row["src"] for row in records] == plan.movement.columns()["src"].tolist()
     for kind in PLANS.values():
         assert kind().to_records()[0].keys() == kind().movement.table().keys()
-    assert len(trees_plan().to_records()) == len(trees_plan().movement)  # type: ignore[arg-type]
+    assert len(trees_plan().to_records()) == len(trees_plan().movement)
 
 
 def test_what_does_not_fit_is_refused() -> None:

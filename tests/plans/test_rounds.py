@@ -61,8 +61,8 @@ def test_no_sends_are_well_formed() -> None:
         ({"collective": "allgather", "reduce_steps": 2}, "does not fit"),
         ({"collective": "reduce-scatter"}, "does not fit"),
         ({"collective": "reduce-scatter", "reduce_steps": 0}, "does not fit"),
-        ({"nodes": 2}, "must hold nodes 0 to 1"),
-        ({"steps": 1, "reduce_steps": 1}, "steps must be from 1 to 1"),
+        ({"nodes": 2}, "must hold numbers from 0 to 1"),
+        ({"steps": 1, "reduce_steps": 1}, "column .step. must hold numbers from 1 to 1"),
         ({"units": 3}, "<= 3"),
     ],
 )
@@ -74,9 +74,9 @@ def test_header_is_refused(changes: dict[str, Any], words: str) -> None:
 @pytest.mark.parametrize(
     ("name", "row", "value", "words"),
     [
-        ("step", 0, 0, "steps must be"),
-        ("step", 3, 3, "steps must be"),
-        ("step", 1, -1, "steps must be"),
+        ("step", 0, 0, "must hold numbers"),
+        ("step", 3, 3, "must hold numbers"),
+        ("step", 1, -1, "must hold numbers"),
         *((name, row, value, f"'{name}' must hold") for name in ("src", "dst", "block") for row in (0, 3)
           for value in (-1, 3, 2**31 - 1)),
         ("lo", 0, -1, "intervals"),

@@ -22,7 +22,6 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import FileFormatError, ScheduleError, TopodesignError
 from topodesign.base.spec import parse
 from topodesign.plans.rounds import COLUMNS, Rounds
-from topodesign.plans.rounds_file import FORMAT
 from topodesign.topology.topology import Topology
 
 Members = dict[str, bytes]
@@ -82,7 +81,7 @@ def test_header_survives(saved: Path) -> None:
     assert header.generator["method"] == "random"
     assert header.generator["program"].startswith("topodesign ")
     fields = json.loads(members(saved)["header.json"])
-    assert (fields["format"], fields["version"]) == (FORMAT, 1)
+    assert (fields["format"], fields["version"]) == ("topodesign schedule", 1)
     assert fields["rows"] == len(sample()[1])
 
 
@@ -241,7 +240,7 @@ BAD_FIELDS: list[tuple[dict[str, Any], str]] = [
     ({"units": 10**30}, "'units'"),
     ({"steps": 1}, "steps"),
     ({"steps": -1}, "'steps'"),
-    ({"reduce_steps": 10**6}, "'reduce_steps'"),
+    ({"reduce_steps": 10**6}, "reduce_steps"),
     ({"rows": 10**12}, "'rows'"),
     ({"rows": 1}, "step.npy is (said|not)"),
     ({"rows": 2**26}, "step.npy is not an array of 67108864"),
@@ -296,7 +295,7 @@ def test_bad_columns(saved: Path) -> None:
         (np.ones(rows, dtype=">u2"), "not an array"),
         (np.array([None] * rows, dtype=object), "not an array"),
         (np.full(rows, 2**40, dtype=np.uint64), "number above"),
-        (np.zeros(rows, dtype=np.uint8), "steps must be from 1"),
+        (np.zeros(rows, dtype=np.uint8), "must hold numbers from 1"),
     ]
     for column, match in columns:
         write(saved, content | {"step.npy": npy(column)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
 
@@ -24,7 +25,8 @@ from topodesign.plans.replay.timed import verify_timed
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed import MAX_TICKS, Timed
 from topodesign.plans.timed_ops import LinkTimes, link_times, reverse_timed, rounds_of, timed_of
-from topodesign.plans.timing.rounds import Mode, simulate_rounds
+from topodesign.plans.timing.conditions import Mode
+from topodesign.plans.timing.rounds import simulate_rounds
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
 
@@ -154,7 +156,7 @@ def test_the_form_is_checked_and_arrays_are_nobody_elses() -> None:
     start = timed.start.copy()
     kept = timed.start.tolist()
     column = np.array(kept)
-    other = Timed(**{name: getattr(timed, name) for name in timed.__dataclass_fields__} | {"start": column})
+    other = Timed(**{name: getattr(timed, name) for name in (one.name for one in fields(timed))} | {"start": column})
     column[:] = 0
     assert other.start.tolist() == kept
     for wrong in (

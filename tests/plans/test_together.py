@@ -18,7 +18,6 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.timing.timeline import timeline
 from topodesign.plans.together import Together
-from topodesign.plans.together_file import fields_of
 from topodesign.report.charts.timeline import timeline_chart
 from topodesign.schedulers.scheduling import schedule
 
@@ -39,7 +38,7 @@ def test_a_file_holds_it(plan: Plan, tmp_path: Path) -> None:
     assert verify(again).ok
     moved = plan.movement
     assert isinstance(moved, Together)
-    assert [one["rows"] for one in fields_of(moved)["streams"]] == [len(one) for one in moved.streams]
+    assert [one["rows"] for one in moved.header()["streams"]] == [len(one) for one in moved.streams]
     assert len(timeline(plan, "csv").splitlines()) == len(moved) + 1
     assert len(plan.to_records()) == len(moved)
     assert len(timeline_chart(plan).series) == len(moved.streams)

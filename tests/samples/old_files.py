@@ -17,9 +17,7 @@ from topodesign.plans.archive import LINK_COLUMNS, write_archive
 from topodesign.plans.files import load_plan
 from topodesign.plans.measure import TreeFigures, tree_figures
 from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_file import fields_of as fields_of_rounds
 from topodesign.plans.trees import Trees
-from topodesign.plans.trees_file import fields_of as fields_of_trees
 from topodesign.topology.topology import Topology
 
 FILE_COLUMNS = ("step", "src", "dst", "owner", "lo", "hi")
@@ -52,7 +50,7 @@ def save_schedule(
         "version": 1,
         "collective": schedule.collective.name,
         "nodes": schedule.nodes,
-        **fields_of_rounds(schedule),
+        **schedule.header(),
         "links": len(topology.src),
         "switches": sorted(topology.switches),
         "spec": str(topology.spec) if spec is None and topology.spec is not None else spec,
@@ -79,7 +77,7 @@ def save_trees(
         "version": 2,
         "collective": schedule.collective.name,
         "claim": {**{name: str(value) for name, value in claim.items()}, "height": int(claim["height"])},
-        **fields_of_trees(schedule),
+        **schedule.header(),
         "nodes": topology.nodes,
         "switches": sorted(topology.switches),
         "links": len(topology.src),

@@ -12,9 +12,9 @@ from tests.graphs.test_graphs import SAMPLES
 from topodesign.base.errors import TopodesignError
 from topodesign.collectives import ALLGATHER, BROADCAST, COLLECTIVES
 from topodesign.optima.forest.schedule import forest_schedule
-from topodesign.plans.pipeline import pipelined
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.replay.rounds import verify_rounds
+from topodesign.plans.unroll import pipelined
 from topodesign.schedulers.frontier import pipeline_frontier
 from topodesign.schedulers.pipeline import METHOD, Pipeline, finished, pipelines
 from topodesign.schedulers.scheduling import schedule

@@ -18,13 +18,13 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeErro
 from topodesign.collectives import COLLECTIVES, Collective, as_collective
 from topodesign.compiler.compilation import compile_plan
 from topodesign.fabrics.fabric import Fabric, FabricLink
+from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.timed import Timed
 from topodesign.plans.timed_ops import link_times
 from topodesign.plans.timing.plans import simulate
-from topodesign.plans.unroll import unroll_timed
 from topodesign.runtime.check import check_file
 from topodesign.schedulers.scheduling import schedule
 from topodesign.schedulers.ten.bound import bound_of
@@ -261,7 +261,7 @@ def test_switches_pass_on_one_chunk_at_a_time(place: str, name: str) -> None:
     assert plan.spec == place
     assert simulate(plan, jitter="1us").time >= simulate(plan).time
     if place == "dgx_a100(1)" and name != "allreduce":
-        assert verify_rounds(*unroll_timed(plan.topology, plan.movement)).ok  # type: ignore[arg-type]
+        assert verify_rounds(*kind_of(plan).on_ranks()).ok
 
 
 @pytest.mark.parametrize("place", ["dgx_a100(1)", "torus(3,3)"])

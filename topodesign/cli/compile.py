@@ -325,13 +325,13 @@ def _refuse_choices(context: click.Context, source: str, names: tuple[str, ...])
 
 
 def _check_parts(plan: Plan, parts: int) -> None:
-    if parts > 1 and not isinstance(plan.movement, topodesign.Trees):
+    if parts > 1 and plan.kind != "trees":
         raise ParameterError("--parts is for trees; leave it out")
 
 
 def _print(made: Compiled, output: Path, as_json: bool) -> None:
     """Print what was found out about the program, and where it is."""
-    trees = isinstance(made.plan.movement, topodesign.Trees)
+    trees = made.plan.kind == "trees"
     best = made.plan.notes if trees and made.fewer_trees is None else ()
     if not as_json:
         found = made.heading() if made.report is None else str(made.report)

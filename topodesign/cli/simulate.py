@@ -26,7 +26,7 @@ from topodesign.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from topodesign.plans.timing.rounds import Mode
+    from topodesign.plans.timing.conditions import Mode
     from topodesign.plans.timing.timeline import TimelineFormat
 
 
@@ -118,7 +118,9 @@ def command(
         click.echo(str(report), err=True)
         return 1
     rate = None if own and not _given(context, "bandwidth") else bandwidth
-    own_size = plan.movement.size if isinstance(plan.movement, topodesign.Timed | topodesign.Together) else None
+    from topodesign.plans.kinds import kind_of  # noqa: PLC0415  NumPy, which help does without
+
+    own_size = kind_of(plan).size
     own_times = own_size is not None and not _given(context, "alpha") and gap is None and hop is None
     now: dict[str, Any] = {"alpha": None if own_times else alpha, "gap": gap, "hop": hop}
     now |= {"bandwidth": rate, "mode": mode, "links": link_table}

@@ -16,7 +16,7 @@ from topodesign.base.doors import BACKENDS
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TopodesignError
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
-from topodesign.base.wording import listed, with_article
+from topodesign.base.wording import with_article
 from topodesign.collectives import Collective
 from topodesign.compiler.backends.backend import Backend, Checked, Files, Options
 from topodesign.compiler.frontends import exchange, rounds, trees
@@ -24,17 +24,12 @@ from topodesign.compiler.ir import PROTOCOLS, THREADBLOCKS, Program, Protocol, T
 from topodesign.compiler.limits import Limits
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.files import as_plan
-from topodesign.plans.orbit import OrbitRounds
-from topodesign.plans.paths import Paths
+from topodesign.plans.kinds import kind_of
+from topodesign.plans.kinds.kind import Kind
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.rounds import verify_rounds
-from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import is_lean, prune
-from topodesign.plans.timed import Timed
-from topodesign.plans.trees import Trees
-from topodesign.plans.unroll import unroll_paths, unroll_timed
 from topodesign.runtime.msccl.profiles import RuntimeProfile
-from topodesign.topology.topology import Topology
 
 _LONGEST_SPEC = 200  # characters of it in the name of a program, which runtimes want short
 
@@ -44,17 +39,16 @@ class CompilationError(TopodesignError):
 
 
 class FrontEnd(NamedTuple):
-    """What makes instructions of one kind of movement."""
+    """What makes instructions of a plan: which collectives it can do, and the function that does it."""
 
-    name: str
-    title: tuple[str, ...]  # what the names of programs say of it
-    collectives: tuple[Collective, ...]  # what it can do
-    program: Callable[[Topology, Any, Options, Limits], Program]  # the function that does it
+    collectives: tuple[Collective, ...]
+    program: Callable[[Kind[Any], Options, Limits], Program]
 
 
-def _of_rounds(topology: Topology, movement: Rounds, options: Options, limits: Limits) -> Program:
+def _of_rounds(kind: Kind[Any], options: Options, limits: Limits) -> Program:
     if options.parts > 1:
         raise ParameterError("parts are of trees; rounds have none")
+    topology, movement = kind.on_ranks()
     one_way = movement.collective.like(*exchange.COLLECTIVES)
     if one_way or not is_lean(movement):  # right or wrong, but the front end wants what is added up to move once
         report = verify_rounds(topology, movement)
@@ -72,17 +66,9 @@ def _of_rounds(topology: Topology, movement: Rounds, options: Options, limits: L
     )
 
 
-def _of_timed(topology: Topology, movement: Timed, options: Options, limits: Limits) -> Program:
-    return _of_rounds(*unroll_timed(topology, movement), options, limits)
-
-
-def _of_orbit(topology: Topology, movement: OrbitRounds, options: Options, limits: Limits) -> Program:
-    return _of_rounds(topology, movement.unfold(), options, limits)
-
-
-def _of_trees(_: Topology, movement: Trees, options: Options, limits: Limits) -> Program:
+def _of_trees(kind: Kind[Any], options: Options, limits: Limits) -> Program:
     return trees.program_of_trees(
-        movement,
+        kind.moved,
         inplace=options.inplace,
         channels=options.channels,
         parts=options.parts,
@@ -92,20 +78,10 @@ def _of_trees(_: Topology, movement: Trees, options: Options, limits: Limits) ->
     )
 
 
-def _of_paths(_: Topology, movement: Paths, options: Options, limits: Limits) -> Program:
-    return _of_rounds(*unroll_paths(movement), options, limits)
-
-
-FRONT_ENDS: Mapping[type, FrontEnd] = MappingProxyType(
-    {
-        Rounds: FrontEnd("rounds", (), rounds.COLLECTIVES, _of_rounds),
-        Trees: FrontEnd("trees", ("trees",), trees.COLLECTIVES, _of_trees),
-        OrbitRounds: FrontEnd("orbits", (), rounds.COLLECTIVES, _of_orbit),
-        Paths: FrontEnd("paths", ("paths",), rounds.COLLECTIVES, _of_paths),
-        Timed: FrontEnd("timed sends", ("timed",), rounds.COLLECTIVES, _of_timed),
-    }
+FRONT_ENDS: Mapping[str, FrontEnd] = MappingProxyType(
+    {"rounds": FrontEnd(rounds.COLLECTIVES, _of_rounds), "trees": FrontEnd(trees.COLLECTIVES, _of_trees)}
 )
-"""The front ends by the kind of movement."""
+"""The front ends by what kinds of movement are compiled as."""
 
 
 @dataclass(frozen=True)
@@ -316,10 +292,11 @@ def compile_plan(
     if threadblocks not in THREADBLOCKS:
         raise ParameterError(f"threadblocks are {', '.join(THREADBLOCKS)}, not {threadblocks!r}")
     require_at_least("channels", channels, 1)
-    front_end = _front_end(plan)
+    kind = kind_of(plan)
+    front_end = _front_end(kind)
     options = Options(
         runtime=runtime or backend.runtimes[0],
-        name=_title(plan, front_end) if name is None else name,
+        name=_title(kind) if name is None else name,
         place=plan.place,
         protocol=protocol,
         inplace=inplace,
@@ -340,40 +317,44 @@ def compile_plan(
     if program is None:
         limits = backend.limits(options)
         limits.check_ranks(plan.topology.nodes - len(plan.topology.switches))
-        program = front_end.program(plan.topology, plan.movement, options, limits)
+        program = front_end.program(kind, options, limits)
     files = backend.emit(program, options)
     notes = tuple(backend.notes(plan, options, files))
     return Compiled(plan, program, backend, options, files, notes=notes)
 
 
-def _front_end(plan: Plan) -> FrontEnd:
-    """Return the front end of a plan."""
-    front_end = FRONT_ENDS.get(type(plan.movement))
-    if front_end is None:
-        known = listed([one.name for one in FRONT_ENDS.values()])
-        raise InfeasibleError(f"{type(plan.movement).__name__} cannot be compiled yet; {known} can")
+def _front_end(kind: Kind[Any]) -> FrontEnd:
+    """Return the front end of a plan.
+
+    Raises
+    ------
+    InfeasibleError
+        If it cannot do the collective yet, or the plan is no single program.
+    """
+    front_end, plan = FRONT_ENDS[kind.program], kind.plan
     collective, topology = plan.collective, plan.topology
+    if collective.several:
+        raise InfeasibleError(f"{kind.words} are no single program; use compile_groups")
     if not collective.like(*front_end.collectives):
         known = ", ".join(one.name for one in front_end.collectives)
-        raise InfeasibleError(
-            f"{front_end.name} of {with_article(collective)} cannot be compiled yet; of {known} they can"
-        )
+        raise InfeasibleError(f"{kind.words} of {with_article(collective)} cannot be compiled yet; of {known} they can")
     some = len(collective.group or ()) not in {0, topology.nodes - len(topology.switches)}
     if some or collective.groups is not None:
         raise InfeasibleError(
-            f"{front_end.name} among some of the nodes are no single program: groups are communicators of their own, "
+            f"{kind.words} among some of the nodes are no single program: groups are communicators of their own, "
             "each with a program; use compile_groups"
         )
     return front_end
 
 
-def _title(plan: Plan, front_end: FrontEnd) -> str:
+def _title(kind: Kind[Any]) -> str:
     """Return what a program is called by default: of a fabric by its links, which seldom have a spec of their own."""
+    plan = kind.plan
     spec = str((plan.topology if isinstance(plan.place, Fabric) else plan).spec or "")
     if not 0 < len(spec) <= _LONGEST_SPEC:
         spec = str(plan.topology.nodes - len(plan.topology.switches))
     root = [] if plan.collective.root is None else [f"root{_rank(plan, plan.collective.root)}"]
-    return "-".join(["topodesign", str(plan.collective), *root, *front_end.title, spec])
+    return "-".join(["topodesign", str(plan.collective), *root, *kind.title, spec])
 
 
 def _rank(plan: Plan, node: int) -> int:

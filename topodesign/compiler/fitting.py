@@ -12,9 +12,9 @@ from topodesign.compiler.compilation import Compiled, compile_plan
 from topodesign.compiler.ir import Protocol, Threadblocks
 from topodesign.optima.alternatives import smallest_number_of_trees
 from topodesign.optima.question import Question
-from topodesign.plans.measure import per_root, tree_figures
+from topodesign.plans.kinds import kind_of
+from topodesign.plans.measure import per_root
 from topodesign.plans.plan import Plan
-from topodesign.plans.trees import Trees
 from topodesign.runtime.msccl.profiles import RuntimeProfile
 
 
@@ -82,21 +82,21 @@ def compile_fitting(
             why = why or str(error)
             plan = make_plan(fewer)
         else:
-            if why is None or not isinstance(plan.movement, Trees):
+            if why is None or kind_of(plan).program != "trees":
                 return made
             turn = ", one phase after the other" if _concurrent(best) else ""
-            note = f"with {per_root(plan.fabric, plan.movement)}{turn}, since of the best ones {why}"
+            note = f"with {per_root(plan.fabric, kind_of(plan).moved)}{turn}, since of the best ones {why}"
             return replace(made, notes=(note, *made.notes), fewer_trees=note)
 
 
 def _fewer(plan: Plan) -> int:
     """Return a smaller number of trees per root, 0 if there is none."""
-    if not isinstance(plan.movement, Trees):
-        return 0
     if _concurrent(plan):
         return smallest_number_of_trees(Question(plan.fabric, plan.collective))
-    return int(tree_figures(plan.fabric, plan.movement).k) // 2
+    kind = kind_of(plan)
+    return int(kind.measures()["k"]) // 2 if kind.program == "trees" else 0
 
 
 def _concurrent(plan: Plan) -> bool:
-    return isinstance(plan.movement, Trees) and plan.movement.concurrent
+    kind = kind_of(plan)
+    return kind.program == "trees" and kind.moved.concurrent

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeAlias, Unpack
+from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 
@@ -20,14 +20,10 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_place
 from topodesign.plans.files import as_plan
 from topodesign.plans.group_ops import apart
+from topodesign.plans.kinds import kind_of
+from topodesign.plans.kinds.kind import Kind
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import relabel
-from topodesign.plans.timed import Timed
-from topodesign.plans.together import Together
-from topodesign.plans.trees import Trees, relabelled
-from topodesign.plans.unroll import unroll_timed
 from topodesign.topology.topology import Topology
 
 PlanOfRoot: TypeAlias = Callable[[int, int | None], Plan]
@@ -80,18 +76,16 @@ def compile_groups(plan: Plan, target: str = "msccl", **settings: Unpack[Setting
     (['group0', 'group1', 'group2', 'group3'], (4, 5, 6, 7))
     """
     plan = as_plan(plan)
-    if isinstance(plan.movement, Together):
-        return _of_streams(plan, plan.movement, target, **settings)
+    kind = kind_of(plan)
+    if plan.collective.several:
+        return _of_streams(kind, target, **settings)
     if plan.collective.group is None:
         raise ParameterError("the plan is of all nodes, which is one program; use compile_plan")
-    topology, movement = plan.topology, plan.movement
-    if isinstance(movement, Timed) and not topology.switches:
-        topology, movement = unroll_timed(topology, movement)
-    if not isinstance(movement, Rounds):
+    if kind.pace == "pipelines" or (kind.pace == "times" and plan.topology.switches):
         raise InfeasibleError(f"only rounds and timed sends without switches are compiled in groups, not {plan.kind}")
     names = plan.place.names if isinstance(plan.place, Fabric) else None
     parts = []
-    for number, (part, rounds) in enumerate(apart(topology, movement)):
+    for number, (part, rounds) in enumerate(apart(*kind.in_rounds())):
         members = plan.collective.single[number].group or ()
         if len(members) > 1:
             alone = Plan(part, rounds, cost_claim(cost_of(part, rounds)), generator=plan.generator)
@@ -102,13 +96,14 @@ def compile_groups(plan: Plan, target: str = "msccl", **settings: Unpack[Setting
     return tuple(parts)
 
 
-def _of_streams(plan: Plan, moved: Together, target: str, **settings: Unpack[Settings]) -> tuple[Part, ...]:
+def _of_streams(kind: Kind[Any], target: str, **settings: Unpack[Settings]) -> tuple[Part, ...]:
     """Return the programs of streams, each of which is a communicator of its own, or several.
 
     How links are shared is left to when programs are called: they say in which order each of them sends.
     """
     parts: list[Part] = []
-    for number, stream in enumerate(moved.streams):
+    plan = kind.plan
+    for number, stream in enumerate(kind.streams):
         alone = Plan(plan.place, stream, {"time": stream.time}, plan.spec, plan.generator)
         if stream.collective.group is not None:
             some = compile_groups(alone, target, **settings)
@@ -186,13 +181,7 @@ class _Image:
 
     def __call__(self, k: int | None) -> Plan:
         """Return the image of the plan with so many trees."""
-        plan = self.maker(k)
-        movement = plan.movement
-        if isinstance(movement, Trees):
-            return replace(plan, movement=relabelled(movement, self.order))
-        if isinstance(movement, Rounds):
-            return replace(plan, movement=relabel(movement, self.order))
-        raise InfeasibleError(f"a plan in {plan.kind} has no image")
+        return kind_of(self.maker(k)).image(self.order)
 
 
 def _plans(

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from topodesign.base.declared import Declared
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.units import format_bandwidth, format_time
 
 
 @dataclass(frozen=True)
-class Fit:
+class Fit(Declared):
     """The latency and the bandwidth with which the model comes closest to times that were measured.
 
     The model is ``steps * alpha + y * M / B``. What is smallest is the sum of the squares of ``model / measured - 1``,
@@ -21,13 +22,17 @@ class Fit:
     Attributes
     ----------
     alpha
-        Seconds of a step.
+        Latency of a step, in seconds.
     bandwidth
-        Bits per second of all links of a node together.
-    steps, y
-        Of the plan.
+        Bandwidth of all links of a node together, in bits per second.
+    steps
+        How often the model takes the latency.
+    y
+        How often it takes all data over the bandwidth.
     residuals
         ``model / measured - 1`` for every size.
+    command
+        What looks for topologies with them.
     """
 
     alpha: Fraction
@@ -35,15 +40,21 @@ class Fit:
     steps: Fraction
     y: Fraction
     residuals: tuple[Fraction, ...]
+    command: str = ""
+
+    KEYS = (
+        "alpha_s=float(alpha) bandwidth_bps=float(bandwidth) steps bandwidth=y residual_rms=mean_square "
+        "residual_largest=largest command"
+    )
 
     @property
     def mean_square(self) -> float:
-        """The root of the mean of the squares of the residuals."""
+        """Root mean square of model over measured, less 1."""
         return math.sqrt(sum(one * one for one in self.residuals) / len(self.residuals))
 
     @property
     def largest(self) -> float:
-        """The residual that is farthest from zero."""
+        """The one that is farthest from zero."""
         return float(max(self.residuals, key=abs))
 
     def options(self) -> str:
@@ -59,20 +70,7 @@ class Fit:
 
 
 def fitted_model(steps: Fraction, y: Fraction, times: Sequence[tuple[int, Fraction]]) -> Fit:
-    """Return the latency and bandwidth that fit best; exact, so that nothing has to be certified.
-
-    Parameters
-    ----------
-    steps, y
-        Of the plan: both above zero.
-    times
-        Pairs (bytes, seconds), at least two sizes.
-
-    Raises
-    ------
-    InfeasibleError
-        If times do not grow with sizes, so that no bandwidth fits.
-    """
+    """Return the latency and bandwidth that fit best; exact, so that nothing has to be certified."""
     # With u = steps / t and v = 8 y M / t: least squares of alpha u + beta v = 1, beta seconds per bit.
     rows = [(steps / seconds, 8 * y * size / seconds) for size, seconds in times]
     uu, uv, vv = (sum((row[i] * row[j] for row in rows), Fraction(0)) for i, j in ((0, 0), (0, 1), (1, 1)))

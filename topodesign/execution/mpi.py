@@ -28,8 +28,7 @@ from topodesign.collectives import (
 )
 from topodesign.collectives.collective import Collective
 from topodesign.execution.program import Do, Piece
-from topodesign.execution.trial import Outcome, Trial
-from topodesign.execution.workspace import TYPES, Array, Workspace, by_place, coefficients
+from topodesign.execution.workspace import TYPES, Array, Outcome, Trial, Workspace, by_place, coefficients
 from topodesign.topology.topology import IntArray
 
 if TYPE_CHECKING:
@@ -66,13 +65,7 @@ def speaks() -> bool:
 
 
 def _library() -> Any:
-    """Return mpi4py's module, which starts MPI when it is first loaded.
-
-    Raises
-    ------
-    MissingLibraryError
-        If it is not installed, or finds no MPI.
-    """
+    """Return mpi4py's module, which starts MPI when it is first loaded."""
     try:
         from mpi4py import MPI  # noqa: PLC0415  an optional extra that starts MPI
     except ImportError:
@@ -118,15 +111,7 @@ class World:
             )
 
     def first(self, make: Callable[[], _Made]) -> _Made | None:
-        """Return what rank 0 makes, None on other ranks.
-
-        Raises
-        ------
-        TopodesignError
-            What it raises there, on rank 0.
-        ElsewhereError
-            On the others then.
-        """
+        """Return what rank 0 makes, None on other ranks."""
         failure: BaseException | None = None
         made: _Made | None = None
         if self.rank == 0:
@@ -162,7 +147,7 @@ class World:
         raise SystemExit(1)  # for type checkers: nothing comes back from there
 
     def run_trial(self, trial: Trial, progress: Callable[[float], None]) -> Outcome:
-        """Run a trial on all ranks; see :class:`~topodesign.execution.trial.Trial`.
+        """Run a trial on all ranks; see :class:`~topodesign.execution.workspace.Trial`.
 
         MPI's own collective takes turns with it, so that both meet the same disturbances.
         """
@@ -210,15 +195,7 @@ class _Tally:
 
 
 class _Prepared:
-    """The persistent messages of a rank.
-
-    Parameters
-    ----------
-    communicator
-        All ranks.
-    space
-        The rank's memory.
-    """
+    """The persistent messages of a rank."""
 
     def __init__(self, communicator: MPI.Comm, space: Workspace) -> None:
         self._space = space
@@ -258,21 +235,7 @@ class _Prepared:
 
 
 class _Own:
-    """MPI's own collective among the members of a rank's group, with the same data.
-
-    Parameters
-    ----------
-    group
-        Its members.
-    call
-        Does it, with what is sent and what is received.
-    trial
-        Says how large blocks are.
-    rank
-        Which this is, of all.
-    pieces
-        Blocks that are sent, and that are received, in their order.
-    """
+    """MPI's own collective among the members of a rank's group, with the same data."""
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ import numpy as np
 
 from topodesign.base.errors import TooLargeError
 from topodesign.collectives.collective import EVERYONE
-from topodesign.execution.transfers import Transfers
+from topodesign.plans.transfers import Transfers
 from topodesign.topology.topology import IntArray
 
 MOST_UNITS = 2**31
@@ -39,75 +39,46 @@ class Do(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Message:
-    """A message as its sender or its receiver has it.
+    """A message as its sender or its receiver has it."""
 
-    Attributes
-    ----------
-    peer
-        The other rank.
-    tag
-        Its number among those from the one to the other.
-    stream, block, lo, hi
-        Which units of which blocks it has, one after the other; int64 arrays.
-    adds
-        Whether the receiver adds it to what it has.
-    special
-        Of a message that is sent: that partial sums of it begin anew at the sender, at zero. Of one that is received:
-        that nothing was in its place before, so that it may be put there at any time.
-    """
-
-    peer: int
-    tag: int
+    peer: int  # the other rank
+    tag: int  # its number among those from the one to the other
+    # stream, block, lo, hi: which units of which blocks it has, one after the other; int64 arrays
     stream: IntArray
     block: IntArray
     lo: IntArray
     hi: IntArray
-    adds: bool
+    adds: bool  # whether the receiver adds it to what it has
+    # of a message that is sent: that partial sums of it begin anew at the sender, at zero. Of one that is received:
+    # that nothing was in its place before, so that it may be put there at any time
     special: bool
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A block that a rank has at the start or must have in the end.
+    """A block that a rank has at the start or must have in the end."""
 
-    Attributes
-    ----------
-    stream, block
-        Which.
-    sources
-        The ranks whose contributions it is the sum of; one where nothing is added.
-    """
-
+    # stream, block: which
     stream: int
     block: int
-    sources: tuple[int, ...]
+    sources: tuple[int, ...]  # the ranks whose contributions it is the sum of; one where nothing is added
 
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """All that one rank has to do.
+    """All that one rank has to do."""
 
-    Attributes
-    ----------
-    rank, ranks
-        Which of how many.
-    sends, receives
-        Its messages.
-    order
-        Pairs (what to do, place of the message in ``sends`` or ``receives``).
-    inputs, outputs
-        What it has at the start, and what it must have in the end.
-    stream, block, lo, hi
-        The units that it has memory for: int64 arrays, ascending, that neither overlap nor touch.
-    """
-
+    # rank, ranks: which of how many
     rank: int
     ranks: int
+    # sends, receives: its messages
     sends: tuple[Message, ...]
     receives: tuple[Message, ...]
-    order: tuple[tuple[Do, int], ...]
+    order: tuple[tuple[Do, int], ...]  # pairs (what to do, place of the message in ``sends`` or ``receives``)
+    # inputs, outputs: what it has at the start, and what it must have in the end
     inputs: tuple[Piece, ...]
     outputs: tuple[Piece, ...]
+    # stream, block, lo, hi: the units that it has memory for: int64 arrays, ascending, that neither overlap nor touch
     stream: IntArray
     block: IntArray
     lo: IntArray
@@ -116,24 +87,14 @@ class Program:
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """The rows of all sends, those of a message one after the other, and each message's first row, ends and instants.
+    """The rows of all sends, those of a message one after the other, and its first row, ends and instants."""
 
-    Attributes
-    ----------
-    ranks, units
-        How many ranks there are, and units of a block of every stream.
-    rows
-        int64 of shape (4, rows): stream, block, lo, hi.
-    first
-        Where the rows of every message begin, and their number at the end.
-    src, dst, start, end, adds, tag
-        One entry for every message.
-    """
-
+    # ranks, units: how many ranks there are, and units of a block of every stream
     ranks: int
     units: tuple[int, ...]
-    rows: IntArray
-    first: IntArray
+    rows: IntArray  # int64 of shape (4, rows): stream, block, lo, hi
+    first: IntArray  # where the rows of every message begin, and their number at the end
+    # src, dst, start, end, adds, tag: one entry for every message
     src: IntArray
     dst: IntArray
     start: IntArray
@@ -143,18 +104,7 @@ class _Table:
 
 
 def programs_of(transfers: Sequence[Transfers]) -> Iterator[Program]:
-    """Yield the programs of all ranks, in their order.
-
-    Parameters
-    ----------
-    transfers
-        Those of a plan, as :func:`~topodesign.execution.transfers.transfers_of` gives them.
-
-    Raises
-    ------
-    TooLargeError
-        If blocks are cut into too many units.
-    """
+    """Yield the programs of all ranks, in their order."""
     if max(one.units for one in transfers) >= MOST_UNITS:
         raise TooLargeError(f"blocks cut into {MOST_UNITS} units or more are not run; make a plan with fewer")
     table = _messages(transfers)
@@ -235,15 +185,7 @@ def _program(
     own: tuple[IntArray, IntArray],
     pieces: tuple[list[Piece], list[Piece]],
 ) -> Program:
-    """Return the program of one rank.
-
-    Parameters
-    ----------
-    own
-        The messages that it sends and that it receives.
-    pieces
-        Its inputs and its outputs.
-    """
+    """Return the program of one rank."""
     sent, received = own
     messages = np.concatenate((sent, received))
     counts = np.diff(table.first)[messages]
@@ -322,36 +264,16 @@ def _cells(rows: IntArray, most: int) -> IntArray:
 
 
 class _Act(NamedTuple):
-    """A message that a rank sends or receives.
+    """A message that a rank sends or receives."""
 
-    Attributes
-    ----------
-    spans
-        Cells that it reads or writes, as pairs of the first and the one after the last.
-    instant
-        When it is sent, or is there.
-    adds
-        Whether its data are added up.
-    held
-        Whether the rank has data of its own in some of its blocks from the start.
-    """
-
-    spans: list[list[int]]
-    instant: int
-    adds: bool
-    held: bool
+    spans: list[list[int]]  # cells that it reads or writes, as pairs of the first and the one after the last
+    instant: int  # when it is sent, or is there
+    adds: bool  # whether its data are added up
+    held: bool  # whether the rank has data of its own in some of its blocks from the start
 
 
 class _Ordering:
-    """In which order a rank does what the plan has at certain instants.
-
-    Parameters
-    ----------
-    acts
-        Its messages.
-    sends
-        The first so many are sent; the rest is received.
-    """
+    """In which order a rank does what the plan has at certain instants."""
 
     def __init__(self, acts: list[_Act], sends: int) -> None:
         self._acts, self._sends = acts, sends

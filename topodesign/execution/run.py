@@ -10,31 +10,29 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from topodesign.base.arguments import as_choice, as_integer
+from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.memory import check_memory
 from topodesign.base.records import Table, TextResult
 from topodesign.base.units import Quantity, as_size, format_rate, format_size, format_time
 from topodesign.base.wording import counted
+from topodesign.collectives import ALLREDUCE, BROADCAST, REDUCE, Collective
 from topodesign.execution.fit import Fit, fitted_model
 from topodesign.execution.program import Program, programs_of
-from topodesign.execution.rates import bus_factor
-from topodesign.execution.transfers import Transfers, transfers_of
-from topodesign.execution.trial import Outcome, Trial
-from topodesign.execution.workspace import TYPES, bytes_of, coefficients, extent_of, shares_of
+from topodesign.execution.workspace import TYPES, Outcome, Trial, bytes_of, coefficients, extent_of, shares_of
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.plans.files import as_plan
+from topodesign.plans.kinds import kind_of
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
-from topodesign.plans.timed import Timed
 from topodesign.plans.timing.plans import simulate
-from topodesign.plans.together import Together
-from topodesign.plans.unroll import unroll_timed
+from topodesign.plans.transfers import Transfers
 
 if TYPE_CHECKING:
     from topodesign.execution.mpi import World
@@ -49,20 +47,74 @@ _SWITCH = 5e-5
 
 
 @dataclass(frozen=True)
-class SizeRun:
-    """What came of one size.
+class Measured(Declared):
+    """Times and rates of so many bytes, and what was wrong."""
 
-    Attributes
-    ----------
-    asked, size
-        Bytes that were asked for and that were moved: so many that all blocks are equal, in whole elements.
-    outcome
-        Times and errors.
-    """
+    outcome: Outcome
+    size: int
+    factor: Fraction | None  # bus bandwidth over algorithm bandwidth
+
+    KEYS = (
+        key("time_s=float(outcome.median)", "Seconds of an iteration until the last rank was done, the median."),
+        key("least_s=float(outcome.least)", "The least."),
+        key("most_s=float(outcome.most)", "The most."),
+        key(
+            "algorithm_bandwidth_GBps",
+            "All data over the time, in 10^9 bytes per second.",
+            kind=float,
+            value=lambda one: float(one.rate) / 10**9,
+        ),
+        key(
+            "bus_bandwidth_GBps",
+            "That times the factor; null of several collectives at the same time.",
+            kind="float | None",
+            value=lambda one: None if one.bus is None else float(one.bus) / 10**9,
+        ),
+        key("wrong_elements=outcome.wrong", "Elements that were not what they must be, of all ranks and iterations."),
+        key("first_wrong=or_null(outcome.first)", "One of them in words; null if there are none.", kind="str | None"),
+    )
+
+    @property
+    def rate(self) -> Fraction:
+        """All data over the time, in bytes per second."""
+        return self.size / max(self.outcome.median, Fraction(1, 10**9))
+
+    @property
+    def bus(self) -> Fraction | None:
+        """That times the factor."""
+        return None if self.factor is None else self.rate * self.factor
+
+
+@dataclass(frozen=True)
+class SizeRun(Declared):
+    """What came of one size."""
 
     asked: Fraction
-    size: int
+    size: int  # so many bytes that all blocks are equal, in whole elements
     outcome: Outcome
+    factor: Fraction | None  # bus bandwidth over algorithm bandwidth
+
+    KEYS = (
+        key("size_bytes=size", "Data that was moved: so much that blocks are equal."),
+        key("asked_bytes=float(asked)", "What was asked for."),
+        "*measured",
+        key("own", "MPI's own collective with the same data; null without one."),
+    )
+    ROW = (
+        "size_bytes=size time_s=outcome.median least_s=outcome.least most_s=outcome.most "
+        "algorithm_bandwidth=measured.rate bus_bandwidth=measured.bus wrong=outcome.wrong "
+        "own_time_s?=own.outcome.median own_bus_bandwidth?=own.bus"
+    )
+
+    @property
+    def measured(self) -> Measured:
+        """What was measured of the plan."""
+        return Measured(self.outcome, self.size, self.factor)
+
+    @property
+    def own(self) -> Measured | None:
+        """The same of MPI's own collective."""
+        return None if self.outcome.own is None else Measured(self.outcome.own, self.size, self.factor)
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,29 +124,37 @@ class RunResult(TextResult):
     Attributes
     ----------
     title
-        The plan in words.
-    collective, kind, spec
-        What was done, how data move, and what rebuilds the place, or None.
-    ranks, rank
-        Threads or processes, one for every node; and which of them this is, 0 for all threads.
+        The plan in a line.
+    collective
+        What is done.
+    kind
+        How data move: rounds, orbitrounds, trees, paths, timed, together.
+    spec
+        What names and rebuilds the place; null for links that have no spec.
+    ranks
+        Threads or processes, one for every node that is no switch.
+    rank
+        Which of them this is, 0 for all threads.
     transport
-        ``threads`` or ``mpi``.
-    library
         What carried the messages.
-    dtype, warmup, iterations
-        Of every size: type of the elements, and iterations without and with their time taken.
+    library
+        Its name and version.
+    dtype
+        Type of the elements.
+    warmup
+        Iterations that were not timed.
+    iterations
+        Iterations that were.
     messages
-        From rank to rank in one iteration, those without elements included.
+        From rank to rank in an iteration.
     bus
-        Bus bandwidth over algorithm bandwidth; None of several collectives at the same time.
+        Bus bandwidth over algorithm bandwidth, as nccl-tests define it; else null.
     runs
         One for every size.
     fit
-        Latency and bandwidth from their times; None if there are none.
-    model
-        The command that looks for topologies with them; None without.
+        What fits the times of several sizes best; null of one, or where nothing fits.
     notes
-        What there is to say about all of it.
+        What else there is to say.
     """
 
     title: str
@@ -112,8 +172,16 @@ class RunResult(TextResult):
     bus: Fraction | None
     runs: tuple[SizeRun, ...]
     fit: Fit | None
-    model: str | None
     notes: tuple[str, ...]
+
+    KEYS = (
+        "title collective kind spec ranks",
+        key("transport", kind=("threads", "mpi")),
+        "library",
+        key("dtype", kind=tuple(TYPES)),
+        "warmup iterations messages bus_factor=bus right runs fit notes",
+    )
+    ROWS = "runs"
 
     @property
     def right(self) -> bool:
@@ -125,28 +193,10 @@ class RunResult(TextResult):
         """The median time for every size, in seconds."""
         return tuple(one.outcome.median for one in self.runs)
 
-    def _rates(self, one: SizeRun, outcome: Outcome) -> tuple[Fraction, Fraction | None]:
-        rate = one.size / max(outcome.median, Fraction(1, 10**9))
-        return rate, None if self.bus is None else rate * self.bus
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return a row for every size: times in seconds, rates in bytes per second."""
-        rows = []
-        for one in self.runs:
-            algorithm, bus = self._rates(one, one.outcome)
-            row: dict[str, Any] = {
-                "size_bytes": one.size,
-                "time_s": one.outcome.median,
-                "least_s": one.outcome.least,
-                "most_s": one.outcome.most,
-                "algorithm_bandwidth": algorithm,
-                "bus_bandwidth": bus,
-                "wrong": one.outcome.wrong,
-            }
-            if one.outcome.own is not None:
-                row |= {"own_time_s": one.outcome.own.median, "own_bus_bandwidth": self._rates(one, one.outcome.own)[1]}
-            rows.append(row)
-        return rows
+    @property
+    def model(self) -> str | None:
+        """The command that looks for topologies with what fits; None without."""
+        return None if self.fit is None else self.fit.command
 
     def heading(self) -> str:
         """Return what was run."""
@@ -154,7 +204,7 @@ class RunResult(TextResult):
 
     def table(self) -> Table:
         """Return a row for every size."""
-        own = any(one.outcome.own is not None for one in self.runs)
+        own = any(one.own is not None for one in self.runs)
         wrong = not self.right
         columns = ("size", "time", "min", "max", "algbw", "busbw", *(["MPI busbw", "time/MPI"] if own else []))
         rows = []
@@ -163,11 +213,12 @@ class RunResult(TextResult):
             cells = [
                 format_size(one.asked),
                 *(format_time(time) for time in (found.median, found.least, found.most)),
-                *(_rate(rate) for rate in self._rates(one, found)),
+                _rate(one.measured.rate),
+                _rate(one.measured.bus),
             ]
-            if own and found.own is not None:
-                ratio = float(found.median / max(found.own.median, Fraction(1, 10**9)))
-                cells += [_rate(self._rates(one, found.own)[1]), f"{ratio:.2f}"]
+            if own and one.own is not None:
+                ratio = float(found.median / max(one.own.outcome.median, Fraction(1, 10**9)))
+                cells += [_rate(one.own.bus), f"{ratio:.2f}"]
             rows.append((*cells, *([f"{found.wrong} wrong"] if wrong else [])))
         return Table("", (*columns, *(["results"] if wrong else [])), tuple(rows))
 
@@ -181,61 +232,8 @@ class RunResult(TextResult):
             self.table().text(),
             "every result was checked: right" if self.right else "every result was checked: WRONG",
         ]
-        lines += [] if self.fit is None else [f"fit: {self.fit}"]
-        lines += [] if self.model is None else [f"  {self.model}"]
+        lines += [] if self.fit is None else [f"fit: {self.fit}", f"  {self.fit.command}"]
         return "\n".join([*lines, *self.notes])
-
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        fit = self.fit
-        return {
-            "title": self.title,
-            "collective": self.collective,
-            "kind": self.kind,
-            "spec": self.spec,
-            "ranks": self.ranks,
-            "transport": self.transport,
-            "library": self.library,
-            "dtype": self.dtype,
-            "warmup": self.warmup,
-            "iterations": self.iterations,
-            "messages": self.messages,
-            "bus_factor": None if self.bus is None else str(self.bus),
-            "right": self.right,
-            "runs": [
-                {
-                    "size_bytes": one.size,
-                    "asked_bytes": float(one.asked),
-                    **self._measured(one, one.outcome),
-                    "own": None if one.outcome.own is None else self._measured(one, one.outcome.own),
-                }
-                for one in self.runs
-            ],
-            "fit": None
-            if fit is None
-            else {
-                "alpha_s": float(fit.alpha),
-                "bandwidth_bps": float(fit.bandwidth),
-                "steps": str(fit.steps),
-                "bandwidth": str(fit.y),
-                "residual_rms": fit.mean_square,
-                "residual_largest": fit.largest,
-                "command": self.model,
-            },
-            "notes": list(self.notes),
-        }
-
-    def _measured(self, one: SizeRun, outcome: Outcome) -> dict[str, Any]:
-        algorithm, bus = self._rates(one, outcome)
-        return {
-            "time_s": float(outcome.median),
-            "least_s": float(outcome.least),
-            "most_s": float(outcome.most),
-            "algorithm_bandwidth_GBps": float(algorithm) / 10**9,
-            "bus_bandwidth_GBps": None if bus is None else float(bus) / 10**9,
-            "wrong_elements": outcome.wrong,
-            "first_wrong": outcome.first or None,
-        }
 
 
 @dataclass(frozen=True)
@@ -373,7 +371,7 @@ def _prepared(
             raise InfeasibleError(f"the plan is wrong, and was not run:{problems}")
     else:
         notes.append("the plan was not verified before")
-    transfers = transfers_of(made, parts)
+    transfers = kind_of(made).transfers(parts)
     coefficients(transfers[0].ranks, 0)
     programs = tuple(programs_of(transfers))
     width = np.dtype(TYPES[dtype]).itemsize
@@ -403,13 +401,7 @@ def _prepared(
 
 
 def _cost(plan: Plan, parts: int) -> tuple[Fraction, Fraction]:
-    """Return how often a plan takes the latency, and how often M/B.
-
-    Raises
-    ------
-    InfeasibleError
-        If there is no one latency or bandwidth.
-    """
+    """Return how often a plan takes the latency, and how often M/B."""
     place, topology = plan.place, plan.topology
     bandwidth = NODE_BANDWIDTH
     if isinstance(place, Fabric):
@@ -417,13 +409,14 @@ def _cost(plan: Plan, parts: int) -> tuple[Fraction, Fraction]:
         if topology.switches or len(np.unique(egress)) > 1:
             raise InfeasibleError("the nodes of this fabric have no one bandwidth; take a plan on a topology")
         bandwidth = 8 * place.unit * int(egress[0])
-    if isinstance(plan.movement, Together):
+    kind = kind_of(plan)
+    if plan.collective.several:
         raise InfeasibleError("several collectives at the same time have no size in common")
-    if isinstance(plan.movement, Timed):
-        cost = cost_of(*unroll_timed(plan.topology, plan.movement))
+    if kind.pace == "times":
+        cost = cost_of(*kind.on_ranks())
         steps, y = Fraction(cost.steps), cost.bandwidth
     else:
-        chunks = parts if plan.kind in {"trees", "paths"} else None
+        chunks = parts if kind.pace == "pipelines" else None
         size, rate = Fraction(2**40), None if isinstance(place, Fabric) else bandwidth
         run = partial(simulate, plan, size=size, bandwidth=rate, chunks=chunks)
         busy, late = run(alpha="0s").time, run(alpha="1s").time
@@ -471,7 +464,7 @@ def _on_threads(
             def told(share: float, done: int = number) -> None:
                 tell((done + share) / len(sizes))
 
-            runs.append(SizeRun(asked, whole, run_trial(trial, told)))
+            runs.append(SizeRun(asked, whole, run_trial(trial, told), _bus(prepared.transfers)[0]))
     cores = counted(_cores(), "core")
     note = f"threads of one machine measure its memory, its {cores} and Python, not a fabric: mpirun runs it on hosts"
     messages = sum(len(one.sends) for one in prepared.programs)
@@ -502,7 +495,7 @@ def _under_mpi(
                 if world.rank == 0:
                     tell((done + share) / len(sizes))
 
-            runs.append(SizeRun(asked, whole, world.run_trial(trial, told)))
+            runs.append(SizeRun(asked, whole, world.run_trial(trial, told), _bus(head.transfers)[0]))
         hosts = world.hosts()
     except BaseException as error:  # noqa: BLE001  whatever it is, the others wait for this rank
         world.end_all(error)
@@ -528,9 +521,10 @@ def _result(
     if prepared.cost is not None and len({one.size for one in runs}) >= LEAST_FITTED:
         try:
             fit = fitted_model(*prepared.cost, [(one.size, one.outcome.median) for one in runs])
+            nodes, degree = prepared.place
+            fit = replace(fit, command=f"topodesign pareto -n {nodes} -d {degree} {fit.options()}")
         except InfeasibleError as error:
             said.append(f"no latency and bandwidth are fitted: {error}")
-    nodes, degree = prepared.place
     return RunResult(
         prepared.title,
         prepared.collective,
@@ -547,7 +541,6 @@ def _result(
         bus,
         runs,
         fit,
-        None if fit is None else f"topodesign pareto -n {nodes} -d {degree} {fit.options()}",
         (*said, carrier.note),
     )
 
@@ -595,3 +588,13 @@ def _taking_turns() -> Iterator[None]:
         yield
     finally:
         sys.setswitchinterval(before)
+
+
+def bus_factor(collective: Collective, members: int) -> Fraction:
+    """Return the bus bandwidth over the algorithm bandwidth.
+
+    PERFORMANCE.md of nccl-tests: 2(n-1)/n for an allreduce, 1 for a broadcast and a reduce, and (n-1)/n for the others.
+    """
+    if collective.like(BROADCAST, REDUCE):
+        return Fraction(1)
+    return Fraction((2 if collective.like(ALLREDUCE) else 1) * (members - 1), members)

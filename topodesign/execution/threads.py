@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 
 from topodesign.execution.program import Do
-from topodesign.execution.trial import Outcome, Trial
-from topodesign.execution.workspace import Array, Workspace, coefficients
+from topodesign.execution.workspace import Array, Outcome, Trial, Workspace, coefficients
 
 _Parcel = tuple[int, int, Array]
 """Who sends, the tag, and the elements; they stay as they are until all ranks are done."""
@@ -20,13 +19,7 @@ class _StoppedError(Exception):
 
 
 class Exchange:
-    """The queues of all ranks.
-
-    Parameters
-    ----------
-    spaces
-        The memory of every rank.
-    """
+    """The queues of all ranks."""
 
     def __init__(self, spaces: Sequence[Workspace]) -> None:
         self._spaces = spaces
@@ -60,15 +53,7 @@ class Exchange:
 
 
 class Crew:
-    """Threads that do something together, and of which none is left when one fails or the program is told to end.
-
-    Parameters
-    ----------
-    count
-        How many.
-    wake
-        Ends what they may be waiting for.
-    """
+    """Threads that do something together, and of which none is left when one fails or the program is told to end."""
 
     def __init__(self, count: int, wake: Callable[[], None]) -> None:
         self._count, self._wake = count, wake
@@ -113,7 +98,7 @@ class Crew:
 
 
 def run_trial(trial: Trial, progress: Callable[[float], None]) -> Outcome:
-    """Run a trial in one process; see :class:`~topodesign.execution.trial.Trial`."""
+    """Run a trial in one process; see :class:`~topodesign.execution.workspace.Trial`."""
     spaces = [trial.workspace(rank) for rank in range(trial.ranks)]
     exchange = Exchange(spaces)
     crew = Crew(trial.ranks, exchange.stop)

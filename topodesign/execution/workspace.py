@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import TooLargeError
+from topodesign.collectives import Collective
 from topodesign.execution.program import MOST_UNITS, Do, Message, Piece, Program
-from topodesign.execution.transfers import Transfers
+from topodesign.plans.transfers import Transfers
 from topodesign.topology.topology import IntArray
 
 Array = NDArray[Any]
@@ -39,33 +40,16 @@ _PLACES = 251
 
 @dataclass(frozen=True)
 class Extent:
-    """How many elements blocks have.
+    """How many elements blocks have."""
 
-    Attributes
-    ----------
-    elements
-        Of the blocks of every stream that are as large as a share, see
-        :meth:`~topodesign.collectives.collective.Collective.shares`.
-    units
-        Units of a block of every stream.
-    """
-
+    # of the blocks of every stream that are as large as a share, see
+    # :meth:`~topodesign.collectives.collective.Collective.shares`
     elements: tuple[int, ...]
-    units: tuple[int, ...]
+    units: tuple[int, ...]  # units of a block of every stream
 
 
 def extent_of(transfers: Sequence[Transfers], size: Fraction, width: int) -> tuple[Extent, int]:
-    """Return the least extent with at least so much data, and how many bytes it really is.
-
-    Parameters
-    ----------
-    transfers
-        Of the plan.
-    size
-        Bytes of the whole data, of all collectives together.
-    width
-        Bytes of an element.
-    """
+    """Return the least extent with at least so much data, and how many bytes it really is."""
     elements, whole = [], 0
     for one in transfers:
         shards = one.collective.shards(len(one.collective.members(one.ranks)))
@@ -87,13 +71,7 @@ def shares_of(transfers: Sequence[Transfers]) -> tuple[Mapping[int, int], ...]:
 
 
 def coefficients(ranks: int, iteration: int) -> IntArray:
-    """Return the factor of every rank in an iteration: small enough for all sums, and known to every rank.
-
-    Raises
-    ------
-    TooLargeError
-        If there are so many ranks that sums would not be exact.
-    """
+    """Return the factor of every rank in an iteration: small enough for all sums, and known to every rank."""
     most = _EXACT // (_PLACES * ranks)
     if most < 2:
         raise TooLargeError(f"{ranks} ranks are too many for sums that short floats hold exactly")
@@ -110,15 +88,6 @@ def by_place(stream: int, block: int, first: int, last: int) -> IntArray:
 
 class Workspace:
     """The memory of one rank.
-
-    Parameters
-    ----------
-    program
-        What the rank does.
-    extent, shares
-        How many elements blocks have.
-    dtype
-        Type of the elements, a name of ``TYPES``.
 
     Attributes
     ----------
@@ -241,15 +210,6 @@ class Workspace:
 class Slots:
     """Where the data of one message lie at a rank.
 
-    Parameters
-    ----------
-    space
-        The memory.
-    message
-        One of the program's.
-    sent
-        Whether it is one that the rank sends.
-
     Attributes
     ----------
     message
@@ -307,16 +267,7 @@ class Slots:
 
 
 def bytes_of(program: Program, extent: Extent, shares: Sequence[Mapping[int, int]], width: int, *, alone: bool) -> int:
-    """Return about how many bytes a rank takes: what it has and what it should have, and messages on their way.
-
-    Parameters
-    ----------
-    width
-        Bytes of an element.
-    alone
-        Whether what it receives has a place of its own, as in a process of its own, where MPI's own collective has its
-        data beside it; else it is the sender's copy.
-    """
+    """Return about how many bytes a rank takes: what it has and what it should have, and messages on their way."""
     units = np.array(extent.units, dtype=np.int64)
     elements = np.array(extent.elements, dtype=np.int64)
     most = [max(own.values(), default=1) for own in shares]
@@ -339,3 +290,51 @@ def _cut(unit: IntArray, elements: IntArray, units: IntArray) -> IntArray:
     whole, rest = np.divmod(elements, units)
     cut: IntArray = unit * whole + unit * rest // units
     return cut
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Programs for one size of the data."""
+
+    programs: Mapping[int, Program]  # by rank; a process that is one rank needs its own alone
+    ranks: int  # how many there are
+    # extent, shares, dtype: as a :class:`~topodesign.execution.workspace.Workspace` takes them
+    extent: Extent
+    shares: tuple[Mapping[int, int], ...]
+    dtype: str
+    # warmup, iterations: how often it is run without being timed, and then with; every result is checked
+    warmup: int
+    iterations: int
+    collective: Collective | None  # what it is, among ranks; None of several at the same time
+
+    def workspace(self, rank: int) -> Workspace:
+        """Return the memory of a rank."""
+        return Workspace(self.programs[rank], self.extent, self.shares, self.dtype)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a trial."""
+
+    times: tuple[int, ...]  # nanoseconds of every iteration that was timed: until the last rank was done
+    wrong: int  # elements that were not what they must be, of all ranks and iterations
+    first: str  # the first of them in words; empty if there are none
+    own: Outcome | None = None  # the same for the transport's own collective; None where it has none
+
+    @property
+    def median(self) -> Fraction:
+        """The middle time, in seconds."""
+        ordered = sorted(self.times)
+        middle = len(ordered) // 2
+        pair = ordered[middle - (len(ordered) % 2 == 0) : middle + 1]
+        return Fraction(sum(pair), len(pair) * 10**9)
+
+    @property
+    def least(self) -> Fraction:
+        """The shortest time, in seconds."""
+        return Fraction(min(self.times), 10**9)
+
+    @property
+    def most(self) -> Fraction:
+        """The longest time, in seconds."""
+        return Fraction(max(self.times), 10**9)

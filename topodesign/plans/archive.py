@@ -28,10 +28,11 @@ from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.memory import check_memory
 from topodesign.base.text_files import open_input
 from topodesign.base.zips import member_info
-from topodesign.plans.rounds_ops import MAX_ROWS
 from topodesign.topology.topology import MAX_LINKS, MAX_NODES, Topology
 
 MAX_HEADER = 2**20
+MAX_ROWS = 2**26
+"""Rows of a schedule: 2 GiB of columns, at 32 bytes a row."""
 LARGEST_ARCHIVE = 2**33
 """Bytes of a file: more than the longest columns need."""
 MAX_INTEGER = 2**63 - 1
@@ -50,15 +51,7 @@ _FRACTION = re.compile(r"[0-9]{1,1000}(/[0-9]{1,1000})?")
 
 
 def write_archive(target: Path, fields: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write a header and arrays of non-negative integers; the path has the old file or the whole new one at any time.
-
-    Raises
-    ------
-    ScheduleError
-        If an array is too long for a file.
-    TopodesignError
-        If the file cannot be written, or the fields are too many or not fit for JSON.
-    """
+    """Write a header and arrays of non-negative integers, all of it or nothing."""
     try:
         header = json.dumps(fields, indent=1, allow_nan=False).encode()
     except (TypeError, ValueError) as error:
@@ -129,13 +122,7 @@ def read_member(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
 
 
 def read_integer(fields: Mapping[str, Any], key: str, least: int, most: int) -> int:
-    """Return an integer of the header.
-
-    Raises
-    ------
-    FileFormatError
-        If it is missing or out of range.
-    """
+    """Return an integer of the header."""
     value = fields.get(key)
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise FileFormatError(f"{key!r} in header.json must be an integer from {least} to {most}")
@@ -178,13 +165,7 @@ def check_members(archive: zipfile.ZipFile, columns: Collection[str]) -> None:
 
 
 def read_fraction(fields: Mapping[str, Any], key: str, *, positive: bool = True) -> Fraction:
-    """Return a number that the header has as text ``p/q``.
-
-    Raises
-    ------
-    FileFormatError
-        If it is missing, no such text, or zero where it must be above.
-    """
+    """Return a number that the header has as text ``p/q``."""
     value = fields.get(key)
     wrong = FileFormatError(f"'{key}' in header.json must be \"p/q\"{', above zero' if positive else ''}")
     if not isinstance(value, str) or not _FRACTION.fullmatch(value):
@@ -199,26 +180,14 @@ def read_fraction(fields: Mapping[str, Any], key: str, *, positive: bool = True)
 
 
 def read_integers(value: object, key: str) -> tuple[int, ...]:
-    """Return a list of non-negative integers of the header.
-
-    Raises
-    ------
-    FileFormatError
-        If it is none.
-    """
+    """Return a list of non-negative integers of the header."""
     if not isinstance(value, list) or not all(type(number) is int and 0 <= number < 2**62 for number in value):
         raise FileFormatError(f"'{key}' in header.json must be a list of integers")
     return tuple(value)
 
 
 def read_texts(value: object, key: str) -> tuple[str, ...]:
-    """Return a list of texts of the header.
-
-    Raises
-    ------
-    FileFormatError
-        If it is none.
-    """
+    """Return a list of texts of the header."""
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise FileFormatError(f"'{key}' in header.json must be text")
     return tuple(value)

@@ -13,7 +13,7 @@ nothing else:
     where there are any ``memory`` (another), ``shared`` (a list of objects of ``name``, ``bandwidth``, "p/q", and
     ``links``, a list of their numbers), ``latency`` (an object of "p/q", seconds, by class) and ``prices`` (an object
     of texts such as "900" or "900/25GB/s", by class);
-    ``movement``: an object with what else belongs to the kind, see its ``fields_of``.
+    ``movement``: an object with what else belongs to the kind: its ``FIELDS``, and the rows of its ``TABLES``.
 one ``.npy`` for every column of the movement
     As ``columns()`` of it gives them.
 ``link_src.npy link_dst.npy link_capacity.npy``
@@ -30,17 +30,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 from zipfile import ZipFile
 
 from topodesign.base.arguments import as_path
-from topodesign.base.errors import FileFormatError, ParameterError, ScheduleError, UnitError
+from topodesign.base.errors import FileFormatError, ParameterError, UnitError
 from topodesign.base.strict_json import parse_json
 from topodesign.base.version import __version__
-from topodesign.collectives import Collective, from_record
+from topodesign.collectives import from_record
 from topodesign.fabrics.fabric import Fabric, Price, Shared
 from topodesign.fabrics.price import format_price, parse_price
-from topodesign.plans import orbit_file, paths_file, rounds_file, timed_file, together_file, trees_file
 from topodesign.plans.archive import (
     LINK_COLUMNS,
     MAX_HEADER,
@@ -54,13 +53,9 @@ from topodesign.plans.archive import (
     read_texts,
     write_archive,
 )
-from topodesign.plans.orbit import OrbitRounds
-from topodesign.plans.paths import Paths
-from topodesign.plans.plan import Movement, Plan
-from topodesign.plans.rounds import COLUMNS, Rounds
-from topodesign.plans.timed import Timed
-from topodesign.plans.together import Together
-from topodesign.plans.trees import Trees
+from topodesign.plans.earlier_files import EARLIER
+from topodesign.plans.kinds import KINDS, kind_named, kind_of
+from topodesign.plans.plan import Plan
 from topodesign.topology.topology import Topology
 
 FORMAT = "topodesign plan"
@@ -69,40 +64,6 @@ _FIELDS = frozenset({
     "format", "version", "kind", "collective", "nodes", "switches", "links", "spec", "claim", "generator", "notes",
     "fabric", "movement",
 })  # fmt: skip
-
-
-class Kind(NamedTuple):
-    """How a kind of movement is kept in a file.
-
-    Attributes
-    ----------
-    type
-        Its class.
-    columns
-        The names of its columns.
-    fields_of
-        What its header says beside them.
-    read
-        The archive, those fields, the topology and the collective -> the movement; its form is checked.
-    """
-
-    type: type
-    columns: tuple[str, ...]
-    fields_of: Callable[[Any], dict[str, Any]]
-    read: Callable[[ZipFile, Mapping[str, Any], Topology, Collective], Movement]
-
-
-KINDS: Mapping[str, Kind] = MappingProxyType(
-    {
-        "rounds": Kind(Rounds, COLUMNS, rounds_file.fields_of, rounds_file.read),
-        "trees": Kind(Trees, trees_file.COLUMNS, trees_file.fields_of, trees_file.read),
-        "orbitrounds": Kind(OrbitRounds, orbit_file.COLUMNS, orbit_file.fields_of, orbit_file.read),
-        "paths": Kind(Paths, paths_file.COLUMNS, paths_file.fields_of, paths_file.read),
-        "timed": Kind(Timed, timed_file.COLUMNS, timed_file.fields_of, timed_file.read),
-        "together": Kind(Together, together_file.COLUMNS, together_file.fields_of, together_file.read),
-    }
-)
-"""The kinds of movement by name."""
 
 
 def save_plan(path: str | Path, plan: Plan) -> Path:
@@ -135,16 +96,13 @@ def save_plan(path: str | Path, plan: Plan) -> Path:
     """
     if not isinstance(plan, Plan):
         raise ParameterError(f"a plan is needed, not {plan!r:.60}")
-    name = next((name for name, kind in KINDS.items() if isinstance(plan.movement, kind.type)), None)
-    if name is None:
-        raise ScheduleError(f"a plan file holds {' or '.join(KINDS)}, not {type(plan.movement).__name__}")
-    kind = KINDS[name]
+    kind_of(plan)
     target = as_path(path)
     topology = plan.topology
     fields = {
         "format": FORMAT,
         "version": VERSION,
-        "kind": name,
+        "kind": plan.kind,
         "collective": plan.collective.record(),
         "nodes": topology.nodes,
         "switches": sorted(topology.switches),
@@ -154,7 +112,7 @@ def save_plan(path: str | Path, plan: Plan) -> Path:
         "generator": {"program": f"topodesign {__version__}", **plan.generator},
         "notes": list(plan.notes),
         "fabric": _fabric_record(plan.place) if isinstance(plan.place, Fabric) else None,
-        "movement": kind.fields_of(plan.movement),
+        "movement": plan.movement.header(),
     }
     links = dict(zip(LINK_COLUMNS, (topology.src, topology.dst, topology.capacity), strict=True))
     write_archive(target, fields, plan.movement.columns() | links)
@@ -193,15 +151,7 @@ def load_plan(path: str | Path) -> Plan:
 
 
 def as_plan(value: Plan | str | Path) -> Plan:
-    """Return a plan, or that in the file of this path.
-
-    Raises
-    ------
-    FileFormatError
-        As :func:`load_plan`.
-    ParameterError
-        If it is neither a plan nor a path.
-    """
+    """Return a plan, or that in the file of this path."""
     if isinstance(value, Plan):
         return value
     if isinstance(value, str | Path):
@@ -209,24 +159,8 @@ def as_plan(value: Plan | str | Path) -> Plan:
     raise ParameterError(f"a plan or the file of one is needed, not {value!r:.60}")
 
 
-def is_plan(path: Path) -> bool:
-    """Return whether a file is an archive whose header names a format of plans, whatever else is wrong with it."""
-    try:
-        with open_archive(path) as archive:
-            _header(archive)
-    except FileFormatError:
-        return False
-    return True
-
-
 def _header(archive: ZipFile) -> dict[str, Any]:
-    """Return the fields of the header.
-
-    Raises
-    ------
-    FileFormatError
-        If there is no header of a known format, or a member occurs twice.
-    """
+    """Return the fields of the header."""
     names = archive.namelist()
     if "header.json" not in names:
         raise FileFormatError("it has no header.json, so it is no schedule file")
@@ -332,11 +266,12 @@ def _read_shared(value: object, topology: Topology, names: tuple[str, ...]) -> t
 
 
 def _read_version_1(archive: ZipFile, fields: Mapping[str, Any]) -> Plan:
-    kind = KINDS.get(str(fields.get("kind")))
-    if kind is None:
+    name = fields.get("kind")
+    if not isinstance(name, str) or name not in KINDS:
         raise FileFormatError(f"'kind' in header.json must be one of {', '.join(KINDS)}")
+    kind = kind_named(name).movement
     _check_fields(fields, _FIELDS, "header.json")
-    check_members(archive, kind.columns)
+    check_members(archive, kind.column_names())
     topology = read_links(archive, fields)
     spec, generator, claim, movement = (fields.get(key) for key in ("spec", "generator", "claim", "movement"))
     if not (spec is None or isinstance(spec, str)):
@@ -347,7 +282,7 @@ def _read_version_1(archive: ZipFile, fields: Mapping[str, Any]) -> Plan:
     place = topology if fields.get("fabric") is None else _read_fabric(fields["fabric"], topology)
     collective = from_record(fields.get("collective"))
     moved = kind.read(archive, movement or {}, topology, collective)
-    _check_fields(movement or {}, kind.fields_of(moved), "'movement' in header.json")
+    _check_fields(movement or {}, moved.header(), "'movement' in header.json")
     return Plan(
         place,
         moved,
@@ -359,11 +294,5 @@ def _read_version_1(archive: ZipFile, fields: Mapping[str, Any]) -> Plan:
 
 
 Reader = Callable[[ZipFile, Mapping[str, Any]], Plan]
-READERS: Mapping[str, Mapping[int, Reader]] = MappingProxyType(
-    {
-        FORMAT: {VERSION: _read_version_1},
-        rounds_file.FORMAT: {1: rounds_file.read_version_1},
-        trees_file.FORMAT: {1: trees_file.refuse_version_1, 2: trees_file.read_version_2},
-    }
-)
+READERS: Mapping[str, Mapping[int, Reader]] = MappingProxyType({FORMAT: {VERSION: _read_version_1}, **EARLIER})
 """The readers by format and version."""

@@ -18,7 +18,17 @@ from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.collectives import Collective
 from topodesign.collectives.collective import EVERYONE
 from topodesign.plans.rounds import COLUMNS, Rounds
-from topodesign.plans.rounds_ops import allreduce, assemble, canonical, check_rows, halves, renamed, rescale, reverse
+from topodesign.plans.rounds_ops import (
+    allreduce,
+    assemble,
+    blocks_named,
+    canonical,
+    check_rows,
+    halves,
+    renamed,
+    rescale,
+    reverse,
+)
 from topodesign.topology.topology import Topology
 
 Row = tuple[int, int, int, int, int, int]
@@ -35,22 +45,9 @@ def part_of_topology(topology: Topology, members: Sequence[int]) -> Topology:
 
 
 def carried_over(schedule: Rounds, members: Sequence[int], nodes: int) -> Rounds:
-    """Return a schedule of a part as one among its members in the whole.
-
-    Parameters
-    ----------
-    schedule
-        Of nodes 0, 1, ..., of all or some of them.
-    members
-        What these are called in the whole, ascending.
-    nodes
-        Number of nodes of the whole.
-    """
+    """Return a schedule of a part as one among its members in the whole."""
     names = np.array(members, dtype=np.int32)
-    block = names[schedule.block] if not schedule.collective.pairwise else None
-    if block is None:
-        source, destination = np.divmod(schedule.block, schedule.nodes)
-        block = names[source] * np.int32(nodes) + names[destination]
+    block = blocks_named(schedule.collective, schedule.block, names, nodes)
     collective = renamed(schedule.collective, list(members))
     if collective.group is None:
         collective = collective.among(members)
@@ -61,17 +58,8 @@ def carried_over(schedule: Rounds, members: Sequence[int], nodes: int) -> Rounds
 def restricted(schedule: Rounds, collective: Collective) -> Rounds:
     """Return what of a right schedule of all nodes some of them need, the others passing data on.
 
-    Parameters
-    ----------
-    schedule
-        Of the same collective among more nodes, with the same root.
-    collective
-        Among fewer nodes, in one group or several; its blocks are among those of the schedule.
-
-    Returns
-    -------
-    Rounds
-        Nobody is sent what it has or what neither it nor anybody behind it needs; steps without sends are left out.
+    The collective is the same among fewer nodes, in one group or several. Nobody is sent what it has or what
+    neither it nor anybody behind it needs; steps without sends are left out.
     """
     if len(schedule.collective.parts) > 1:
         pairs = zip(halves(schedule), collective.parts, strict=True)
@@ -135,22 +123,7 @@ def without_gaps(schedule: Rounds) -> Rounds:
 
 
 def alongside(schedules: Sequence[Rounds], collective: Collective) -> Rounds:
-    """Return the schedule in which several groups do at the same time what each does in one of the schedules.
-
-    Parameters
-    ----------
-    schedules
-        Of one group each, all of one kind of collective, on as many nodes.
-    collective
-        Theirs together: :meth:`~topodesign.collectives.collective.Collective.within` their groups.
-
-    Raises
-    ------
-    ScheduleError
-        If they are not of the groups of the collective, in their order.
-    TooLargeError
-        If there are too many units or rows.
-    """
+    """Return the schedule in which several groups do at the same time what each does in one of the schedules."""
     if tuple(one.collective for one in schedules) != collective.single:
         raise ScheduleError(f"the schedules are not of the groups of {collective!r}")
     if len(schedules) == 1:
@@ -170,13 +143,7 @@ def alongside(schedules: Sequence[Rounds], collective: Collective) -> Rounds:
 
 
 def apart(topology: Topology, schedule: Rounds) -> list[tuple[Topology, Rounds]]:
-    """Return what every group does, on the links among its members, which are numbered from 0 in each.
-
-    Raises
-    ------
-    InfeasibleError
-        If data of a group goes through nodes that are none of its members.
-    """
+    """Return what every group does, on the links among its members, which are numbered from 0 in each."""
     nodes = schedule.nodes
     team = schedule.collective.teams(nodes, topology.switches)
     own = team[schedule.collective.owners(schedule.block, nodes)]
@@ -197,10 +164,7 @@ def _one_apart(topology: Topology, rows: Rounds, one: Collective) -> tuple[Topol
     members = one.members(topology.nodes, topology.switches).tolist()
     number = np.zeros(topology.nodes, dtype=np.int32)
     number[members] = np.arange(len(members))
-    block = number[rows.block] if not one.pairwise else None
-    if block is None:
-        source, destination = np.divmod(rows.block, rows.nodes)
-        block = number[source] * np.int32(len(members)) + number[destination]
+    block = blocks_named(one, rows.block, number, len(members))
     alone = replace(renamed(one, number.tolist()), group=None)
     part = rows.having(collective=alone, nodes=len(members), src=number[rows.src], dst=number[rows.dst], block=block)
     return part_of_topology(topology, members), without_gaps(canonical(part))

@@ -19,25 +19,14 @@ from topodesign.topology.topology import IntArray
 
 
 class Journeys(NamedTuple):
-    """Which sends are one journey.
+    """Which sends are one journey."""
 
-    Attributes
-    ----------
-    before
-        The send that each one goes on with, -1 if it comes from a node.
-    depth
-        How many there are before each.
-    first, last
-        Of every journey its first and its last send.
-    lost
-        Sends to a switch that none goes on with, and from one that go on with none.
-    """
-
-    before: IntArray
-    depth: IntArray
+    before: IntArray  # the send that each one goes on with, -1 if it comes from a node
+    depth: IntArray  # how many there are before each
+    # first, last: of every journey its first and its last send
     first: IntArray
     last: IntArray
-    lost: IntArray
+    lost: IntArray  # sends to a switch that none goes on with, and from one that go on with none
 
     def kept(self, which: NDArray[np.bool_]) -> Journeys:
         """Return some of the journeys."""

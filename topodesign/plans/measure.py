@@ -22,11 +22,6 @@ def cost_of(topology: Topology, schedule: Rounds) -> Cost:
 
     n is the number of blocks that the data is cut into: one for every member, or one for broadcast and reduce. Where
     several groups differ in it, units of each count as what they are.
-
-    Raises
-    ------
-    ScheduleError
-        If the schedule is for another number of nodes, or a send is over a link that does not exist.
     """
     link = find_links(topology, schedule)
     if not len(link):
@@ -61,26 +56,16 @@ def cost_claim(cost: Cost) -> dict[str, Fraction]:
 
 @dataclass(frozen=True)
 class TreeFigures:
-    """What trees reach on their fabric.
+    """What trees reach on their fabric."""
 
-    Attributes
-    ----------
-    k
-        Trees per root, and per unit of shard size where those differ, of capacity ``rate`` each; of an allreduce in the
-        phase with more of them.
-    height
-        Tree edges on the longest way between a root and a node, as :attr:`Trees.height`.
-    inverse_rate
-        1/x*: seconds per byte of a shard, of the mean one where they differ (of the whole data for broadcast and
-        reduce).
-    bandwidth
-        Algorithmic bandwidth: bytes of the whole data per second.
-    """
-
+    # trees per root, and per unit of shard size where those differ, of capacity ``rate`` each; of an allreduce in the
+    # phase with more of them
     k: Fraction
-    height: int
+    height: int  # tree edges on the longest way between a root and a node, as :attr:`Trees.height`
+    # 1/x*: seconds per byte of a shard, of the mean one where they differ (of the whole data for broadcast and
+    # reduce)
     inverse_rate: Fraction
-    bandwidth: Fraction
+    bandwidth: Fraction  # algorithmic bandwidth: bytes of the whole data per second
 
     def claim(self) -> dict[str, Fraction]:
         """Return the claim of trees that reach this."""
@@ -93,20 +78,7 @@ class TreeFigures:
 
 
 def tree_figures(fabric: Fabric, schedule: Trees, measured: tuple[Fraction, int] | None = None) -> TreeFigures:
-    """Return what valid trees reach.
-
-    Parameters
-    ----------
-    fabric, schedule
-        Both with the same topology.
-    measured
-        ``inverse_rate`` and height of the schedule, where somebody else has found them out.
-
-    Raises
-    ------
-    ScheduleError
-        If it has no trees, or they are none.
-    """
+    """Return what valid trees reach."""
     if not len(schedule):
         raise ScheduleError("the schedule has no trees")
     owners = schedule.collective.shards(len(fabric.compute))

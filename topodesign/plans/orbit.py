@@ -6,10 +6,11 @@ the blocks of these few say everything.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, ClassVar, Self
+from zipfile import ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,10 @@ from numpy.typing import NDArray
 from topodesign.base.arrays import owned
 from topodesign.base.errors import ScheduleError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
+from topodesign.plans.archive import MAX_ROWS, read_column, read_integer
+from topodesign.plans.movement import Column, Movement
 from topodesign.plans.rounds import COLUMNS, Rounds
-from topodesign.plans.rounds_ops import canonical, check_rows, reverse
+from topodesign.plans.rounds_ops import blocks_named, canonical, check_rows, reverse
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology
 
@@ -27,7 +30,7 @@ COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, ALL_TO_ALL)
 
 
 @dataclass(frozen=True, eq=False)
-class OrbitRounds:
+class OrbitRounds(Movement):
     """The rows of the representatives' blocks, and the generators of a group that takes them to all others.
 
     Every block belongs to a node: its source or destination alone, and that of an ordered pair to the source. The rows
@@ -46,20 +49,18 @@ class OrbitRounds:
         The rows of their blocks, with the header of the whole schedule.
     """
 
+    kind: ClassVar = "orbitrounds"
+    TABLES: ClassVar = Rounds.TABLES | {
+        "generators": (Column("generators", "images of the nodes, generator after generator", np.int32),),
+        "representatives": (Column("representatives", "one node of every orbit that has blocks"),),
+    }
+
     generators: NDArray[np.int32]
     representatives: tuple[int, ...]
     rounds: Rounds
 
     def __post_init__(self) -> None:
-        """Check the form (not the meaning: that is the verifier's) and take the generators over.
-
-        Raises
-        ------
-        ScheduleError
-            If the collective has a root or a group, a row is of another block, or the arrays do not fit.
-        TopologyError
-            If a generator is no permutation of the nodes, or a representative no node.
-        """
+        """Check the form (not the meaning: that is the verifier's) and take the generators over."""
         if self.rounds.collective not in COLLECTIVES:
             known = ", ".join(map(str, COLLECTIVES))
             raise ScheduleError(f"orbits are of {known} of all nodes, not of {self.rounds.collective!r}")
@@ -88,21 +89,6 @@ class OrbitRounds:
         """The group that the generators make, and the representatives."""
         return Symmetry(self.nodes, self.representatives, partial(tuple, self.generators))
 
-    def __len__(self) -> int:
-        """Return the number of rows that it has itself."""
-        return len(self.rounds)
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether generators, representatives and rows are equal."""
-        if not isinstance(other, OrbitRounds):
-            return NotImplemented
-        same = self.representatives == other.representatives and self.rounds == other.rounds
-        return same and np.array_equal(self.generators, other.generators)
-
-    def __hash__(self) -> int:
-        """Hash the rows."""
-        return hash((self.representatives, self.rounds))
-
     def __repr__(self) -> str:
         """Return a short description."""
         return (
@@ -119,20 +105,30 @@ class OrbitRounds:
         chosen = np.array(self.representatives, dtype=np.int64)
         return {**self.rounds.columns(), "generators": self.generators.ravel(), "representatives": chosen}
 
+    def __len__(self) -> int:
+        """Return the number of rows that it has itself."""
+        return len(self.rounds)
+
     def table(self) -> dict[str, NDArray[Any]]:
         """Return the columns of its own rows."""
         return self.rounds.columns()
 
-    def unfold(self) -> Rounds:
-        """Return the whole schedule, in canonical form.
+    def header(self) -> dict[str, Any]:
+        """Return that of its rounds, and how many generators and representatives there are."""
+        counts = {"generators": len(self.generators), "representatives": len(self.representatives)}
+        return {**self.rounds.header(), **counts}
 
-        Raises
-        ------
-        TooLargeError
-            If there are too many rows to hold.
-        TopologyError
-            If the group takes no representative to some node with blocks.
-        """
+    @classmethod
+    def read(cls, archive: ZipFile, header: Mapping[str, Any], topology: Topology, collective: Collective) -> Self:
+        """Return that of a file; its form is checked."""
+        nodes = topology.nodes
+        count = read_integer(header, "generators", 0, MAX_ROWS // nodes)
+        generators = read_column(archive, "generators", count * nodes, np.int32).reshape(count, nodes)
+        chosen = read_column(archive, "representatives", read_integer(header, "representatives", 0, nodes), np.int64)
+        return cls(generators, tuple(chosen.tolist()), Rounds.read(archive, header, topology, collective))
+
+    def unfold(self) -> Rounds:
+        """Return the whole schedule, in canonical form."""
         own = np.bincount(node_of(self.collective, self.rounds.block, self.nodes), minlength=self.nodes)
         known = self.symmetry.represented_by
         total = sum(own[known[known >= 0]].tolist())
@@ -164,30 +160,15 @@ def moved(
     collective: Collective, rows: dict[str, NDArray[Any]], permutation: NDArray[np.int32]
 ) -> dict[str, NDArray[Any]]:
     """Return rows with every node called by its image."""
-    block = rows["block"]
-    if collective.pairwise:
-        nodes = np.int32(len(permutation))
-        block = permutation[block // nodes] * nodes + permutation[block % nodes]
-    else:
-        block = permutation[block]
+    block = blocks_named(collective, rows["block"], permutation)
     return {**rows, "src": permutation[rows["src"]], "dst": permutation[rows["dst"]], "block": block}
 
 
 def orbit_of(rounds: Rounds, symmetry: Symmetry) -> OrbitRounds | None:
     """Return a schedule as the rows of the representatives' blocks, if their images are the others.
 
-    Parameters
-    ----------
-    rounds
-        Any schedule.
-    symmetry
-        Of its nodes; every node that has blocks is the image of a representative.
-
-    Returns
-    -------
-    OrbitRounds or None
-        None if some node's rows are not the images of its representative's, or the collective has a root or a group.
-        What it unfolds to is the schedule in canonical form.
+    None if some node's rows are not the images of its representative's, or the collective has a root or a group.
+    What it unfolds to is the schedule in canonical form.
     """
     if rounds.collective not in COLLECTIVES or rounds.nodes != symmetry.nodes:
         return None
@@ -220,11 +201,5 @@ def _same_rows(one: dict[str, NDArray[Any]], other: dict[str, NDArray[Any]]) -> 
 
 
 def reverse_orbit(orbit: OrbitRounds) -> OrbitRounds:
-    """Return the schedule backwards in time over the links turned round, as :func:`reverse` does.
-
-    Raises
-    ------
-    ScheduleError
-        Of an all-to-all, whose blocks then belong to other nodes.
-    """
+    """Return the schedule backwards in time over the links turned round, as :func:`reverse` does."""
     return OrbitRounds(orbit.generators, orbit.representatives, reverse(orbit.rounds))

@@ -7,17 +7,16 @@ sizes is set by the fullest link alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from topodesign.base.arrays import owned
 from topodesign.base.errors import ScheduleError
 from topodesign.collectives import COLLECTIVES, Collective
+from topodesign.plans.movement import Column, Movement, check_cuts, integer
 from topodesign.topology.topology import IntArray, Topology
 
 PATH_COLLECTIVES = tuple(
@@ -28,7 +27,7 @@ MAX_WEIGHT = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
-class Paths:
+class Paths(Movement):
     """Weighted paths of the blocks of a collective.
 
     Path i takes ``weight[i]`` units of ``block[i]`` over the vertices ``hop[hop_start[i]:hop_start[i + 1]]``: the
@@ -52,6 +51,14 @@ class Paths:
     All arrays are read-only int64.
     """
 
+    kind: ClassVar = "paths"
+    FIELDS: ClassVar = {"units": integer(1, MAX_WEIGHT)}
+    TABLES: ClassVar = {
+        "paths": (Column("block", "block of the data"), Column("weight", "units of it that take this path")),
+        "hop_start": (Column("hop_start", "where the vertices of a path begin, and the end of the last"),),
+        "hops": (Column("hop", "vertices of paths"),),
+    }
+
     collective: Collective
     topology: Topology
     units: int
@@ -61,51 +68,17 @@ class Paths:
     hop: IntArray
 
     def __post_init__(self) -> None:
-        """Check the form (not the meaning: that is the verifier's) and take the columns over.
-
-        Raises
-        ------
-        ScheduleError
-            If a number is out of range or the columns differ in length or type.
-        """
-        if not isinstance(self.collective, Collective) or not self.collective.like(*PATH_COLLECTIVES):
+        """Check the form (not the meaning: that is the verifier's) and take the columns over."""
+        self.take_over()
+        if not self.collective.like(*PATH_COLLECTIVES):
             known = ", ".join(map(str, PATH_COLLECTIVES))
             raise ScheduleError(f"paths are for {known}, not for {self.collective}")
         if not 1 <= self.units <= MAX_WEIGHT:
             raise ScheduleError(f"a block has from 1 to {MAX_WEIGHT} units, not {self.units}")
-        for names in COLUMN_GROUPS:
-            shape = (np.size(getattr(self, names[0])),)
-            for name in names:
-                column = getattr(self, name)
-                if not isinstance(column, np.ndarray) or column.dtype != np.int64 or column.shape != shape:
-                    raise ScheduleError(f"column {name!r} must be an int64 array of shape {shape}")
-                object.__setattr__(self, name, owned(column))
         nodes = self.topology.nodes
-        for name, least, most in (
-            ("block", 0, self.collective.block_count(nodes) - 1),
-            ("weight", 1, MAX_WEIGHT),
-            ("hop", 0, nodes - 1),
-        ):
-            column = getattr(self, name)
-            if len(column) and (column.min() < least or column.max() > most):
-                raise ScheduleError(f"column {name!r} must hold numbers from {least} to {most}")
-        starts, paths = self.hop_start, len(self.block)
-        if len(starts) != paths + 1 or starts[0] != 0 or starts[-1] != len(self.hop) or np.any(np.diff(starts) < 2):
-            raise ScheduleError("column 'hop_start' must cut 'hop' into paths of at least two vertices")
-
-    def __len__(self) -> int:
-        """Return the number of paths."""
-        return len(self.block)
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether all fields are equal, columns row by row."""
-        if not isinstance(other, Paths):
-            return NotImplemented
-        return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
-
-    def __hash__(self) -> int:
-        """Hash the header and two columns."""
-        return hash((self.collective, self.units, self.block.tobytes(), self.hop.tobytes()))
+        blocks = self.collective.block_count(nodes)
+        self.check_ranges(block=(0, blocks - 1), weight=(1, MAX_WEIGHT), hop=(0, nodes - 1))
+        check_cuts(self.hop_start, self.hop, len(self.block), "paths")
 
     def __repr__(self) -> str:
         """Return a short description."""
@@ -137,11 +110,6 @@ class Paths:
 
         Where blocks differ in size, as in groups of different numbers of members, they are those of the smallest, as
         :meth:`~topodesign.collectives.collective.Collective.shares` counts.
-
-        Raises
-        ------
-        ScheduleError
-            If a path goes where there is no link.
         """
         first = np.flatnonzero(np.diff(self.path_of, append=-1) == 0)
         members = self.collective.members(self.topology.nodes, self.topology.switches)
@@ -169,14 +137,3 @@ class Paths:
     def fits(self, topology: Topology) -> bool:
         """Return whether it is for these very links."""
         return self.topology == topology
-
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Return the columns by name."""
-        return {name: getattr(self, name) for group in COLUMN_GROUPS for name in group}
-
-    def table(self) -> dict[str, NDArray[Any]]:
-        """Return the columns of whole paths."""
-        return {name: getattr(self, name) for name in COLUMN_GROUPS[0]}
-
-
-COLUMN_GROUPS = (("block", "weight"), ("hop_start",), ("hop",))

@@ -6,32 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Protocol
-
-from numpy.typing import NDArray
+from typing import Any
 
 from topodesign.base.errors import ScheduleError
 from topodesign.base.records import Result
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
+from topodesign.plans.movement import Movement
 from topodesign.topology.topology import Topology
-
-
-class Movement(Protocol):
-    """What moves when, in columns: :class:`~topodesign.plans.rounds.Rounds` and the other kinds of this folder."""
-
-    @property
-    def collective(self) -> Collective:
-        """What it is for."""
-
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Return the columns by name."""
-
-    def table(self) -> dict[str, NDArray[Any]]:
-        """Return those of its sends, or of its trees: all of one length."""
-
-    def fits(self, topology: Topology) -> bool:
-        """Return whether it is for as many nodes, or these very links, as far as it says."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,13 +48,7 @@ class Plan(Result):
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check that what moves fits the place, and take its spec over if nothing else is said.
-
-        Raises
-        ------
-        ScheduleError
-            If it does not.
-        """
+        """Check that what moves fits the place, and take its spec over if nothing else is said."""
         if not self.movement.fits(self.topology):
             raise ScheduleError(f"{self.movement!r} is for another topology than {self.topology!r}")
         if self.collective.several and self.kind != "together":
@@ -104,7 +80,7 @@ class Plan(Result):
     @property
     def kind(self) -> str:
         """What sort of movement it has, in one word."""
-        return type(self.movement).__name__.lower()
+        return self.movement.kind
 
     def saying(self, *notes: str) -> Plan:
         """Return the same with more notes."""

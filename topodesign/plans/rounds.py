@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.arrays import owned, sealed
 from topodesign.base.errors import ScheduleError
 from topodesign.collectives import Collective
+from topodesign.plans.archive import MAX_INTEGER
+from topodesign.plans.movement import MAX_STEPS, Column, Movement, check_intervals, integer
 from topodesign.topology.topology import Topology
-
-COLUMNS = ("step", "src", "dst", "block", "lo", "hi")
-_WIDE = frozenset({"lo", "hi"})
 
 
 @dataclass(frozen=True, eq=False)
-class Rounds:
+class Rounds(Movement):
     """Columns of sends: who sends what, over which link, at which step.
 
     Row i says: at ``step[i]``, node ``src[i]`` sends the units ``lo[i] <= unit < hi[i]`` of ``block[i]`` over the link
@@ -48,6 +46,23 @@ class Rounds:
         int64 arrays of shape ``(rows,)``.
     """
 
+    kind: ClassVar = "rounds"
+    FIELDS: ClassVar = {
+        "units": integer(1, MAX_INTEGER),
+        "steps": integer(0, MAX_STEPS),
+        "reduce_steps": integer(0, MAX_STEPS),
+    }
+    TABLES: ClassVar = {
+        "rows": (
+            Column("step", "communication step, from 1", np.int32),
+            Column("src", "node that sends", np.int32),
+            Column("dst", "node that receives", np.int32),
+            Column("block", "block of the data", np.int32),
+            Column("lo", "first unit of it"),
+            Column("hi", "the unit after the last"),
+        )
+    }
+
     collective: Collective
     nodes: int
     units: int
@@ -61,61 +76,17 @@ class Rounds:
     hi: NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        """Check the form (not the meaning: that is the verifier's) and take the columns over.
-
-        Raises
-        ------
-        ScheduleError
-            If a number is out of range or the columns differ in length or type.
-        """
-        if not isinstance(self.collective, Collective):
-            raise ScheduleError(
-                f"the collective of a schedule is a value of topodesign.collectives, not {self.collective!r}"
-            )
+        """Check the form (not the meaning: that is the verifier's) and take the columns over."""
         if self.nodes < 1 or self.units < 1 or self.steps < 0:
             raise ScheduleError("a schedule needs at least one node, one unit and a number of steps")
+        self.take_over()
         if not 0 <= self.reduce_steps <= self.steps or not reduce_steps_fit(
             self.collective, self.steps, self.reduce_steps
         ):
             raise ScheduleError(f"reduce_steps {self.reduce_steps} does not fit {self.collective}, {self.steps} steps")
-        shape = (np.size(self.step),)
-        for name in COLUMNS:
-            column = getattr(self, name)
-            kind = np.int64 if name in _WIDE else np.int32
-            if not isinstance(column, np.ndarray) or column.dtype != kind or column.shape != shape:
-                raise ScheduleError(f"column {name!r} must be a {np.dtype(kind)} array of shape {shape}")
-            object.__setattr__(self, name, owned(column))
-        if len(self.step):
-            self._check_ranges()
-
-    def _check_ranges(self) -> None:
-        if self.step.min() < 1 or self.step.max() > self.steps:
-            raise ScheduleError(f"steps must be from 1 to {self.steps}")
-        blocks = self.collective.block_count(self.nodes)
-        for name, count, what in (
-            ("src", self.nodes, "nodes"),
-            ("dst", self.nodes, "nodes"),
-            ("block", blocks, "blocks"),
-        ):
-            column = getattr(self, name)
-            if column.min() < 0 or column.max() >= count:
-                raise ScheduleError(f"column {name!r} must hold {what} 0 to {count - 1}")
-        if self.lo.min() < 0 or self.hi.max() > self.units or np.any(self.lo >= self.hi):
-            raise ScheduleError(f"intervals must satisfy 0 <= lo < hi <= {self.units}")
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self.step)
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether all fields are equal, columns row by row."""
-        if not isinstance(other, Rounds):
-            return NotImplemented
-        return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
-
-    def __hash__(self) -> int:
-        """Hash the header and one column."""
-        return hash((self.collective, self.nodes, self.units, self.steps, self.block.tobytes()))
+        node, blocks = (0, self.nodes - 1), self.collective.block_count(self.nodes)
+        self.check_ranges(step=(1, self.steps), src=node, dst=node, block=(0, blocks - 1))
+        check_intervals(self.lo, self.hi, self.units)
 
     def __repr__(self) -> str:
         """Return a short description."""
@@ -128,22 +99,12 @@ class Rounds:
         """Return whether it is for as many nodes."""
         return self.nodes == topology.nodes
 
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Return the columns by name, ready for a data frame."""
-        return {name: getattr(self, name) for name in COLUMNS}
+    def rows(self, chosen: NDArray[Any]) -> Self:
+        """Return the same with some of the sends, by a mask or their numbers."""
+        return self.having(**{name: column[chosen] for name, column in self.table().items()})
 
-    def table(self) -> dict[str, NDArray[Any]]:
-        """Return the columns by name; all are of sends."""
-        return self.columns()
 
-    def rows(self, chosen: NDArray[Any]) -> Rounds:
-        """Return the schedule of some rows, by a mask or their numbers."""
-        return self.having(**{name: column[chosen] for name, column in self.columns().items()})
-
-    def having(self, **changes: Any) -> Rounds:
-        """Return the schedule with other fields; arrays among them are taken over, and must be nobody else's."""
-        arrays = {name: sealed(value) for name, value in changes.items() if isinstance(value, np.ndarray)}
-        return replace(self, **(changes | arrays))
+COLUMNS = Rounds.column_names()
 
 
 def reduce_steps_fit(collective: Collective, steps: int, reduce_steps: int) -> bool:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from topodesign.base.arrays import distinct, sealed
 from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
+from topodesign.plans.archive import MAX_ROWS
 from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.topology.topology import IntArray, Topology
 
@@ -21,29 +22,10 @@ Part = tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike, ArrayLike, ArrayLike]
 
 MAX_UNITS = 2**62
 """Units per shard; twice as many still fit into 64 bits."""
-MAX_ROWS = 2**26
-"""Rows of a schedule: 2 GiB of columns, at 32 bytes a row."""
 
 
 def assemble(collective: Collective, nodes: int, units: int, steps: int, parts: Iterable[Part]) -> Rounds:
-    """Return the schedule of all rows of the parts, without those whose interval is empty.
-
-    Parameters
-    ----------
-    collective
-        One of a single movement; use :func:`allreduce` to join a reduce-scatter and an allgather.
-    nodes, units, steps
-        As the attributes of :class:`~topodesign.plans.rounds.Rounds`.
-    parts
-        Columns (step, src, dst, block, lo, hi), in each part of shapes that broadcast against each other.
-
-    Raises
-    ------
-    ScheduleError
-        If the columns make no schedule.
-    TooLargeError
-        If there are too many rows to hold or too many units to count.
-    """
+    """Return the schedule of all rows of the parts, without those whose interval is empty."""
     check_units(units)
     tables = [np.broadcast_arrays(*part) for part in parts]
     check_rows(sum(table[0].size for table in tables))
@@ -77,8 +59,6 @@ def reverse(schedule: Rounds) -> Rounds:
     It does the dual of the collective: a reduce-scatter on a topology becomes an allgather on its transpose and the
     other way round, and an allreduce an allreduce. The cost is the same.
 
-    References
-    ----------
     Efficient Direct-Connect Topologies, Definition 8 and Theorem 1.
     """
     dual, block, middle = schedule.collective.dual, schedule.block, schedule.steps - schedule.reduce_steps
@@ -98,22 +78,7 @@ def reverse(schedule: Rounds) -> Rounds:
 
 
 def rescale(schedule: Rounds, units: int) -> Rounds:
-    """Return the same schedule with another number of units per shard.
-
-    Parameters
-    ----------
-    schedule
-        Any schedule.
-    units
-        A multiple of the schedule's units.
-
-    Raises
-    ------
-    ScheduleError
-        If it is no multiple.
-    TooLargeError
-        If there are too many units to count.
-    """
+    """Return the same schedule with another number of units per shard."""
     factor, rest = divmod(units, schedule.units)
     if rest or factor < 1:
         raise ScheduleError(f"{units} units per shard are not a multiple of the schedule's {schedule.units}")
@@ -124,15 +89,7 @@ def rescale(schedule: Rounds, units: int) -> Rounds:
 
 
 def allreduce(reduce_scatter: Rounds, allgather: Rounds) -> Rounds:
-    """Return the allreduce that runs a reduce-scatter and then an allgather, with the lcm of their units per shard.
-
-    Raises
-    ------
-    ScheduleError
-        If they are not these collectives or not for as many nodes.
-    TooLargeError
-        If there are too many units to count.
-    """
+    """Return the allreduce that runs a reduce-scatter and then an allgather, with the lcm of their units per shard."""
     whole = replace(reduce_scatter.collective, name=ALLREDUCE.name, movements=ALLREDUCE.movements, labels=())
     if (reduce_scatter.collective, allgather.collective) != whole.parts:
         raise ScheduleError(
@@ -150,13 +107,7 @@ def allreduce(reduce_scatter: Rounds, allgather: Rounds) -> Rounds:
 
 
 def halves(schedule: Rounds) -> tuple[Rounds, Rounds]:
-    """Return the reduce-scatter and the allgather that an allreduce is made of.
-
-    Raises
-    ------
-    ScheduleError
-        If it is not an allreduce.
-    """
+    """Return the reduce-scatter and the allgather that an allreduce is made of."""
     if not schedule.collective.like(ALLREDUCE):
         raise ScheduleError(f"only an allreduce has halves, not {schedule.collective}")
     reduction, copying = schedule.collective.parts
@@ -172,15 +123,7 @@ def halves(schedule: Rounds) -> tuple[Rounds, Rounds]:
 
 
 def share(schedules: Sequence[Rounds]) -> Rounds:
-    """Return the schedule in which equal parts of every shard follow the given schedules, the first part the first.
-
-    Raises
-    ------
-    ScheduleError
-        If they are not of one collective with as many nodes and steps.
-    TooLargeError
-        If there are too many units or rows.
-    """
+    """Return the schedule in which equal parts of every shard follow the given schedules, the first part the first."""
     first = schedules[0]
     header = (first.collective, first.nodes, first.steps, first.reduce_steps)
     if any((one.collective, one.nodes, one.steps, one.reduce_steps) != header for one in schedules):
@@ -203,33 +146,27 @@ def share(schedules: Sequence[Rounds]) -> Rounds:
 
 
 def relabel(schedule: Rounds, order: NDArray[np.integer]) -> Rounds:
-    """Return the schedule with node v called ``order[v]``.
-
-    Parameters
-    ----------
-    schedule
-        Any schedule.
-    order
-        A permutation of the nodes, shape ``(nodes,)``.
-
-    Raises
-    ------
-    ScheduleError
-        If it is no permutation of the nodes.
-    """
+    """Return the schedule with node v called ``order[v]``."""
     if order.shape != (schedule.nodes,) or not np.array_equal(np.sort(order), np.arange(schedule.nodes)):
         raise ScheduleError(f"relabelling needs a permutation of the nodes 0 to {schedule.nodes - 1}")
     names = order.astype(np.int32)
-    block = names[schedule.block]
-    if schedule.collective.pairwise:
-        source, destination = np.divmod(schedule.block, schedule.nodes)
-        block = names[source] * np.int32(schedule.nodes) + names[destination]
     return schedule.having(
         collective=renamed(schedule.collective, order.tolist()),
         src=names[schedule.src],
         dst=names[schedule.dst],
-        block=block,
+        block=blocks_named(schedule.collective, schedule.block, names),
     )
+
+
+def blocks_named(
+    collective: Collective, block: NDArray[Any], names: NDArray[Any], count: int | None = None
+) -> NDArray[Any]:
+    """Return the numbers of blocks whose node v is called ``names[v]``, among so many; as many as names if None."""
+    source, destination = np.divmod(block, len(names)) if collective.pairwise else (0, block)
+    named: NDArray[Any] = names[destination]
+    if collective.pairwise:
+        named = names[source] * names.dtype.type(len(names) if count is None else count) + named
+    return named
 
 
 def renamed(collective: Collective, names: Sequence[int]) -> Collective:
@@ -291,13 +228,7 @@ def _sorting(columns: list[IntArray], sizes: list[int]) -> IntArray | None:
 
 
 def find_links(topology: Topology, schedule: Rounds) -> IntArray:
-    """Return the index in the topology of the link that each row uses, shape ``(rows,)``.
-
-    Raises
-    ------
-    ScheduleError
-        If the schedule is for another number of nodes, or sends where there is no link or along a self-loop.
-    """
+    """Return the index in the topology of the link that each row uses, shape ``(rows,)``."""
     if schedule.nodes != topology.nodes:
         raise ScheduleError(f"the schedule is for {schedule.nodes} nodes, the topology has {topology.nodes}")
     link = topology.link_index(schedule.src, schedule.dst)

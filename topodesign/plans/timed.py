@@ -6,31 +6,25 @@ plan says for every send when it starts and when its data have arrived.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.arrays import owned, sealed
 from topodesign.base.errors import ScheduleError
 from topodesign.base.units import format_time
 from topodesign.collectives import Collective
+from topodesign.plans.movement import FLAG, FRACTION, LINKS, Column, Movement, check_intervals, integer
 from topodesign.topology.topology import IntArray, Topology
 
-COLUMNS = ("start", "end", "part", "src", "dst", "block", "lo", "hi")
-"""One entry for every send."""
-LINK_COLUMNS = ("latency", "per_unit")
-"""One entry for every link."""
 MAX_TICKS = 2**62
 """Ticks until the end; twice as many still fit into 64 bits."""
-NARROW = frozenset({"part", "src", "dst", "block"})
-"""Columns of 32 bits."""
 
 
 @dataclass(frozen=True, eq=False)
-class Timed:
+class Timed(Movement):
     """Columns of sends: who sends what, over which link, from when to when.
 
     Row i says: node ``src[i]`` starts at ``start[i]`` to send the units ``lo[i] <= unit < hi[i]`` of ``block[i]`` over
@@ -71,6 +65,22 @@ class Timed:
     TACOS: Topology-Aware Collective Algorithm Synthesizer for Distributed Machine Learning (time-expanded networks).
     """
 
+    kind: ClassVar = "timed"
+    FIELDS: ClassVar = {"units": integer(1, MAX_TICKS), "tick": FRACTION, "size": FRACTION, "overlap": FLAG}
+    TABLES: ClassVar = {
+        "rows": (
+            Column("start", "tick at which it starts"),
+            Column("end", "tick at which all of it is there"),
+            Column("part", "movement of the collective", np.int32),
+            Column("src", "node that sends", np.int32),
+            Column("dst", "node that receives", np.int32),
+            Column("block", "block of the data", np.int32),
+            Column("lo", "first unit of it"),
+            Column("hi", "the unit after the last"),
+        ),
+        LINKS: (Column("latency", "ticks of latency"), Column("per_unit", "ticks of a unit")),
+    }
+
     collective: Collective
     nodes: int
     units: int
@@ -89,61 +99,23 @@ class Timed:
     per_unit: NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        """Check the form (not the meaning: that is the verifier's) and take the columns over.
-
-        Raises
-        ------
-        ScheduleError
-            If a number is out of range or the columns differ in length or type.
-        """
-        if not isinstance(self.collective, Collective):
-            raise ScheduleError(f"the collective of a plan is a value of topodesign.collectives: {self.collective!r}")
+        """Check the form (not the meaning: that is the verifier's) and take the columns over."""
+        self.take_over()
         if "each" in self.collective.ends and len(set(map(len, self.collective.groups or ()))) > 1:
             raise ScheduleError("timed sends in several groups are of groups with as many members each")
         if self.nodes < 1 or self.units < 1 or self.tick <= 0 or self.size <= 0:
             raise ScheduleError("timed sends need at least one node and one unit, and a tick and a size above zero")
-        for names, rows in ((COLUMNS, np.size(self.start)), (LINK_COLUMNS, np.size(self.latency))):
-            for name in names:
-                column, kind = getattr(self, name), np.int32 if name in NARROW else np.int64
-                if not isinstance(column, np.ndarray) or column.dtype != kind or column.shape != (rows,):
-                    raise ScheduleError(f"column {name!r} must be a {np.dtype(kind)} array of shape {(rows,)}")
-                object.__setattr__(self, name, owned(column))
         if len(self.latency) and (self.latency.min() < 0 or self.per_unit.min() < 1):
             raise ScheduleError("a link needs a latency from 0 and at least one tick for a unit")
         slowest = int(self.latency.max(initial=0)) + self.units * int(self.per_unit.max(initial=0))
         if max(slowest, int(self.end.max(initial=0))) >= MAX_TICKS:
             raise ScheduleError(f"times must be below {MAX_TICKS} ticks; use longer ones")
-        if len(self.start):
-            self._check_ranges()
-
-    def _check_ranges(self) -> None:
-        for name, count, what in (
-            ("part", len(self.collective.movements), "movements"),
-            ("src", self.nodes, "nodes"),
-            ("dst", self.nodes, "nodes"),
-            ("block", self.collective.block_count(self.nodes), "blocks"),
-        ):
-            column = getattr(self, name)
-            if column.min() < 0 or column.max() >= count:
-                raise ScheduleError(f"column {name!r} must hold {what} 0 to {count - 1}")
-        if self.start.min() < 0 or np.any(self.start >= self.end):
+        node, blocks = (0, self.nodes - 1), self.collective.block_count(self.nodes)
+        parts = len(self.collective.movements)
+        self.check_ranges(part=(0, parts - 1), src=node, dst=node, block=(0, blocks - 1))
+        if len(self) and (self.start.min() < 0 or np.any(self.start >= self.end)):
             raise ScheduleError("times must satisfy 0 <= start < end")
-        if self.lo.min() < 0 or self.hi.max() > self.units or np.any(self.lo >= self.hi):
-            raise ScheduleError(f"intervals must satisfy 0 <= lo < hi <= {self.units}")
-
-    def __len__(self) -> int:
-        """Return the number of sends."""
-        return len(self.start)
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether all fields are equal, columns row by row."""
-        if not isinstance(other, Timed):
-            return NotImplemented
-        return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
-
-    def __hash__(self) -> int:
-        """Hash the header and one column."""
-        return hash((self.collective, self.nodes, self.units, self.tick, self.size, self.start.tobytes()))
+        check_intervals(self.lo, self.hi, self.units)
 
     def __repr__(self) -> str:
         """Return a short description."""
@@ -161,22 +133,9 @@ class Timed:
         """Return whether it is for as many nodes and links."""
         return self.nodes == topology.nodes and len(self.latency) == len(topology.src)
 
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Return the columns by name, those of sends first."""
-        return {name: getattr(self, name) for name in (*COLUMNS, *LINK_COLUMNS)}
-
-    def table(self) -> dict[str, NDArray[Any]]:
-        """Return the columns of sends."""
-        return {name: getattr(self, name) for name in COLUMNS}
-
-    def rows(self, chosen: NDArray[Any]) -> Timed:
+    def rows(self, chosen: NDArray[Any]) -> Self:
         """Return the same with some of the sends, by a mask or their numbers."""
         return self.having(**{name: column[chosen] for name, column in self.table().items()})
-
-    def having(self, **changes: Any) -> Timed:
-        """Return the same with other fields; arrays among them are taken over, and must be nobody else's."""
-        arrays = {name: sealed(value) for name, value in changes.items() if isinstance(value, np.ndarray)}
-        return replace(self, **(changes | arrays))
 
     def busy_until(self, link: IntArray) -> IntArray:
         """Return when the link of every send is free again, in ticks; ``link`` is the index of each, shape ``(rows,)``.
@@ -184,3 +143,7 @@ class Timed:
         See ``overlap``.
         """
         return self.end - self.latency[link] if self.overlap else self.end
+
+
+COLUMNS, LINK_COLUMNS = (tuple(column.name for column in table) for table in Timed.TABLES.values())
+"""One entry for every send, and one for every link."""

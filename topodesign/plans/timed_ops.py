@@ -21,22 +21,14 @@ from topodesign.topology.topology import IntArray, Topology
 
 
 class LinkTimes(NamedTuple):
-    """How long links take.
+    """How long links take."""
 
-    Attributes
-    ----------
-    tick
-        Seconds of one tick, the longest of which all times are multiples.
-    latency, per_unit
-        Ticks of every link, and of every unit on it, int64 arrays of shape ``(links,)``.
-    more
-        Seconds by which a latency, or the time of a unit, may be longer than the link's own: above zero only where
-        that was asked for.
-    """
-
-    tick: Fraction
+    tick: Fraction  # seconds of one tick, the longest of which all times are multiples
+    # latency, per_unit: ticks of every link, and of every unit on it, int64 arrays of shape ``(links,)``
     latency: IntArray
     per_unit: IntArray
+    # seconds by which a latency, or the time of a unit, may be longer than the link's own: above zero only where that
+    # was asked for
     more: Fraction = Fraction(0)
 
 
@@ -53,28 +45,9 @@ def link_times(
 ) -> LinkTimes:
     """Return the exact times of all links.
 
-    Parameters
-    ----------
-    topology, collective, units
-        Where, what for, and how many units a block has.
-    size
-        Bytes of the whole data M.
-    alpha
-        Seconds of latency of a link.
-    bandwidth
-        Egress bandwidth B of a node in bits per second; a link has B/d for every unit of its capacity.
-    links
-        Other values of single links.
-    grain
-        Where the exact times have no common tick that can be counted, they are rounded up to multiples of so many
-        seconds; None refuses them.
-
-    Raises
-    ------
-    ParameterError
-        If a number is out of range.
-    TooLargeError
-        If the times have no common tick of which 64 bits can count enough.
+    Seconds, bytes of the whole data M, and bits per second of all links of a node; ``links`` are other values of
+    single ones. Where the exact times have no common tick that can be counted, they are rounded up to multiples of
+    ``grain`` seconds; None refuses them.
     """
     table = LinkTable({}, {}) if links is None else links.on(topology)
     if size <= 0 or bandwidth <= 0 or min([alpha, *table.alpha.values()]) < 0:
@@ -97,13 +70,7 @@ def link_times(
 def common_ticks(
     latency: list[Fraction], per_unit: list[Fraction], units: int, others: tuple[Fraction, ...] = ()
 ) -> LinkTimes:
-    """Return times of links, in seconds, as multiples of the longest tick of which others are multiples, too.
-
-    Raises
-    ------
-    TooLargeError
-        If 64 bits cannot count so many ticks as a block of so many units takes.
-    """
+    """Return times of links, in seconds, as multiples of the longest tick of which others are multiples, too."""
     values = {*latency, *per_unit, *others}
     below = math.lcm(*(value.denominator for value in values))
     tick = Fraction(math.gcd(*(int(value * below) for value in values)) or 1, below)
@@ -133,32 +100,13 @@ def timed_of(
 ) -> Timed:
     """Return rounds with the exact start and end of every send.
 
+    With ``lock_step`` a step starts when all of the step before has arrived; otherwise a send starts as early as
+    its data and its link allow, and a link keeps the order of the steps. With ``overlap`` a link is free while the
+    latency of what it has transmitted is running. Where a partial sum would be sent twice by a node, sends are left
+    out by :func:`~topodesign.plans.rounds_ops.prune`: what arrives early could otherwise go with the wrong one.
+
+
     Every row is one send, with a latency of its own; sends of a step over one link follow one another as they come.
-
-    Parameters
-    ----------
-    topology, rounds
-        A right schedule and where it runs.
-    size, alpha, bandwidth, links
-        As in :func:`link_times`.
-    lock_step
-        Whether a step starts when all of the step before has arrived. Otherwise a send starts as early as its data and
-        its link allow, and a link keeps the order of the steps.
-    overlap
-        Whether a link is free while the latency of what it has transmitted is running.
-
-    Returns
-    -------
-    Timed
-        In order of the steps. Where a partial sum would be sent twice by a node, sends are left out by
-        :func:`~topodesign.plans.rounds_ops.prune`: what arrives early could otherwise go with the wrong one.
-
-    Raises
-    ------
-    ScheduleError
-        If a row has no link.
-    ParameterError, TooLargeError
-        As :func:`link_times`, and if there are too many rows to hold or the end is too late.
     """
     if _refills(rounds):
         rounds = prune(rounds)
@@ -222,14 +170,6 @@ def rounds_of(topology: Topology, timed: Timed) -> Rounds:
     before it on its link. So :func:`timed_of` with the same links gives times that are no later, for a collective of
     one movement. Of an allreduce, which rounds do one movement after the other, what the two have at the same time is
     lost. What goes over switches becomes one send from node to node, though there is no link between the two.
-
-    Raises
-    ------
-    ScheduleError
-        If a send has no link, or its data are not there.
-    InfeasibleError
-        If a node sends a partial sum after it has sent that of the same units before: in steps the two may not be
-        told apart.
     """
     link = topology.link_index(timed.src, timed.dst)
     if not timed.fits(topology) or np.any((link < 0) | (timed.src == timed.dst)):
@@ -297,13 +237,8 @@ def _steps(
 def reverse_timed(topology: Topology, timed: Timed) -> Timed:
     """Return the plan backwards in time, over the links turned round: the dual collective, in the same time.
 
-    Parameters
-    ----------
-    topology
-        Where the plan runs; what is returned runs on its transpose.
-    timed
-        Of what is sent nothing may be superfluous: a delivery of what a node has already would become a partial sum
-        that it does not have any more.
+    Of what is sent nothing may be superfluous: a delivery of what a node has already would become a partial sum
+    that it does not have any more.
     """
     last = int(timed.end.max(initial=0))
     block = timed.block
@@ -325,13 +260,7 @@ def reverse_timed(topology: Topology, timed: Timed) -> Timed:
 
 
 def in_turn(reduce_scatter: Timed, allgather: Timed) -> Timed:
-    """Return the allreduce that runs a reduce-scatter and, when all of it is over, an allgather.
-
-    Raises
-    ------
-    ScheduleError
-        If they are not these collectives, or not for the same links and sizes.
-    """
+    """Return the allreduce that runs a reduce-scatter and, when all of it is over, an allgather."""
     first, second = reduce_scatter, allgather
     if (first.collective, second.collective) != ALLREDUCE.parts:
         raise ScheduleError(

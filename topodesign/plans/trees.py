@@ -7,18 +7,18 @@ small chunks, so that the time for large sizes is set by the fullest link alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from topodesign.base.arrays import owned
 from topodesign.base.errors import ScheduleError
 from topodesign.base.wording import with_article
 from topodesign.collectives import ALLREDUCE, COLLECTIVES, Collective
+from topodesign.plans.archive import MAX_ROWS
+from topodesign.plans.movement import FLAG, FRACTION, INTEGERS_OR_NONE, Column, Movement, check_cuts, integer
 from topodesign.plans.rounds import reduce_steps_fit
 from topodesign.topology.topology import IntArray, Topology
 
@@ -30,7 +30,7 @@ MAX_WEIGHT = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
-class Trees:
+class Trees(Movement):
     """Weighted spanning trees with the physical routes of their edges.
 
     Data flow along tree edge ``e`` from compute node ``src[e]`` to ``dst[e]``: away from the root in an *out-tree*,
@@ -73,6 +73,28 @@ class Trees:
     All arrays are read-only int64.
     """
 
+    kind: ClassVar = "trees"
+    FIELDS: ClassVar = {
+        "rate": FRACTION,
+        "reduce_trees": integer(0, MAX_ROWS),
+        "shard": INTEGERS_OR_NONE,
+        "concurrent": FLAG,
+    }
+    TABLES: ClassVar = {
+        "trees": (Column("root", "where a tree starts or ends"), Column("weight", "equal trees that it stands for")),
+        "edges": (
+            Column("tree", "tree of an edge, ascending"),
+            Column("src", "compute node or relay that sends"),
+            Column("dst", "compute node or relay that receives"),
+        ),
+        "routes": (
+            Column("route_edge", "edge of a route, ascending"),
+            Column("route_weight", "weight of the tree that goes over it"),
+        ),
+        "hop_start": (Column("hop_start", "where the vertices of a route begin, and the end of the last"),),
+        "hops": (Column("hop", "vertices of routes"),),
+    }
+
     collective: Collective
     topology: Topology
     rate: Fraction
@@ -90,22 +112,16 @@ class Trees:
     concurrent: bool = False
 
     def __post_init__(self) -> None:
-        """Check the form (not the meaning: that is the verifier's) and take the columns over.
-
-        Raises
-        ------
-        ScheduleError
-            If a number is out of range or the columns differ in length or type.
-        """
-        if not isinstance(self.collective, Collective) or not self.collective.like(*TREE_COLLECTIVES):
+        """Check the form (not the meaning: that is the verifier's) and take the columns over."""
+        self.take_over()
+        if not self.collective.like(*TREE_COLLECTIVES):
             known = ", ".join(map(str, TREE_COLLECTIVES))
             raise ScheduleError(f"spanning trees are for {known}, not for {self.collective}")
         if self.collective.rooted and self.collective.root is None:
             raise ScheduleError(f"the trees of {with_article(self.collective)} need to know its root")
         if self.rate <= 0:
             raise ScheduleError(f"the rate of a tree must be positive, not {self.rate}")
-        self._check_columns()
-        trees, edges, routes = len(self.root), len(self.tree), len(self.route_edge)
+        trees, edges = len(self.root), len(self.tree)
         if not 0 <= self.reduce_trees <= trees or not reduce_steps_fit(self.collective, trees, self.reduce_trees):
             raise ScheduleError(f"{self.reduce_trees} of {trees} trees reducing does not fit {self.collective}")
         if self.concurrent and not self.collective.like(ALLREDUCE):
@@ -115,40 +131,12 @@ class Trees:
         compute = self.topology.nodes - len(self.topology.switches)
         if self.shard is not None and (len(self.shard) != compute or min(self.shard) < 0 or max(self.shard) < 1):
             raise ScheduleError(f"shard must hold {compute} sizes, not negative and not all zero")
-        for name in ("root", "src", "dst", "hop"):
-            _check_range(name, getattr(self, name), 0, self.topology.nodes - 1)
-        for name in ("weight", "route_weight"):
-            _check_range(name, getattr(self, name), 1, MAX_WEIGHT)
-        _check_range("tree", self.tree, 0, trees - 1)
-        _check_range("route_edge", self.route_edge, 0, edges - 1)
+        node, weight = (0, self.topology.nodes - 1), (1, MAX_WEIGHT)
+        self.check_ranges(root=node, src=node, dst=node, hop=node, weight=weight, route_weight=weight)
+        self.check_ranges(tree=(0, trees - 1), route_edge=(0, edges - 1))
         if np.any(np.diff(self.tree) < 0) or np.any(np.diff(self.route_edge) < 0):
             raise ScheduleError("columns 'tree' and 'route_edge' must ascend")
-        starts = self.hop_start
-        if len(starts) != routes + 1 or starts[0] != 0 or starts[-1] != len(self.hop) or np.any(np.diff(starts) < 2):
-            raise ScheduleError("column 'hop_start' must cut 'hop' into routes of at least two nodes")
-
-    def _check_columns(self) -> None:
-        for names in COLUMN_GROUPS:
-            shape = (np.size(getattr(self, names[0])),)
-            for name in names:
-                column = getattr(self, name)
-                if not isinstance(column, np.ndarray) or column.dtype != np.int64 or column.shape != shape:
-                    raise ScheduleError(f"column {name!r} must be an int64 array of shape {shape}")
-                object.__setattr__(self, name, owned(column))
-
-    def __len__(self) -> int:
-        """Return the number of different trees."""
-        return len(self.root)
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether all fields are equal, columns row by row."""
-        if not isinstance(other, Trees):
-            return NotImplemented
-        return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
-
-    def __hash__(self) -> int:
-        """Hash the header and two columns."""
-        return hash((self.collective, self.rate, self.src.tobytes(), self.dst.tobytes()))
+        check_cuts(self.hop_start, self.hop, len(self.route_edge), "routes")
 
     def __repr__(self) -> str:
         """Return a short description."""
@@ -170,11 +158,6 @@ class Trees:
         """Height of every tree: tree edges on its longest way between the root and a node, shape ``(T,)``.
 
         Switches on the way do not count, so neither do the edges that start at a relay.
-
-        Raises
-        ------
-        ScheduleError
-            If some edges make a circle.
         """
         out = self.tree >= self.reduce_trees
         near = np.where(out, self.src, self.dst) + self.tree * self.topology.nodes
@@ -222,11 +205,6 @@ class Trees:
         """Weight that every link of the topology carries, in-trees and out-trees apart, shape ``(2, links)``.
 
         Multiplied by the rate it is the capacity taken.
-
-        Raises
-        ------
-        ScheduleError
-            If a route goes where there is no link.
         """
         inner = np.ones(len(self.hop), dtype=bool)
         inner[self.hop_start[1:] - 1] = False
@@ -271,23 +249,9 @@ class Trees:
         """Return whether it is for these very links."""
         return self.topology == topology
 
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Return the columns by name."""
-        return {name: getattr(self, name) for group in COLUMN_GROUPS for name in group}
-
-    def table(self) -> dict[str, NDArray[Any]]:
-        """Return the columns of whole trees."""
-        return {name: getattr(self, name) for name in COLUMN_GROUPS[0]}
-
 
 def relabelled(trees: Trees, order: IntArray) -> Trees:
-    """Return trees with node v called ``order[v]``, where that keeps all links.
-
-    Raises
-    ------
-    ScheduleError
-        If it does not.
-    """
+    """Return trees with node v called ``order[v]``, where that keeps all links."""
     topology = trees.topology
     images = topology.link_index(order[topology.src], order[topology.dst])
     if np.any(images < 0) or not np.array_equal(topology.capacity[images], topology.capacity):
@@ -298,11 +262,3 @@ def relabelled(trees: Trees, order: IntArray) -> Trees:
     named = trees.collective if root is None else trees.collective.at(int(order[root]))
     columns = {name: order[getattr(trees, name)].astype(np.int64) for name in ("root", "src", "dst", "hop")}
     return replace(trees, collective=named, **columns)
-
-
-COLUMN_GROUPS = (("root", "weight"), ("tree", "src", "dst"), ("route_edge", "route_weight"), ("hop_start",), ("hop",))
-
-
-def _check_range(name: str, column: IntArray, least: int, most: int) -> None:
-    if len(column) and (column.min() < least or column.max() > most):
-        raise ScheduleError(f"column {name!r} must hold numbers from {least} to {most}")

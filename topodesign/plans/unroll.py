@@ -1,13 +1,15 @@
-"""Trees, paths and timed sends unrolled into rounds: what goes from node to node, on the graph of these sends.
+"""Trees and paths unrolled into rounds: what goes from node to node, on the graph of these sends.
 
 So they can be replayed as any schedule is, which is a second check of what arrives where: the verifiers share
-nothing. Switches and the routes through them are left out, and so is how much a link can carry.
+nothing. Switches and the routes through them are left out, and so is how much a link can carry. :func:`pipelined` makes
+rounds on the links themselves, hop by hop, where nodes that are in no tree store and forward; their cost is known as
+that of all rounds: trees of height h in C chunks take h + C - 1 steps, each what the fullest link carries of a chunk.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Collection
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +18,10 @@ from topodesign.base.arguments import require_at_least
 from topodesign.base.arrays import sealed
 from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import Collective
+from topodesign.plans.group_ops import without_gaps
 from topodesign.plans.paths import Paths
 from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import check_rows, check_units
-from topodesign.plans.timed import Timed
-from topodesign.plans.timed_ops import rounds_of
+from topodesign.plans.rounds_ops import Part, assemble, blocks_named, canonical, check_rows, check_units, renamed
 from topodesign.plans.trees import Trees
 from topodesign.topology.topology import IntArray, Topology
 
@@ -32,28 +33,6 @@ def unroll(trees: Trees, chunks: int = 1) -> tuple[Topology, Rounds]:
     the first chunk goes over an edge at depth e (1 at the root) in step e, in an in-tree of height h in step h + 1 - e;
     every other chunk follows a step behind the one before it. So the steps of a phase are the height of its highest
     tree and the chunks less one, and a link carries for every unit of weight the same units in all.
-
-    Parameters
-    ----------
-    trees
-        Right or wrong: what is wrong with the spanning, the order of the edges and the shares stays so.
-    chunks
-        Chunks of the data of every tree.
-
-    Returns
-    -------
-    tuple
-        The tree edges as links of capacity one between the same nodes, and the schedule on them.
-
-    Raises
-    ------
-    InfeasibleError
-        If rounds cannot say it: shards of unequal size, no trees, or the phases of a concurrent allreduce at the same
-        time, which they only are with several chunks.
-    ParameterError
-        If there is no chunk.
-    TooLargeError
-        If there are too many rows to hold or too many units to count.
     """
     require_at_least("chunks", chunks, 1)
     if trees.shard is not None and len(set(trees.shard)) > 1:
@@ -92,45 +71,19 @@ def unroll(trees: Trees, chunks: int = 1) -> tuple[Topology, Rounds]:
         sealed((first + chunk).ravel()[kept].astype(np.int32)),
         *map(sealed, (src, dst, root, low[kept], high[kept])),
     )
-    pairs = np.unique(np.stack((trees.src, trees.dst)), axis=1)
-    return Topology.from_arrays(trees.topology.nodes, *pairs, switches=trees.topology.switches), rounds
+    return graph_of(trees.topology, trees.src, trees.dst), rounds
 
 
 def unroll_paths(paths: Paths, chunks: int = 1) -> tuple[Topology, Rounds]:
-    """Return what paths send from node to node, in steps; switches are left out, and the nodes numbered without them.
+    """Return what paths send from node to node, in steps; what passes a switch goes on at once.
 
     What a path carries is cut into chunks. The first goes from its source in step 1 and on from every node that it
     meets in the step after it has arrived there, and every other chunk follows a step behind the one before it.
-
-    Parameters
-    ----------
-    paths
-        Right or wrong: what is wrong with the ends, the shares and the links stays so.
-    chunks
-        Chunks of what every path carries.
-
-    Returns
-    -------
-    tuple
-        The sends from node to node as links of capacity one, and the schedule on them.
-
-    Raises
-    ------
-    InfeasibleError
-        If rounds cannot say it: without paths, or where they carry more than there is of a block.
-    ParameterError
-        If there is no chunk.
-    TooLargeError
-        If there are too many rows to hold or too many units to count.
     """
     require_at_least("chunks", chunks, 1)
     if not len(paths):
         raise InfeasibleError("without paths there is nothing to unroll")
     topology, units = paths.topology, paths.units * chunks
-    computes = np.ones(topology.nodes, dtype=np.bool_)
-    computes[list(topology.switches)] = False
-    number = np.cumsum(computes) - 1
-    count = int(computes.sum())
     check_units(units)
     # The units of every path in its block, and its sends.
     order = np.argsort(paths.block, kind="stable")
@@ -141,85 +94,53 @@ def unroll_paths(paths: Paths, chunks: int = 1) -> tuple[Topology, Rounds]:
     lo[order] = high - paths.weight[order] - before
     if np.any(lo + paths.weight > paths.units):
         raise InfeasibleError("the paths of a block carry more than there is of it")
-    at_nodes = np.flatnonzero(computes[paths.hop])
+    at_nodes = np.flatnonzero(numbers_without(topology.nodes, topology.switches)[1][paths.hop])
     path, node = paths.path_of[at_nodes], paths.hop[at_nodes]
     sends = np.flatnonzero(path[1:] == path[:-1])
     check_rows(len(sends) * chunks)
-    src, dst, path = number[node[sends]], number[node[sends + 1]], path[sends]
+    src, dst, path = node[sends], node[sends + 1], path[sends]
     new = np.diff(path, prepend=-1) != 0
     step = np.arange(len(path)) - np.repeat(np.flatnonzero(new), np.diff(np.append(np.flatnonzero(new), len(path)))) + 1
     chunk = np.arange(chunks)[:, None]
     low = lo[path] * chunks + chunk * paths.weight[path]
-    blocks = paths.block
-    collective = renumbered(paths.collective, number)
-    blocks = block_numbers(paths.collective, blocks, number)
-    narrow = (np.tile(column, chunks).astype(np.int32) for column in (src, dst, blocks[path]))
+    narrow = (np.tile(column, chunks).astype(np.int32) for column in (src, dst, paths.block[path]))
     rounds = Rounds(
-        collective,
-        count,
+        paths.collective,
+        topology.nodes,
         units,
         int(step.max()) + chunks - 1,
         0,
         sealed((step + chunk).ravel().astype(np.int32)),
         *map(sealed, (*narrow, low.ravel(), (low + paths.weight[path]).ravel())),
     )
-    pairs = np.unique(np.stack((src, dst)), axis=1)
-    return Topology.from_arrays(count, *pairs), rounds
+    return graph_of(topology, src, dst), rounds
 
 
-def unroll_timed(topology: Topology, timed: Timed) -> tuple[Topology, Rounds]:
-    """Return timed sends in steps, as :func:`~topodesign.plans.timed_ops.rounds_of` does; without switches.
-
-    Returns
-    -------
-    tuple
-        The topology itself, if it has no switches, and the schedule on it. Else the nodes are numbered without
-        switches, and what goes from one node to another through switches is a link of capacity one.
-
-    Raises
-    ------
-    ScheduleError, InfeasibleError
-        As :func:`~topodesign.plans.timed_ops.rounds_of`.
-    """
-    return ranks_of(topology, rounds_of(topology, timed))
+def graph_of(topology: Topology, src: IntArray, dst: IntArray) -> Topology:
+    """Return what goes from one vertex to another as links of capacity one."""
+    return Topology.from_arrays(
+        topology.nodes, *np.unique(np.stack((src, dst)), axis=1).astype(np.int64), switches=topology.switches
+    )
 
 
 def ranks_of(topology: Topology, rounds: Rounds) -> tuple[Topology, Rounds]:
-    """Return rounds with the nodes numbered without switches, which are in no row.
-
-    Returns
-    -------
-    tuple
-        Both as they are, if there are no switches. Else what goes from one node to another is a link of capacity one.
-    """
+    """Return rounds with the nodes numbered without switches, which are in no row."""
     if not topology.switches:
         return topology, rounds
-    computes = np.ones(topology.nodes, dtype=np.bool_)
-    computes[list(topology.switches)] = False
-    number = np.cumsum(computes) - 1
-    block = block_numbers(rounds.collective, rounds.block, number)
+    number, computes = numbers_without(topology.nodes, topology.switches)
+    count = int(computes.sum())
+    block = blocks_named(rounds.collective, rounds.block, number, count)
     src, dst, blocks = (column.astype(np.int32) for column in (number[rounds.src], number[rounds.dst], block))
-    rounds = rounds.having(
-        collective=renumbered(rounds.collective, number), nodes=int(computes.sum()), src=src, dst=dst, block=blocks
-    )
+    named = renamed(rounds.collective, number.tolist())
+    rounds = rounds.having(collective=named, nodes=count, src=src, dst=dst, block=blocks)
     return Topology.from_arrays(rounds.nodes, *np.unique(np.stack((src, dst)), axis=1).astype(np.int64)), rounds
 
 
-def renumbered(collective: Collective, number: IntArray) -> Collective:
-    """Return a collective among nodes that have other numbers."""
-    if collective.groups is not None:
-        roots = None if collective.roots is None else number[list(collective.roots)].tolist()
-        return collective.within([number[list(group)].tolist() for group in collective.groups], roots)
-    if collective.group is not None:
-        collective = collective.among(number[list(collective.group)].tolist())
-    return collective if collective.root is None else collective.at(int(number[collective.root]))
-
-
-def block_numbers(collective: Collective, block: NDArray[np.integer[Any]], number: IntArray) -> IntArray:
-    """Return the numbers of blocks whose nodes have other numbers."""
-    nodes, count = len(number), int(number.max()) + 1
-    numbers: IntArray = number[block // nodes] * count + number[block % nodes] if collective.pairwise else number[block]
-    return numbers
+def numbers_without(nodes: int, switches: Collection[int]) -> tuple[IntArray, NDArray[np.bool_]]:
+    """Return the numbers of nodes among those that compute, and which do."""
+    computes = np.ones(nodes, dtype=np.bool_)
+    computes[list(switches)] = False
+    return np.cumsum(computes) - 1, computes
 
 
 def _steps(heights: IntArray, chunks: int) -> int:
@@ -259,3 +180,66 @@ def _depths(trees: Trees) -> IntArray:
         if far != trees.root[tree]:
             joined[tree, far] = int(depth[row])
     return depth
+
+
+def pipelined(trees: Trees, chunks: int = 1, collective: Collective | None = None) -> Rounds:
+    """Return out-trees as rounds.
+
+    Of an allgather or a broadcast; ``collective`` is what the rounds are of, where nodes that are none of its
+    members forward. Every tree's data is cut into chunks, and one follows a step behind the other.
+    """
+    require_at_least("chunks", chunks, 1)
+    if trees.reduce_trees:
+        raise InfeasibleError("only out-trees are pipelined; make those of the transpose and turn the rounds round")
+    if trees.shard is not None and len(set(trees.shard)) > 1:
+        raise InfeasibleError("rounds have blocks of one size; these trees have shards of unequal size")
+    common = math.gcd(*trees.weight.tolist(), *trees.route_weight.tolist()) or 1
+    taken: dict[int, int] = {}
+    begin = np.zeros(len(trees), dtype=np.int64)
+    for at, (root, weight) in enumerate(zip(trees.root.tolist(), (trees.weight // common).tolist(), strict=True)):
+        begin[at] = taken.get(root, 0)
+        taken[root] = taken.get(root, 0) + weight
+    share = max(taken.values(), default=1)
+    check_units(share * chunks)
+    length = np.diff(trees.hop_start) - 1
+    check_rows(int(length.sum()) * chunks)
+    starts, last = _route_steps(trees, length)
+    route = np.repeat(np.arange(len(length)), length)
+    hop = np.arange(len(route)) - np.repeat(np.cumsum(length) - length, length)
+    place = trees.hop_start[:-1][route] + hop
+    tree = trees.tree[trees.route_edge[route]]
+    low = (_offsets(trees) // common)[route]
+    width = (trees.weight // common)[tree]
+    parts: list[Part] = []
+    for chunk in range(chunks):
+        first = begin[tree] * chunks + chunk * width + low
+        amount = (trees.route_weight // common)[route]
+        step = starts[route] + hop + 1 + chunk
+        parts.append((step, trees.hop[place], trees.hop[place + 1], trees.root[tree], first, first + amount))
+    steps = last + chunks - 1 if last else 0
+    done = trees.collective if collective is None else collective
+    return without_gaps(canonical(assemble(done, trees.topology.nodes, share * chunks, steps, parts)))
+
+
+def _route_steps(trees: Trees, length: IntArray) -> tuple[IntArray, int]:
+    """Return after how many steps the first chunk starts on every route, and how many it takes to be everywhere."""
+    reached: dict[tuple[int, int], int] = {}
+    starts = np.zeros(len(length), dtype=np.int64)
+    bounds = np.searchsorted(trees.route_edge, np.arange(len(trees.tree) + 1)).tolist()
+    last = 0
+    edges = zip(trees.tree.tolist(), trees.src.tolist(), trees.dst.tolist(), strict=True)
+    for edge, (tree, src, dst) in enumerate(edges):
+        ready = reached.get((tree, src), 0)
+        own = slice(bounds[edge], bounds[edge + 1])
+        starts[own] = ready
+        reached[tree, dst] = ready + int(length[own].max(initial=1))
+        last = max(last, reached[tree, dst])
+    return starts, last
+
+
+def _offsets(trees: Trees) -> IntArray:
+    """Return the weight of the routes of the same edge that come before every route."""
+    total = np.cumsum(trees.route_weight) - trees.route_weight
+    first = np.searchsorted(trees.route_edge, trees.route_edge)
+    offsets: IntArray = total - total[first]
+    return offsets

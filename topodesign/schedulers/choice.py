@@ -12,12 +12,9 @@ from topodesign.base.claims import THE_LEAST
 from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.collectives import Collective
+from topodesign.plans.kinds import kind_of
 from topodesign.plans.measure import cost_claim
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import allreduce
-from topodesign.plans.timed import Timed
-from topodesign.plans.timed_ops import in_turn
 from topodesign.schedulers.among import among
 from topodesign.schedulers.method import Method, Request, cost_in
 
@@ -213,22 +210,20 @@ def _in_turn(plans: list[Plan]) -> Plan:
     notes = tuple(f"{plan.collective}: {note}" for plan in plans for note in plan.notes)
     if any("proof" in plan.generator for plan in plans):
         notes += ("that no allreduce is better does not follow",)
-    if isinstance(first.movement, Timed) and isinstance(second.movement, Timed):
-        both = in_turn(first.movement, second.movement)
-        return Plan(first.place, both, {"time": both.time}, first.spec, made, notes)
-    if not (isinstance(first.movement, Rounds) and isinstance(second.movement, Rounds)):
-        raise InfeasibleError(f"plans in {first.kind} and {second.kind} are not put after one another")
+    both = Plan(first.place, kind_of(first).then(second), {}, first.spec, made, notes)
+    if kind_of(both).pace == "times":
+        return replace(both, claim=kind_of(both).measures())
     one, other = cost_in(first), cost_in(second)
     cost = Cost(one.steps + other.steps, one.bandwidth + other.bandwidth)
     for name in ("lost", "lost_at_most"):
         if name in made:
             made[name] = str(sum(Fraction(plan.generator[name]) for plan in plans))
-    return Plan(first.place, allreduce(first.movement, second.movement), cost_claim(cost), first.spec, made, notes)
+    return replace(both, claim=cost_claim(cost), generator=made)
 
 
 def _told(best: Plan, others: list[Plan]) -> Plan:
     """Return the plan and what there is to say: what a limit on chunks loses, and plans that it does not dominate."""
-    if not isinstance(best.movement, Rounds):
+    if best.kind != "rounds":
         return best
     notes, made = [], dict(best.generator)
     proved = [Fraction(plan.generator["least"]) for plan in others if "least" in plan.generator]

@@ -25,11 +25,11 @@ from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH
 from topodesign.plans.group_ops import alongside, restricted
-from topodesign.plans.pipeline import pipelined
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import MAX_UNITS, assemble, canonical, find_links, reverse
 from topodesign.plans.trees import TREE_COLLECTIVES, Trees
+from topodesign.plans.unroll import pipelined
 from topodesign.pricing.closed_form import distances
 from topodesign.pricing.groups import shared
 from topodesign.schedulers.method import Method, Request, planned

@@ -28,6 +28,7 @@ from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import format_time
+from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.timed import verify_timed
 from topodesign.plans.timed import Timed
@@ -277,9 +278,7 @@ def greedy(request: Request, setting: Setting) -> tuple[list[Send], Timed | None
     None if the verifier refuses it, as where partial sums overtake each other in a switch.
     """
     (plan,) = tacos.METHOD.make(replace(request, tick=None, window=None, time_limit=None))
-    quick = plan.movement
-    if not isinstance(quick, Timed):
-        raise TypeError("TACOS-Greedy makes timed sends")
+    quick = kind_of(plan).streams[0]
     found, other = lean(setting, complete(setting)), setting.sends(quick)
     found = found if other is None else min(found, lean(setting, other), key=setting.ending)
     return found, quick if verify_timed(setting.place, quick).ok else None

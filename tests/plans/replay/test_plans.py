@@ -17,8 +17,10 @@ from tests.samples.schedules import COLLECTIVES
 from topodesign.base.errors import ParameterError, ScheduleError
 from topodesign.collectives import ALL_TO_ALL, BROADCAST, GATHER, REDUCE, SCATTER, Collective
 from topodesign.plans.files import save_plan
+from topodesign.plans.movement import Movement
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import load_right, verify
+from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble, prune, reverse
 from topodesign.topology.library import build
 
@@ -42,7 +44,7 @@ def test_right_plans_pass_and_false_claims_do_not(kind: str) -> None:
 @given(seed=st.integers(0, 10**6), collective=st.sampled_from(COLLECTIVES))
 def test_a_changed_send_is_found(seed: int, collective: str) -> None:
     plan = rounds_plan(seed, collective)
-    rows = prune(plan.movement)  # type: ignore[arg-type]  # everything moves once
+    rows = prune(plan.movement)  # everything moves once
     plan = replace(plan, movement=rows, claim={})
     assert verify(plan).ok
     rng = np.random.default_rng(seed)
@@ -93,29 +95,25 @@ def test_other_collectives_are_replayed_on_their_blocks(collective: Collective, 
     chosen = collective.among([0, 1, 3]) if group and nodes > 3 else collective
     plan = star(chosen, nodes)
     rows = plan.movement
+    assert isinstance(rows, Rounds)
     report = verify(plan)
     assert report.ok, str(report)
     assert report.figures["steps"] == 1
-    for row in range(len(rows)):  # type: ignore[arg-type]
-        kept = rows.rows(np.arange(len(rows)) != row)  # type: ignore[attr-defined,arg-type]
+    for row in range(len(rows)):
+        kept = rows.rows(np.arange(len(rows)) != row)
         assert not verify(replace(plan, movement=kept)).ok, f"row {row} is not needed"
-    back = replace(plan, movement=reverse(rows))  # type: ignore[arg-type]
+    back = replace(plan, movement=reverse(rows))
     assert back.collective == chosen.dual
     assert verify(back).ok
 
 
 def test_what_nobody_can_verify_is_refused() -> None:
-    class Song:
+    class Song(Movement):
+        kind = "song"
         collective = ALL_TO_ALL
-
-        def columns(self) -> dict[str, Any]:
-            return {}
-
-        def table(self) -> dict[str, Any]:
-            return {}
 
         def fits(self, topology: object) -> bool:
             return topology is not None
 
-    with pytest.raises(ScheduleError, match="no verifier of Song"):
+    with pytest.raises(ScheduleError, match="not of song"):
         verify(Plan(build("complete(3)"), Song()))

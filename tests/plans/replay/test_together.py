@@ -7,7 +7,7 @@ import pytest
 
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
-from topodesign.plans.replay.together import verify_together
+from topodesign.plans.replay.timed import verify_together
 from topodesign.plans.together import Together
 from topodesign.schedulers.scheduling import schedule
 
@@ -23,9 +23,8 @@ def moved(plan: Plan) -> Together:
 
 
 def test_it_is_right(plan: Plan) -> None:
-    report = verify_together(plan.topology, moved(plan))
-    assert report.ok
-    assert "3 streams: ok" in str(report)
+    reports, problems = verify_together(plan.topology, moved(plan))
+    assert (len(reports), problems) == (3, ())
     assert verify(plan).figures["time_1"] == moved(plan).streams[1].time
     assert verify(plan).record()["streams"][1]["begin"] == "1/50000"
 
@@ -37,17 +36,19 @@ def test_a_send_less_or_at_the_same_time_is_found(plan: Plan, stream: int, row: 
     one = streams[stream]
     less = one.rows(np.delete(np.arange(len(one)), row % len(one)))
     changed = Together((*streams[:stream], less, *streams[stream + 1 :]), moved(plan).begins)
-    assert any(problem.startswith(f"stream {stream}: ") for problem in verify_together(plan.topology, changed).problems)
+    assert any(problem.startswith(f"stream {stream}: ") for problem in verify_together(plan.topology, changed)[1])
     # A stream a tick earlier is right in itself, but not before it begins, nor beside those whose links it has.
     later = one.having(start=one.start + 1, end=one.end + 1)
-    report = verify_together(plan.topology, Together((*streams[:stream], later, *streams[stream + 1 :]), (0, 0, 0)))
-    assert any("both have the link" in problem for problem in report.problems)
+    _, problems = verify_together(
+        plan.topology, Together((*streams[:stream], later, *streams[stream + 1 :]), (0, 0, 0))
+    )
+    assert any("both have the link" in problem for problem in problems)
 
 
 def test_who_begins_too_early_is_found(plan: Plan) -> None:
     streams, begins = moved(plan).streams, moved(plan).begins
     late = Together(streams, (*begins[:1], begins[1] + 10**6, begins[2]))
-    assert any("before it begins" in problem for problem in verify_together(plan.topology, late).problems)
+    assert any("before it begins" in problem for problem in verify_together(plan.topology, late)[1])
 
 
 def test_a_claim_that_is_not_true_is_found(plan: Plan) -> None:

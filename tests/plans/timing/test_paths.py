@@ -164,4 +164,4 @@ def test_sends_take_the_latencies_of_their_links(seed: int, collective: str, chu
             hop_start=paths.hop_start[:2].copy(),
             hop=paths.hop[: paths.hop_start[1]].copy(),
         )
-        assert set(simulate_paths(lone, **asked).critical) == set(lone.hop.tolist())
+        assert {one for way in simulate_paths(lone, **asked).critical for one in way} == set(lone.hop.tolist())

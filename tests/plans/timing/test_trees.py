@@ -19,9 +19,10 @@ from tests.samples.trees import TREE_COLLECTIVES, TreeCollective, fabric, tree_s
 from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.base.latency import GAP, HOP, USUAL, Latency
 from topodesign.plans.replay.plans import verify
+from topodesign.plans.timing.chunked import PipelineSimulation
+from topodesign.plans.timing.conditions import Link
 from topodesign.plans.timing.plans import simulate
-from topodesign.plans.timing.rounds import Link
-from topodesign.plans.timing.trees import TreeSimulation, simulate_trees
+from topodesign.plans.timing.trees import simulate_trees
 from topodesign.plans.trees import Trees
 from topodesign.schedulers.scheduling import schedule
 
@@ -34,7 +35,7 @@ def sample(collective: TreeCollective, seed: int = 1, nodes: int = 6) -> Trees:
     return tree_schedule(fabric(nodes, 3, rng), collective, rng, per_root=4)
 
 
-def run(schedule: Trees, size: int, chunks: int | None = None, latency: Latency = USUAL) -> TreeSimulation:
+def run(schedule: Trees, size: int, chunks: int | None = None, latency: Latency = USUAL) -> PipelineSimulation:
     return simulate_trees(schedule, latency=latency, size=Fraction(size), unit=UNIT, chunks=chunks)
 
 
@@ -138,7 +139,7 @@ def test_no_number_of_chunks_is_better_than_the_one_chosen(
 ) -> None:
     schedule = sample(collective, seed)
     best = run(schedule, size)
-    weight = int(schedule.weight.sum()) // len(best.phase_ends)
+    weight = int(schedule.weight.sum()) // len(best.phase_ends or ())
     smallest = Fraction(size, weight) * int(schedule.weight.min())
     if other <= smallest:
         assert best.time <= run(schedule, size, other).time
@@ -153,7 +154,7 @@ def test_small_data_show_latency_and_large_data_bandwidth(collective: TreeCollec
     small = run(schedule, 1)
     assert small.chunks == 1
     late = sum(one.height * USUAL.of_step(one.starts, one.switches) for one in small.phases)
-    assert small.time - late == schedule.height * small.optimum / len(small.phase_ends)
+    assert small.time - late == schedule.height * small.optimum / len(small.phase_ends or ())
     assert small.optimum < ALPHA / 1000
     times = [run(schedule, 10**power) for power in (6, 9, 12, 15)]
     over = [one.time / one.optimum for one in times]
@@ -167,7 +168,7 @@ def test_without_latency_a_link_is_busy_all_the_time_for_endless_chunks(collecti
     schedule = sample(collective)
     result = run(schedule, 10**9, latency=Latency(*[Fraction(0)] * 3))
     assert float(result.time / result.optimum) == pytest.approx(1, abs=1e-5)
-    phases = len(result.phase_ends)
+    phases = len(result.phase_ends or ())
     assert result.utilisation.max() <= 1 + 1e-9
     assert result.utilisation.max() >= (1 - 1e-4) / phases
     assert sum(len(way) - 1 for way in result.critical) == schedule.height

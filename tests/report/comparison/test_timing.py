@@ -7,9 +7,8 @@ from fractions import Fraction
 import pytest
 
 from topodesign.base.latency import Latency
-from topodesign.plans.timing.paths import PathSimulation
+from topodesign.plans.timing.chunked import PipelineSimulation
 from topodesign.plans.timing.plans import simulate
-from topodesign.plans.timing.trees import TreeSimulation
 from topodesign.pricing.workload import as_workload
 from topodesign.report.comparison.timing import Phase, Timing
 from topodesign.schedulers.scheduling import schedule
@@ -27,7 +26,7 @@ PLANS = [
 def test_the_numbers_of_one_simulation_give_all_others(place: str, collective: str, method: str) -> None:
     plan = schedule(place, collective, method=method)
     first = simulate(plan, size="1MiB").run
-    assert isinstance(first, TreeSimulation | PathSimulation)
+    assert isinstance(first, PipelineSimulation)
     rate = Fraction(10**11)
     timing = Timing.of_run(first, rate)
     assert timing.pipelined

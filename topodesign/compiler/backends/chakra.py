@@ -184,14 +184,14 @@ class Chakra(Backend):
 def _simulated(plan: Plan, options: Options, expected: dict[str, Any]) -> str:
     """Return what ``simulate`` says of the links that there are, where that is cheap and it knows them."""
     from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric  # noqa: PLC0415  NumPy, which help does without
-    from topodesign.plans.timed import Timed  # noqa: PLC0415
+    from topodesign.plans.kinds import kind_of  # noqa: PLC0415
     from topodesign.plans.timing.plans import simulate  # noqa: PLC0415
 
     place = plan.place
     if expected["messages"] > _FEW or (isinstance(place, Fabric) and place.shared):
         return ""
     timed = partial(simulate, plan, size=Fraction(expected["size_bytes"]), bandwidth=options.bandwidth)
-    if isinstance(plan.movement, Timed):
+    if kind_of(plan).streams:
         return f"; 'topodesign simulate' says {format_time(timed().time)} there"
     alpha = ALPHA if options.alpha is None else options.alpha
     said = f"; 'topodesign simulate' says {format_time(timed(alpha=alpha).time)} there with a latency of "

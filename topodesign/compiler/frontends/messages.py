@@ -20,49 +20,44 @@ from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.collectives import Collective
 from topodesign.compiler.ir import RankProgram
 from topodesign.compiler.messages import Act, Message, Messages, Operation, Own
-from topodesign.plans.orbit import OrbitRounds
-from topodesign.plans.paths import Paths
+from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import is_lean, prune
 from topodesign.plans.timed import Timed
-from topodesign.plans.timed_ops import rounds_of
-from topodesign.plans.trees import Trees
-from topodesign.plans.unroll import ranks_of, unroll, unroll_paths, unroll_timed
-from topodesign.topology.topology import Topology
 
 MOST_MESSAGES = 2**21
 """Of all ranks; more take too long, and too much memory in the simulators."""
 
 
 def messages_of(plan: Plan, parts: int = 1) -> Messages:
-    """Return what every rank sends, receives and adds."""
-    movement = plan.movement
-    if isinstance(movement, Trees) and len(movement.relays):
+    """Return what every rank sends, receives and adds.
+
+    Parameters
+    ----------
+    plan
+        Any plan of one collective among all nodes that compute.
+    parts
+        Of trees: parts of the data of a tree that follow one another.
+
+    Raises
+    ------
+    ScheduleError
+        If the plan is wrong.
+    InfeasibleError
+        If rounds cannot say it, a switch adds or copies, or there are too many messages.
+    """
+    kind = kind_of(plan)
+    if len(kind.relays):
         raise InfeasibleError("no trace lets a switch copy or add; make the schedule with --method forest")
     report = verify(plan)
     if not report.ok:
         raise ScheduleError(f"the schedule is wrong: {report.problems[0]}")
-    if isinstance(movement, Timed) and not plan.topology.switches and is_lean(rounds_of(plan.topology, movement)):
-        return _of_timed(movement)
-    topology, rounds = _rounds(plan, parts)
+    topology, rounds = kind.on_ranks(parts if kind.program == "trees" else 1)
+    if kind.streams and not plan.topology.switches and is_lean(rounds):
+        return _of_timed(kind.streams[0])
     return _of_rounds(rounds if is_lean(rounds) else prune(rounds), len(topology.switches))
-
-
-def _rounds(plan: Plan, parts: int) -> tuple[Topology, Rounds]:
-    """Return a plan in rounds of its ranks."""
-    movement, topology = plan.movement, plan.topology
-    if isinstance(movement, Trees):
-        return ranks_of(*unroll(movement, parts))
-    if isinstance(movement, Paths):
-        return unroll_paths(movement)
-    if isinstance(movement, Timed):
-        return unroll_timed(topology, movement)
-    rounds = movement.unfold() if isinstance(movement, OrbitRounds) else movement
-    if not isinstance(rounds, Rounds):
-        raise InfeasibleError(f"{plan.kind} cannot be compiled to messages yet")
-    return topology, rounds
 
 
 def _program(

@@ -40,7 +40,7 @@ def both_ways(
         def lifted(*args: Any) -> Rounds:
             collective = _check(args, signature)
             if collective == ALLREDUCE:
-                parts = [halves(argument) if isinstance(argument, Rounds) else (argument,) * 2 for argument in args]
+                parts = [(argument,) * 2 if isinstance(argument, Topology) else halves(argument) for argument in args]
                 return allreduce(*(lifted(*part) for part in zip(*parts, strict=True)))
             if collective == REDUCE_SCATTER:
                 return canonical(lift(*args))
@@ -53,9 +53,7 @@ def both_ways(
 
 
 def _turned(argument: Any) -> Any:
-    if isinstance(argument, Topology):
-        return argument.transpose()
-    return reverse(argument) if isinstance(argument, Rounds) else argument
+    return argument.transpose() if isinstance(argument, Topology) else reverse(argument)
 
 
 def _check(args: tuple[Any, ...], signature: str) -> Collective:

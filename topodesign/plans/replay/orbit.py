@@ -21,7 +21,14 @@ from numpy.typing import NDArray
 from topodesign.base.cost import Cost
 from topodesign.base.errors import TooLargeError, TopologyError
 from topodesign.plans.orbit import OrbitRounds, node_of
-from topodesign.plans.replay.rounds import RoundsReport, bad_links, find_links, fullest_of_steps, replay_problems
+from topodesign.plans.replay.rounds import (
+    RoundsReport,
+    bad_links,
+    claim_problems,
+    find_links,
+    fullest_of_steps,
+    replay_problems,
+)
 from topodesign.plans.rounds import Rounds
 from topodesign.topology.symmetry import Symmetry, joined
 from topodesign.topology.topology import Topology
@@ -35,27 +42,8 @@ Ints = NDArray[np.int64]
 def verify_orbit(topology: Topology, orbit: OrbitRounds, claim: Cost | None = None) -> RoundsReport:
     """Check the symmetry, every send and the postcondition of the collective, and recompute the cost.
 
-    Parameters
-    ----------
-    topology
-        Where the schedule runs. Its own symmetry is not looked at.
-    orbit
-        For as many nodes as the topology has.
-    claim
-        Cost that the whole schedule is said to have; a different one is a problem.
-
-    Returns
-    -------
-    RoundsReport
-        Verdict, cost, redundant and refilled units are those of the unfolded schedule; examples of problems are of the
-        representatives' blocks, by rows of the orbit.
-
-    Raises
-    ------
-    ScheduleError
-        If the schedule is for another number of nodes.
-    TooLargeError
-        If a block is cut into too many pieces, or the loads do not fit into 64 bits or into memory.
+    Verdict, cost, redundant and refilled units are those of the unfolded schedule; examples of problems are of the
+    representatives' blocks, by rows of the orbit. The topology's own symmetry is not looked at.
     """
     rounds, symmetry, collective = orbit.rounds, orbit.symmetry, orbit.collective
     link = find_links(topology, rounds)
@@ -63,7 +51,7 @@ def verify_orbit(topology: Topology, orbit: OrbitRounds, claim: Cost | None = No
         symmetry.check(topology)
     except TopologyError as error:
         problem = f"the symmetry is none of the topology: {error}"
-        return RoundsReport(False, collective, Cost(rounds.steps, Fraction(0)), claim, (problem,), 0, 0)
+        return RoundsReport(collective, Cost(rounds.steps, Fraction(0)), (problem,))
     compute = np.ones(topology.nodes, dtype=np.bool_)
     compute[list(topology.switches)] = False
     members = collective.members(topology.nodes, topology.switches)
@@ -81,12 +69,8 @@ def verify_orbit(topology: Topology, orbit: OrbitRounds, claim: Cost | None = No
         redundant += size * twice
         refilled += size * again
     cost = _cost(topology, orbit, link, len(members))
-    if claim is not None and claim != cost:
-        problems.append(
-            f"the claimed cost is {claim.steps} steps, y = {claim.bandwidth}, "
-            f"but the schedule has {cost.steps} steps, y = {cost.bandwidth}"
-        )
-    return RoundsReport(not problems, collective, cost, claim, tuple(problems), redundant, refilled)
+    problems += claim_problems(claim, cost)
+    return RoundsReport(collective, cost, tuple(problems), redundant, refilled)
 
 
 def _by_orbit_size(symmetry: Symmetry, chosen: Ints) -> Iterator[tuple[int, Ints]]:

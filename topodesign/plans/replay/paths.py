@@ -12,7 +12,7 @@ then the time of all of them together, since every path may have its share of ev
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -20,46 +20,57 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import TooLargeError
+from topodesign.base.units import format_rate
 from topodesign.collectives import Collective
+from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.paths import Paths
+from topodesign.plans.replay.found import Found, marked
 from topodesign.topology.topology import IntArray
-
-SHOWN = 3
-"""Examples given of each kind of problem."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathsReport:
-    """What the verifier found.
+    """What the verifier found."""
 
-    Attributes
-    ----------
-    ok
-        Whether all is right.
-    collective
-        What it was checked to be.
-    paths, height
-        Number of paths, and sends of the longest, switches left out.
-    inverse_rate
-        Load of the fullest link over its capacity, or of the fullest limit over its room, in blocks; None if something
-        is wrong.
-    problems
-        What is wrong, readable, at most ``SHOWN`` examples of each kind and the number of them.
-    """
-
-    ok: bool
-    collective: Collective
+    collective: Collective  # what it was checked to be
+    # paths, height: number of paths, and sends of the longest, switches left out
     paths: int
     height: int
+    # load of the fullest link over its capacity, or of the fullest limit over its room, in blocks; None if something
+    # is wrong
     inverse_rate: Fraction | None
+    # what is wrong, readable, at most ``SHOWN`` examples of each kind and the number of them
     problems: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether all is right."""
+        return not self.problems
 
     def __str__(self) -> str:
         """Return the verdict and the problems, one a line."""
-        text = f", {self.paths} paths of height {self.height}, 1/x = {self.inverse_rate}" if self.ok else ""
-        return "\n".join(
-            [f"{self.collective}: {'ok' if self.ok else 'WRONG'}{text}", *map("  {}".format, self.problems)]
-        )
+        text = f"{self.paths} paths of height {self.height}, 1/x = {self.inverse_rate}" if self.ok else ""
+        return Found(self.problems, text=text).said(self.collective)
+
+
+def replayed_paths(fabric: Fabric, paths: Paths) -> Found:
+    """Replay the paths of a plan, with limits that links of its fabric share."""
+    limits = [
+        (links, limit.bandwidth / fabric.unit)
+        for limit, links in zip(fabric.shared, fabric.shared_links(), strict=True)
+    ]
+    report = verify_paths(paths, names=fabric.names, limits=limits)
+    if not report.ok or not report.inverse_rate:
+        return Found(report.problems or ("it has no paths",))
+    members = len(paths.collective.members(paths.topology.nodes, paths.topology.switches))
+    inverse = report.inverse_rate / fabric.unit
+    figures = {
+        "height": Fraction(report.height),
+        "inv_x_star": inverse,
+        "algorithmic_bandwidth": paths.collective.shards(members) / inverse,
+    }
+    text = f"{report.paths} paths of height {report.height}, {format_rate(figures['algorithmic_bandwidth'])}"
+    return Found((), figures, {"paths": report.paths, **{name: str(value) for name, value in figures.items()}}, text)
 
 
 def verify_paths(
@@ -67,19 +78,7 @@ def verify_paths(
 ) -> PathsReport:
     """Check every path and every block, and find the fullest link or limit.
 
-    Parameters
-    ----------
-    paths
-        Any.
-    names
-        What to call the vertices; their numbers if None.
-    limits
-        On what links carry together: their places among the topology's, and how much, in units of capacity.
-
-    Raises
-    ------
-    TooLargeError
-        If the loads may not fit into 64 bits.
+    Limits are on what links carry together: their places among the topology's, and how much, in units of capacity.
     """
     topology, called = paths.topology, names if names is not None else list(map(str, range(paths.topology.nodes)))
     members = paths.collective.members(topology.nodes, topology.switches)
@@ -112,12 +111,10 @@ def verify_paths(
     }
     problems = []
     for why, which in bad.items():
-        rows = np.flatnonzero(which)
-        problems += [f"{words(path)} {why}" for path in rows[:SHOWN].tolist()]
-        problems += [f"... and {len(rows) - SHOWN} more such paths"] if len(rows) > SHOWN else []
+        problems += marked(which, lambda path, why=why: f"{words(path)} {why}", "such paths")  # type: ignore[misc]
     problems += _share_problems(paths, blocks, called)
     if problems:
-        return PathsReport(False, paths.collective, len(paths), 0, None, tuple(problems))
+        return PathsReport(paths.collective, len(paths), 0, None, tuple(problems))
     loads = np.zeros(len(topology.src), dtype=np.int64)
     share, _ = paths.collective.shares(paths.block, topology.nodes, len(members))
     np.add.at(loads, link, (paths.weight * share)[owner[first]])
@@ -126,11 +123,11 @@ def verify_paths(
     sends = np.zeros(len(paths), dtype=np.int64)
     np.add.at(sends, owner[first], ~np.isin(paths.hop[first], list(topology.switches)))
     time = max(fullest, default=Fraction(0)) / paths.units
-    return PathsReport(True, paths.collective, len(paths), int(sends.max(initial=0)), time, ())
+    return PathsReport(paths.collective, len(paths), int(sends.max(initial=0)), time, ())
 
 
-def _share_problems(paths: Paths, blocks: IntArray, called: Sequence[str]) -> Iterator[str]:
-    """Yield the blocks of which not all units have one path."""
+def _share_problems(paths: Paths, blocks: IntArray, called: Sequence[str]) -> list[str]:
+    """Return the blocks of which not all units have one path."""
     source, goal = paths.collective.places(paths.collective.movements[0], blocks, paths.topology.nodes)
     moved = blocks[source != goal]
     place = np.minimum(np.searchsorted(moved, paths.block), max(0, len(moved) - 1))
@@ -142,10 +139,7 @@ def _share_problems(paths: Paths, blocks: IntArray, called: Sequence[str]) -> It
         what = _called(paths, int(moved[at]), called)
         return f"the paths of {what} carry {carried[at]} of its {paths.units} units"
 
-    rows = np.flatnonzero(carried != paths.units)
-    yield from map(words, rows[:SHOWN].tolist())
-    if len(rows) > SHOWN:
-        yield f"... and {len(rows) - SHOWN} more such blocks"
+    return marked(carried != paths.units, words, "such blocks")
 
 
 def _repeated(owner: IntArray, hop: IntArray) -> IntArray:

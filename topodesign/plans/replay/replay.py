@@ -31,26 +31,18 @@ MAX_CELLS = 2**28
 
 
 class Rows(NamedTuple):
-    """The rows of a schedule sorted by block, then step.
+    """The rows of a schedule sorted by block, then step."""
 
-    Attributes
-    ----------
-    bounds
-        Shape ``(blocks, 3)``, by place in ``Blocks``: the reduction of block b is rows ``bounds[b,0]`` to
-        ``bounds[b,1]``, its copying rows ``bounds[b,1]`` to ``bounds[b,2]``.
-    step, src, dst, lo, hi
-        Columns in the sorted order.
-    units
-        Units per block.
-    """
-
+    # shape ``(blocks, 3)``, by place in ``Blocks``: the reduction of block b is rows ``bounds[b,0]`` to
+    # ``bounds[b,1]``, its copying rows ``bounds[b,1]`` to ``bounds[b,2]``
     bounds: Ints
+    # step, src, dst, lo, hi: columns in the sorted order
     step: Nodes
     src: Nodes
     dst: Nodes
     lo: Ints
     hi: Ints
-    units: int
+    units: int  # units per block
 
 
 class Part(NamedTuple):
@@ -65,40 +57,18 @@ class Part(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """The blocks of a collective and what has to become of them, in arrays of one length.
+    """The blocks of a collective and what has to become of them, in arrays of one length."""
 
-    Attributes
-    ----------
-    number
-        What the schedule calls them, ascending.
-    sink
-        Where the contributions of all members are added up; -1 if nothing is added.
-    origin
-        Where a copy starts; -1 if nothing is copied.
-    goal
-        The one node that wants the copy; -1 if all members of its group do.
-    own
-        Number of the group that it belongs to.
-    team
-        Shape ``(nodes,)``: the group of every node, -1 of those that take no part.
-    """
-
-    number: Ints
-    sink: Ints
-    origin: Ints
-    goal: Ints
-    own: Ints
-    team: Ints
+    number: Ints  # what the schedule calls them, ascending
+    sink: Ints  # where the contributions of all members are added up; -1 if nothing is added
+    origin: Ints  # where a copy starts; -1 if nothing is copied
+    goal: Ints  # the one node that wants the copy; -1 if all members of its group do
+    own: Ints  # number of the group that it belongs to
+    team: Ints  # shape ``(nodes,)``: the group of every node, -1 of those that take no part
 
 
 def blocks_of(collective: Collective, nodes: int, switches: Collection[int], numbers: Ints | None = None) -> Blocks:
-    """Return the blocks of a collective on so many nodes, or those of these numbers, ascending.
-
-    Raises
-    ------
-    ParameterError
-        If the group or the root do not fit the nodes.
-    """
+    """Return the blocks of a collective on so many nodes, or those of these numbers, ascending."""
     chosen = collective.members(nodes, switches)
     number = collective.blocks(chosen, nodes) if numbers is None else numbers
     nobody = np.full(len(number), EVERYONE, dtype=np.int64)
@@ -118,11 +88,6 @@ def table_of(blocks: Blocks, kind: type[np.generic]) -> NDArray[Any]:
     """Return zeros for every block and node that may lack something of it.
 
     Shape ``(blocks, nodes)``; where every block concerns one node alone, its goal, shape ``(blocks, 1)``.
-
-    Raises
-    ------
-    TooLargeError
-        If there are too many.
     """
     alone = bool(np.all((blocks.sink < 0) & (blocks.goal >= 0)))
     columns = 1 if alone else len(blocks.team)
@@ -143,11 +108,6 @@ def sort_rows(schedule: Rounds, blocks: Blocks) -> tuple[Ints, Rows]:
     """Sort the rows of a schedule by block and step; return their numbers in the schedule and their columns.
 
     Rows of what is no block of the collective come last, and belong to no block.
-
-    Raises
-    ------
-    TooLargeError
-        If a block is cut into so many pieces that the replay would not fit into memory.
     """
     last = int(schedule.step.max(initial=0))
     width = last + 2
@@ -313,6 +273,9 @@ def run(adds: bool, part: Part, held: Words, alive: Flags) -> int:
 def replay(rows: Rows, blocks: Blocks, alive: Flags, unfinished: NDArray[np.uint8]) -> tuple[int, int]:
     """Replay all blocks, each movement from its regular start.
 
+    Returns the units delivered to nodes that had them, and those added at nodes that had sent their partial sum.
+
+
     Parameters
     ----------
     rows, blocks
@@ -321,11 +284,6 @@ def replay(rows: Rows, blocks: Blocks, alive: Flags, unfinished: NDArray[np.uint
         Shape ``(rows,)``, in the sorted order; false rows do nothing, and rows that cannot happen become false.
     unfinished
         From :func:`table_of`; ``STUCK`` and ``MISSING`` are set.
-
-    Returns
-    -------
-    tuple of int
-        Units delivered to nodes that had them, and units added at nodes that had sent their partial sum.
     """
     redundant = 0
     refilled = 0

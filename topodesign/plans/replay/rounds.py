@@ -25,6 +25,7 @@ segments. The work is at most rows times segments / 64 word operations.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -36,91 +37,79 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.collectives import Collective
 from topodesign.collectives.collective import EVERYONE
+from topodesign.plans.replay.found import SHOWN, Found, listed, wasteful
 from topodesign.plans.rounds import Rounds
 from topodesign.topology.topology import Topology
 
 if TYPE_CHECKING:
     from topodesign.plans.replay.replay import Blocks, Rows
 
-SHOWN = 3
-"""Examples given of each kind of problem."""
 FEW_NODES = 2**13
 """Up to this many nodes a schedule that has too few rows to be right is replayed all the same, to say what lacks."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoundsReport:
-    """What the verifier found.
+    """What the verifier found."""
 
-    Attributes
-    ----------
-    ok
-        Whether the schedule is right (and the claim, if one was made, true).
-    collective
-        What it was checked to be.
-    cost
-        Recomputed cost of the whole schedule; for an allreduce that of both phases together. Sends over links that do
-        not exist carry nothing in it.
-    claim
-        The cost that was claimed, or None.
-    problems
-        What is wrong, readable, at most ``SHOWN`` examples of each kind and the number of them.
-    redundant
-        (node, unit) deliveries in the gather that the receiver already had: wasted bandwidth, no harm.
-    refilled
-        (node, unit) deliveries in the reduction to a node that had already sent its partial sum of the unit: right, but
-        the receiver must start a new sum.
-    """
-
-    ok: bool
-    collective: Collective
+    collective: Collective  # what it was checked to be
+    # recomputed cost of the whole schedule; for an allreduce that of both phases together. Sends over links that do
+    # not exist carry nothing in it
     cost: Cost
-    claim: Cost | None
+    # what is wrong, readable, at most ``SHOWN`` examples of each kind and the number of them
     problems: tuple[str, ...]
-    redundant: int
-    refilled: int
+    # (node, unit) deliveries in the gather that the receiver already had: wasted bandwidth, no harm
+    redundant: int = 0
+    # (node, unit) deliveries in the reduction to a node that had already sent its partial sum of the unit: right, but
+    # the receiver must start a new sum
+    refilled: int = 0
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What is right but wasteful."""
-        return wasteful(self.redundant, self.refilled)
+    def ok(self) -> bool:
+        """Whether the schedule is right (and the claim, if one was made, true)."""
+        return not self.problems
+
+    def found(self) -> Found:
+        """Return it as what is found of any plan."""
+        cost = self.cost
+        return Found(
+            self.problems,
+            {"steps": Fraction(cost.steps), "bandwidth": cost.bandwidth},
+            {
+                "steps": cost.steps,
+                "bandwidth": str(cost.bandwidth),
+                "redundant": self.redundant,
+                "refilled": self.refilled,
+            },
+            f"{cost.steps} steps, y = {cost.bandwidth}",
+            wasteful(self.redundant, self.refilled),
+        )
 
     def __str__(self) -> str:
         """Return the verdict and the problems, one a line."""
-        verdict = "ok" if self.ok else "WRONG"
-        lines = [f"{self.collective}: {verdict}, {self.cost.steps} steps, y = {self.cost.bandwidth}"]
-        lines += [f"  {problem}" for problem in self.problems]
-        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+        return self.found().said(self.collective)
 
 
-def wasteful(redundant: int, refilled: int) -> tuple[str, ...]:
-    """Say what is right but wasteful: so many units delivered in vain, and so many added to a new sum."""
-    notes = []
-    if redundant:
-        notes.append(f"{redundant} units are delivered to nodes that have them already")
-    if refilled:
-        notes.append(f"{refilled} units are added at nodes that have sent their partial sum before")
-    return tuple(notes)
+def claimed_cost(claim: Mapping[str, Fraction]) -> Cost | None:
+    """Return what a plan of steps claims to cost, if it claims all of it."""
+    if {"steps", "bandwidth"} <= claim.keys() and claim["steps"].denominator == 1:
+        return Cost(int(claim["steps"]), claim["bandwidth"])
+    return None
+
+
+def claim_problems(claim: Cost | None, cost: Cost) -> list[str]:
+    """Say if another cost is claimed."""
+    if claim in {None, cost}:
+        return []
+    said = [f"{one.steps} steps, y = {one.bandwidth}" for one in (claim, cost) if one is not None]
+    return [f"the claimed cost is {said[0]}, but the schedule has {said[1]}"]
 
 
 def verify_rounds(topology: Topology, schedule: Rounds, claim: Cost | None = None) -> RoundsReport:
     """Check every send and the postcondition of the collective, and recompute the cost.
 
-    Parameters
-    ----------
-    topology
-        Where the schedule runs. Its switches take no part: they own no shard and appear in no row.
-    schedule
-        For as many nodes as the topology has.
-    claim
-        Cost that the whole schedule is said to have; a different one is a problem.
-
-    Raises
-    ------
-    ScheduleError
-        If the schedule is for another number of nodes.
-    TooLargeError
-        If a shard is cut into too many pieces, or the loads do not fit into 64 bits.
+    Switches of the topology take no part: they own no shard and appear in no row. Another cost than the one that is
+    claimed is a problem.
     """
     link = find_links(topology, schedule)
     cost = schedule_cost(topology, schedule, link)
@@ -136,23 +125,14 @@ def verify_rounds(topology: Topology, schedule: Rounds, claim: Cost | None = Non
     if not short or topology.nodes <= FEW_NODES:
         more, redundant, refilled = replay_problems(topology, schedule, linked)
         problems += more
-    if claim is not None and claim != cost:
-        problems.append(
-            f"the claimed cost is {claim.steps} steps, y = {claim.bandwidth}, "
-            f"but the schedule has {cost.steps} steps, y = {cost.bandwidth}"
-        )
-    return RoundsReport(not problems, schedule.collective, cost, claim, tuple(problems), redundant, refilled)
+    problems += claim_problems(claim, cost)
+    return RoundsReport(schedule.collective, cost, tuple(problems), redundant, refilled)
 
 
 def find_links(topology: Topology, schedule: Rounds) -> NDArray[np.int64]:
     """Return the index in the topology of the link that each row uses, or -1 where there is none.
 
     A self-loop carries nothing, so it counts as none.
-
-    Raises
-    ------
-    ScheduleError
-        If the schedule is for another number of nodes.
     """
     if schedule.nodes != topology.nodes:
         raise ScheduleError(f"the schedule is for {schedule.nodes} nodes, the topology has {topology.nodes}")
@@ -172,13 +152,6 @@ def schedule_cost(topology: Topology, schedule: Rounds, link: NDArray[np.int64])
     or reduce one in all); ``link`` is from :func:`find_links`. Where several groups differ in n, the units of each
     count as what they are of M.
 
-    Raises
-    ------
-    TooLargeError
-        If the units that a link carries may not fit into 64 bits.
-
-    Notes
-    -----
     Efficient Direct-Connect Topologies, section 2.1 (definition of T_B).
     """
     members = schedule.collective.members(topology.nodes, topology.switches)
@@ -208,11 +181,6 @@ def fullest_of_steps(step: NDArray[np.int64], capacity: NDArray[np.int64], load:
     for at, ports, units in zip(step[last].tolist(), capacity[last].tolist(), load[last].tolist(), strict=True):
         worst[at] = max(worst.get(at, Fraction(0)), Fraction(units, ports))
     return sum(worst.values(), Fraction(0))
-
-
-def _listed(examples: list[str], count: int, kind: str) -> list[str]:
-    """Return the examples, and a line with the number of the rest."""
-    return examples + ([f"... and {count - len(examples)} more {kind}"] if count > len(examples) else [])
 
 
 def _describe(schedule: Rounds, row: int) -> str:
@@ -245,16 +213,16 @@ def bad_links(
     """Return the rows that use no link, have a switch in them, or carry what is no block of the collective."""
     first, count = _first_rows(schedule, link < 0)
     examples = [f"{_describe(schedule, row)}: there is no such link" for row in first]
-    problems = _listed(examples, count, "sends without a link")
+    problems = listed(examples, count, "sends without a link")
     if topology.switches:
         switched = ~(compute[schedule.src] & compute[schedule.dst] & known)
         first, count = _first_rows(schedule, switched)
         examples = [f"{_describe(schedule, row)}: a switch takes no part in a collective" for row in first]
-        problems += _listed(examples, count, "sends with switches")
+        problems += listed(examples, count, "sends with switches")
     elif not known.all():
         first, count = _first_rows(schedule, ~known)
         examples = [f"{_describe(schedule, row)}: the collective has no such block" for row in first]
-        problems += _listed(examples, count, "sends of no block")
+        problems += listed(examples, count, "sends of no block")
     return problems
 
 
@@ -306,14 +274,14 @@ def replay_problems(
         )
         for row in first
     ]
-    problems = _listed(examples, count, "sends of what the sender does not have")
+    problems = listed(examples, count, "sends of what the sender does not have")
     for bit in (replay.STUCK, replay.MISSING):
         pairs = replay.pairs_in(unfinished & bit, blocks)
         examples = [
             _unfinished(schedule, rows, blocks, alive, bit=bit, place=place, node=node)
             for place, node in pairs[:SHOWN].tolist()
         ]
-        problems += _listed(examples, len(pairs), "such pairs of owner and node")
+        problems += listed(examples, len(pairs), "such pairs of owner and node")
     return problems, redundant, refilled
 
 

@@ -31,16 +31,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import ScheduleError, TooLargeError
-from topodesign.base.units import format_time
+from topodesign.base.units import format_size, format_time
 from topodesign.collectives import Collective
 from topodesign.collectives.collective import EVERYONE
+from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.journeys import Journeys, journeys
-from topodesign.plans.replay.rounds import wasteful
+from topodesign.plans.plan import Plan
+from topodesign.plans.replay.found import SHOWN, Found, listed, wasteful
 from topodesign.plans.timed import Timed
+from topodesign.plans.together import Together
 from topodesign.topology.topology import Topology
 
-SHOWN = 3
-"""Examples given of each kind of problem."""
 MAX_CELLS = 2**27
 """Cells of all sends, and of all blocks and nodes, that are looked at."""
 
@@ -50,34 +51,22 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class TimedReport:
-    """What the verifier found.
+    """What the verifier found."""
 
-    Attributes
-    ----------
-    ok
-        Whether the plan is right (and the claim, if one was made, true).
-    collective
-        What it was checked to be.
-    time
-        Seconds until the last data have arrived.
-    claim
-        The time that was claimed, or None.
-    problems
-        What is wrong, readable, at most ``SHOWN`` examples of each kind and the number of them.
-    redundant
-        (node, unit) deliveries of copies that the receiver already had, or had first from another: no harm.
-    refilled
-        (node, unit) deliveries of sums to a node that had already sent its partial sum of the unit: right, but the
-        receiver must start a new sum.
-    """
-
-    ok: bool
-    collective: Collective
-    time: Fraction
-    claim: Fraction | None
+    collective: Collective  # what it was checked to be
+    time: Fraction  # seconds until the last data have arrived
+    # what is wrong, readable, at most ``SHOWN`` examples of each kind and the number of them
     problems: tuple[str, ...]
+    # (node, unit) deliveries of copies that the receiver already had, or had first from another: no harm
     redundant: int
+    # (node, unit) deliveries of sums to a node that had already sent its partial sum of the unit: right, but the
+    # receiver must start a new sum
     refilled: int
+
+    @property
+    def ok(self) -> bool:
+        """Whether the plan is right (and the claim, if one was made, true)."""
+        return not self.problems
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -86,74 +75,34 @@ class TimedReport:
 
     def __str__(self) -> str:
         """Return the verdict and the problems, one a line."""
-        verdict = "ok" if self.ok else "WRONG"
-        lines = [f"{self.collective}: {verdict}, {format_time(self.time)}"]
-        lines += [f"  {problem}" for problem in self.problems]
-        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+        return Found(self.problems, text=format_time(self.time), notes=self.notes).said(self.collective)
 
 
 class Cells(NamedTuple):
-    """Which cells every send takes its data from, and brings them to.
+    """Which cells every send takes its data from, and brings them to."""
 
-    Attributes
-    ----------
-    row
-        The send of every entry, ascending.
-    sent, received
-        Cells: ``node * pieces + piece``.
-    piece_block, piece_lo, piece_hi
-        What block and which units a piece is, shape ``(pieces,)``. Pieces of one block follow one another without a
-        gap, from 0 to all units.
-    """
-
-    row: Ints
+    row: Ints  # the send of every entry, ascending
+    # sent, received: cells: ``node * pieces + piece``
     sent: Ints
     received: Ints
+    # piece_block, piece_lo, piece_hi: what block and which units a piece is, shape ``(pieces,)``. Pieces of one block
+    # follow one another without a gap, from 0 to all units
     piece_block: Ints
     piece_lo: Ints
     piece_hi: Ints
 
 
 class _Fate(NamedTuple):
-    """What becomes of the pieces of a movement.
+    """What becomes of the pieces of a movement."""
 
-    Attributes
-    ----------
-    lacking
-        Sends of what the sender does not have.
-    unfinished
-        Cells that are not as they must be in the end.
-    complete
-        When each piece is whole where it is added up.
-    extra
-        Units delivered in vain, or to a sum that is a new one.
-    """
-
-    lacking: Ints
-    unfinished: Ints
-    complete: Ints
-    extra: int
+    lacking: Ints  # sends of what the sender does not have
+    unfinished: Ints  # cells that are not as they must be in the end
+    complete: Ints  # when each piece is whole where it is added up
+    extra: int  # units delivered in vain, or to a sum that is a new one
 
 
 def verify_timed(topology: Topology, timed: Timed, claim: Fraction | None = None) -> TimedReport:
-    """Check every send and the postcondition of the collective.
-
-    Parameters
-    ----------
-    topology
-        Where the plan runs. Its switches own nothing: they pass on what arrives, see :mod:`topodesign.plans.journeys`.
-    timed
-        For as many nodes and links as the topology has. How long its links take is taken as it says.
-    claim
-        Seconds that the whole plan is said to take; a different time is a problem.
-
-    Raises
-    ------
-    ScheduleError
-        If the plan is for another number of nodes or links.
-    TooLargeError
-        If it is cut into too many pieces.
-    """
+    """Check every send and the postcondition of the collective."""
     if not timed.fits(topology):
         raise ScheduleError(
             f"the plan is for {timed.nodes} nodes and {len(timed.latency)} links, "
@@ -175,26 +124,37 @@ def verify_timed(topology: Topology, timed: Timed, claim: Fraction | None = None
     problems += more
     if claim is not None and claim != timed.time:
         problems.append(f"the claimed time is {claim}s, but the last send ends after {timed.time}s")
-    return TimedReport(not problems, timed.collective, timed.time, claim, tuple(problems), redundant, refilled)
+    return TimedReport(timed.collective, timed.time, tuple(problems), redundant, refilled)
+
+
+def replayed_timed(plan: Plan, timed: Timed) -> Found:
+    """Replay the timed sends of a plan."""
+    report = verify_timed(plan.topology, timed)
+    details = {
+        "time": str(report.time),
+        "size_bytes": str(timed.size),
+        "redundant": report.redundant,
+        "refilled": report.refilled,
+    }
+    text = f"{len(timed)} sends of {format_size(timed.size)} in {format_time(report.time)}"
+    problems = report.problems or tuple(too_quick(plan, timed))
+    return Found(problems, {"time": report.time}, details, text, report.notes)
+
+
+def too_quick(plan: Plan, timed: Timed) -> list[str]:
+    """Return the links of a fabric that timed sends take for faster than they are."""
+    if not isinstance(plan.place, Fabric):
+        return []
+    members = len(timed.collective.members(timed.nodes, plan.topology.switches))
+    unit_bytes = timed.size / (timed.collective.shards(members) * timed.units)
+    speeds = zip(plan.topology.links(), timed.per_unit.tolist(), strict=True)
+    quick = [(u, v) for (u, v, ports), ticks in speeds if ticks * timed.tick * ports * plan.place.unit < unit_bytes]
+    names = plan.place.names
+    return [f"the plan takes {names[u]} -> {names[v]} for faster than the fabric's link" for u, v in quick[:SHOWN]]
 
 
 def cells_of(timed: Timed, rows: Ints, blocks: Ints) -> Cells:
-    """Return the cells of some sends, of all blocks.
-
-    Parameters
-    ----------
-    timed
-        The plan.
-    rows
-        Numbers of sends, ascending; they carry none but the blocks.
-    blocks
-        All blocks there are, ascending.
-
-    Raises
-    ------
-    TooLargeError
-        If there are too many cells.
-    """
+    """Return the cells of some sends, of all blocks."""
     ends, own = np.array([0, timed.units]), len(rows)
     block: Ints = np.concatenate((timed.block[rows], timed.block[rows], np.repeat(blocks, 2))).astype(np.int64)
     cut = np.concatenate((timed.lo[rows], timed.hi[rows], np.tile(ends, len(blocks))))
@@ -338,7 +298,7 @@ def _unfinished(timed: Timed, cells: Cells, wrong: Ints, goal: Ints, kind: str) 
         units = f"units [{cells.piece_lo[piece]},{cells.piece_hi[piece]})"
         what = f"{units} of {_called(timed, int(cells.piece_block[piece]))}"
         examples.append(kind.format(what=what, node=cell // pieces, goal=goal[piece]))
-    return examples + ([f"... and {len(wrong) - SHOWN} more such pieces and nodes"] if len(wrong) > SHOWN else [])
+    return listed(examples, len(wrong), "such pieces and nodes")
 
 
 def _link_problems(timed: Timed, link: Ints) -> list[str]:
@@ -378,7 +338,7 @@ def _listed(timed: Timed, bad: Flags, words: Callable[[int], str], kind: str) ->
     rows = np.flatnonzero(bad)
     rows = rows[np.argsort(timed.start[rows], kind="stable")]
     examples = [f"{_describe(timed, row)}: {words(row)}" for row in rows[:SHOWN].tolist()]
-    return examples + ([f"... and {len(rows) - SHOWN} more {kind}"] if len(rows) > SHOWN else [])
+    return listed(examples, len(rows), kind)
 
 
 def _describe(timed: Timed, row: int) -> str:
@@ -391,3 +351,59 @@ def _called(timed: Timed, block: int) -> str:
     if timed.collective.pairwise:
         return f"the block from {block // timed.nodes} to {block % timed.nodes}"
     return f"shard {block}"
+
+
+def verify_together(topology: Topology, plan: Together) -> tuple[tuple[TimedReport, ...], tuple[str, ...]]:
+    """Return what is found in each stream alone, and what is wrong, that of streams with their numbers."""
+    reports = tuple(verify_timed(topology, one) for one in plan.streams)
+    problems = [f"stream {number}: {problem}" for number, one in enumerate(reports) for problem in one.problems]
+    for number, (one, begin) in enumerate(zip(plan.streams, plan.begins, strict=True)):
+        early = int(np.count_nonzero(one.start < begin))
+        if early:
+            problems.append(f"stream {number}: {early} of its sends start before it begins, at tick {begin}")
+    return reports, (*problems, *_shared(topology, plan))
+
+
+def replayed_together(plan: Plan, moved: Together) -> Found:
+    """Replay the streams of a plan."""
+    reports, problems = verify_together(plan.topology, moved)
+    pairs = list(zip(moved.streams, moved.begins, reports, strict=True))
+    details = [
+        {"collective": one.collective.name, "size_bytes": str(one.size), "begin": str(begin * one.tick)}
+        | {"time": str(found.time), "redundant": found.redundant, "refilled": found.refilled}
+        for one, begin, found in pairs
+    ]
+    each = ", ".join(
+        f"{one.collective} of {format_size(one.size)} by {format_time(found.time)}" for one, _, found in pairs
+    )
+    return Found(
+        problems or tuple(problem for one in moved.streams for problem in too_quick(plan, one)),
+        {"time": moved.time} | {f"time_{number}": one.time for number, one in enumerate(reports)},
+        {"time": str(moved.time), "streams": details},
+        f"{len(moved)} sends in {format_time(moved.time)}: {each}",
+        wasteful(sum(one.redundant for one in reports), sum(one.refilled for one in reports)),
+    )
+
+
+def _shared(topology: Topology, plan: Together) -> list[str]:
+    """Return which sends of two streams have one link at the same time."""
+    src, dst = (np.concatenate([getattr(one, name) for one in plan.streams]) for name in ("src", "dst"))
+    link = topology.link_index(src, dst)
+    busy, at = np.empty(len(link), dtype=np.int64), 0
+    for one in plan.streams:
+        busy[at : at + len(one)] = one.busy_until(link[at : at + len(one)])
+        at += len(one)
+    start = np.concatenate([one.start for one in plan.streams])
+    rows = np.flatnonzero(link >= 0)
+    rows = rows[np.lexsort((start[rows], link[rows]))]
+    # A conflict that a third send hides is one of that with either: neighbours are enough to find whether there is one.
+    before, after = rows[:-1], rows[1:]
+    twice = np.flatnonzero(
+        (link[before] == link[after]) & (start[after] < busy[before]) & (plan.stream[before] != plan.stream[after])
+    )
+    found = [
+        f"streams {plan.stream[before[at]]} and {plan.stream[after[at]]} both have the link "
+        f"{src[after[at]]}->{dst[after[at]]} at tick {start[after[at]]}"
+        for at in twice[:SHOWN].tolist()
+    ]
+    return listed(found, len(twice), "such pairs")

@@ -16,57 +16,86 @@ It shares no code with what makes the trees. A tree schedule is right if and onl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.units import exact_rate
 from topodesign.base.wording import with_article
 from topodesign.collectives import Collective
+from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.replay.found import SHOWN, Found, marked
 from topodesign.plans.trees import Trees
 from topodesign.topology.topology import IntArray
-
-SHOWN = 3
-"""Examples given of each kind of problem."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreesReport:
-    """What the verifier found.
+    """What the verifier found."""
 
-    Attributes
-    ----------
-    ok
-        Whether the schedule is right (and the claim, if one was made, true).
-    collective
-        What it was checked to be.
-    trees, height
-        Number of different trees, and tree edges on the longest way between a root and a node; for an allreduce the
-        highest in-tree and the highest out-tree together, of the same root where they are concurrent.
-    inverse_rate
-        Recomputed time by bandwidth alone to move shards of size one, in units of one over the unit of capacity; None
-        if there are no trees.
-    fullest
-        Largest share of its capacity that a link gives.
-    problems
-        What is wrong, readable, at most ``SHOWN`` examples of each kind and the number of them.
-    """
-
-    ok: bool
-    collective: Collective
+    collective: Collective  # what it was checked to be
+    # trees, height: number of different trees, and tree edges on the longest way between a root and a node; for an
+    # allreduce the highest in-tree and the highest out-tree together, of the same root where they are concurrent
     trees: int
     height: int
+    # recomputed time by bandwidth alone to move shards of size one, in units of one over the unit of capacity; None
+    # if there are no trees
     inverse_rate: Fraction | None
-    fullest: Fraction
+    fullest: Fraction  # largest share of its capacity that a link gives
+    # what is wrong, readable, at most ``SHOWN`` examples of each kind and the number of them
     problems: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether the schedule is right (and the claim, if one was made, true)."""
+        return not self.problems
+
+    @property
+    def text(self) -> str:
+        """What it is, without problems."""
+        return f"{self.trees} trees of height {self.height}, 1/x = {self.inverse_rate}"
 
     def __str__(self) -> str:
         """Return the verdict and the problems, one a line."""
-        verdict = "ok" if self.ok else "WRONG"
-        head = f"{self.collective}: {verdict}, {self.trees} trees of height {self.height}, 1/x = {self.inverse_rate}"
-        return "\n".join([head, *(f"  {problem}" for problem in self.problems)])
+        return Found(self.problems, text=self.text).said(self.collective)
+
+
+def replayed_trees(fabric: Fabric, trees: Trees) -> Found:
+    """Replay the trees of a plan, with what switches of its fabric can do and limits that links share."""
+    report = verify_trees(trees, names=fabric.names, multicast=fabric.multicast, aggregation=fabric.aggregation)
+    if not report.ok or report.inverse_rate is None:
+        return Found(report.problems or ("it has no trees",))
+    overloaded = _overloaded(fabric, loads_of(trees), trees.rate)
+    if overloaded:
+        return Found(overloaded)
+    owners = trees.collective.shards(len(fabric.compute))
+    shards = owners if trees.shard is None else sum(trees.shard)
+    weights = [int(phase.sum()) for phase in (trees.weight[: trees.reduce_trees], trees.weight[trees.reduce_trees :])]
+    bandwidth = shards * fabric.unit / report.inverse_rate
+    figures = {
+        "k": Fraction(max(weights), shards),
+        "height": Fraction(report.height),
+        "inv_x_star": owners / bandwidth,
+        "algorithmic_bandwidth": bandwidth,
+    }
+    details = {"trees": report.trees, **{name: str(value) for name, value in figures.items()}}
+    return Found((), figures, details, report.text)
+
+
+def _overloaded(fabric: Fabric, loads: IntArray, rate: Fraction) -> tuple[str, ...]:
+    """Say which limits that links share are exceeded by the weights on links in some phase."""
+    problems = []
+    for limit, links in zip(fabric.shared, fabric.shared_links(), strict=True):
+        most = max(sum(phase[list(links)].tolist()) for phase in loads) * rate * fabric.unit
+        if most > limit.bandwidth:
+            problems.append(
+                f"the links of the shared limit '{limit.name}' carry {exact_rate(most)} together, more than its "
+                f"{exact_rate(limit.bandwidth)}"
+            )
+    return tuple(problems[:SHOWN])
 
 
 def verify_trees(
@@ -79,16 +108,8 @@ def verify_trees(
 ) -> TreesReport:
     """Check every tree, route, capacity and share, and recompute the rate.
 
-    Parameters
-    ----------
-    schedule
-        What to check, with the topology that it runs on.
-    claim
-        The ``inverse_rate`` that the schedule is said to have; a different one is a problem.
-    names
-        What the report calls the vertices; their numbers if None.
-    multicast, aggregation
-        Switches that can copy, and that can add.
+    ``multicast`` and ``aggregation`` are the switches that can copy, and that can add; another ``inverse_rate``
+    than the one that is claimed is a problem.
     """
     called = [str(vertex) for vertex in range(schedule.topology.nodes)] if names is None else names
     compute = np.ones(schedule.topology.nodes, dtype=np.bool_)
@@ -106,7 +127,6 @@ def verify_trees(
         problems.append(f"the claimed 1/x is {claim}, but the trees have {inverse}")
     full = [Fraction(max(load), int(c)) for load, c in zip(loads.T.tolist(), schedule.topology.capacity, strict=True)]
     return TreesReport(
-        ok=not problems,
         collective=schedule.collective,
         trees=len(schedule),
         height=_height(schedule, compute) if spans else 0,
@@ -114,14 +134,6 @@ def verify_trees(
         fullest=max(full, default=Fraction(0)) * schedule.rate,
         problems=tuple(problems),
     )
-
-
-def _listed(bad: NDArray[np.bool_], words: Callable[[int], str], kind: str) -> Iterator[str]:
-    """Yield the first bad entries in words, and a line with the number of the rest."""
-    rows = np.flatnonzero(bad)
-    yield from (words(row) for row in rows[:SHOWN].tolist())
-    if len(rows) > SHOWN:
-        yield f"... and {len(rows) - SHOWN} more {kind}"
 
 
 def _oriented(schedule: Trees) -> tuple[NDArray[np.bool_], IntArray, IntArray]:
@@ -143,7 +155,7 @@ def _tree_problems(
     nodes, tree, root = schedule.topology.nodes, schedule.tree, schedule.root
     phase = (np.arange(len(root)) >= schedule.reduce_trees).astype(np.int64)
     owned = compute[root] | (able[phase, root] if schedule.concurrent else compute[root])
-    yield from _listed(
+    yield from marked(
         ~owned, lambda t: f"tree {t}: its root {called[root[t]]} is a switch, which owns no data", "such roots"
     )
 
@@ -158,7 +170,7 @@ def _tree_problems(
         power = "copy" if out[row] else "add"
         return f"{edge(row)} ends at a switch, of which nothing says that it can {power}"
 
-    yield from _listed(switched, end, "such edges")
+    yield from marked(switched, end, "such edges")
     wanted = np.tile(compute.astype(np.int64), (len(root), 1))
     wanted[tree, near] = 1  # a switch is in a tree if it passes something on
     wanted[np.arange(len(root)), root] = 0
@@ -171,14 +183,14 @@ def _tree_problems(
         times = f"{found[at]} times instead of {wanted.flat[at]}"
         return f"tree {which} of root {called[root[which]]}: node {called[vertex]} {verb} {times}"
 
-    yield from _listed(different, node, "such nodes")
+    yield from marked(different, node, "such nodes")
     place = np.full(wanted.size, -1, dtype=np.int64)  # row with which a node joins its tree
     place[tree * nodes + far] = np.arange(len(tree))
     place[np.arange(len(root)) * nodes + root] = -1
     joined = place[tree * nodes + near]
     early = np.where(out, joined >= np.arange(len(tree)), joined <= np.arange(len(tree)))
     early &= near != root[tree]
-    yield from _listed(early, lambda row: f"{edge(row)} sends what has not all been received by then", "such edges")
+    yield from marked(early, lambda row: f"{edge(row)} sends what has not all been received by then", "such edges")
 
 
 def _route_problems(schedule: Trees, compute: NDArray[np.bool_], called: Sequence[str]) -> Iterator[str]:
@@ -191,7 +203,7 @@ def _route_problems(schedule: Trees, compute: NDArray[np.bool_], called: Sequenc
         ends = f"{called[schedule.src[row]]} -> {called[schedule.dst[row]]}"
         return f"tree {schedule.tree[row]}, edge {ends}"
 
-    yield from _listed(
+    yield from marked(
         carried != wanted,
         lambda row: f"{edge(row)}: its routes carry {carried[row]}, the tree has weight {wanted[row]}",
         "such edges",
@@ -203,16 +215,16 @@ def _route_problems(schedule: Trees, compute: NDArray[np.bool_], called: Sequenc
         hops = schedule.hop[schedule.hop_start[at] : schedule.hop_start[at + 1]].tolist()
         return f"{edge(int(schedule.route_edge[at]))}: route {' -> '.join(called[hop] for hop in hops)}"
 
-    yield from _listed(astray, lambda at: f"{route(at)} does not lead from one end to the other", "such routes")
+    yield from marked(astray, lambda at: f"{route(at)} does not lead from one end to the other", "such routes")
     inner = np.ones(len(schedule.hop), dtype=np.bool_)
     inner[schedule.hop_start[:-1]] = inner[schedule.hop_start[1:] - 1] = False
     relayed = np.zeros(len(schedule.route_edge), dtype=np.bool_)
     relayed[_route_of(schedule)[inner & compute[schedule.hop]]] = True
-    yield from _listed(relayed, lambda at: f"{route(at)} passes through a compute node", "such routes")
+    yield from marked(relayed, lambda at: f"{route(at)} passes through a compute node", "such routes")
     broken = np.zeros(len(schedule.route_edge), dtype=np.bool_)
     at_route, link = _links(schedule)
     broken[at_route[link < 0]] = True
-    yield from _listed(broken, lambda at: f"{route(at)} goes where there is no link", "such routes")
+    yield from marked(broken, lambda at: f"{route(at)} goes where there is no link", "such routes")
 
 
 def _route_of(schedule: Trees) -> IntArray:
@@ -255,7 +267,7 @@ def _capacity_problems(schedule: Trees, loads: IntArray, called: Sequence[str]) 
             ends = f"{called[topology.src[link]]} -> {called[topology.dst[link]]}"
             return f"link {ends} of capacity {topology.capacity[link]} carries {taken} of the {trees}"
 
-        yield from _listed(over, words, "overloaded links")
+        yield from marked(over, words, "overloaded links")
 
 
 def _share_problems(schedule: Trees, compute: NDArray[np.bool_], called: Sequence[str]) -> Iterator[str]:
@@ -278,7 +290,7 @@ def _share_problems(schedule: Trees, compute: NDArray[np.bool_], called: Sequenc
             inward, outward = totals[:, node].tolist()
             return f"the in-trees of root {called[node]} have weight {inward}, but its out-trees {outward}"
 
-        yield from _listed(totals[0] != totals[1], differs, "such roots")
+        yield from marked(totals[0] != totals[1], differs, "such roots")
         return
     share = np.zeros(len(compute), dtype=object)
     share[compute] = 1 if schedule.shard is None else schedule.shard
@@ -294,7 +306,7 @@ def _share_problems(schedule: Trees, compute: NDArray[np.bool_], called: Sequenc
 
         if whole == 0 and int(compute.sum()) > 1:
             yield f"there are no {'in-trees' if at == 0 else 'out-trees'}"
-        yield from _listed(uneven.astype(np.bool_), words, "such roots")
+        yield from marked(uneven.astype(np.bool_), words, "such roots")
 
 
 def _inverse_rate(schedule: Trees, nodes: int) -> Fraction | None:

@@ -1,4 +1,4 @@
-"""What simulators of pipelined data share: trees and paths whose data follow one another in C chunks."""
+"""What simulators of trees and paths share: data that follow one another in C chunks."""
 
 from __future__ import annotations
 
@@ -6,65 +6,28 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple, Protocol
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import ParameterError
-from topodesign.base.latency import Latency
+from topodesign.base.latency import USUAL, Latency
 from topodesign.base.units import format_bandwidth, format_rate, format_size, format_time
-from topodesign.plans.timing.rounds import Loss
-
-
-class Chunked(Protocol):
-    """What a simulator of chunks has found out; see :class:`~topodesign.plans.timing.trees.TreeSimulation`."""
-
-    @property
-    def time(self) -> Fraction:
-        """Seconds until the last chunk has arrived."""
-
-    @property
-    def chunks(self) -> int:
-        """Chunks that data was cut into."""
-
-    @property
-    def optimum(self) -> Fraction:
-        """Seconds by bandwidth alone."""
-
-    @property
-    def size(self) -> Fraction:
-        """Bytes of the whole data."""
-
-    @property
-    def utilisation(self) -> NDArray[np.float64]:
-        """Share of the time in which each link transmits bits."""
-
-    @property
-    def loss(self) -> Loss | None:
-        """What failed links prevent."""
+from topodesign.base.wording import counted
+from topodesign.plans.plan import Plan
+from topodesign.plans.timing.conditions import Conditions, Loss, Run
 
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """What the time of data is made of that follow one another in chunks.
+    """What the time of data is made of that follow one another in chunks."""
 
-    Attributes
-    ----------
-    height
-        Sends from node to node on the longest way.
-    starts
-        Messages that the busiest port starts in a step.
-    switches
-        Switches that data pass at most from one node to the next.
-    busy
-        Seconds by bandwidth alone.
-    """
-
-    height: int
-    starts: int
-    switches: int
-    busy: Fraction
+    height: int  # sends from node to node on the longest way
+    starts: int  # messages that the busiest port starts in a step
+    switches: int  # switches that data pass at most from one node to the next
+    busy: Fraction  # seconds by bandwidth alone
 
     def end(self, latency: Latency, chunks: int) -> Fraction:
         """Return when the last of so many chunks has arrived."""
@@ -80,34 +43,11 @@ class Pipeline:
         }
 
 
-def check_chunks(latency: Latency, size: Fraction, unit: Fraction, chunks: int | None, what: str) -> None:
-    """Check the numbers that chunks are timed with.
-
-    Raises
-    ------
-    ParameterError
-        If one is out of range; ``what`` says whose chunks they are.
-    """
-    if min(latency.alpha or 0, latency.gap, latency.hop) < 0 or size <= 0 or unit <= 0:
-        raise ParameterError("alpha must not be negative, nor gap and hop, size and bandwidth must be above zero")
-    if chunks is not None and chunks < 1:
-        raise ParameterError(f"{what} has at least 1 chunk, not {chunks}")
-
-
 def best_chunks(pipelines: Sequence[Pipeline], latency: Latency, smallest: Fraction) -> int:
     """Return the number of chunks, at least a byte each, with which phases one after the other end first.
 
     A phase of height h that takes B by bandwidth alone, and L for a step beside, ends after hL + B - L plus
     C L + (h - 1) B / C, so that the best C is near the root of the sums of (h - 1) B over those of L.
-
-    Parameters
-    ----------
-    pipelines
-        One for each phase.
-    latency
-        What a step takes beside its bytes.
-    smallest
-        Bytes of the least data that are cut.
     """
     waiting = sum(((one.height - 1) * one.busy for one in pipelines), Fraction(0))
     alpha = sum((latency.of_step(one.starts, one.switches) for one in pipelines), Fraction(0))
@@ -120,14 +60,9 @@ def best_chunks(pipelines: Sequence[Pipeline], latency: Latency, smallest: Fract
 
 
 class Chains(NamedTuple):
-    """Chains of sends that chunks go over, those that may be the last to end.
+    """Chains of sends that chunks go over, those that may be the last to end."""
 
-    Attributes
-    ----------
-    sends, latency, slowest
-        Sends on each, seconds of latency of all of its links, and of its slowest send.
-    """
-
+    # sends, latency, slowest: sends on each, seconds of latency of all of its links, and of its slowest send
     sends: tuple[int, ...]
     latency: tuple[Fraction, ...]
     slowest: tuple[Fraction, ...]
@@ -180,45 +115,118 @@ def fewest_end(chains: Sequence[tuple[Chains, Fraction]], smallest: Fraction) ->
     return low
 
 
-def chunked_record(run: Chunked) -> dict[str, Any]:
-    """Return what there is to say beside the time, as JSON holds it; rates as if all data arrived."""
-    lost = run.loss is not None and len(run.loss.pairs)
+@dataclass(frozen=True, eq=False)
+class Phase:
+    """Data that flow at the same time: a longest way, what their time is made of, and how they use links."""
+
+    way: tuple[int, ...]  # vertices in the order of the data
+    pipeline: Pipeline  # what the time is made of
+    smallest: Fraction  # bytes of the least data that are cut into chunks
+    sending: NDArray[np.float64]  # seconds in which each link transmits (float64, in the topology's order; rounded)
+
+
+@dataclass(frozen=True, eq=False)
+class PipelineSimulation(Run):
+    """When trees or paths end whose data follow one another in chunks."""
+
+    how: str  # how the data go, as ``over paths in``
+    # the same as ``time`` for every phase of trees: of an allreduce the reduce-scatter and the allgather, unless they
+    # are concurrent. None of paths
+    phase_ends: tuple[Fraction, ...] | None
+    chunks: int  # chunks that the data of every tree or path was cut into
+    optimum: Fraction  # seconds by bandwidth alone, without latency and with endless chunks
+    phases: tuple[Pipeline, ...]  # what the time of every phase is made of
+    smallest: Fraction  # bytes of the least data that are cut into chunks
+    size: Fraction  # bytes of the whole collective
+    # vertices on a longest way, in the order of the data, for every phase: of trees compute nodes, and switches that
+    # add or copy; of paths all, of one that ends last
+    critical: tuple[tuple[int, ...], ...]
+
+    def record(self) -> dict[str, Any]:
+        """Return what there is to say beside the time, as JSON holds it; rates as if all data arrived."""
+        lost = self.loss is not None and len(self.loss.pairs)
+        ends = {} if self.phase_ends is None else {"phase_ends_s": [float(end) for end in self.phase_ends]}
+        return {
+            "bandwidth_time_s": float(self.optimum),
+            "algorithmic_bandwidth_GBps": None if lost else float(self.size / self.time / 10**9),
+            "chunks": self.chunks,
+            **self.use_record(),
+            **ends,
+            "phases": [one.record() for one in self.phases],
+        }
+
+    def describe(self, name: Callable[[int], str]) -> str:
+        """Return times, use of links, the longest ways, and what is lost, with these names of vertices."""
+        head = f"{format_size(self.size)} {self.how} {counted(self.chunks, 'chunk')}: {format_time(self.time)}"
+        lines = [f"{head}, by bandwidth alone {format_time(self.optimum)}"]
+        if self.time:
+            rate = format_bandwidth(8 * self.size / self.time)
+            lines.append(f"algorithmic bandwidth {rate} ({format_rate(self.size / self.time)})")
+        lines += self.use()
+        lines += [f"longest way: {' -> '.join(map(name, way))}" for way in self.critical if way]
+        return "\n".join(lines + ([self.loss.describe(name)] if self.loss else []))
+
+
+def in_phases(
+    how: str,
+    phases: Sequence[Phase],
+    chains: Sequence[Chains] | None,
+    latency: Latency,
+    chunks: int | None,
+    *,
+    size: Fraction,
+    loss: Loss | None,
+) -> PipelineSimulation:
+    """Return the time of phases one after the other, with these chains where links have latencies of their own.
+
+    Where chunks are None it takes as many as are fastest.
+    """
+    pipelines = tuple(phase.pipeline for phase in phases)
+    smallest = min((phase.smallest for phase in phases), default=Fraction(1))
+    if chains is None:
+        chunks = best_chunks(pipelines, latency, smallest) if chunks is None else chunks
+        ends = [one.end(latency, chunks) for one in pipelines]
+    else:
+        busy = [(those, one.busy) for those, one in zip(chains, pipelines, strict=True)]
+        chunks = fewest_end(busy, smallest) if chunks is None else chunks
+        ends = [those.end(each, chunks) for those, each in busy]
+    time = sum(ends, Fraction(0))
+    return PipelineSimulation(
+        time,
+        sum((phase.sending for phase in phases), np.zeros(1)) / float(time or 1),
+        loss,
+        how,
+        tuple(accumulate(ends)),
+        chunks,
+        sum((one.busy for one in pipelines), Fraction(0)),
+        pipelines,
+        smallest,
+        size,
+        tuple(phase.way for phase in phases),
+    )
+
+
+def conditions_of_pipelines(plan: Plan, now: Conditions) -> dict[str, Any]:
+    """Return what simulators of pipelines take."""
+    if now.mode != "lock-step" or now.links is not None:
+        raise ParameterError(f"{plan.kind} are pipelines over alike links; leave the mode and single links out")
+    fabric, latency = plan.fabric, now.latency or USUAL
+    unit = 8 * fabric.unit
+    if now.bandwidth is not None:
+        unit = now.bandwidth / max(1, int(fabric.topology.out_ports[list(fabric.compute)].max()))
     return {
-        "bandwidth_time_s": float(run.optimum),
-        "algorithmic_bandwidth_GBps": None if lost else float(run.size / run.time / 10**9),
-        "chunks": run.chunks,
-        "utilisation_mean": float(run.utilisation.mean()),
-        "utilisation_max": float(run.utilisation.max()),
-        "utilisation_min": float(run.utilisation.min()),
+        "latency": latency,
+        "size": now.size,
+        "unit": unit,
+        "chunks": now.chunks,
+        "failed_links": now.failed,
+        "of_links": fabric.link_latencies() if latency.alpha is None else None,
     }
 
 
-def in_chunks(run: Chunked) -> str:
-    """Return the number of chunks in words."""
-    return "1 chunk" if run.chunks == 1 else f"{run.chunks} chunks"
-
-
-def described(run: Chunked, how: str, ways: Iterable[Iterable[int]], name: Callable[[int], str]) -> str:
-    """Return times, use of links, the longest ways, and what is lost.
-
-    Parameters
-    ----------
-    run
-        What was simulated.
-    how
-        How the data goes, as ``over paths in 3 chunks``.
-    ways
-        Vertices on the longest ways.
-    name
-        What vertices are called.
-    """
-    head = f"{format_size(run.size)} {how}: {format_time(run.time)}"
-    lines = [f"{head}, by bandwidth alone {format_time(run.optimum)}"]
-    if run.time:
-        rate = format_bandwidth(8 * run.size / run.time)
-        lines.append(f"algorithmic bandwidth {rate} ({format_rate(run.size / run.time)})")
-    if len(run.utilisation):
-        mean, least, most = (f(run.utilisation) for f in (np.mean, np.min, np.max))
-        lines.append(f"links transmit {mean:.1%} of the time on average, {least:.1%} to {most:.1%}")
-    lines += [f"longest way: {' -> '.join(map(name, way))}" for way in ways]
-    return "\n".join(lines + ([run.loss.describe(name)] if run.loss else []))
+def check_chunks(latency: Latency, size: Fraction, unit: Fraction, chunks: int | None, what: str) -> None:
+    """Raise ParameterError if a number is out of range; ``what`` says whose chunks they are."""
+    if min(latency.alpha or 0, latency.gap, latency.hop) < 0 or size <= 0 or unit <= 0:
+        raise ParameterError("alpha must not be negative, nor gap and hop, size and bandwidth must be above zero")
+    if chunks is not None and chunks < 1:
+        raise ParameterError(f"{what} has at least 1 chunk, not {chunks}")

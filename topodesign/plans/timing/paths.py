@@ -11,83 +11,34 @@ its slowest send, it is done after ``h B / C + x + (C - 1) * (B / C + s)``. Time
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import ParameterError
 from topodesign.base.latency import Latency
+from topodesign.plans.measure import path_time
 from topodesign.plans.paths import Paths
+from topodesign.plans.plan import Plan
 from topodesign.plans.timing.chunked import (
     Chains,
+    Phase,
     Pipeline,
-    best_chunks,
+    PipelineSimulation,
     check_chunks,
-    chunked_record,
-    described,
-    fewest_end,
-    in_chunks,
+    conditions_of_pipelines,
+    in_phases,
 )
-from topodesign.plans.timing.rounds import Link, Loss
+from topodesign.plans.timing.conditions import Conditions, Link, Loss
 from topodesign.topology.topology import IntArray
 
 
-@dataclass(frozen=True, eq=False)
-class PathSimulation:
-    """When paths end.
-
-    Attributes
-    ----------
-    time
-        Seconds until the last chunk has arrived.
-    chunks
-        Chunks that what a path carries was cut into.
-    optimum
-        Seconds by bandwidth alone, without latency and with endless chunks.
-    phases
-        What the time is made of.
-    smallest
-        Bytes of the least data that are cut into chunks.
-    size
-        Bytes of the whole data of a node.
-    critical
-        Vertices of a path with the most sends, or of one that ends last where links have latencies of their own.
-    utilisation
-        Share of ``time`` in which each link transmits bits (float64, in the topology's order; rounded).
-    loss
-        What failed links prevent, or None if none failed. The times are those of the paths that are left.
-    """
-
-    time: Fraction
-    chunks: int
-    optimum: Fraction
-    phases: tuple[Pipeline, ...]
-    smallest: Fraction
-    size: Fraction
-    critical: tuple[int, ...]
-    utilisation: NDArray[np.float64]
-    loss: Loss | None
-
-    def __str__(self) -> str:
-        """Return the times, the utilisation and the longest way, with numbers of vertices."""
-        return self.describe(str)
-
-    def without_loss(self) -> PathSimulation:
-        """Return the same, silent about what is lost."""
-        return replace(self, loss=None)
-
-    def record(self) -> dict[str, Any]:
-        """Return what there is to say beside the time, as JSON holds it."""
-        return {**chunked_record(self), "phases": [one.record() for one in self.phases]}
-
-    def describe(self, name: Callable[[int], str]) -> str:
-        """Return the same with other names of vertices."""
-        ways = [self.critical] if self.critical else []
-        return described(self, f"over paths in {in_chunks(self)}", ways, name)
+def run_paths(plan: Plan, paths: Paths, now: Conditions) -> PipelineSimulation:
+    """Time the paths of a plan."""
+    return simulate_paths(paths, **conditions_of_pipelines(plan, now), inverse_rate=path_time(plan.fabric, paths))
 
 
 def simulate_paths(
@@ -100,61 +51,31 @@ def simulate_paths(
     failed_links: Iterable[Link] = (),
     of_links: Sequence[Fraction] | None = None,
     inverse_rate: Fraction | None = None,
-) -> PathSimulation:
+) -> PipelineSimulation:
     """Time paths.
 
-    Parameters
-    ----------
-    paths
-        Some that the verifier accepts; of others the times mean little.
-    latency
-        What a chunk takes from node to node beside its bytes.
-    size
-        Data M of a node, its own block included, in bytes.
-    unit
-        Bandwidth of one unit of capacity, in bits per second.
-    chunks
-        Chunks of what a path carries; None takes the number that is fastest, of at least a byte each.
-    failed_links
-        Links (u, v) that carry nothing.
-    of_links
-        Seconds of latency of each link in place of alpha: a chunk then takes from node to node that of all links
-        between.
-    inverse_rate
-        As :attr:`~topodesign.plans.paths.Paths.inverse_rate`, where not only links limit it.
-
-    Raises
-    ------
-    ParameterError
-        If a number is out of range or a named link not in the topology.
+    As :func:`~topodesign.plans.timing.trees.simulate_trees`; ``size`` are the data of a node, its own block
+    included, and ``inverse_rate`` is that of the paths where not only links limit it.
     """
     check_chunks(latency, size, unit, chunks, "what a path carries")
-    failed = tuple(sorted(set(failed_links)))
-    goes, loss = _lose(paths, failed)
+    goes, loss = _lose(paths, tuple(sorted(set(failed_links))))
     topology = paths.topology
     block = Fraction(size) / paths.collective.shards(len(paths.collective.members(topology.nodes, topology.switches)))
     busy = 8 * block * (paths.inverse_rate if inverse_rate is None else inverse_rate) / Fraction(unit)
     heights = paths.heights * goes
     height = int(heights.max(initial=0))
-    smallest = block * int(paths.weight.min(initial=1)) / paths.units
-    longest = int(heights.argmax()) if height else -1
     pipeline = Pipeline(height, *_sends(paths, goes), busy)
-    if of_links is None:
-        if chunks is None:
-            chunks = best_chunks((pipeline,), latency, smallest)
-        time = pipeline.end(latency, chunks) if height else Fraction(0)
-    else:
-        kinds = _chains(paths, goes, of_links, (pipeline.starts - 1) * latency.gap)
-        if chunks is None:
-            chunks = fewest_end([(Chains.of(kinds), busy)], smallest)
-        ends = {Chains.of([kind]).end(busy, chunks): path for kind, path in kinds.items()}
-        time = max(ends, default=Fraction(0))
-        longest = ends.get(time, -1)
-    way = paths.hop[paths.hop_start[longest] : paths.hop_start[longest + 1]].tolist() if height else []
     sending = _loads(paths, goes) / topology.capacity * float(8 * block / paths.units / Fraction(unit))
-    return PathSimulation(
-        time, chunks, busy, (pipeline,), smallest, Fraction(size), tuple(way), sending / float(time or 1), loss
-    )
+    phase = Phase((), pipeline, block * int(paths.weight.min(initial=1)) / paths.units, sending)
+    kinds = {} if of_links is None else _chains(paths, goes, of_links, (pipeline.starts - 1) * latency.gap)
+    chains = None if of_links is None else [Chains.of(kinds)]
+    done = in_phases("over paths in", [phase], chains, latency, chunks, size=Fraction(size), loss=loss)
+    if not height:
+        return replace(done, time=Fraction(0), phase_ends=None, critical=(), utilisation=sending)
+    ends = {Chains.of([kind]).end(busy, done.chunks): path for kind, path in kinds.items()}
+    longest = ends.get(done.time, int(heights.argmax()))
+    way = paths.hop[paths.hop_start[longest] : paths.hop_start[longest + 1]].tolist()
+    return replace(done, phase_ends=None, critical=(tuple(way),))
 
 
 def _sends(paths: Paths, goes: NDArray[np.bool_]) -> tuple[int, int]:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from topodesign.base.arguments import as_seed
 from topodesign.base.cost import Cost
-from topodesign.base.errors import ParameterError, ScheduleError
-from topodesign.base.latency import USUAL, Latency
+from topodesign.base.errors import ParameterError
+from topodesign.base.latency import USUAL
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_bandwidth, format_size, format_time
 from topodesign.base.wording import counted, listed
@@ -27,78 +22,15 @@ from topodesign.fabrics.latencies import as_latency, latency_words
 from topodesign.fabrics.node_values import Ready, as_ready
 from topodesign.fabrics.part import part_of
 from topodesign.plans.files import as_plan
-from topodesign.plans.measure import cost_of, path_time
-from topodesign.plans.orbit import OrbitRounds
-from topodesign.plans.paths import Paths
+from topodesign.plans.kinds import kind_of
+from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.timed import MAX_TICKS, Timed
-from topodesign.plans.timing.paths import PathSimulation, simulate_paths
-from topodesign.plans.timing.rounds import Link, Loss, Mode, SimulationResult, simulate_rounds
-from topodesign.plans.timing.timed import TimedSimulation, simulate_timed, simulate_together
-from topodesign.plans.timing.trees import TreeSimulation, simulate_trees
+from topodesign.plans.timing.conditions import Conditions, Link, Loss, Mode, Run
 from topodesign.plans.timing.workload import Layer, TrainingStep, backpropagation, load_workload
-from topodesign.plans.together import Together
-from topodesign.plans.trees import Trees
 from topodesign.topology.link_table import LinkTable, read_link_table
 
 _SHOWN = 3
 """Examples given of what a failure breaks."""
-
-
-@dataclass(frozen=True)
-class Conditions:
-    """Under which a plan runs.
-
-    Attributes
-    ----------
-    size
-        Bytes of the whole data.
-    latency
-        What messages take beside their bytes; None for what timed sends say themselves.
-    bandwidth
-        Bits per second of all links of a node together; None for that of the plan's fabric.
-    mode
-        Whether steps wait for each other (``lock-step``), or only sends for their data and links (``asynchronous``).
-    links
-        Latencies and bandwidths of single links; None if all are alike.
-    failed
-        Links (u, v) that carry nothing, by numbers.
-    chunks
-        Chunks of the data of every tree or path; None for the number that is fastest.
-    """
-
-    size: Fraction
-    latency: Latency | None
-    bandwidth: Fraction | None = None
-    mode: Mode = "lock-step"
-    links: LinkTable | None = None
-    failed: tuple[Link, ...] = ()
-    chunks: int | None = None
-    jitter: Fraction = Fraction(0)
-    seed: int = 0
-    ready: tuple[Fraction, ...] = ()
-
-
-class Run(Protocol):
-    """What every simulator returns."""
-
-    @property
-    def time(self) -> Fraction:
-        """Seconds until the last data have arrived."""
-
-    @property
-    def loss(self) -> Loss | None:
-        """What failed links prevent, or None if none failed."""
-
-    def describe(self, name: Callable[[int], str]) -> str:
-        """Return times and use of links, with these names of nodes, and what is lost."""
-
-    def without_loss(self) -> Run:
-        """Return the same, silent about what is lost."""
-
-    def record(self) -> dict[str, Any]:
-        """Return what there is to say beside the time, as JSON holds it."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -137,7 +69,7 @@ class Simulation(Result):
         """Return the size, the time, and what they hold for."""
         now = self.conditions
         what = f"{self.plan.collective} of {format_size(now.size)}"
-        if isinstance(self.plan.movement, Timed | Together):
+        if kind_of(self.plan).pace == "times":
             whose = "the plan's own latencies" if now.latency is None else latency_words(now.latency, self.plan.fabric)
             return f"{what}: {format_time(self.time)}; {whose}, the plan's own bandwidths"
         own = now.bandwidth is None and isinstance(self.plan.place, Fabric)
@@ -271,10 +203,8 @@ def simulate(
     Fraction(227099, 2343750000)
     """
     plan = as_plan(plan)
-    run = RUNS.get(type(plan.movement))
-    if run is None:
-        raise ScheduleError(f"there is no simulator of {type(plan.movement).__name__}")
-    if isinstance(plan.place, Fabric) and not isinstance(plan.movement, Trees | Paths):  # whose shares keep limits
+    kind = kind_of(plan)
+    if isinstance(plan.place, Fabric) and kind.pace != "pipelines":  # whose shares keep limits
         plan.place.check_unshared(f"simulation of {plan.kind}")
     if bandwidth is not None and isinstance(plan.place, Fabric) and plan.place.names != _numbers(plan.place):
         raise ParameterError(f"{plan.place.name} has bandwidths of its own; leave the bandwidth out")
@@ -283,7 +213,7 @@ def simulate(
         down += _dead(plan, tuple(without))
     now = Conditions(
         as_size(size),
-        _latency(plan, alpha, gap, hop),
+        None if kind.pace == "times" and (alpha, gap, hop) == (None, None, None) else as_latency(alpha, gap, hop),
         None if bandwidth is None else as_bandwidth(bandwidth),
         mode,
         links if links is None or isinstance(links, LinkTable) else read_link_table(links),
@@ -293,9 +223,9 @@ def simulate(
         as_seed(seed),
         () if ready is None else as_ready(plan.fabric, ready),
     )
-    if (now.jitter or now.ready) and not isinstance(plan.movement, Timed | Together):
+    if (now.jitter or now.ready) and kind.pace != "times":
         raise ParameterError(f"delays are of timed sends, and {plan.kind} have no times of their own; leave them out")
-    return Simulation(plan, now, run(plan, plan.movement, now))
+    return Simulation(plan, now, kind.timed(now))
 
 
 def _numbers(fabric: Fabric) -> tuple[str, ...]:
@@ -303,13 +233,7 @@ def _numbers(fabric: Fabric) -> tuple[str, ...]:
 
 
 def _link(plan: Plan, link: str | tuple[int | str, int | str]) -> Link:
-    """Return a failed link by the numbers of its ends.
-
-    Raises
-    ------
-    ParameterError
-        If there is none, or the text is no pair of numbers, or on a fabric of names.
-    """
+    """Return a failed link by the numbers of its ends."""
     named = isinstance(plan.place, Fabric)
     ends = [end.strip() for end in link.split(",")] if isinstance(link, str) else list(link)
     ends = [int(end) if isinstance(end, Integral) else end for end in ends]
@@ -367,9 +291,10 @@ def training_step(
     4
     """
     plan = as_plan(plan)
-    if not isinstance(plan.movement, Rounds):
+    kind = kind_of(plan)
+    if kind.pace != "steps":
         raise ParameterError(f"a training step is timed with a plan of rounds, not of {plan.kind}")
-    cost = cost_of(plan.topology, plan.movement)
+    cost = cost_of(*kind.in_rounds())
     if len(plan.collective.parts) > 1:
         if cost.steps % 2:
             raise ParameterError("the two halves of this allreduce differ; use a reduce-scatter or allgather schedule")
@@ -381,123 +306,3 @@ def training_step(
         bandwidth=as_bandwidth(bandwidth),
         bucket=None if bucket is None else as_size(bucket),
     )
-
-
-def _rounds(plan: Plan, rounds: Rounds, now: Conditions) -> SimulationResult:
-    if now.chunks is not None:
-        raise ParameterError("chunks are of trees and paths; rounds have none")
-    table = _links(plan, now) or LinkTable({}, {})
-    latency = now.latency or USUAL
-    own = 8 * plan.fabric.unit * max(1, plan.topology.degree)
-    return simulate_rounds(
-        plan.topology,
-        rounds,
-        alpha=latency.alpha or Fraction(0),
-        size=now.size,
-        bandwidth=own if now.bandwidth is None else now.bandwidth,
-        mode=now.mode,
-        link_alpha=table.alpha,
-        link_bandwidth=table.bandwidth,
-        failed_links=now.failed,
-    )
-
-
-def _latency(plan: Plan, alpha: Quantity | None, gap: Quantity | None, hop: Quantity | None) -> Latency | None:
-    """Return what messages take; None for timed sends of which nothing is asked."""
-    if isinstance(plan.movement, Timed | Together) and (alpha, gap, hop) == (None, None, None):
-        return None
-    return as_latency(alpha, gap, hop)
-
-
-def _links(plan: Plan, now: Conditions) -> LinkTable | None:
-    """Return what is said of single links, and what the fabric says of all where it is asked."""
-    if now.latency is not None and now.latency.alpha is None:
-        return plan.fabric.own_links(now.links)
-    return None if now.links is None else now.links.on(plan.topology)
-
-
-def _links_of_sends(plan: Plan, now: Conditions) -> LinkTable | None:
-    """Return the same for timed sends, of which those out of switches only pass these."""
-    own, latency = _links(plan, now), now.latency
-    if latency is None or latency.alpha is None:
-        return own
-    switches = plan.topology.switches
-    alpha = {(u, v): latency.hop if u in switches else latency.alpha for u, v, _ in plan.topology.links()}
-    return LinkTable(alpha, {}) if own is None else LinkTable({**alpha, **own.alpha}, own.bandwidth)
-
-
-def _trees(plan: Plan, trees: Trees, now: Conditions) -> TreeSimulation:
-    return simulate_trees(trees, **_in_pipelines(plan, now))
-
-
-def _paths(plan: Plan, paths: Paths, now: Conditions) -> PathSimulation:
-    return simulate_paths(paths, **_in_pipelines(plan, now), inverse_rate=path_time(plan.fabric, paths))
-
-
-def _in_pipelines(plan: Plan, now: Conditions) -> dict[str, Any]:
-    """Return what simulators of pipelines take."""
-    if now.mode != "lock-step" or now.links is not None:
-        raise ParameterError(f"{plan.kind} are pipelines over alike links; leave the mode and single links out")
-    fabric, latency = plan.fabric, now.latency or USUAL
-    unit = 8 * fabric.unit
-    if now.bandwidth is not None:
-        unit = now.bandwidth / max(1, int(fabric.topology.out_ports[list(fabric.compute)].max()))
-    return {
-        "latency": latency,
-        "size": now.size,
-        "unit": unit,
-        "chunks": now.chunks,
-        "failed_links": now.failed,
-        "of_links": fabric.link_latencies() if latency.alpha is None else None,
-    }
-
-
-def _timed(plan: Plan, timed: Timed, now: Conditions) -> TimedSimulation:
-    return simulate_timed(plan.topology, timed, **_sends(plan, timed.tick, now))
-
-
-def _together(plan: Plan, moved: Together, now: Conditions) -> TimedSimulation:
-    return simulate_together(plan.topology, moved, **_sends(plan, moved.tick, now))
-
-
-def _sends(plan: Plan, tick: Fraction, now: Conditions) -> dict[str, Any]:
-    """Return what simulators of timed sends take."""
-    return {
-        "size": now.size,
-        "links": _links_of_sends(plan, now),
-        "gap": None if now.latency is None else now.latency.gap,
-        "jitter": now.jitter,
-        "seed": now.seed,
-        "opens": _opens(plan, tick, now),
-    }
-
-
-def _opens(plan: Plan, tick: Fraction, now: Conditions) -> NDArray[np.int64] | None:
-    """Return from when on links may be used, in ticks; None if from the start.
-
-    Raises
-    ------
-    ParameterError
-        If conditions are not for timed sends.
-    """
-    if now.chunks is not None or now.mode != "lock-step":
-        raise ParameterError("timed sends say when they start; leave chunks and mode out")
-    if now.failed:
-        raise ParameterError("what failures do to timed sends is not simulated; lower them to rounds first")
-    if not now.ready:
-        return None
-    if max(now.ready) >= MAX_TICKS * tick:
-        raise ParameterError("a node is ready too late for the ticks of the plan")
-    at = np.array([math.ceil(time / tick) for time in now.ready], dtype=np.int64)
-    opens: NDArray[np.int64] = np.maximum(at[plan.topology.src], at[plan.topology.dst])
-    return opens
-
-
-def _orbit(plan: Plan, orbit: OrbitRounds, now: Conditions) -> SimulationResult:
-    return _rounds(plan, orbit.unfold(), now)
-
-
-RUNS: Mapping[type, Callable[[Plan, Any, Conditions], Run]] = MappingProxyType(
-    {Rounds: _rounds, Trees: _trees, Paths: _paths, Timed: _timed, Together: _together, OrbitRounds: _orbit}
-)
-"""The simulators by kind of movement."""

@@ -17,45 +17,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import ParameterError, ScheduleError, TooLargeError
+from topodesign.base.latency import USUAL
 from topodesign.base.units import format_size, format_time
+from topodesign.plans.plan import Plan
 from topodesign.plans.replay.rounds import FEW_NODES, fewest_sends, find_links
 from topodesign.plans.rounds import Rounds
+from topodesign.plans.timing.conditions import MODES, SHOWN, Conditions, Link, Loss, Mode, Run, links_of
+from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
 
-Mode = Literal["lock-step", "asynchronous"]
-MODES: tuple[Mode, ...] = get_args(Mode)
-Link = tuple[int, int]
-SHOWN = 8
-"""Lines of the critical path, and pairs of a loss, that are printed."""
 _MOST_TICKS = 2**62
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """All that one link carries in one step.
+    """All that one link carries in one step."""
 
-    Attributes
-    ----------
-    step, src, dst
-        When, by number, and over which link.
-    size
-        Bytes.
-    start, end
-        Seconds from the start of the collective.
-    """
-
+    # step, src, dst: when, by number, and over which link
     step: int
     src: int
     dst: int
-    size: Fraction
+    size: Fraction  # bytes
+    # start, end: seconds from the start of the collective
     start: Fraction
     end: Fraction
 
@@ -72,104 +63,29 @@ class Message:
 
 
 @dataclass(frozen=True, eq=False)
-class Loss:
-    """What failed links do to a schedule that would be right without the failure.
+class SimulationResult(Run):
+    """When a schedule ends and why then: in lock-step when the last step does."""
 
-    A send happens as a whole or not at all: not if its link failed, nor if its sender lacks any of its data. In a
-    reduction a partial sum that cannot be sent stays where it is, and other sums go on without it.
-
-    Attributes
-    ----------
-    links
-        The failed links.
-    rows
-        Row numbers of the schedule that cannot happen, ascending.
-    pairs
-        Shape ``(pairs, 2)``, sorted: (block, node) such that the node never has the complete block; in a reduce-scatter
-        or reduce such that the node's contribution to the block never arrives, at least in part.
-    reduces_only
-        Whether it is a reduce-scatter.
-    """
-
-    links: tuple[Link, ...]
-    rows: NDArray[np.int64]
-    pairs: NDArray[np.int64]
-    reduces_only: bool
-
-    def __str__(self) -> str:
-        """Return what fails, in sentences, with node numbers."""
-        return self.describe(str)
-
-    def describe(self, name: Callable[[int], str]) -> str:
-        """Return the same with other names of nodes."""
-        failed = ", ".join(f"{name(u)}->{name(v)}" for u, v in self.links)
-        if not len(self.pairs):
-            return f"without {failed} the collective completes all the same; {len(self.rows)} sends do not happen"
-        count = f"{len(self.pairs)} pairs of owner and node never complete"
-        lines = [f"without {failed} {len(self.rows)} sends cannot happen; {count}:"]
-        for owner, node in self.pairs[:SHOWN].tolist():
-            what = f"the contribution of node {name(node)} to" if self.reduces_only else f"node {name(node)} never has"
-            lines.append(f"  {what} shard {name(owner)}{' is lost' if self.reduces_only else ''}")
-        if len(self.pairs) > SHOWN:
-            lines.append(f"  ... and {len(self.pairs) - SHOWN} more")
-        return "\n".join(lines)
-
-
-@dataclass(frozen=True, eq=False)
-class SimulationResult:
-    """When a schedule ends and why then.
-
-    Attributes
-    ----------
-    mode
-        One of ``lock-step``, ``asynchronous``.
-    time
-        Seconds until the last message has arrived (in lock-step: until the last step ends).
-    step_ends
-        For every step that sends something, seconds until its last message has arrived.
-    link_units
-        Units of a shard that each link of the topology carries (int64, in the topology's order).
-    utilisation
-        Share of ``time`` in which each link transmits bits, latency being idle time (float64, the same order; rounded).
-    critical
-        Messages that end one after the other: in lock-step the slowest of every step, else a chain from time 0 to
-        ``time`` in which each starts when the one before ends.
-    loss
-        What failed links prevent, or None if none failed. The times are then those of the sends that still happen.
-    """
-
-    mode: Mode
-    time: Fraction
+    mode: Mode  # one of ``lock-step``, ``asynchronous``
+    # for every step that sends something, seconds until its last message has arrived
     step_ends: Mapping[int, Fraction]
+    # units of a shard that each link of the topology carries (int64, in the topology's order)
     link_units: NDArray[np.int64]
-    utilisation: NDArray[np.float64]
+    # messages that end one after the other: in lock-step the slowest of every step, else a chain from time 0 to
+    # ``time`` in which each starts when the one before ends
     critical: tuple[Message, ...]
-    loss: Loss | None
-
-    def __str__(self) -> str:
-        """Return the time, the utilisation and the critical messages."""
-        return self.describe(str)
-
-    def without_loss(self) -> SimulationResult:
-        """Return the same, silent about what is lost."""
-        return replace(self, loss=None)
 
     def record(self) -> dict[str, Any]:
         """Return what there is to say beside the time, as JSON holds it."""
         return {
             "step_ends_s": {str(step): float(end) for step, end in self.step_ends.items()},
-            "utilisation_mean": float(self.utilisation.mean()),
-            "utilisation_max": float(self.utilisation.max()),
-            "utilisation_min": float(self.utilisation.min()),
+            **self.use_record(),
             "loss": None if self.loss is None else str(self.loss),
         }
 
     def describe(self, name: Callable[[int], str]) -> str:
-        """Return the same with other names of nodes."""
-        lines = [f"{self.mode}: {format_time(self.time)}"]
-        if len(self.utilisation):
-            mean, least, most = (f(self.utilisation) for f in (np.mean, np.min, np.max))
-            lines.append(f"links transmit {mean:.1%} of the time on average, {least:.1%} to {most:.1%}")
+        """Return the time, the use of links and the critical messages, with these names of nodes."""
+        lines = [f"{self.mode}: {format_time(self.time)}", *self.use()]
         lines.append("slowest of each step:" if self.mode == "lock-step" else "critical path:")
         lines += [f"  {message.describe(name)}" for message in self.critical[:SHOWN]]
         if len(self.critical) > SHOWN:
@@ -223,6 +139,25 @@ class _Pace:
         return exact, 1
 
 
+def run_rounds(plan: Plan, rounds: Rounds, now: Conditions) -> SimulationResult:
+    """Time what a plan is in rounds."""
+    if now.chunks is not None:
+        raise ParameterError("chunks are of trees and paths; rounds have none")
+    table = links_of(plan, now) or LinkTable({}, {})
+    own = 8 * plan.fabric.unit * max(1, plan.topology.degree)
+    return simulate_rounds(
+        plan.topology,
+        rounds,
+        alpha=(now.latency or USUAL).alpha or Fraction(0),
+        size=now.size,
+        bandwidth=own if now.bandwidth is None else now.bandwidth,
+        mode=now.mode,
+        link_alpha=table.alpha,
+        link_bandwidth=table.bandwidth,
+        failed_links=now.failed,
+    )
+
+
 def simulate_rounds(
     topology: Topology,
     schedule: Rounds,
@@ -237,34 +172,11 @@ def simulate_rounds(
 ) -> SimulationResult:
     """Time a schedule.
 
-    Parameters
-    ----------
-    topology, schedule
-        A schedule that the verifier accepts; of another one the times mean little.
-    alpha
-        Latency of one message, in seconds.
-    size
-        Total data M, in bytes; each of the N nodes owns M/N.
-    bandwidth
-        Egress bandwidth B of a node, in bits per second; a link has B/d for every unit of its capacity.
-    mode
-        ``lock-step`` or ``asynchronous``.
-    link_alpha, link_bandwidth
-        Other values for some links (u, v): seconds, and bits per second of all parallel links together.
-    failed_links
-        Links (u, v) that carry nothing.
+    Latency of a message in seconds, bytes of the whole data M of which each of N nodes owns M/N, and the egress
+    bandwidth B of a node in bits per second; a link has B/d for every unit of its capacity, or what ``link_alpha``
+    and ``link_bandwidth`` say, of all parallel links together.
 
-    Raises
-    ------
-    ParameterError
-        If a number is out of range, the mode unknown or a named link not in the topology.
-    ScheduleError
-        If the schedule is for another number of nodes, uses a link that does not exist, or has far too few sends.
-    TooLargeError
-        If a shard is cut into too many pieces, or the loads do not fit into 64 bits.
 
-    Notes
-    -----
     Efficient Direct-Connect Topologies, section 2.1 (the alpha-beta model and the definition of T_B).
     """
     if mode not in MODES:
@@ -318,7 +230,7 @@ def simulate_rounds(
         )
         for m in path
     )
-    return SimulationResult(mode, time, ends, link_units, busy / float(time or 1), critical, loss)
+    return SimulationResult(time, busy / float(time or 1), loss, mode, ends, link_units, critical)
 
 
 def _seconds(ticks: Any, rate: int) -> Fraction:
@@ -339,13 +251,7 @@ def _check(topology: Topology, schedule: Rounds, link: NDArray[np.int64]) -> Non
 
 
 def _index(topology: Topology, pair: Link) -> int:
-    """Return the index of a link.
-
-    Raises
-    ------
-    ParameterError
-        If there is none.
-    """
+    """Return the index of a link."""
     u, v = pair
     if 0 <= u < topology.nodes and u != v:
         found = np.flatnonzero(topology.neighbours(u) == v)

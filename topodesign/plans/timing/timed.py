@@ -10,8 +10,9 @@ Times are exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -21,16 +22,14 @@ from numpy.typing import NDArray
 from topodesign.base.errors import ParameterError, ScheduleError
 from topodesign.base.units import format_size, format_time
 from topodesign.plans.journeys import journeys
+from topodesign.plans.plan import Plan
 from topodesign.plans.replay.timed import Cells, cells_of
-from topodesign.plans.timed import Timed
+from topodesign.plans.timed import MAX_TICKS, Timed
 from topodesign.plans.timed_ops import LinkTimes, common_ticks
-from topodesign.plans.timing.rounds import Loss
-from topodesign.plans.together import Together
+from topodesign.plans.timing.conditions import SHOWN, Conditions, Run, links_of
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
 
-SHOWN = 8
-"""Lines of the critical chain that are printed."""
 GRAIN = 1024
 """A random delay is a multiple of the longest one over this."""
 
@@ -39,24 +38,14 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Flight:
-    """One send as it happens.
+    """One send as it happens."""
 
-    Attributes
-    ----------
-    send
-        Its number in the plan.
-    src, dst
-        Over which link.
-    size
-        Bytes.
-    start, end
-        Seconds from the start of the collective.
-    """
-
-    send: int
+    send: int  # its number in the plan
+    # src, dst: over which link
     src: int
     dst: int
-    size: Fraction
+    size: Fraction  # bytes
+    # start, end: seconds from the start of the collective
     start: Fraction
     end: Fraction
 
@@ -67,69 +56,81 @@ class Flight:
 
 
 @dataclass(frozen=True, eq=False)
-class TimedSimulation:
-    """When timed sends end, and why then.
+class TimedSimulation(Run):
+    """When timed sends end, and why then. That a link fails is not simulated."""
 
-    Attributes
-    ----------
-    time
-        Seconds until the last data have arrived.
-    planned
-        The same as the plan says.
-    tick
-        Seconds of a tick of ``start`` and ``end``.
-    start, end
-        Ticks at which every send of the plan starts, and its data have arrived.
-    utilisation
-        Share of ``time`` in which each link of the topology transmits, latency being idle time (float64; rounded).
-    critical
-        Sends from time 0 to ``time``, each of which starts when the one before ends or leaves its link.
-    loss
-        None: that a link fails is not simulated.
-    """
-
-    time: Fraction
-    planned: Fraction
-    tick: Fraction
+    planned: Fraction  # the same as ``time`` as the plan says
+    tick: Fraction  # seconds of a tick of ``start`` and ``end``
+    # start, end: ticks at which every send of the plan starts, and its data have arrived
     start: tuple[int, ...]
     end: tuple[int, ...]
-    utilisation: NDArray[np.float64]
+    # sends from time 0 to ``time``, each of which starts when the one before ends or leaves its link
     critical: tuple[Flight, ...]
-    loss: Loss | None = None
 
-    def __str__(self) -> str:
-        """Return the time, the utilisation and the critical chain."""
-        return self.describe(str)
+    @property
+    def sends(self) -> tuple[Sequence[int], Sequence[int], Fraction]:
+        """When every send starts and ends, in ticks, and their seconds."""
+        return self.start, self.end, self.tick
 
     def describe(self, name: Callable[[int], str]) -> str:
         """Return the same with other names of nodes."""
         lines = [f"timed sends: {format_time(self.time)}, planned {format_time(self.planned)}"]
-        if len(self.utilisation):
-            mean, least, most = (f(self.utilisation) for f in (np.mean, np.min, np.max))
-            lines.append(f"links transmit {mean:.1%} of the time on average, {least:.1%} to {most:.1%}")
+        lines += self.use()
         lines.append("critical path:")
         lines += [f"  {flight.describe(name)}" for flight in self.critical[:SHOWN]]
         if len(self.critical) > SHOWN:
             lines.append(f"  ... and {len(self.critical) - SHOWN} more")
         return "\n".join(lines)
 
-    def without_loss(self) -> TimedSimulation:
-        """Return the same, silent about what is lost."""
-        return replace(self, loss=None)
-
     def record(self) -> dict[str, Any]:
         """Return what there is to say beside the time, as JSON holds it."""
-        return {
-            "planned_s": float(self.planned),
-            "utilisation_mean": float(self.utilisation.mean()),
-            "utilisation_max": float(self.utilisation.max()),
-            "utilisation_min": float(self.utilisation.min()),
-        }
+        return {"planned_s": float(self.planned), **self.use_record()}
 
 
-def simulate_timed(
+def run_timed(plan: Plan, streams: tuple[Timed, ...], begins: tuple[int, ...], now: Conditions) -> TimedSimulation:
+    """Time the streams of a plan, each from its beginning on, in ticks."""
+    if now.chunks is not None or now.mode != "lock-step":
+        raise ParameterError("timed sends say when they start; leave chunks and mode out")
+    if now.failed:
+        raise ParameterError("what failures do to timed sends is not simulated; lower them to rounds first")
+    topology, tick, opens = plan.topology, streams[0].tick, None
+    if now.ready:
+        if max(now.ready) >= MAX_TICKS * tick:
+            raise ParameterError("a node is ready too late for the ticks of the plan")
+        at = np.array([math.ceil(time / tick) for time in now.ready], dtype=np.int64)
+        opens = np.maximum(at[topology.src], at[topology.dst])
+    return simulate_streams(
+        topology,
+        streams,
+        begins,
+        size=now.size,
+        links=_links_of_sends(plan, now),
+        gap=None if now.latency is None else now.latency.gap,
+        jitter=now.jitter,
+        seed=now.seed,
+        opens=opens,
+    )
+
+
+def _links_of_sends(plan: Plan, now: Conditions) -> LinkTable | None:
+    """Return what is said of links, of which those out of switches take what passing these takes."""
+    own, latency = links_of(plan, now), now.latency
+    if latency is None or latency.alpha is None:
+        return own
+    switches = plan.topology.switches
+    alpha = {(u, v): latency.hop if u in switches else latency.alpha for u, v, _ in plan.topology.links()}
+    return LinkTable(alpha, {}) if own is None else LinkTable({**alpha, **own.alpha}, own.bandwidth)
+
+
+def simulate_timed(topology: Topology, timed: Timed, **conditions: Any) -> TimedSimulation:
+    """Run timed sends as early as their data and links allow; conditions as :func:`simulate_streams` takes them."""
+    return simulate_streams(topology, (timed,), (0,), **conditions)
+
+
+def simulate_streams(
     topology: Topology,
-    timed: Timed,
+    streams: tuple[Timed, ...],
+    begins: tuple[int, ...],
     *,
     size: Fraction | None = None,
     links: LinkTable | None = None,
@@ -138,14 +139,15 @@ def simulate_timed(
     seed: int = 0,
     opens: Ints | None = None,
 ) -> TimedSimulation:
-    """Run timed sends as early as their data and links allow.
+    """Run timed sends of one or several collectives as early as their data, links and beginnings allow.
 
     Parameters
     ----------
-    topology, timed
-        A plan that the verifier accepts.
+    topology, streams, begins
+        Of a plan that the verifier accepts: the sends of every collective, and ticks until each begins.
     size
-        Other bytes of the whole data than those of the plan; the sends and their order are the same.
+        Other bytes of the data of all streams, of which each has the share that it has in the plan; the sends and their
+        order are the same.
     links
         Other latencies and bandwidths of single links than those of the plan.
     gap
@@ -157,61 +159,7 @@ def simulate_timed(
         Of these random times.
     opens
         Ticks of the plan from when on each link may be used; from the start if None.
-
-    Raises
-    ------
-    ParameterError
-        If a number is out of range.
-    ScheduleError
-        If the plan is for another topology, has a send without a link or data, or two of one link at once.
-    TooLargeError
-        If the times have no common tick that 64 bits can count, or there are too many pieces.
     """
-    return _simulated(topology, (timed,), size=size, links=links, gap=gap, chance=(jitter, seed), opens=(opens,))
-
-
-def simulate_together(
-    topology: Topology,
-    plan: Together,
-    *,
-    size: Fraction | None = None,
-    links: LinkTable | None = None,
-    gap: Fraction | None = None,
-    jitter: Fraction = Fraction(0),
-    seed: int = 0,
-    opens: Ints | None = None,
-) -> TimedSimulation:
-    """Run timed sends of several collectives as early as their data, links and beginnings allow.
-
-    Parameters
-    ----------
-    topology, plan, links, gap, jitter, seed, opens
-        As :func:`simulate_timed` takes them.
-    size
-        Other bytes of the data of all streams, of which each has the share that it has in the plan.
-
-    Raises
-    ------
-    ParameterError, ScheduleError, TooLargeError
-        As :func:`simulate_timed`.
-    """
-    still = np.zeros(len(topology.src), dtype=np.int64) if opens is None else opens
-    begins = tuple(np.maximum(still, begin) if begin or opens is not None else None for begin in plan.begins)
-    return _simulated(topology, plan.streams, size=size, links=links, gap=gap, chance=(jitter, seed), opens=begins)
-
-
-def _simulated(
-    topology: Topology,
-    streams: tuple[Timed, ...],
-    *,
-    size: Fraction | None,
-    links: LinkTable | None,
-    gap: Fraction | None,
-    chance: tuple[Fraction, int],
-    opens: tuple[Ints | None, ...],
-) -> TimedSimulation:
-    """Run the sends of streams; each has its own time from when on links may be used."""
-    jitter, seed = chance
     whole = sum((one.size for one in streams), Fraction(0))
     fit = [one.fits(topology) for one in streams]
     own = [
@@ -224,7 +172,8 @@ def _simulated(
     if jitter < 0 or (size is not None and size <= 0):
         raise ParameterError("a jitter must not be negative, and a size must be above zero")
     tick = streams[0].tick
-    grains = (jitter / GRAIN, gap or Fraction(0), *([] if all(one is None for one in opens) else [tick]))
+    late = opens is not None or any(begins)  # some links or streams are not there from the start
+    grains = (jitter / GRAIN, gap or Fraction(0), *([tick] if late else []))
     scale = 1 if size is None else size / whole
     times = _times(topology, streams, scale, links, grains)
     link = np.concatenate(own)
@@ -235,12 +184,11 @@ def _simulated(
     transmits = per_unit * np.concatenate([one.hi - one.lo for one in streams])
     takes = transmits + times.latency[link]
     if jitter:
-        late = np.random.default_rng(seed).integers(0, GRAIN + 1, len(link))
-        takes = takes + late * int(jitter / GRAIN / times.tick)
-    least = [0] * len(link)
-    if any(one is not None for one in opens):
-        early = [np.zeros_like(at) if when is None else when[at] for when, at in zip(opens, own, strict=True)]
-        least = [int(ticks * tick / times.tick) for ticks in np.concatenate(early).tolist()]
+        delay = np.random.default_rng(seed).integers(0, GRAIN + 1, len(link))
+        takes = takes + delay * int(jitter / GRAIN / times.tick)
+    opened = np.zeros(len(topology.src), dtype=np.int64) if opens is None else opens
+    early = np.concatenate([np.maximum(begin, opened[at]) for begin, at in zip(begins, own, strict=True)])
+    least = [ticks * int(tick / times.tick) for ticks in early.tolist()] if late else early.tolist()
     base = np.concatenate(([0], np.cumsum(count)))
     ways = [journeys(one, topology.switches) for one in streams]
     pairs = []
@@ -279,11 +227,12 @@ def _simulated(
 
     return TimedSimulation(
         last * times.tick,
+        carried / float(last or 1),
+        None,
         max(one.time for one in streams),
         times.tick,
         tuple(start),
         tuple(end),
-        carried / float(last or 1),
         tuple(map(flight, reversed(path))),
     )
 
@@ -357,13 +306,7 @@ def _run(
 
 
 def waits_of(topology: Topology, timed: Timed) -> tuple[Ints, Ints]:
-    """Return which sends of a right plan wait for which others, as pairs in two arrays.
-
-    Raises
-    ------
-    ScheduleError
-        If data of a send do not come from anywhere.
-    """
+    """Return which sends of a right plan wait for which others, as pairs in two arrays."""
     collective = timed.collective
     members = collective.members(topology.nodes, topology.switches)
     cells = cells_of(timed, np.arange(len(timed)), collective.blocks(members, topology.nodes))

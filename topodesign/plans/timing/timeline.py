@@ -11,11 +11,9 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.tables import write_csv
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.files import as_plan
+from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.timed import Timed
 from topodesign.plans.timing.plans import Simulation
-from topodesign.plans.timing.timed import TimedSimulation
-from topodesign.plans.together import Together
 
 TimelineFormat = Literal["csv", "json"]
 TIMELINE_FORMATS: tuple[TimelineFormat, ...] = get_args(TimelineFormat)
@@ -49,13 +47,13 @@ def timeline(what: Plan | Simulation | str | Path, file_format: TimelineFormat =
     """
     as_choice("format", file_format, TIMELINE_FORMATS)
     plan = what.plan if isinstance(what, Simulation) else as_plan(what)
-    timed = plan.movement
-    if not isinstance(timed, Timed | Together):
+    streams, run = kind_of(plan).streams, what.run if isinstance(what, Simulation) else None
+    if not streams:
         raise ParameterError(f"{plan.kind} have no times of their own; a timeline is of timed sends (--method tacos)")
-    columns = {name: column.tolist() for name, column in timed.table().items()}
-    start, end, tick = columns["start"], columns["end"], timed.tick
-    if isinstance(what, Simulation) and isinstance(what.run, TimedSimulation):
-        start, end, tick = list(what.run.start), list(what.run.end), what.run.tick
+    columns = {name: column.tolist() for name, column in plan.movement.table().items()}
+    start, end, tick = columns["start"], columns["end"], streams[0].tick
+    if run is not None and run.sends is not None:
+        start, end, tick = run.sends
     names = plan.place.names if isinstance(plan.place, Fabric) else tuple(map(str, range(plan.topology.nodes)))
     ends = list(zip(columns["src"], columns["dst"], strict=True))
     further = [name for name in (*_DATA, "stream") if name in columns]

@@ -14,88 +14,34 @@ in-trees and then down the out-trees. Times are exact.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.base.latency import Latency
+from topodesign.plans.plan import Plan
 from topodesign.plans.timing.chunked import (
     Chains,
+    Phase,
     Pipeline,
-    best_chunks,
+    PipelineSimulation,
     check_chunks,
-    chunked_record,
-    described,
-    fewest_end,
-    in_chunks,
+    conditions_of_pipelines,
+    in_phases,
 )
-from topodesign.plans.timing.rounds import Link, Loss
+from topodesign.plans.timing.conditions import Conditions, Link, Loss
 from topodesign.plans.trees import Trees
 
 _MOST_TICKS = 2**62
 
 
-@dataclass(frozen=True, eq=False)
-class TreeSimulation:
-    """When a tree schedule ends.
-
-    Attributes
-    ----------
-    time
-        Seconds until the last chunk has arrived.
-    phase_ends
-        The same for every phase; of an allreduce the reduce-scatter and the allgather, unless they are concurrent.
-    chunks
-        Chunks that the data of every tree was cut into.
-    optimum
-        Seconds by bandwidth alone, without latency and with endless chunks.
-    phases
-        What the time of every phase is made of.
-    smallest
-        Bytes of the least data that are cut into chunks.
-    size
-        Bytes of the whole collective.
-    critical
-        Compute nodes, and switches that add or copy, on a longest way through a tree, in the order of the data, for
-        every phase.
-    utilisation
-        Share of ``time`` in which each link transmits bits (float64, in the topology's order; rounded).
-    loss
-        What failed links prevent, or None if none failed. The times are then those of the edges that still carry data.
-    """
-
-    time: Fraction
-    phase_ends: tuple[Fraction, ...]
-    chunks: int
-    optimum: Fraction
-    phases: tuple[Pipeline, ...]
-    smallest: Fraction
-    size: Fraction
-    critical: tuple[tuple[int, ...], ...]
-    utilisation: NDArray[np.float64]
-    loss: Loss | None
-
-    def __str__(self) -> str:
-        """Return the times, the utilisation and the longest ways, with node numbers."""
-        return self.describe(str)
-
-    def without_loss(self) -> TreeSimulation:
-        """Return the same, silent about what is lost."""
-        return replace(self, loss=None)
-
-    def record(self) -> dict[str, Any]:
-        """Return what there is to say beside the time, as JSON holds it; rates as if all data arrived."""
-        ends = [float(end) for end in self.phase_ends]
-        return {**chunked_record(self), "phase_ends_s": ends, "phases": [one.record() for one in self.phases]}
-
-    def describe(self, name: Callable[[int], str]) -> str:
-        """Return the same with other names of nodes."""
-        return described(self, f"in trees of {in_chunks(self)}", self.critical, name)
+def run_trees(plan: Plan, trees: Trees, now: Conditions) -> PipelineSimulation:
+    """Time the trees of a plan."""
+    return simulate_trees(trees, **conditions_of_pipelines(plan, now))
 
 
 def simulate_trees(
@@ -107,76 +53,22 @@ def simulate_trees(
     chunks: int | None = None,
     failed_links: Iterable[Link] = (),
     of_links: Sequence[Fraction] | None = None,
-) -> TreeSimulation:
+) -> PipelineSimulation:
     """Time a tree schedule.
 
-    Parameters
-    ----------
-    schedule
-        One that the verifier accepts; of another one the times mean little.
-    latency
-        What a chunk takes over a tree edge beside its bytes.
-    size
-        Total data M, in bytes.
-    unit
-        Bandwidth of one unit of capacity, in bits per second.
-    chunks
-        Chunks of the data of every tree; None takes the number that is fastest, of at least a byte each.
-    failed_links
-        Links (u, v) that carry nothing.
-    of_links
-        Seconds of latency of each link in place of alpha: a chunk then takes over a tree edge that of all links of its
-        slowest route.
-
-    Raises
-    ------
-    ParameterError
-        If a number is out of range or a named link not in the topology.
-    TooLargeError
-        If 64 bits cannot count the latencies in a tick of which all are multiples.
+    ``unit`` is the bandwidth of one unit of capacity in bits per second. None for chunks takes as many as are
+    fastest, of at least a byte each. With latencies of links a chunk takes over a tree edge that of all links of
+    its slowest route.
     """
     check_chunks(latency, size, unit, chunks, "the data of a tree")
-    failed = tuple(sorted(set(failed_links)))
-    happens, loss = _lose(schedule, failed)
+    happens, loss = _lose(schedule, tuple(sorted(set(failed_links))))
     phases = _phases(schedule, happens, Fraction(size), Fraction(unit))
-    pipelines = tuple(phase.pipeline for phase in phases)
     chains = None if of_links is None else _chains(schedule, happens, of_links, latency.gap)
-    smallest = min((phase.smallest for phase in phases), default=Fraction(1))
-    if chunks is None and chains is not None:
-        chunks = fewest_end([(those, one.busy) for those, one in zip(chains, pipelines, strict=True)], smallest)
-    elif chunks is None:
-        chunks = best_chunks(pipelines, latency, smallest)
-    if chains is None:
-        ends = [one.end(latency, chunks) for one in pipelines]
-    else:
-        ends = [those.end(one.busy, chunks) for those, one in zip(chains, pipelines, strict=True)]
-    time = sum(ends, Fraction(0))
-    sending = sum((phase.load * float(phase.pipeline.busy) for phase in phases), np.zeros(len(schedule.topology.src)))
-    return TreeSimulation(
-        time=time,
-        phase_ends=tuple(sum(ends[: at + 1], Fraction(0)) for at in range(len(ends))),
-        chunks=chunks,
-        optimum=sum((one.busy for one in pipelines), Fraction(0)),
-        phases=pipelines,
-        smallest=smallest,
-        size=Fraction(size),
-        critical=tuple(phase.way for phase in phases),
-        utilisation=sending / float(time or 1),
-        loss=loss,
-    )
+    done = in_phases("in trees of", phases, chains, latency, chunks, size=Fraction(size), loss=loss)
+    return done if phases else replace(done, utilisation=np.zeros(len(schedule.topology.src)))
 
 
-@dataclass(frozen=True, eq=False)
-class _Phase:
-    """In-trees, out-trees or both: longest way, what their time is made of, bytes of a tree, use in B."""
-
-    way: tuple[int, ...]
-    pipeline: Pipeline
-    smallest: Fraction
-    load: NDArray[np.float64]
-
-
-def _phases(schedule: Trees, happens: NDArray[np.bool_], size: Fraction, unit: Fraction) -> list[_Phase]:
+def _phases(schedule: Trees, happens: NDArray[np.bool_], size: Fraction, unit: Fraction) -> list[Phase]:
     inward = np.arange(len(schedule)) < schedule.reduce_trees
     phases = []
     starts, switches = _starts(schedule, happens), _switches(schedule, happens)
@@ -189,7 +81,7 @@ def _phases(schedule: Trees, happens: NDArray[np.bool_], size: Fraction, unit: F
             way = _longest(schedule, edges)
             height = sum(node not in schedule.topology.switches for node in way[:-1])
             pipeline = Pipeline(height, starts, switches, busy)
-            phases.append(_Phase(way, pipeline, per_weight * int(weight.min()), load))
+            phases.append(Phase(way, pipeline, per_weight * int(weight.min()), load * float(busy)))
     return phases
 
 

@@ -112,26 +112,6 @@ def backpropagation(
 
     The allreduce of a layer starts when its gradients are ready and the one before has finished.
 
-    Parameters
-    ----------
-    layers
-        In any order; those that are ready first go first.
-    cost
-        Of one allgather or reduce-scatter on the topology; the allreduce is one of each.
-    alpha
-        Latency of one communication step, in seconds.
-    bandwidth
-        Egress bandwidth B of a node, in bits per second.
-    bucket
-        Fuse layers that follow each other until they have at least this many bytes; None for no fusion.
-
-    Raises
-    ------
-    ParameterError
-        If there are no layers or a number is out of range.
-
-    Notes
-    -----
     Efficient Direct-Connect Topologies, section 8.4: f_i = max(f_{i-1}, r_i) + 2 (T_B(M_i) + T_L), with f_0 = 0.
     """
     if alpha < 0 or bandwidth <= 0 or (bucket is not None and bucket <= 0):
@@ -170,11 +150,6 @@ def load_workload(path: str | Path) -> tuple[Layer, ...]:
 
     The first line that is neither empty nor a comment (``#``) names the columns ``layer,size,ready``, in any order;
     further columns are ignored. A size needs its unit, as in ``9.2MiB`` or ``37632B``, and so does a time: ``12.5ms``.
-
-    Raises
-    ------
-    FileFormatError
-        If the file cannot be read; names the line and the column.
     """
     source = as_path(path)
     with expecting(source, FileKind.LAYERS):

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from topodesign.base.errors import ParameterError
+from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import find_links
@@ -15,11 +16,22 @@ from topodesign.topology.topology import IntArray, Topology
 
 
 def link_use_chart(plan: Plan) -> Chart:
-    """Return what the fullest link carries at every step, and links on average."""
-    moved = plan.movement
-    if not isinstance(moved, Rounds):
+    """Return what the fullest link carries at every step, and links on average.
+
+    Parameters
+    ----------
+    plan
+        In rounds.
+
+    Raises
+    ------
+    ParameterError
+        If it is not in rounds.
+    """
+    kind = kind_of(plan)
+    if kind.pace != "steps":
         raise ParameterError(f"link use by step is for plans in rounds, not in {plan.kind}; plot its timeline")
-    topology = plan.topology
+    topology, moved = kind.in_rounds()
     load = step_loads(topology, moved)
     real = topology.src != topology.dst
     steps = list(range(1, moved.steps + 1))

@@ -8,10 +8,10 @@ import numpy as np
 
 from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_size, format_time
+from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed import Timed
-from topodesign.plans.together import Together
 from topodesign.report.charts.chart import Chart, Series
 from topodesign.report.charts.link_use import step_loads
 
@@ -22,15 +22,31 @@ MOST_SPANS = 20_000
 def timeline_chart(
     plan: Plan, *, size: Quantity = "1MiB", alpha: Quantity = "10us", bandwidth: Quantity = "100Gbps"
 ) -> Chart:
-    """Return the timeline of a plan: a lane for every link, and a bar for all that it carries at a time."""
-    topology, moved = plan.topology, plan.movement
+    """Return the timeline of a plan: a lane for every link, and a bar for all that it carries at a time.
+
+    Parameters
+    ----------
+    plan
+        In rounds, which are shown in lock-step, or in timed sends, which say their own times.
+    size, alpha, bandwidth
+        For rounds: bytes of the whole data, latency of a step, and bandwidth of a node over all its links.
+
+    Raises
+    ------
+    ParameterError
+        If it is in trees, which are pipelined and have no single time.
+    TooLargeError
+        If there are more links or sends than can be told apart.
+    """
+    topology, kind = plan.topology, kind_of(plan)
     if len(topology.src) > MOST_LANES:
         raise TooLargeError(f"{len(topology.src)} links are too many lanes to tell apart; at most {MOST_LANES}")
     spans: tuple[Series, ...]
-    if isinstance(moved, Timed | Together):
-        spans, note = _timed(plan, moved), "every bar is a send with its latency"
-    elif isinstance(moved, Rounds):
-        spans, note = _rounds(plan, moved, as_size(size), as_time(alpha, latency=True), as_bandwidth(bandwidth))
+    if kind.streams:
+        spans, note = _timed(plan, kind.streams), "every bar is a send with its latency"
+    elif kind.pace == "steps":
+        moved, latency = kind.in_rounds()[1], as_time(alpha, latency=True)
+        spans, note = _rounds(plan, moved, as_size(size), latency, as_bandwidth(bandwidth))
     else:
         raise ParameterError("trees are pipelined chunk by chunk; the timeline is for rounds and timed sends")
     names = plan.fabric.names
@@ -45,14 +61,13 @@ def timeline_chart(
     )
 
 
-def _timed(plan: Plan, moved: Timed | Together) -> tuple[Series, ...]:
-    if len(moved) > MOST_SPANS:
-        raise TooLargeError(f"{len(moved)} sends are too many to draw; at most {MOST_SPANS}")
-    named = [("send", moved)] if isinstance(moved, Timed) else []
-    if isinstance(moved, Together):
-        named = [(f"{number}: {one.collective}", one) for number, one in enumerate(moved.streams)]
+def _timed(plan: Plan, streams: tuple[Timed, ...]) -> tuple[Series, ...]:
+    sends = sum(map(len, streams))
+    if sends > MOST_SPANS:
+        raise TooLargeError(f"{sends} sends are too many to draw; at most {MOST_SPANS}")
     series = []
-    for name, one in named:
+    for number, one in enumerate(streams):
+        name = f"{number}: {one.collective}" if plan.collective.several else "send"
         link = plan.topology.link_index(one.src, one.dst)
         start, end = ([int(tick) * one.tick for tick in column] for column in (one.start, one.end))
         texts = [f"block {block}" for block in one.block.tolist()]

@@ -18,12 +18,11 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_place
 from topodesign.optima.optimum import optimum
 from topodesign.plans.files import load_plan
+from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
-from topodesign.plans.rounds import Rounds
+from topodesign.plans.timing.chunked import PipelineSimulation
 from topodesign.plans.timing.plans import simulate
-from topodesign.plans.timing.trees import TreeSimulation
-from topodesign.plans.trees import Trees
 from topodesign.pricing.all_to_all import all_to_all
 from topodesign.pricing.deferral import why_not
 from topodesign.pricing.evaluation import evaluate
@@ -297,13 +296,11 @@ def _of_plan(plan: Plan, ports: Fraction | None, work: Workload) -> Timing:
     if not verdict.ok:
         raise InfeasibleError(f"the allreduce of {plan.spec} is wrong: {verdict}")
     claim = plan.claim
-    if isinstance(plan.movement, Rounds) and ports is not None:
+    if kind_of(plan).pace == "steps" and ports is not None:
         return Timing((Phase(int(claim["steps"]), 1, 0, claim["bandwidth"] * ports),))
-    if not isinstance(plan.movement, Trees):
-        raise ParameterError("rounds and trees are compared; simulate shows the time of other plans")
     rate = None if ports is None else work.bandwidth / ports
     run = simulate(plan, size=work.sizes[0], bandwidth=rate, **work.model).run
-    if not isinstance(run, TreeSimulation):
+    if not isinstance(run, PipelineSimulation):
         raise ParameterError("rounds and trees are compared; simulate shows the time of other plans")
     return Timing.of_run(run, work.bandwidth)
 

@@ -35,9 +35,9 @@ from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
 from topodesign.optima.throughput import throughput
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
-from topodesign.plans.timing.paths import PathSimulation
-from topodesign.plans.timing.plans import Run, simulate
-from topodesign.plans.timing.trees import TreeSimulation
+from topodesign.plans.timing.chunked import PipelineSimulation
+from topodesign.plans.timing.conditions import Run
+from topodesign.plans.timing.plans import simulate
 from topodesign.pricing.closed_form import distances
 from topodesign.pricing.flows.flow_optimum import FLOWS, flow_optimum
 from topodesign.report.comparison.timing import GAPS_AND_HOPS, Timing, gaps_and_hops, step_words
@@ -436,7 +436,7 @@ def _tried(
         kind = plan.kind
         if "algorithmic_bandwidth" in figures:  # with the bandwidths that the plan has for itself
             factor = given["total"] / given["unit"] * plan.fabric.unit / figures["algorithmic_bandwidth"]
-    piped = [run for run in runs if isinstance(run, TreeSimulation | PathSimulation)]
+    piped = [run for run in runs if isinstance(run, PipelineSimulation)]
     return MethodResult(
         name,
         kind,

@@ -8,9 +8,7 @@ from typing import NamedTuple
 
 from topodesign.base.declared import Declared, key
 from topodesign.base.latency import Latency
-from topodesign.plans.timing.chunked import Pipeline, best_chunks
-from topodesign.plans.timing.paths import PathSimulation
-from topodesign.plans.timing.trees import TreeSimulation
+from topodesign.plans.timing.chunked import Pipeline, PipelineSimulation, best_chunks
 from topodesign.pricing.workload import Workload
 
 GAPS_AND_HOPS = "g,h"
@@ -63,7 +61,7 @@ class Timing(Declared):
     )
 
     @classmethod
-    def of_run(cls, run: TreeSimulation | PathSimulation, bandwidth: Fraction) -> Timing:
+    def of_run(cls, run: PipelineSimulation, bandwidth: Fraction) -> Timing:
         """Return what the time of a simulated plan is made of, with y for so many bits per second of a node."""
         factor = bandwidth / (8 * run.size)  # of seconds by bandwidth alone
         phases = tuple(Phase(one.height, one.starts, one.switches, one.busy * factor) for one in run.phases)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from topodesign.base.records import Table
 from topodesign.base.units import format_size, format_time
+from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import Report, verify
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.timed import Timed
 from topodesign.plans.timing.plans import Simulation, simulate
 from topodesign.pricing.workload import Workload
 from topodesign.report.charts.link_use import link_use_chart
@@ -64,11 +63,11 @@ def _times(runs: list[Simulation]) -> Listing:
 
 def _charts(plan: Plan, work: Workload) -> tuple[Plotted, ...]:
     """Return what there is to plot: times over sizes, link use of rounds, and a timeline where links are few."""
-    moved = plan.movement
-    charts = [] if isinstance(moved, Timed) else [plan_times(plan, work)]
-    if isinstance(moved, Rounds):
+    pace = kind_of(plan).pace
+    charts = [] if pace == "times" else [plan_times(plan, work)]
+    if pace == "steps":
         charts.append(link_use_chart(plan))
-    if isinstance(moved, Rounds | Timed) and len(plan.topology.src) <= _MOST_LANES:
+    if pace != "pipelines" and len(plan.topology.src) <= _MOST_LANES:
         charts.append(timeline_chart(plan, size=work.sizes[0], alpha=work.alpha, bandwidth=work.bandwidth))
     return tuple(map(Plotted, charts))
 

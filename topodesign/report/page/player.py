@@ -13,13 +13,9 @@ from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.base.units import format_time
 from topodesign.base.wording import counted
 from topodesign.collectives.collective import EVERYONE, Collective
-from topodesign.plans.orbit import OrbitRounds
-from topodesign.plans.paths import Paths
+from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed import Timed
-from topodesign.plans.trees import Trees
-from topodesign.plans.unroll import unroll, unroll_paths
 from topodesign.report.charts.chart import Drawing
 from topodesign.report.page.parts import Block, Compact, Played, Sends
 from topodesign.topology.topology import IntArray
@@ -123,24 +119,18 @@ def _who(
 
 
 def _sends(plan: Plan) -> _Sends | None:
-    moved = plan.movement
-    if isinstance(moved, Timed):
-        return _timed(moved)
-    routes: dict[tuple[int, int], tuple[int, ...]] = {}
-    note = "All sends of a step are at the same time."
-    if isinstance(moved, OrbitRounds):
-        moved = moved.unfold()
-    elif isinstance(moved, Trees):
-        routes, moved = _routes(moved), unroll(moved)[1]
-        note = (
-            "The first chunk of every tree is shown; all others follow a step behind the one before, so that links are "
-            "busy all the time."
-        )
-    elif isinstance(moved, Paths):
-        routes, moved = _ways(moved), _numbered(unroll_paths(moved)[1], moved)
-        note = "The first chunk of every path is shown; all others follow a step behind the one before."
-    if not isinstance(moved, Rounds):
+    kind = kind_of(plan)
+    if plan.collective.several:
         return None
+    if kind.streams:
+        return _timed(kind.streams[0])
+    note = "All sends of a step are at the same time."
+    if kind.pace == "pipelines":
+        note = (
+            f"Of all {kind.words} the first chunk is shown; all others follow a step behind the one before, so that "
+            "links are busy all the time."
+        )
+    moved = kind.in_rounds()[1]
     adds = moved.reduce_steps
     both = 0 < adds < moved.steps
     return _Sends(
@@ -159,7 +149,7 @@ def _sends(plan: Plan) -> _Sends | None:
             for step in range(1, moved.steps + 1)
         ),
         moved.units,
-        routes,
+        kind.ways(),
         note,
     )
 
@@ -190,45 +180,3 @@ def _timed(moved: Timed) -> _Sends:
 
 def _wide(column: NDArray[Any]) -> IntArray:
     return column.astype(np.int64)
-
-
-def _routes(trees: Trees) -> dict[tuple[int, int], tuple[int, ...]]:
-    """Return the way of tree edges through switches, of several the one with the largest weight."""
-    best: dict[tuple[int, int], tuple[int, tuple[int, ...]]] = {}
-    starts = trees.hop_start.tolist()
-    hops = trees.hop.tolist()
-    for route, weight in enumerate(trees.route_weight.tolist()):
-        way = tuple(hops[starts[route] : starts[route + 1]])
-        ends = (way[0], way[-1])
-        if ends not in best or weight > best[ends][0]:
-            best[ends] = (weight, way)
-    return {ends: way for ends, (_, way) in best.items()}
-
-
-def _ways(paths: Paths) -> dict[tuple[int, int], tuple[int, ...]]:
-    """Return the way from node to node of the paths through switches."""
-    switches = paths.topology.switches
-    found: dict[tuple[int, int], tuple[int, ...]] = {}
-    for start, end in pairwise(paths.hop_start.tolist()):
-        way: list[int] = []
-        for vertex in paths.hop[start:end].tolist():
-            way.append(vertex)
-            if vertex not in switches:
-                found.setdefault((way[0], vertex), tuple(way))
-                way = [vertex]
-    return {ends: way for ends, way in found.items() if len(way) > 1}
-
-
-def _numbered(rounds: Rounds, paths: Paths) -> Rounds:
-    """Return rounds among nodes that are numbered without switches as rounds among all vertices."""
-    topology = paths.topology
-    node = np.array([one for one in range(topology.nodes) if one not in topology.switches], dtype=np.int32)
-    block = rounds.block
-    if paths.collective.pairwise:
-        number = node[block // rounds.nodes].astype(np.int64) * topology.nodes + node[block % rounds.nodes]
-        blocks = number.astype(np.int32)
-    else:
-        blocks = node[block]
-    return rounds.having(
-        collective=paths.collective, nodes=topology.nodes, src=node[rounds.src], dst=node[rounds.dst], block=blocks
-    )

@@ -40,7 +40,7 @@ SHAPES: dict[str, tuple[Shape, int]] = {
     "compile": (plans.COMPILE, 1),
     "runtimes": (declared("runtime.rules:Rules"), 1),
     "doctor": (declared("runtime.doctor:Diagnosis"), 1),
-    "run": (plans.RUN, 1),
+    "run": (declared("execution.run:RunResult"), 1),
     "plot frontier": (CHART, 1),
     "plot times": (CHART, 1),
     "plot sizes": (CHART, 1),

@@ -266,58 +266,6 @@ SIMULATE = record(
         ),
     }
 )
-_MEASURED: Keys = {
-    "time_s": number("Seconds of an iteration until the last rank was done, the median."),
-    "least_s": number("The least."),
-    "most_s": number("The most."),
-    "algorithm_bandwidth_GBps": number("All data over the time, in 10^9 bytes per second."),
-    "bus_bandwidth_GBps": nullable(number("That times the factor; null of several collectives at the same time.")),
-    "wrong_elements": integer("Elements that were not what they must be, of all ranks and iterations."),
-    "first_wrong": nullable(text("One of them in words; null if there are none.")),
-}
-RUN = record(
-    {
-        "title": text("The plan in a line."),
-        "collective": text("What is done."),
-        "kind": text("How data move: rounds, orbitrounds, trees, paths, timed, together."),
-        "spec": nullable(text("What names and rebuilds the place; null for links that have no spec.")),
-        "ranks": integer("Threads or processes, one for every node that is no switch."),
-        "transport": word("threads", "mpi", about="What carried the messages."),
-        "library": text("Its name and version."),
-        "dtype": word("float32", "float64", "int32", "int64", about="Type of the elements."),
-        "warmup": integer("Iterations that were not timed."),
-        "iterations": integer("Iterations that were."),
-        "messages": integer("From rank to rank in an iteration."),
-        "bus_factor": nullable(fraction("Bus bandwidth over algorithm bandwidth, as nccl-tests define it; else null.")),
-        "right": flag("Whether every element of every result was what it must be."),
-        "runs": array(
-            record(
-                {
-                    "size_bytes": integer("Data that was moved: so much that blocks are equal."),
-                    "asked_bytes": number("What was asked for."),
-                    **_MEASURED,
-                    "own": nullable(record(_MEASURED, "MPI's own collective with the same data; null without one.")),
-                }
-            ),
-            "One for every size.",
-        ),
-        "fit": nullable(
-            record(
-                {
-                    "alpha_s": number("Latency of a step, in seconds."),
-                    "bandwidth_bps": number("Bandwidth of all links of a node together, in bits per second."),
-                    "steps": fraction("How often the model takes the latency."),
-                    "bandwidth": fraction("How often it takes all data over the bandwidth."),
-                    "residual_rms": number("Root mean square of model over measured, less 1."),
-                    "residual_largest": number("The one that is farthest from zero."),
-                    "command": text("What looks for topologies with them."),
-                }
-            ),
-            "What fits the times of several sizes best; null of one, or where nothing fits.",
-        ),
-        "notes": texts("What else there is to say."),
-    }
-)
 _ONE = record(
     {
         "name": text("What is done."),

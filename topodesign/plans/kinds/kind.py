@@ -1,0 +1,118 @@
+"""The protocol of a kind of movement: all that can be asked of a plan, whatever moves in it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import ClassVar, Generic, Literal, TypeVar, cast
+
+import numpy as np
+
+from topodesign.base.errors import InfeasibleError, ScheduleError
+from topodesign.plans.measure import cost_claim, cost_of
+from topodesign.plans.movement import Movement
+from topodesign.plans.plan import Plan
+from topodesign.plans.replay.found import Found
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.timed import Timed
+from topodesign.plans.timing.conditions import Conditions, Run
+from topodesign.plans.timing.rounds import run_rounds
+from topodesign.plans.transfers import Transfers, transfers_of_rounds
+from topodesign.plans.unroll import ranks_of
+from topodesign.topology.topology import IntArray, Topology
+
+Moved = TypeVar("Moved", bound=Movement)
+
+
+class Kind(ABC, Generic[Moved]):
+    """What the kind of a plan says of it.
+
+    A subclass says what it is in the class attributes, and answers at least ``replayed`` and ``in_rounds``;
+    from the rounds come measures, time, transfers and programs, where a kind has none of its own.
+    """
+
+    movement: ClassVar[type[Movement]]
+    """The class of its values: their columns and file, see :mod:`topodesign.plans.movement`."""
+    words: ClassVar[str]
+    """What its sends are called in sentences, such as ``timed sends``."""
+    pace: ClassVar[Literal["steps", "pipelines", "times"]]
+    """What its time is made of: steps one after the other; chunks that follow one another, each tree or path with a
+    share of its links for itself, so that limits that links share can be kept; or times that the plan says itself."""
+    program: ClassVar[Literal["rounds", "trees"]] = "rounds"
+    """As what compilers of programs take it."""
+    title: ClassVar[tuple[str, ...]] = ()
+    """What the names of programs say of it."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.moved = cast("Moved", plan.movement)
+
+    @abstractmethod
+    def replayed(self) -> Found:
+        """Return what an independent replay finds: it shares no code with what makes such plans."""
+
+    @abstractmethod
+    def in_rounds(self, parts: int = 1, /) -> tuple[Topology, Rounds]:
+        """Return what goes from node to node in steps, and the graph of that, with the vertices of the plan.
+
+        ``parts`` are chunks of what each pipeline carries. What is wrong with the plan stays wrong.
+        """
+
+    def measures(self) -> Mapping[str, Fraction]:
+        """Return what it costs, added up from its columns, by the names of a claim."""
+        return cost_claim(cost_of(*self.in_rounds()))
+
+    def timed(self, now: Conditions) -> Run:
+        """Return how long it takes."""
+        return run_rounds(self.plan, self.in_rounds()[1], now)
+
+    def on_ranks(self, parts: int = 1) -> tuple[Topology, Rounds]:
+        """Return the same as ``in_rounds`` with nodes numbered without switches, as ranks are."""
+        return ranks_of(*self.in_rounds(parts))
+
+    def transfers(self, parts: int = 1) -> tuple[Transfers, ...]:
+        """Return what ranks send, by its collectives; for compilers and ``run``."""
+        self.check_parts(parts)
+        return (transfers_of_rounds(self.in_rounds(parts)[1], self.plan.topology.switches),)
+
+    def check_parts(self, parts: int) -> None:
+        """Raise ScheduleError if it has no pipelines that could be cut."""
+        if parts != 1 and self.pace != "pipelines":
+            raise ScheduleError(
+                f"parts that follow one another are of trees and paths, not of {self.plan.kind}; leave them out"
+            )
+
+    @property
+    def streams(self) -> tuple[Timed, ...]:
+        """Its timed sends by collective; none where the pace is another."""
+        return ()
+
+    @property
+    def relays(self) -> IntArray:
+        """The switches that add or copy, ascending."""
+        return np.zeros(0, dtype=np.int64)
+
+    @property
+    def size(self) -> Fraction | None:
+        """Bytes of the data that its own times are for."""
+        return sum((one.size for one in self.streams), Fraction(0)) or None
+
+    def ways(self) -> dict[tuple[int, int], tuple[int, ...]]:
+        """Return over which vertices what ``in_rounds`` sends from one node to another goes, where no link is meant."""
+        return {}
+
+    def image(self, order: IntArray) -> Plan:
+        """Return the plan with node v called ``order[v]``."""
+        raise InfeasibleError(f"a plan in {self.plan.kind} has no image under {len(order)} names")
+
+    def then(self, other: Plan) -> Movement:
+        """Return the allreduce of this reduce-scatter and an allgather after it."""
+        self.like(other)
+        raise InfeasibleError(f"plans in {self.plan.kind} are not put after one another")
+
+    def like(self, other: Plan) -> Moved:
+        """Return what moves in another plan of the same kind, to be put after this one."""
+        if other.kind != self.plan.kind:
+            raise InfeasibleError(f"plans in {self.plan.kind} and {other.kind} are not put after one another")
+        return cast("Moved", other.movement)

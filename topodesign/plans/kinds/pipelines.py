@@ -1,0 +1,111 @@
+"""Kinds whose data flow in pipelines of chunks, each with a share of its links: trees and paths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+
+from topodesign.base.errors import InfeasibleError
+from topodesign.plans.kinds.kind import Kind
+from topodesign.plans.measure import path_claim, tree_figures
+from topodesign.plans.paths import Paths
+from topodesign.plans.plan import Plan
+from topodesign.plans.replay.found import Found
+from topodesign.plans.replay.paths import replayed_paths
+from topodesign.plans.replay.trees import replayed_trees
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.timing.conditions import Conditions, Run
+from topodesign.plans.timing.paths import run_paths
+from topodesign.plans.timing.trees import run_trees
+from topodesign.plans.transfers import Transfers
+from topodesign.plans.trees import Trees, relabelled
+from topodesign.plans.unroll import unroll, unroll_paths
+from topodesign.topology.topology import IntArray, Topology
+
+
+class OfTrees(Kind[Trees]):
+    """Weighted spanning trees."""
+
+    movement, words, pace, program, title = Trees, "trees", "pipelines", "trees", ("trees",)
+
+    def replayed(self) -> Found:
+        """Return what a check of spanning, routes, capacities and shares finds."""
+        return replayed_trees(self.plan.fabric, self.moved)
+
+    def in_rounds(self, parts: int = 1, /) -> tuple[Topology, Rounds]:
+        """Return what goes over tree edges."""
+        return unroll(self.moved, parts)
+
+    def measures(self) -> Mapping[str, Fraction]:
+        """Return trees per root, height and rates."""
+        return tree_figures(self.plan.fabric, self.moved).claim()
+
+    def timed(self, now: Conditions) -> Run:
+        """Return how long the pipelines take."""
+        return run_trees(self.plan, self.moved, now)
+
+    def transfers(self, parts: int = 1) -> tuple[Transfers, ...]:
+        """Return what ranks send, if no switch has to do the work of one."""
+        if len(self.relays):
+            name = self.plan.fabric.names[int(self.relays[0])]
+            raise InfeasibleError(
+                f"switch {name} adds or copies in these trees, and a switch is no rank; "
+                "schedule without in-network trees"
+            )
+        return super().transfers(parts)
+
+    @property
+    def relays(self) -> IntArray:
+        """The switches that add or copy, ascending."""
+        return self.moved.relays
+
+    def ways(self) -> dict[tuple[int, int], tuple[int, ...]]:
+        """Return the way of tree edges through switches, of several the one with the largest weight."""
+        hops, starts = self.moved.hop.tolist(), self.moved.hop_start.tolist()
+        best: dict[tuple[int, int], tuple[int, tuple[int, ...]]] = {}
+        for weight, (start, end) in zip(self.moved.route_weight.tolist(), pairwise(starts), strict=True):
+            ends = hops[start], hops[end - 1]
+            if ends not in best or weight > best[ends][0]:
+                best[ends] = weight, tuple(hops[start:end])
+        return {ends: way for ends, (_, way) in best.items()}
+
+    def image(self, order: IntArray) -> Plan:
+        """Return the plan with node v called ``order[v]``."""
+        return replace(self.plan, movement=relabelled(self.moved, order))
+
+
+class OfPaths(Kind[Paths]):
+    """Weighted paths of blocks."""
+
+    movement, words, pace, title = Paths, "paths", "pipelines", ("paths",)
+
+    def replayed(self) -> Found:
+        """Return what a check of every path and block finds."""
+        return replayed_paths(self.plan.fabric, self.moved)
+
+    def in_rounds(self, parts: int = 1, /) -> tuple[Topology, Rounds]:
+        """Return what goes over paths from node to node."""
+        return unroll_paths(self.moved, parts)
+
+    def measures(self) -> Mapping[str, Fraction]:
+        """Return height and rates."""
+        return path_claim(self.plan.fabric, self.moved)
+
+    def timed(self, now: Conditions) -> Run:
+        """Return how long the pipelines take."""
+        return run_paths(self.plan, self.moved, now)
+
+    def ways(self) -> dict[tuple[int, int], tuple[int, ...]]:
+        """Return the way from node to node of the paths through switches."""
+        switches, found = self.plan.topology.switches, dict[tuple[int, int], tuple[int, ...]]()
+        hops = self.moved.hop.tolist()
+        for start, end in pairwise(self.moved.hop_start.tolist()):
+            way: list[int] = []
+            for vertex in hops[start:end]:
+                way.append(vertex)
+                if vertex not in switches:
+                    found.setdefault((way[0], vertex), tuple(way))
+                    way = [vertex]
+        return {ends: way for ends, way in found.items() if len(way) > 1}

@@ -1,0 +1,129 @@
+"""Under which conditions a plan runs, and what all simulators say: times, use of links, and what failed links break."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.latency import Latency
+from topodesign.plans.plan import Plan
+from topodesign.topology.link_table import LinkTable
+
+Mode = Literal["lock-step", "asynchronous"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+Link = tuple[int, int]
+SHOWN = 8
+"""Lines of a critical path, and pairs of a loss, that are printed."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Under which a plan runs."""
+
+    size: Fraction  # bytes of the whole data
+    latency: Latency | None  # what messages take beside their bytes; None for what timed sends say themselves
+    # bits per second of all links of a node together; None for that of the plan's fabric
+    bandwidth: Fraction | None = None
+    # whether steps wait for each other (``lock-step``), or only sends for their data and links (``asynchronous``)
+    mode: Mode = "lock-step"
+    links: LinkTable | None = None  # latencies and bandwidths of single links; None if all are alike
+    failed: tuple[Link, ...] = ()  # links (u, v) that carry nothing, by numbers
+    chunks: int | None = None  # chunks of the data of every tree or path; None for the number that is fastest
+    jitter: Fraction = Fraction(0)
+    seed: int = 0
+    ready: tuple[Fraction, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Loss:
+    """What failed links do to a schedule that would be right without the failure.
+
+    A send happens as a whole or not at all: not if its link failed, nor if its sender lacks any of its data. In a
+    reduction a partial sum that cannot be sent stays where it is, and other sums go on without it.
+    """
+
+    links: tuple[Link, ...]  # the failed links
+    rows: NDArray[np.int64]  # row numbers of the schedule that cannot happen, ascending
+    # shape ``(pairs, 2)``, sorted: (block, node) such that the node never has the complete block; in a reduce-scatter
+    # or reduce such that the node's contribution to the block never arrives, at least in part
+    pairs: NDArray[np.int64]
+    reduces_only: bool  # whether it is a reduce-scatter
+
+    def __str__(self) -> str:
+        """Return what fails, in sentences, with node numbers."""
+        return self.describe(str)
+
+    def describe(self, name: Callable[[int], str]) -> str:
+        """Return the same with other names of nodes."""
+        failed = ", ".join(f"{name(u)}->{name(v)}" for u, v in self.links)
+        if not len(self.pairs):
+            return f"without {failed} the collective completes all the same; {len(self.rows)} sends do not happen"
+        count = f"{len(self.pairs)} pairs of owner and node never complete"
+        lines = [f"without {failed} {len(self.rows)} sends cannot happen; {count}:"]
+        for owner, node in self.pairs[:SHOWN].tolist():
+            what = f"the contribution of node {name(node)} to" if self.reduces_only else f"node {name(node)} never has"
+            lines.append(f"  {what} shard {name(owner)}{' is lost' if self.reduces_only else ''}")
+        if len(self.pairs) > SHOWN:
+            lines.append(f"  ... and {len(self.pairs) - SHOWN} more")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class Run(ABC):
+    """What every simulator returns."""
+
+    time: Fraction  # seconds until the last data have arrived
+    # share of ``time`` in which each link of the topology transmits bits, latency being idle time (float64, in the
+    # topology's order; rounded)
+    utilisation: NDArray[np.float64]
+    # what failed links prevent, or None if none failed. The times are then those of what still carries data
+    loss: Loss | None
+
+    @property
+    def sends(self) -> tuple[Sequence[int], Sequence[int], Fraction] | None:
+        """When every send starts and ends, in ticks, and their seconds, where sends have times of their own."""
+        return None
+
+    @abstractmethod
+    def describe(self, name: Callable[[int], str]) -> str:
+        """Return times and use of links, with these names of nodes, and what is lost."""
+
+    @abstractmethod
+    def record(self) -> dict[str, Any]:
+        """Return what there is to say beside the time, as JSON holds it."""
+
+    def __str__(self) -> str:
+        """Return times and use of links with numbers of nodes."""
+        return self.describe(str)
+
+    def without_loss(self) -> Self:
+        """Return the same, silent about what is lost."""
+        return replace(self, loss=None)
+
+    def use(self) -> list[str]:
+        """Return the line that says how busy links are, if there are any."""
+        if not len(self.utilisation):
+            return []
+        mean, least, most = (f(self.utilisation) for f in (np.mean, np.min, np.max))
+        return [f"links transmit {mean:.1%} of the time on average, {least:.1%} to {most:.1%}"]
+
+    def use_record(self) -> dict[str, float]:
+        """Return the same as JSON holds it."""
+        return {
+            "utilisation_mean": float(self.utilisation.mean()),
+            "utilisation_max": float(self.utilisation.max()),
+            "utilisation_min": float(self.utilisation.min()),
+        }
+
+
+def links_of(plan: Plan, now: Conditions) -> LinkTable | None:
+    """Return what is said of single links, and what the fabric says of all where it is asked."""
+    if now.latency is not None and now.latency.alpha is None:
+        return plan.fabric.own_links(now.links)
+    return None if now.links is None else now.links.on(plan.topology)
