@@ -26,18 +26,9 @@ _WORDS: dict[Outcome, str] = {
 class SwitchState:
     """A switch afterwards.
 
-    Attributes
-    ----------
-    name, address
-        Which one.
-    difference
-        What the plan changes in it, as it was before.
-    circuits
-        What it was last read to have.
-    unknown
-        Sides of ports of which that may not be true any more: commands that name them were sent since.
-    gone
-        Why it does not answer; None if it does.
+    ``name``, ``address``: which one. ``difference``: what the plan changes in it, as it was before. ``circuits``: what
+    it was last read to have. ``unknown``: sides of ports of which that may not be true any more: commands that name
+    them were sent since. ``gone``: why it does not answer; None if it does.
     """
 
     name: str

@@ -23,14 +23,8 @@ Side = tuple[str, int]
 class Patience:
     """How long to try.
 
-    Attributes
-    ----------
-    lost
-        Seconds to wait for a switch that does not answer.
-    pause
-        Seconds between two readings, and between two attempts.
-    attempts
-        How often what did not take effect is sent.
+    ``lost``: seconds to wait for a switch that does not answer. ``pause``: seconds between two readings, and between
+    two attempts. ``attempts``: how often what did not take effect is sent.
     """
 
     lost: float = 60.0
@@ -41,20 +35,9 @@ class Patience:
 class Device:
     """A switch and what is known of it.
 
-    Attributes
-    ----------
-    name
-        Of the switch in the inventory.
-    circuits
-        As they were last read; none before.
-    unlit
-        Those of them that the switch did not call tuned.
-    doubtful
-        Sides named in commands that were sent since.
-    journal
-        Where it is noted what is read and sent.
-    gone
-        Why it does not answer any more; None as long as it does.
+    ``name``: of the switch in the inventory. ``circuits``: as they were last read; none before. ``unlit``: those of
+    them that the switch did not call tuned. ``doubtful``: sides named in commands that were sent since. ``journal``:
+    where it is noted what is read and sent. ``gone``: why it does not answer any more; None as long as it does.
     """
 
     def __init__(self, name: str, switch: Switch, journal: Journal, patience: Patience) -> None:
@@ -96,15 +79,7 @@ class Device:
         return True
 
     def order(self, remove: Collection[Pair], add: Collection[Pair]) -> None:
-        """Remove circuits, then make some.
-
-        Raises
-        ------
-        SwitchError
-            If one of the commands failed; those after it are not sent.
-        FileFormatError
-            If the journal cannot be written; the command is not sent then.
-        """
+        """Remove circuits, then make some."""
         for pairs, adds in ((remove, False), (add, True)):
             ordered = sorted(pairs)
             for start in range(0, len(ordered), self._switch.portion):

@@ -30,16 +30,8 @@ class _Failure(Exception):  # noqa: N818  it never leaves this module
 class Work:
     """What is done to switches, and what happened.
 
-    Attributes
-    ----------
-    devices
-        By name, all of them read.
-    wanted
-        Circuits of the plan.
-    notes
-        What went otherwise than hoped, in words, in the order it happened.
-    done
-        Stages that are done and checked, and not undone.
+    ``devices``: by name, all of them read. ``wanted``: circuits of the plan. ``notes``: what went otherwise than hoped,
+    in words, in the order it happened. ``done``: stages that are done and checked, and not undone.
     """
 
     devices: Mapping[str, Device]
@@ -77,13 +69,7 @@ class Work:
         return fine
 
     def _forth(self, step: Step) -> None:
-        """Do a stage.
-
-        Raises
-        ------
-        _Failure
-            If it cannot be done.
-        """
+        """Do a stage."""
         names = list(dict.fromkeys((*step.removed, *step.made)))
         for attempt in range(self.attempts):
             todo = [self._left(self.devices[name], step) for name in names]
@@ -100,13 +86,7 @@ class Work:
         return removed & device.circuits, made - device.circuits, made & device.unlit
 
     def _send(self, orders: list[tuple[Device, frozenset[Pair], frozenset[Pair]]], attempt: int) -> None:
-        """Command switches and read them.
-
-        Raises
-        ------
-        _Failure
-            If one is gone, or somebody else changed what the plan needs.
-        """
+        """Command switches and read them."""
         for device, remove, add in orders:
             try:
                 device.order(remove, add)

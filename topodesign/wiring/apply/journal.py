@@ -35,12 +35,7 @@ class Sent:
 class Known:
     """What a journal knows of a switch.
 
-    Attributes
-    ----------
-    last
-        The circuits as they were last read.
-    sent
-        What was sent after that.
+    ``last``: the circuits as they were last read. ``sent``: what was sent after that.
     """
 
     last: frozenset[Pair] = frozenset()
@@ -51,18 +46,8 @@ class Known:
 class Past:
     """What a journal says.
 
-    Attributes
-    ----------
-    plan
-        Which plan was applied, by a digest.
-    began
-        When, as it is written there.
-    done, stages
-        Stages that were checked, of how many.
-    outcome
-        How it ended; None if it did not end.
-    switches
-        By name.
+    ``plan``: which plan was applied, by a digest. ``began``: when, as it is written there. ``done``, ``stages``: stages
+    that were checked, of how many. ``outcome``: how it ended; None if it did not end. ``switches``: by name.
     """
 
     plan: str
@@ -78,11 +63,6 @@ class Journal:
 
     Where it cannot be written any more, ``sends`` says so once, so that a command is not sent; what comes after that,
     to end in order, is not noted.
-
-    Raises
-    ------
-    FileFormatError
-        If it cannot be opened.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -104,13 +84,7 @@ class Journal:
         self._note({"read": name, "circuits": _names(circuits)})
 
     def sends(self, name: str, remove: Collection[Pair], add: Collection[Pair]) -> None:
-        """Note what is about to be sent.
-
-        Raises
-        ------
-        FileFormatError
-            If the journal cannot be written, and that was not said before.
-        """
+        """Note what is about to be sent."""
         self._note({"send": name, "remove": _names(remove), "add": _names(add)})
         failed, self._failed = self._failed, None
         if failed is not None:
@@ -150,13 +124,7 @@ class Journal:
 
 
 def read_journal(path: Path) -> Past:
-    """Return what a journal says; a torn last line does not count.
-
-    Raises
-    ------
-    FileFormatError
-        If it is none.
-    """
+    """Return what a journal says; a torn last line does not count."""
     try:
         lines = [line for line in read_text(path).split("\n") if line]
     except FileFormatError as error:

@@ -40,13 +40,7 @@ _MOST_LETTERS = 2**22  # of an answer
 
 
 class SonicSwitch:
-    """A switch by SONiC's commands; see :class:`topodesign.wiring.apply.switches.Switch`.
-
-    Raises
-    ------
-    MissingLibraryError
-        If paramiko is not installed.
-    """
+    """A switch by SONiC's commands; see :class:`topodesign.wiring.apply.switches.Switch`."""
 
     def __init__(self, address: Address, access: Access) -> None:
         try:

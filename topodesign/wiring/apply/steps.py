@@ -26,12 +26,8 @@ Circuits = Mapping[str, frozenset[Pair]]
 class Step:
     """A stage.
 
-    Attributes
-    ----------
-    removed, made
-        What goes and then what comes, by switch.
-    dark
-        Most links of a host, out or in, that are dark meanwhile.
+    ``removed``, ``made``: what goes and then what comes, by switch. ``dark``: most links of a host, out or in, that are
+    dark meanwhile.
     """
 
     removed: Circuits
@@ -43,18 +39,9 @@ class Step:
 class Difference:
     """What has to change in a switch.
 
-    Attributes
-    ----------
-    there
-        Circuits that there are.
-    wanted
-        Circuits of the plan.
-    stale
-        What is there between its ports and is not wanted.
-    in_the_way
-        What else is there and takes a port that is wanted, or all else where only the plan's are to be left.
-    left
-        What else is there.
+    ``there``: circuits that there are. ``wanted``: circuits of the plan. ``stale``: what is there between its ports and
+    is not wanted. ``in_the_way``: what else is there and takes a port that is wanted, or all else where only the plan's
+    are to be left. ``left``: what else is there.
     """
 
     there: frozenset[Pair]
@@ -65,13 +52,7 @@ class Difference:
 
 
 def wanted_circuits(plan: WiringPlan, names: Mapping[str, object]) -> dict[str, frozenset[Pair]]:
-    """Return the circuits of a plan in the switches of these names.
-
-    Raises
-    ------
-    ParameterError
-        If a port is not labelled by a number.
-    """
+    """Return the circuits of a plan in the switches of these names."""
     found: dict[str, set[Pair]] = {name: set() for name in names}
     for connect in plan.connects:
         if connect.a.panel in found:
@@ -92,22 +73,7 @@ def difference(
 
 
 def find_steps(plan: WiringPlan, differences: Mapping[str, Difference], *, most_dark: int | None) -> tuple[Step, ...]:
-    """Split what has to change into stages that darken few links of a host and leave the fabric connected.
-
-    Parameters
-    ----------
-    plan
-        What is wanted.
-    differences
-        What is there and what of it goes, by switch.
-    most_dark
-        As in :func:`topodesign.wiring.change.stages.stages`.
-
-    Raises
-    ------
-    InfeasibleError
-        If no order is found.
-    """
+    """Split what has to change into stages that darken few links of a host and leave the fabric connected."""
     ends = {
         (end.panel, int(end.panel_port)): end
         for end in plan.end.values()
@@ -166,13 +132,7 @@ def _step(plan: WiringPlan, stage: Stage) -> Step:
 
 
 def circuits_by_switch(plan: WiringPlan, connects: Iterable[CrossConnect]) -> dict[str, frozenset[Pair]]:
-    """Return the circuits of cross-connects by the circuit switch that they are in; those of patch panels are left out.
-
-    Raises
-    ------
-    ParameterError
-        If a port is not labelled by a number.
-    """
+    """Return the circuits of cross-connects by their circuit switch; those of patch panels are left out."""
     found: dict[str, set[Pair]] = {}
     for connect in connects:
         if plan.inventory.panel[connect.a.panel].kind != "ocs":

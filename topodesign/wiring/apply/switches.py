@@ -35,12 +35,7 @@ class RefusedError(SwitchError):
 class Reading(NamedTuple):
     """What a switch says of itself.
 
-    Attributes
-    ----------
-    circuits
-        Those that are there.
-    unlit
-        Those of them that it says are not tuned, or not yet.
+    ``circuits``: those that are there. ``unlit``: those of them that it says are not tuned, or not yet.
     """
 
     circuits: frozenset[Pair]
@@ -74,16 +69,8 @@ class Switch(Protocol):
 class Access:
     """How switches are reached.
 
-    Attributes
-    ----------
-    timeout
-        Seconds to wait for a connection or an answer.
-    spelling
-        Of SONiC's commands.
-    known_hosts
-        File with the keys of SONiC switches; None for that of the user.
-    environment
-        Where passwords are taken from.
+    ``timeout``: seconds to wait for a connection or an answer. ``spelling``: of SONiC's commands. ``known_hosts``: file
+    with the keys of SONiC switches; None for that of the user. ``environment``: where passwords are taken from.
     """
 
     timeout: float = 10.0
@@ -109,13 +96,7 @@ class Address:
 
 
 def as_address(text: str) -> Address:
-    """Return the address that a text such as ``scpi://10.0.0.5`` or ``sonic://admin@ocs2:22`` is.
-
-    Raises
-    ------
-    ParameterError
-        If it is none, or has a password in it.
-    """
+    """Return the address that a text such as ``scpi://10.0.0.5`` or ``sonic://admin@ocs2:22`` is."""
     try:
         parts = urlsplit(as_text("an address", text))
         host, port = parts.hostname, parts.port

@@ -129,28 +129,8 @@ def fewest_moves(
     Of several ways the one with fewest moves is taken: the hosts in the order that keeps most links, in that of the
     plan as it is, and as they are in a plan that is wanted, with patches of our choice or with its own.
 
-    Parameters
-    ----------
-    plan
-        The wiring as it is: its cross-connects count, not its topology.
-    wanted
-        Any topology with at most as many nodes as there are cabled hosts.
-    hosts
-        Host of each node, if that is settled; else the best order that is found.
-    seed
-        Of the search.
-    prefer
-        Patches to be kept, or made as they are here, where there is a choice.
-    own
-        A plan that makes the topology already: with its hosts and patches, if these fit the fixed cabling.
-
-    Raises
-    ------
-    InfeasibleError
-        If the plan is duplex and the topology is not, a host has too few lanes at panels, or no fields are found for
-        all links.
-    ParameterError
-        If there are switches, more nodes than hosts, or the hosts are not all different.
+    Patches that ``prefer`` names are kept, or made as they are there, where there is a choice. ``own`` is a plan that
+    makes the topology already: with its hosts and patches, if these fit the fixed cabling.
     """
     if wanted.switches:
         raise ParameterError("a wiring plan joins hosts directly; the topology has switches")
@@ -252,13 +232,7 @@ def _numbered(connect: CrossConnect, number: dict[str, int]) -> CrossConnect:
 
 
 def as_simplex(plan: WiringPlan) -> WiringPlan:
-    """Return a duplex plan with two one-way patches for each, so that they can go different ways.
-
-    Raises
-    ------
-    InfeasibleError
-        If a panel port can only be patched both ways together.
-    """
+    """Return a duplex plan with two one-way patches for each, so that they can go different ways."""
     if plan.mode == "simplex":
         return plan
     stuck = next((end for c in plan.connects for end in (c.a, c.b) if not _splits(plan, end)), None)
@@ -362,13 +336,7 @@ class _Wiring:
         return list(missing.elements())
 
     def settle(self, missing: list[Pair], seed: int) -> list[tuple[Pair, str]]:
-        """Choose fields for the missing links; of those kept, some may have to move to another field, too.
-
-        Returns
-        -------
-        list
-            Hosts and field of every link to be made.
-        """
+        """Choose fields for the missing links; of those kept, some may have to move to another field, too."""
         room = self._room()
         self._check_lanes(missing, room)
         names, keys = list(dict.fromkeys(self.field.values())), list(dict.fromkeys(key for key, _ in room))

@@ -233,13 +233,7 @@ def _walked_less(
     most_dark: int | None,
     seed: int,
 ) -> tuple[Change, tuple[Stage, ...]]:
-    """Return a change with as few moves and its stages, for which less is walked if one is found.
-
-    Raises
-    ------
-    ParameterError
-        If it is not known where panels stand.
-    """
+    """Return a change with as few moves and its stages, for which less is walked if one is found."""
     best = Rewiring(change, found, None)
     if best.metres is None:
         raise ParameterError("to walk less, the inventory needs the coordinates of the racks of all panels (racks:)")

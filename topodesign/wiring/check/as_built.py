@@ -31,20 +31,8 @@ _Port = tuple[str, str]
 def read_as_built(source: str | Path, plan: WiringPlan) -> Observed:
     """Read what NetBox has of the cables of a plan.
 
-    Parameters
-    ----------
-    source
-        The address of a server, or the path of a CSV: what NetBox exports of its list of cables, or its import file; or
-        of a directory with one of these.
-    plan
-        Whose hosts and panels are meant.
-
-    Raises
-    ------
-    FileFormatError
-        If a file cannot be read, or there is no cable of the plan's devices.
-    NetboxError, ParameterError, MissingLibraryError
-        As :func:`topodesign.wiring.netbox.rest.read_rest`.
+    The source is the address of a server, or the path of a CSV, what NetBox exports of its list of cables or its import
+    file, or of a directory with one of these.
     """
     if is_address(source):
         cables: Iterable[NetboxCable] = read_rest_cables(str(source))

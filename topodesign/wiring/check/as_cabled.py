@@ -29,14 +29,8 @@ _Gain = tuple[int, int]
 class Exchange:
     """Fixed cables in each other's places.
 
-    Attributes
-    ----------
-    cables
-        Their names: legs of breakouts, and the trunks behind them where each has one.
-    lanes
-        Their lanes: each is where the next was planned, the last where the first was.
-    words
-        What is where.
+    ``cables``: their names: legs of breakouts, and the trunks behind them where each has one. ``lanes``: their lanes:
+    each is where the next was planned, the last where the first was. ``words``: what is where.
     """
 
     cables: tuple[str, ...]
@@ -48,16 +42,9 @@ class Exchange:
 class AsCabled:
     """A plan with the fixed cabling that there is, as far as that is known.
 
-    Attributes
-    ----------
-    plan
-        The patches at the panel ports of the plan, with the lanes that really end there; its topology is that wanted.
-    observed
-        What was seen, as far as it rests on the fixed cabling told anew.
-    exchanges
-        What is not as in the plan.
-    doubts
-        Exchanges of which one or the other must have been made; the plan is without them.
+    ``plan``: the patches at the panel ports of the plan, with the lanes that really end there; its topology is that
+    wanted. ``observed``: what was seen, as far as it rests on the fixed cabling told anew. ``exchanges``: what is not
+    as in the plan. ``doubts``: exchanges of which one or the other must have been made; the plan is without them.
     """
 
     plan: WiringPlan
@@ -76,12 +63,8 @@ def as_cabled(plan: WiringPlan, observed: Observed) -> AsCabled:
 class Ways:
     """Where light can go from lane to lane by a plan's fixed cabling, whatever its patches.
 
-    Parameters
-    ----------
-    plan
-        Where lanes end.
-    circuits
-        What lanes hear by the circuits that switches say they have; None if they say nothing.
+    ``plan``: where lanes end. ``circuits``: what lanes hear by the circuits that switches say they have; None if they
+    say nothing.
     """
 
     def __init__(self, plan: WiringPlan, circuits: Mapping[Lane, Lane] | None) -> None:

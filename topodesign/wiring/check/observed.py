@@ -58,28 +58,14 @@ class Lane(NamedTuple):
 class Observed:
     """What was seen.
 
-    Attributes
-    ----------
-    heard
-        The lane whose transmitter a lane's receiver hears; lanes that hear nothing are left out.
-    strangers
-        What a lane hears that is not in the inventory, in words.
-    unseen
-        Hosts of which nothing is known.
-    unclear
-        What a lane hears where several neighbours are told, or one neighbour at several lanes, in words.
-    outsiders
-        Names that something is told of, and that the inventory lacks.
-    light
-        The power that arrives at a lane's receiver in dBm, as far as it is told.
-    circuits
-        What hosts would hear by the circuits of the switches, where these are told beside; None if they are not.
-    unbuilt
-        Why a lane hears nothing, in words, where that is known of its cables.
-    faults
-        What else is wrong, in words.
-    supposed
-        Lanes of ``heard`` that tell nothing themselves: they hear what the circuits bring by the fixed cabling.
+    ``heard``: the lane whose transmitter a lane's receiver hears; lanes that hear nothing are left out. ``strangers``:
+    what a lane hears that is not in the inventory, in words. ``unseen``: hosts of which nothing is known. ``unclear``:
+    what a lane hears where several neighbours are told, or one neighbour at several lanes, in words. ``outsiders``:
+    names that something is told of, and that the inventory lacks. ``light``: the power that arrives at a lane's
+    receiver in dBm, as far as it is told. ``circuits``: what hosts would hear by the circuits of the switches, where
+    these are told beside; None if they are not. ``unbuilt``: why a lane hears nothing, in words, where that is known of
+    its cables. ``faults``: what else is wrong, in words. ``supposed``: lanes of ``heard`` that tell nothing themselves:
+    they hear what the circuits bring by the fixed cabling.
     """
 
     heard: dict[Lane, Lane]
@@ -111,17 +97,7 @@ class Neighbour(NamedTuple):
 def read_lldp(path: str | Path, plan: WiringPlan) -> Observed:
     """Read what hosts hear.
 
-    Parameters
-    ----------
-    path
-        A directory with a file ``HOST.json`` for each host, one such file, or a CSV.
-    plan
-        Whose hosts are meant.
-
-    Raises
-    ------
-    FileFormatError
-        If it cannot be read, or tells of no host that the inventory has; the message says where.
+    The path is of a directory with a file ``HOST.json`` for each host, of one such file, or of a CSV.
     """
     path = as_path(path)
     entries, names = read_neighbours(path)
@@ -129,13 +105,7 @@ def read_lldp(path: str | Path, plan: WiringPlan) -> Observed:
 
 
 def read_neighbours(path: Path) -> tuple[list[Neighbour], list[str]]:
-    """Return all that hosts hear, and the hosts that told something, by the names of their files or rows.
-
-    Raises
-    ------
-    FileFormatError
-        If it cannot be read, or there is nothing in it.
-    """
+    """Return all that hosts hear, and the hosts that told something, by the names of their files or rows."""
     with mistaken.wanted(path, _HEARD, mistaken.HEARD):
         return _neighbours(path)
 
@@ -159,11 +129,6 @@ def read_light(path: str | Path, plan: WiringPlan) -> dict[Lane, float]:
 
     An empty cell, ``-inf`` and what is below :data:`DARK` say that no light arrives. Interfaces are named as for LLDP;
     those that the inventory lacks do not count.
-
-    Raises
-    ------
-    FileFormatError
-        If it cannot be read.
     """
     path = as_path(path)
     lanes = _interfaces(plan.inventory)
@@ -187,19 +152,9 @@ def read_light(path: str | Path, plan: WiringPlan) -> dict[Lane, float]:
 def read_dumps(path: str | Path, plan: WiringPlan) -> Observed:
     """Read a directory of all that hosts and switches tell.
 
-    Parameters
-    ----------
-    path
-        With ``HOST.json`` of hosts as :func:`read_lldp` takes them, or other CSV files of neighbours; files named after
-        circuit switches as :func:`read_switch` takes them, of all switches or none; and ``light.csv`` as
-        :func:`read_light` takes it.
-    plan
-        Whose hosts and switches are meant.
-
-    Raises
-    ------
-    FileFormatError
-        If it is no directory, there is nothing of a host or a switch in it, or some file cannot be read.
+    It has ``HOST.json`` of hosts as :func:`read_lldp` takes them, or other CSV files of neighbours; files named after
+    circuit switches as :func:`read_switch` takes them, of all switches or none; and ``light.csv`` as :func:`read_light`
+    takes it.
     """
     path = as_path(path)
     if not path.is_dir():
@@ -234,18 +189,9 @@ def read_switch(path: str | Path, plan: WiringPlan) -> Observed:
 
     Patches at patch panels are not seen and count as planned.
 
-    Parameters
-    ----------
-    path
-        A file named after its switch, or a directory of them: ``NAME.json`` with the table ``OCS_CROSS_CONNECT`` of
-        SONiC's CONFIG_DB, or ``NAME.scpi`` with port lists ``(@1,2),(@18,17)`` as a Polatis switch answers.
-    plan
-        Whose switches are meant. If it has only one, the name of the file does not matter.
-
-    Raises
-    ------
-    FileFormatError
-        If it cannot be read, or has other ports than the switch, or one twice.
+    The path is of a file named after its switch, which does not matter if there is only one, or of a directory of them:
+    ``NAME.json`` with the table ``OCS_CROSS_CONNECT`` of SONiC's CONFIG_DB, or ``NAME.scpi`` with port lists
+    ``(@1,2),(@18,17)`` as a Polatis switch answers.
     """
     path = as_path(path)
     files = [f for f in sorted(path.iterdir()) if f.suffix in {".json", ".scpi"}] if path.is_dir() else [path]

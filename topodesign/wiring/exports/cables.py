@@ -46,16 +46,8 @@ _NAMES = tuple(COLOURS)
 class Termination:
     """One end of a cable.
 
-    Attributes
-    ----------
-    place
-        Site, rack and unit.
-    device, port
-        Host and port, or panel and label of the port.
-    lane
-        Of a host's port; None at a panel.
-    side
-        The fibres: ``Tx+Rx`` at a host, ``A``, ``B`` or ``A+B`` at a panel.
+    ``place``: site, rack and unit. ``device``, ``port``: host and port, or panel and label of the port. ``lane``: of a
+    host's port; None at a panel. ``side``: the fibres: ``Tx+Rx`` at a host, ``A``, ``B`` or ``A+B`` at a panel.
     """
 
     place: Place
@@ -80,24 +72,13 @@ class Termination:
 class Cable:
     """A cable or a circuit.
 
-    Attributes
-    ----------
-    name
-        Unique in the plan.
-    kind, sort
-        What it is, and the type of cable, or None of a circuit and of a trunk.
-    a, b
-        Its ends: host and panel of a fixed cable; of a trunk, the port where hosts plug in and the one behind it; of a
-        cross-connect, the panel ports that light goes from and to.
-    polarity
-        Which fibre goes where.
-    colour
-        The TIA-598 colour for the number of the lane on its host: that of the fixed cable, or the one that transmits.
-    sends, receives
-        Labels of the host lanes that a cross-connect joins (of duplex ones, each does both); empty for others.
-    length
-        Metres, of a leg those of its breakout cable; None where the inventory does not say where the racks are, of
-        fixed cables that exist, of a trunk and of a circuit.
+    ``name``: unique in the plan. ``kind``, ``sort``: what it is, and the type of cable, or None of a circuit and of a
+    trunk. ``a``, ``b``: its ends: host and panel of a fixed cable; of a trunk, the port where hosts plug in and the one
+    behind it; of a cross-connect, the panel ports that light goes from and to. ``polarity``: which fibre goes where.
+    ``colour``: the TIA-598 colour for the number of the lane on its host: that of the fixed cable, or the one that
+    transmits. ``sends``, ``receives``: labels of the host lanes that a cross-connect joins (of duplex ones, each does
+    both); empty for others. ``length``: metres, of a leg those of its breakout cable; None where the inventory does not
+    say where the racks are, of fixed cables that exist, of a trunk and of a circuit.
     """
 
     name: str
@@ -116,18 +97,9 @@ class Cable:
 class Plug:
     """One end of a cable or a circuit, or of all legs of a breakout cable, where it is plugged in.
 
-    Attributes
-    ----------
-    name
-        Of the cable; of a breakout cable at the host, what the names of its legs begin with.
-    cable, end
-        The cable, or the first leg, and which end of it.
-    colour
-        As of the cable; None for all legs together.
-    here, there
-        What is on the label of this end and of the other.
-    polarity
-        Which fibre goes where, seen from here.
+    ``name``: of the cable; of a breakout cable at the host, what the names of its legs begin with. ``cable``, ``end``:
+    the cable, or the first leg, and which end of it. ``colour``: as of the cable; None for all legs together. ``here``,
+    ``there``: what is on the label of this end and of the other. ``polarity``: which fibre goes where, seen from here.
     """
 
     name: str

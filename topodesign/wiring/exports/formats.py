@@ -29,25 +29,14 @@ Content: TypeAlias = str | bytes | dict[str, str]
 class Format(NamedTuple):
     """A format.
 
-    Attributes
-    ----------
-    summary
-        What it is, for the help text.
-    write
-        Makes its content of a plan.
-    read
-        Returns the links that a file (or directory) says, its nodes numbered as in the plan; None if it is not read.
-        Called with the path and the plan, and the :class:`PortLabels` of the plan's inventory if it reads labels.
-    commands
-        Makes the content instead where a style of commands is asked for; None if it has no commands.
-    linked
-        Make the content instead where it shall lead to the address of a work package, by the ending of the path.
-    reads_labels
-        Whether it is read with the labels of panel ports as spreadsheets save them.
-    notes
-        Says in words what of the plan is not in it; None if there is never anything to say.
-    others
-        Make the content instead where the path has one of these endings.
+    ``summary``: what it is, for the help text. ``write``: makes its content of a plan. ``read``: returns the links that
+    a file (or directory) says, its nodes numbered as in the plan; None if it is not read. Called with the path and the
+    plan, and the :class:`PortLabels` of the plan's inventory if it reads labels. ``commands``: makes the content
+    instead where a style of commands is asked for; None if it has no commands. ``linked``: make the content instead
+    where it shall lead to the address of a work package, by the ending of the path. ``reads_labels``: whether it is
+    read with the labels of panel ports as spreadsheets save them. ``notes``: says in words what of the plan is not in
+    it; None if there is never anything to say. ``others``: make the content instead where the path has one of these
+    endings.
     """
 
     summary: str

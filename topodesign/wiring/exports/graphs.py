@@ -69,13 +69,7 @@ def to_dot(plan: WiringPlan) -> str:
 
 
 def from_graph(path: Path, plan: WiringPlan) -> Topology:
-    """Return the links of a file of the graph.
-
-    Raises
-    ------
-    FileFormatError
-        If it cannot be read or has another number of nodes.
-    """
+    """Return the links of a file of the graph."""
     topology = read_topology(path)
     if topology.nodes != len(plan.hosts):
         raise FileFormatError(f"there are {topology.nodes} nodes, and {len(plan.hosts)} in the plan")

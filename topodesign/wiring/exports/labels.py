@@ -46,18 +46,9 @@ class Line:
 class Label:
     """A label.
 
-    Attributes
-    ----------
-    x, y
-        Its upper left corner in millimetres.
-    colour
-        The RGB value of its stripe; None without.
-    lines
-        Its text.
-    code
-        The dark modules of its QR code as (x, y, width) in millimetres, each ``module`` high.
-    module
-        How high they are.
+    ``x``, ``y``: its upper left corner in millimetres. ``colour``: the RGB value of its stripe; None without.
+    ``lines``: its text. ``code``: the dark modules of its QR code as (x, y, width) in millimetres, each ``module``
+    high. ``module``: how high they are.
     """
 
     x: float
@@ -71,19 +62,7 @@ class Label:
 def sheets(plan: WiringPlan, url: str = "") -> list[list[Label]]:
     """Return the labels of every sheet.
 
-    Parameters
-    ----------
-    plan
-        Whose cables.
-    url
-        Where the work package will be, for codes; empty for labels without.
-
-    Raises
-    ------
-    MissingLibraryError
-        If codes are asked for and segno is not installed.
-    ParameterError
-        If there is nothing to label, or the address is too long for a code that can be read.
+    Each has a code that leads to the work package at ``url``, unless that is empty.
     """
     some = [plug for plug in plugs(plan) if plug.cable.kind != "circuit"]
     if not some:
@@ -105,15 +84,7 @@ def to_svg(plan: WiringPlan, url: str = "") -> dict[str, str]:
 
 
 def to_pdf(plan: WiringPlan, url: str = "") -> bytes:
-    """Return a PDF with a page for each sheet; needs reportlab.
-
-    Raises
-    ------
-    MissingLibraryError
-        If reportlab is not installed.
-    ParameterError
-        As :func:`sheets`, and if a name has letters beyond Latin-1, which the fonts that every reader has lack.
-    """
+    """Return a PDF with a page for each sheet; needs reportlab."""
     try:
         from reportlab.pdfgen.canvas import Canvas  # noqa: PLC0415  heavy and optional
     except ImportError:

@@ -44,24 +44,12 @@ COLUMNS = ("side_a_device", "side_a_type", "side_a_name", "side_b_device", "side
 
 
 def to_netbox(plan: WiringPlan) -> dict[str, str]:
-    """Return the import files by their names, which sort in the order of the imports.
-
-    Raises
-    ------
-    ParameterError
-        If NetBox cannot hold a name or a speed, as :func:`topodesign.wiring.netbox.model.as_objects`.
-    """
+    """Return the import files by their names, which sort in the order of the imports."""
     return import_files(replace(as_objects(plan.inventory, plan.mode), cables=tuple(netbox_cables(plan))))
 
 
 def to_netbox_cables(plan: WiringPlan) -> str:
-    """Return the CSV of the cables alone, for a NetBox that has the devices.
-
-    Raises
-    ------
-    ParameterError
-        If a name has a comma, at which NetBox would take it for two.
-    """
+    """Return the CSV of the cables alone, for a NetBox that has the devices."""
     room = plan.inventory
     places = {name: site_of(room.place(name).site) for name in (*room.host, *room.panel)}
     return cable_table(netbox_cables(plan), places)
@@ -100,13 +88,6 @@ def from_netbox(path: Path, plan: WiringPlan, labels: PortLabels | None = None) 
     """Return the links that the cables make by those of them that are fixed.
 
     Names of panel ports may have lost their zeros; ``labels`` takes note.
-
-    Raises
-    ------
-    FileFormatError
-        If it cannot be read; the message names the line.
-    TopologyError, InventoryError
-        If what it says cannot be cabled so.
     """
     labels = labels or PortLabels(plan.inventory)
     fixed: list[Fixed] = []

@@ -42,15 +42,7 @@ def to_panels(plan: WiringPlan) -> dict[str, str]:
 
 
 def panel_views(plan: WiringPlan, marks: Marks | None = None) -> Iterator[tuple[Panel, str]]:
-    """Yield panels with their pictures; with marks, only the panels that have some.
-
-    Parameters
-    ----------
-    plan
-        What is plugged in.
-    marks
-        Of a change.
-    """
+    """Yield panels with their pictures; with marks, only the panels that have some."""
     shade = {cable.name: cable.colour for cable in cables(plan) if cable.kind in {"patch", "circuit"}}
     marked = {place.panel for place in marks or ()}
     patched: dict[tuple[str, str, str], CrossConnect] = {}

@@ -61,13 +61,6 @@ def from_patches(path: Path, plan: WiringPlan, labels: PortLabels | None = None)
     """Return the links that a patch list makes by the fixed cabling in it.
 
     Labels of panel ports may have lost their zeros; ``labels`` takes note.
-
-    Raises
-    ------
-    FileFormatError
-        If it cannot be read; the message names the line.
-    TopologyError, InventoryError
-        If what it says cannot be cabled so.
     """
     labels = labels or PortLabels(plan.inventory)
     fixed: list[Fixed] = []

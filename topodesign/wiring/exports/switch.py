@@ -44,16 +44,9 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_./:-]")
 class SwitchStyle(NamedTuple):
     """How commands for switches are written.
 
-    Attributes
-    ----------
-    only
-        Remove what else is there.
-    batch
-        One command for all circuits of a switch, with lists and ranges.
-    labels
-        Give ports of SONiC switches the name of the lane that is cabled there.
-    spelling
-        Of SONiC's commands, see :mod:`topodesign.wiring.exports.switch_commands`.
+    ``only``: remove what else is there. ``batch``: one command for all circuits of a switch, with lists and ranges.
+    ``labels``: give ports of SONiC switches the name of the lane that is cabled there. ``spelling``: of SONiC's
+    commands, see :mod:`topodesign.wiring.exports.switch_commands`.
     """
 
     only: bool = False
@@ -72,12 +65,6 @@ def to_sonic(plan: WiringPlan, style: SwitchStyle = PLAIN) -> dict[str, str]:
     ``NAME.json`` has ``{"OCS_CROSS_CONNECT": {"1A-2B": {"a_side": "1A", "b_side": "2B"}}}``, which ``config load``
     takes, and which leaves there what else is; ``NAME.sh`` a ``config ocs cross-connect add 1A-2B update`` for each,
     which moves ports that are in use.
-
-    Raises
-    ------
-    ParameterError
-        If there is no circuit switch, a port is not labelled by a number, or lists are asked for where they are not
-        known.
     """
     if style.batch and style.spelling == "yang":
         raise ParameterError("commands spelled as 'yang' take one circuit at a time; leave batch out")
@@ -127,14 +114,7 @@ def _labels(plan: WiringPlan, panel: Panel) -> dict[str, str]:
 
 
 def to_scpi(plan: WiringPlan, style: SwitchStyle = PLAIN) -> dict[str, str]:
-    """Return the commands of every circuit switch, one a circuit: ``:OXC:SWITch:CONNect:ADD (@1),(@18)``.
-
-    Raises
-    ------
-    ParameterError
-        If there is no circuit switch, the labels of a switch's ports are not the numbers from 1 on, or something is
-        asked for that only SONiC has.
-    """
+    """Return the commands of every circuit switch, one a circuit: ``:OXC:SWITch:CONNect:ADD (@1),(@18)``."""
     if style.labels or style.spelling != "ocs":
         raise ParameterError("labels and another spelling are for format sonic; scpi has neither")
     files = {}
@@ -151,15 +131,7 @@ def pairs_of(panel: Panel, made: Iterable[Circuit]) -> list[Pair]:
 
 
 def from_sonic(path: Path, plan: WiringPlan) -> Topology:
-    """Return the links that the tables of all switches in a directory make.
-
-    Raises
-    ------
-    FileFormatError
-        If it cannot be read; the message names the line.
-    TopologyError, InventoryError
-        If what it says cannot be cabled so.
-    """
+    """Return the links that the tables of all switches in a directory make."""
     made = []
     for panel, text in _switch_files(path, plan, CONFIG_ENDING):
         try:
@@ -178,15 +150,7 @@ def from_sonic(path: Path, plan: WiringPlan) -> Topology:
 
 
 def from_scpi(path: Path, plan: WiringPlan) -> Topology:
-    """Return the links that the commands of all switches in a directory make.
-
-    Raises
-    ------
-    FileFormatError
-        If it cannot be read; the message names the line.
-    TopologyError, InventoryError
-        If what it says cannot be cabled so.
-    """
+    """Return the links that the commands of all switches in a directory make."""
     made = []
     for panel, text in _switch_files(path, plan, SCPI_ENDING):
         size = ports_of(plan.inventory.panel[panel])
@@ -233,13 +197,7 @@ def _switches(plan: WiringPlan) -> list[tuple[Panel, list[Circuit]]]:
 
 
 def port_number(panel: Panel, label: str) -> int:
-    """Return the number of a port of a switch.
-
-    Raises
-    ------
-    ParameterError
-        If its label is none.
-    """
+    """Return the number of a port of a switch."""
     if not (label.isascii() and label.isdecimal() and len(label) <= 9 and not label.startswith("0")):
         raise ParameterError(f"switches number their ports; '{label}' of '{panel.name}' is no number")
     return int(label)

@@ -66,16 +66,7 @@ def _runs(pairs: list[Pair]) -> Iterator[tuple[Pair, Pair]]:
 def sonic_add(pairs: Iterable[Pair], spelling: Spelling, *, mode: str = "update", batch: bool = True) -> list[str]:
     """Return the commands that make circuits; none for none.
 
-    Parameters
-    ----------
-    pairs
-        The circuits.
-    spelling
-        Which of the two; only ``ocs`` knows modes and lists.
-    mode
-        ``update``, ``safe`` or ``overwrite``.
-    batch
-        One command for all.
+    Only ``ocs`` knows modes (``update``, ``safe`` or ``overwrite``), and lists for one command for all.
     """
     pairs = list(pairs)
     if spelling == "yang":

@@ -53,15 +53,9 @@ class Failure:
 class State:
     """What the links that are left can do.
 
-    Attributes
-    ----------
-    topology
-        They, between the hosts that are left; None if there are fewer than two.
-    hosts
-        Those that still have links in and out.
-    cost
-        Steps of the re-made SPFF schedule and the bandwidth factor of the dearer collective, for the bandwidth that a
-        node had before; None if some host cannot reach some other.
+    ``topology``: they, between the hosts that are left; None if there are fewer than two. ``hosts``: those that still
+    have links in and out. ``cost``: steps of the re-made SPFF schedule and the bandwidth factor of the dearer
+    collective, for the bandwidth that a node had before; None if some host cannot reach some other.
     """
 
     topology: Topology | None
@@ -73,14 +67,7 @@ class State:
 class Impact:
     """What a failure does.
 
-    Attributes
-    ----------
-    failure
-        What is dead.
-    lost
-        The patches that are of no use now.
-    state
-        What is left.
+    ``failure``: what is dead. ``lost``: the patches that are of no use now. ``state``: what is left.
     """
 
     failure: Failure
@@ -105,13 +92,7 @@ def losses(plan: WiringPlan, kinds: Sequence[FailureKind] = KINDS) -> dict[Failu
 
 
 def impact(plan: WiringPlan, failure: Failure) -> Impact:
-    """Return what a failure leaves.
-
-    Raises
-    ------
-    ParameterError
-        If the plan has no such host, port or cable.
-    """
+    """Return what a failure leaves."""
     lost, left = lost_and_left(plan, failure)
     return Impact(failure, tuple(lost), state_of(plan, left))
 
@@ -129,13 +110,7 @@ def state_strength(plan: WiringPlan, state: State) -> Strength:
 
 
 def lost_and_left(plan: WiringPlan, failure: Failure) -> tuple[list[CrossConnect], list[CrossConnect]]:
-    """Return the patches that are of no use after a failure, and the others.
-
-    Raises
-    ------
-    ParameterError
-        If the plan has no such host, port or cable.
-    """
+    """Return the patches that are of no use after a failure, and the others."""
     ports = {(host.name, port.name) for host in plan.inventory.hosts for port in host.ports}
     known = {
         "host": failure.device in plan.node,

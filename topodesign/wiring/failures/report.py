@@ -258,13 +258,7 @@ def failure_impact(
 def failure_of(
     plan: WiringPlan, *, host: str | None = None, port: str | None = None, cable: str | None = None
 ) -> Failure | None:
-    """Return the failure that names stand for; None if all are None.
-
-    Raises
-    ------
-    ParameterError
-        If there are several, or the port is not of the form ``HOST:PORT`` or ``PANEL:PORT``.
-    """
+    """Return the failure that names stand for; None if all are None."""
     names = [name for name in (host, port, cable) if name is not None]
     if len(names) > 1 or not all(isinstance(name, str) for name in names):
         raise ParameterError("give one of host, port and cable, by name")

@@ -30,13 +30,7 @@ _Word = TypeVar("_Word", bound=str)
 
 
 def fields(value: Located, where: str, required: Collection[str], optional: Collection[str] = ()) -> dict[str, Located]:
-    """Return the fields of a mapping after a look at their names.
-
-    Raises
-    ------
-    FileFormatError
-        As all functions here, with the line and the field.
-    """
+    """Return the fields of a mapping after a look at their names."""
     known = (*required, *optional)
     if not isinstance(value.value, dict):
         raise FileFormatError(f"line {value.line}: {where}: expected the fields {', '.join(known)}")

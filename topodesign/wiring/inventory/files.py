@@ -113,15 +113,7 @@ _MORE_COLUMNS = ("site", "unit", *_OF_HOSTS, *_OF_PANELS)
 
 
 def as_inventory(value: InventoryLike) -> Inventory:
-    """Return the inventory that a value is or names.
-
-    Raises
-    ------
-    FileFormatError
-        As :func:`read_inventory`.
-    ParameterError
-        If it is neither an inventory nor a path.
-    """
+    """Return the inventory that a value is or names."""
     if isinstance(value, Inventory):
         return value
     if isinstance(value, str | Path):

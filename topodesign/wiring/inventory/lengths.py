@@ -47,11 +47,6 @@ def length(inventory: Inventory, a: str, b: str, kind: CableType) -> Fraction | 
     """Return the metres of the shortest cable of a type that joins two devices; None if the distance is unknown.
 
     Types that the stock does not list can be had in all whole metres from 1 on.
-
-    Raises
-    ------
-    InfeasibleError
-        If no cable in the stock is long enough.
     """
     run = distance(inventory, a, b)
     if run is None:

@@ -73,22 +73,7 @@ def _named(kinds: Mapping[_Sign, str], found: Collection[_Sign]) -> str | None:
 
 @contextmanager
 def wanted(path: Path, what: str, *own: str) -> Iterator[None]:
-    """Say of a file that cannot be read what it is, where it is something else; of one that is missing, what is near.
-
-    Parameters
-    ----------
-    path
-        Of the file.
-    what
-        What is wanted, in words, with how to come by it.
-    own
-        What the file may be by :func:`kind_of`; then the error stays as it is.
-
-    Raises
-    ------
-    FileFormatError
-        In place of what was raised.
-    """
+    """Say of a file that cannot be read what it is instead, and of one that is missing, what is near."""
     try:
         yield
     except TopodesignError as error:

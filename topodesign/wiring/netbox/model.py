@@ -180,17 +180,7 @@ def trunk_cables(inventory: Inventory, mode: Mode | None) -> Iterator[NetboxCabl
 def as_objects(inventory: Inventory, mode: Mode | None = None) -> NetboxObjects:
     """Return the objects that an inventory is in NetBox, without those that only a plan has.
 
-    Parameters
-    ----------
-    inventory
-        What there is.
-    mode
-        Of the plan for it, if there is one: in a duplex plan, all panel ports have one front port.
-
-    Raises
-    ------
-    ParameterError
-        If NetBox cannot hold it: names that it takes for others, or speeds that are no whole kilobits per second.
+    The mode is that of the plan for it, if there is one: in a duplex plan, all panel ports have one front port.
     """
     stands = [inventory.place(name) for name in (*inventory.host, *inventory.panel)]
     sites = dict.fromkeys(site_of(place.site) for place in stands)
@@ -293,13 +283,7 @@ def _check_names(objects: NetboxObjects) -> None:
 
 
 def check_name(name: str) -> None:
-    """Look at a name that goes to NetBox.
-
-    Raises
-    ------
-    ParameterError
-        If NetBox would take it for another.
-    """
+    """Look at a name that goes to NetBox."""
     if "," in name:
         raise ParameterError(f"NetBox takes a comma for the end of a name; rename {name!r}")
     if not name or not name.isprintable() or name != name.strip() or len(name) > _MOST_LETTERS:
@@ -309,19 +293,7 @@ def check_name(name: str) -> None:
 def inventory_of(objects: NetboxObjects, *, roles: Collection[str] = (), speed: Quantity | None = None) -> Inventory:
     """Return the inventory that NetBox's objects make.
 
-    Parameters
-    ----------
-    objects
-        Of one room.
-    roles
-        Only devices of these roles count; all if there are none.
-    speed
-        Only ports of this speed over all lanes count; text such as ``100Gbps``, or bits per second.
-
-    Raises
-    ------
-    FileFormatError
-        If they make none; the message says what is missing or contradicts.
+    Only devices of the roles count, all if there are none; and if a speed is given, only ports of it over all lanes.
     """
     wanted = {role.lower() for role in roles}
     chosen = [device for device in objects.devices if not wanted or device.role.lower() in wanted]

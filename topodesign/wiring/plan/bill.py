@@ -70,11 +70,6 @@ def bill_of(inventory: Inventory, fixed: Sequence[Fixed], connects: Sequence[Cro
     """Return the bill of materials: fixed cables, unless they exist, and patch cords.
 
     What runs inside a circuit switch is no cable.
-
-    Raises
-    ------
-    InfeasibleError
-        If no cable in the stock is long enough.
     """
     count: Counter[tuple[CableType, Fraction | None]] = Counter()
     if not inventory.cabling:
@@ -94,11 +89,6 @@ def fixed_lengths(inventory: Inventory, fixed: Sequence[Fixed]) -> dict[tuple[st
     """Return the metres of every fixed cable by host and port; a breakout cable is as long as its longest leg.
 
     None where the distance is unknown, and for cabling that exists: nobody said how long it is.
-
-    Raises
-    ------
-    InfeasibleError
-        If no cable in the stock is long enough.
     """
     if inventory.cabling:
         return dict.fromkeys((one.host, one.port) for one in fixed)

@@ -49,28 +49,9 @@ def plan_cabling(
     Every host gets all of its lanes cabled if the panels have room, or as many as are needed. Such cabling can carry
     any topology of that degree.
 
-    Parameters
-    ----------
-    inventory
-        Without cabling.
-    used
-        Names of the hosts that are nodes.
-    lanes
-        Lanes that each of them needs, at most as many as it has.
-    mode
-        Of the plan; in a duplex plan the lanes come in pairs where panels have room, which can always be split.
-    idle
-        Cable the other hosts of the inventory, too, if the panels have room.
-
-    Returns
-    -------
-    tuple of Fixed or None
-        By host, in the order of the inventory, then by lane; None if panels have no room for cabling that is alike.
-
-    Raises
-    ------
-    InfeasibleError
-        If the panels have too few ports.
+    Of the hosts in ``used``, each needs so many ``lanes``; in a duplex plan these come in pairs where panels have room,
+    which can always be split. With ``idle`` the other hosts are cabled, too, if the panels have room. The cabling is by
+    host, in the order of the inventory, then by lane; None if panels have no room for such that is alike.
     """
     room = {zone: len(ports) for zone, ports in usable(inventory, mode).items()}
     there = sum(most_of_panels(inventory, mode).values())

@@ -23,17 +23,10 @@ class End:
 class CrossConnect:
     """One patch (or one circuit of a switch).
 
-    Attributes
-    ----------
-    cable
-        Its name, unique in the plan.
-    mode
-        ``simplex``: light goes from side A of the panel port of ``a`` to side B of that of ``b``, which makes the
-        link u -> v. ``duplex``: both fibres, which makes the links u -> v and v -> u.
-    link
-        The nodes (u, v) that sit at ``a`` and ``b``.
-    a, b
-        The ends; their panels differ only within a field.
+    ``cable``: its name, unique in the plan. ``mode``: ``simplex``: light goes from side A of the panel port of ``a`` to
+    side B of that of ``b``, which makes the link u -> v. ``duplex``: both fibres, which makes the links u -> v and v ->
+    u. ``link``: the nodes (u, v) that sit at ``a`` and ``b``. ``a``, ``b``: the ends; their panels differ only within a
+    field.
     """
 
     cable: str
@@ -85,12 +78,7 @@ class Spare:
 class Fibre(NamedTuple):
     """A place that one end of a patch is plugged into.
 
-    Attributes
-    ----------
-    panel, panel_port
-        The panel port.
-    side
-        ``A`` or ``B``; ``AB`` for both, of a duplex patch.
+    ``panel``, ``panel_port``: the panel port. ``side``: ``A`` or ``B``; ``AB`` for both, of a duplex patch.
     """
 
     panel: str

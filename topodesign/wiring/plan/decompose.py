@@ -27,16 +27,8 @@ NO_LINK = -1
 def permutations(topology: Topology) -> IntArray:
     """Split the links into permutations.
 
-    Parameters
-    ----------
-    topology
-        Any; self-loops are links here like others.
-
-    Returns
-    -------
-    IntArray
-        Shape ``(d, nodes)`` with d the degree: row i has the node that the i-th link of each node goes to, or
-        ``NO_LINK``; no node is twice in a row.
+    Row i of ``(degree, nodes)`` has the node that the i-th link of each node goes to, or ``NO_LINK``; no node is twice
+    in a row. Self-loops are links here like others.
     """
     src, dst = unit_links(topology)
     colour = _matchings(topology.nodes, src, dst, topology.degree)
@@ -47,20 +39,7 @@ def permutations(topology: Topology) -> IntArray:
 
 
 def two_factors(topology: Topology) -> IntArray:
-    """Split the links of a duplex topology, a link and its reverse together, into 2-factors.
-
-    Returns
-    -------
-    IntArray
-        Shape ``(ceil(d/2), nodes)`` with d the degree without self-loops, which are left out: row i has, for each node,
-        the node that follows it on its cycle of the i-th 2-factor, or ``NO_LINK``. So a node has at most two duplex
-        links in a row, one to its successor and one to its predecessor.
-
-    Raises
-    ------
-    TopologyError
-        If the topology is not duplex.
-    """
+    """Split the links of a duplex topology, a link and its reverse together, into 2-factors."""
     u, v = unit_edges(topology)
     ends = np.bincount(np.concatenate((u, v)), minlength=topology.nodes)
     count = (int(ends.max()) + 1) // 2
@@ -72,25 +51,13 @@ def two_factors(topology: Topology) -> IntArray:
 
 
 def check_permutations(topology: Topology, rows: IntArray) -> None:
-    """Prove that rows are permutations, as far as they have links, and that their links are those of the topology.
-
-    Raises
-    ------
-    TopologyError
-        If they are not.
-    """
+    """Prove that rows are permutations, as far as they have links, and that their links are those of the topology."""
     if not np.array_equal(_rows_to_links(topology.nodes, rows), _links_table(topology)):
         raise TopologyError("the permutations do not have the links of the topology")
 
 
 def check_two_factors(topology: Topology, rows: IntArray) -> None:
-    """Prove that the links of the rows and their reverses are those of the topology, its self-loops aside.
-
-    Raises
-    ------
-    TopologyError
-        If they are not, or a row has a node twice.
-    """
+    """Prove that the links of the rows and their reverses are those of the topology, its self-loops aside."""
     src, dst = _rows_to_links(topology.nodes, rows).T
     both = np.stack((np.concatenate((src, dst)), np.concatenate((dst, src))), axis=1)
     if not np.array_equal(_sorted(both), _links_table(without_loops(topology))):
@@ -100,27 +67,10 @@ def check_two_factors(topology: Topology, rows: IntArray) -> None:
 def split(topology: Topology, lanes: IntArray, *, duplex: bool, seed: int = 0) -> tuple[IntArray, IntArray, IntArray]:
     """Split the links, without self-loops, into parts so that no node has more links in a part than it has lanes there.
 
-    Parameters
-    ----------
-    topology
-        Any; a duplex one if ``duplex``.
-    lanes
-        Shape ``(nodes, parts)``: lanes of each node for each part. A lane serves one link out and one link in.
-    duplex
-        A link and its reverse are one, and together take one lane at either end.
-    seed
-        Of the search below.
-
-    Returns
-    -------
-    src, dst, part
-        int64 arrays of equal length, an entry a link (parallel links are several), or a pair of opposite links.
-
-    Raises
-    ------
-    InfeasibleError
-        If there is no such split, or none was found. If all nodes have the same lanes one is always found, unless
-        ``duplex`` and some of them are odd: the search then need not end well, and a split need not exist.
+    ``lanes`` has shape ``(nodes, parts)``; a lane serves one link out and one link in. If ``duplex``, a link and its
+    reverse are one, and together take one lane at either end. Returns source, target and part of every link (parallel
+    ones are several), or of one of each pair. If all nodes have the same lanes a split is always found, unless
+    ``duplex`` and some of them are odd: the search then need not end well, and a split need not exist.
     """
     src, dst = unit_edges(topology) if duplex else unit_links(without_loops(topology))
     out, into = np.bincount(src, minlength=topology.nodes), np.bincount(dst, minlength=topology.nodes)
@@ -146,13 +96,7 @@ def split(topology: Topology, lanes: IntArray, *, duplex: bool, seed: int = 0) -
 def check_split(
     topology: Topology, lanes: IntArray, src: IntArray, dst: IntArray, part: IntArray, *, duplex: bool
 ) -> None:
-    """Prove what :func:`split` promises.
-
-    Raises
-    ------
-    TopologyError
-        If it is broken.
-    """
+    """Prove what :func:`split` promises."""
     links = np.stack((src, dst), axis=1)
     links = np.concatenate((links, links[:, ::-1])) if duplex else links
     if not np.array_equal(_sorted(links), _links_table(without_loops(topology))):
@@ -170,13 +114,7 @@ def unit_links(topology: Topology) -> tuple[IntArray, IntArray]:
 
 
 def unit_edges(topology: Topology) -> tuple[IntArray, IntArray]:
-    """Return the ends u < v of all pairs of opposite links, parallel ones repeated and self-loops left out.
-
-    Raises
-    ------
-    TopologyError
-        If the topology is not duplex.
-    """
+    """Return the ends u < v of all pairs of opposite links, parallel ones repeated and self-loops left out."""
     if not topology.is_duplex:
         raise TopologyError("the topology has links without their reverses, so it is not duplex")
     src, dst = unit_links(topology)
@@ -299,13 +237,7 @@ def _two_sides(topology: Topology) -> NDArray[np.bool_] | None:
 
 
 def _two_parts(nodes: int, src: IntArray, dst: IntArray, lanes: IntArray) -> IntArray:
-    """Split links into two parts by a flow: as many in the first that the rest fits the second, and no more than fits.
-
-    Raises
-    ------
-    InfeasibleError
-        If there is no such split.
-    """
+    """Split links into two parts by a flow: as many in the first that the rest fits the second, and no more."""
     key, count = np.unique(src * nodes + dst, return_counts=True)
     have = [np.bincount(ends, minlength=nodes) for ends in (src, dst)]
     least = [np.maximum(some - lanes[:, 1], 0) for some in have]

@@ -152,15 +152,7 @@ def load_wiring(path: str | Path) -> WiringPlan:
 
 
 def as_wiring(value: WiringLike) -> WiringPlan:
-    """Return the plan that a value is or names.
-
-    Raises
-    ------
-    FileFormatError
-        As :func:`load_wiring`.
-    ParameterError
-        If it is neither a plan nor a path.
-    """
+    """Return the plan that a value is or names."""
     if isinstance(value, WiringPlan):
         return value
     if isinstance(value, str | Path):

@@ -24,18 +24,9 @@ _MOST_ROWS = 40
 class LinkLoss(NamedTuple):
     """What a cross-connect and all that is before and behind it lose.
 
-    Attributes
-    ----------
-    cable
-        The cross-connect.
-    sender, receiver
-        The hosts that it joins.
-    loss
-        In dB, of all parts whose loss is known.
-    unknown
-        Parts whose loss is not known.
-    budget
-        The least that the optics of both ends stand, in dB; None if unknown.
+    ``cable``: the cross-connect. ``sender``, ``receiver``: the hosts that it joins. ``loss``: in dB, of all parts whose
+    loss is known. ``unknown``: parts whose loss is not known. ``budget``: the least that the optics of both ends stand,
+    in dB; None if unknown.
     """
 
     cable: str
@@ -153,13 +144,7 @@ class LossBudget(Result):
 
 
 def losses_of(inventory: Inventory, fixed: Sequence[Fixed], connects: Sequence[CrossConnect]) -> LossBudget:
-    """Return what every link loses, against what its optics stand, as far as the inventory says.
-
-    Raises
-    ------
-    InfeasibleError
-        If no cable in the stock is long enough.
-    """
+    """Return what every link loses, against what its optics stand, as far as the inventory says."""
     budget = {(host.name, port.name): port.budget_db for host in inventory.hosts for port in host.ports}
     metres = fixed_lengths(inventory, fixed)
     links = []

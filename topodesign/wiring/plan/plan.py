@@ -116,23 +116,11 @@ class WiringPlan(Result):
         )
 
     def bill(self) -> Bill:
-        """Return what has to be bought.
-
-        Raises
-        ------
-        InfeasibleError
-            If no cable in the stock is long enough.
-        """
+        """Return what has to be bought."""
         return bill_of(self.inventory, self.fixed, self.connects)
 
     def loss_budget(self) -> LossBudget:
-        """Return what every link loses, against what its optics stand, as far as the inventory says.
-
-        Raises
-        ------
-        InfeasibleError
-            As :meth:`bill`.
-        """
+        """Return what every link loses, against what its optics stand, as far as the inventory says."""
         return losses_of(self.inventory, self.fixed, self.connects)
 
     def to_records(self) -> list[dict[str, Any]]:
@@ -162,13 +150,7 @@ class WiringPlan(Result):
         return replace(table, footnote=f"and {hidden} more") if hidden > 0 else table
 
     def record(self) -> dict[str, Any]:
-        """Return a summary for JSON: what it uses, what is left over, and the bill of materials.
-
-        Raises
-        ------
-        InfeasibleError
-            As :meth:`bill`.
-        """
+        """Return a summary for JSON: what it uses, what is left over, and the bill of materials."""
         bill, losses = self.bill(), self.loss_budget()
         return {
             "spec": None if self.topology.spec is None else str(self.topology.spec),

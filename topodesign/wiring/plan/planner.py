@@ -41,38 +41,11 @@ def make_plan(
 ) -> WiringPlan:
     """Plan the wiring of a topology.
 
-    The links are split over the fields of panels (:mod:`topodesign.wiring.plan.decompose`), each at most as often at
-    a host as it has lanes there, and then take its lanes in order. Where that fails with the first hosts and cabling
-    that is alike for all, the order of hosts, the cabling and the split are chosen together
+    The links are split over the fields of panels (:mod:`topodesign.wiring.plan.decompose`), each at most as often at a
+    host as it has lanes there, and then take its lanes in order. Where that fails with the first hosts and cabling that
+    is alike for all, the order of hosts, the cabling and the split are chosen together
     (:mod:`topodesign.wiring.plan.joint`). In a simplex plan a link and its reverse share their lanes where they can, so
     that most answers come back the way that the data went. What comes out is checked.
-
-    Parameters
-    ----------
-    topology
-        Without switches. Self-loops are not wired.
-    inventory
-        What to use; its fixed cabling is kept, or planned if it has none.
-    mode
-        ``simplex``, ``duplex``, or None for duplex where the topology is.
-    hosts
-        Name of the host of each node; if None the first hosts of the inventory, or others where these will not do.
-    speed
-        Bits per second of the lanes to use; if None the fastest of the inventory with which there is a plan. The plan's
-        inventory has the lanes of that speed alone.
-    idle
-        Cable hosts that are no nodes, too, where the cabling is planned and panels have room.
-    seed, seconds
-        Of the searches.
-
-    Raises
-    ------
-    InfeasibleError
-        If there are too few hosts, lanes or ports, a duplex plan is asked for a topology that is not duplex, or there
-        is no plan or none was found; the message says which, and whether that is proven.
-    ParameterError
-        If the topology has switches, ``hosts`` are not different hosts of the inventory, one a node, or no lane has
-        the speed.
     """
     if topology.switches:
         raise ParameterError("a wiring plan joins hosts directly; the topology has switches")

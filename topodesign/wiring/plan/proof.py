@@ -12,16 +12,7 @@ from topodesign.wiring.plan.plan import WiringPlan
 
 
 def check_plan(plan: WiringPlan) -> None:
-    """Check a plan against its inventory and its topology.
-
-    Raises
-    ------
-    TopologyError
-        If hosts, fibres or the names of cables are used twice, a panel port cannot be patched as planned, a
-        cross-connect says other lanes or nodes than the fixed cabling, or the links are not those of the topology.
-    InventoryError
-        If the fixed cabling contradicts the inventory.
-    """
+    """Check a plan against its inventory and its topology."""
     check_hosts(plan)
     inventory = replace(plan.inventory, cabling=plan.fixed)
     if len(inventory.speeds) > 1:
@@ -61,13 +52,7 @@ def _check_spare(plan: WiringPlan) -> None:
 
 
 def check_hosts(plan: WiringPlan) -> None:
-    """Check that the hosts of a plan are different hosts of the inventory, one a node.
-
-    Raises
-    ------
-    TopologyError
-        If they are not.
-    """
+    """Check that the hosts of a plan are different hosts of the inventory, one a node."""
     if len(plan.hosts) != plan.topology.nodes:
         raise TopologyError(f"there are {len(plan.hosts)} hosts for {plan.topology.nodes} nodes")
     twice = next((host for host, count in Counter(plan.hosts).items() if count > 1), None)

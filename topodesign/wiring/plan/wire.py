@@ -101,15 +101,7 @@ def wire(
 
 
 def wanted_topology(value: TopologyLike) -> Topology:
-    """Return the topology that a value is or names.
-
-    Raises
-    ------
-    FileFormatError
-        If it is a file of something else; the message says of what.
-    TopodesignError
-        As :func:`topodesign.graphs.expansions.library.as_topology`.
-    """
+    """Return the topology that a value is or names."""
     if not isinstance(value, str | Path):
         return as_topology(value)
     what = "a topology: a spec such as 'torus(4,4)', or a file of links (.csv, .json, .graphml)"
