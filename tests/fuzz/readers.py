@@ -45,8 +45,8 @@ from topodesign.runtime.traces import read_trace
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.files import LinkFormat, read_topology, write_links
 from topodesign.topology.link_table import read_link_table
-from topodesign.wiring.apply.journal import Journal as SentJournal
-from topodesign.wiring.apply.journal import read_journal
+from topodesign.wiring.switches.journal import Journal as SentJournal
+from topodesign.wiring.switches.journal import read_journal
 from topodesign.wiring.check.observed import read_dumps, read_light, read_lldp, read_switch
 from topodesign.wiring.exports.netbox import from_netbox, to_netbox_cables
 from topodesign.wiring.exports.patches import from_patches, to_patches

@@ -38,11 +38,11 @@ from topodesign.report.page.page import report_page
 from topodesign.report.plots import plot
 from topodesign.schedulers.scheduling import schedule
 from topodesign.search.layout import layout
-from topodesign.wiring.apply.journal import Journal as SentJournal
-from topodesign.wiring.apply.journal import read_journal
-from topodesign.wiring.apply.stage_files import export_stages
+from topodesign.wiring.switches.journal import Journal as SentJournal
+from topodesign.wiring.switches.journal import read_journal
+from topodesign.wiring.switches.stage_files import export_stages
 from topodesign.wiring.change.rewire import rewire
-from topodesign.wiring.change.sheets import write_change_sheets
+from topodesign.wiring.exports.change_sheets import write_change_sheets
 from topodesign.wiring.exports.formats import FORMATS, export_wiring
 from topodesign.wiring.plan.files import save_wiring
 

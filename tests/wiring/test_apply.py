@@ -19,13 +19,13 @@ from tests.samples.wirings import wired
 from topodesign import build
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError
 from topodesign.cli.main import program
-from topodesign.wiring.apply.applied import Applied
-from topodesign.wiring.apply.apply import apply_wiring
-from topodesign.wiring.apply.devices import Device, sides
-from topodesign.wiring.apply.journal import read_journal
-from topodesign.wiring.apply.stage_files import export_stages
-from topodesign.wiring.apply.steps import wanted_circuits
-from topodesign.wiring.apply.switches import SwitchError, as_address
+from topodesign.wiring.switches.applied import Applied
+from topodesign.wiring.switches.apply import apply_wiring
+from topodesign.wiring.switches.devices import Device, sides
+from topodesign.wiring.switches.journal import read_journal
+from topodesign.wiring.switches.stage_files import export_stages
+from topodesign.wiring.switches.steps import wanted_circuits
+from topodesign.wiring.switches.switch import SwitchError, as_address
 from topodesign.wiring.change.change import Change, fewest_moves
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.change.stages import stages

@@ -42,7 +42,7 @@ from topodesign.wiring.netbox.model import as_objects, exact, inventory_of
 from topodesign.wiring.netbox.tables import import_files, read_tables
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import make_plan
-from topodesign.wiring.start.text import inventory_text
+from topodesign.wiring.inventory.text import inventory_text
 
 few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

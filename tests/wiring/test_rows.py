@@ -19,7 +19,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TopologyErro
 from topodesign.base.shipped import copy_examples
 from topodesign.cli.main import run
 from topodesign.wiring.exports.formats import export_wiring
-from topodesign.wiring.exports.polarity import ROWS, far_fibre, fibres_at_host, fibres_of_lane
+from topodesign.wiring.exports.cables import ROWS, far_fibre, fibres_at_host, fibres_of_lane
 from topodesign.wiring.exports.read_back import import_wiring
 from topodesign.wiring.inventory.inventory import (
     LANES,

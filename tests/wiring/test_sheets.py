@@ -22,7 +22,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.shipped import copy_examples
 from topodesign.cli.main import run
 from topodesign.topology.topology import Topology
-from topodesign.wiring.change.sheets import to_change_page
+from topodesign.wiring.exports.change_sheets import to_change_page
 from topodesign.wiring.exports.cables import plugs
 from topodesign.wiring.exports.drawing import drawing_of
 from topodesign.wiring.exports.formats import export_wiring

@@ -15,9 +15,9 @@ from topodesign.cli.wire.options import (
     spelling_option,
     throughput_option,
 )
-from topodesign.wiring.apply.stage_files import STAGE_FORMATS, StageFormat, export_stages
+from topodesign.wiring.switches.stage_files import STAGE_FORMATS, StageFormat, export_stages
 from topodesign.wiring.change.rewire import rewire
-from topodesign.wiring.change.sheets import write_change_sheets
+from topodesign.wiring.exports.change_sheets import write_change_sheets
 from topodesign.wiring.exports.switch_commands import Spelling
 from topodesign.wiring.plan.files import load_wiring, save_wiring
 

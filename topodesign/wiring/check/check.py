@@ -226,7 +226,7 @@ def check_wiring(
     Examples
     --------
     >>> import tempfile
-    >>> from topodesign.wiring.inventory.plain import plain_inventory
+    >>> from topodesign.wiring.inventory.answers import plain_inventory
     >>> from topodesign.wiring.plan.wire import wire
     >>> plan = wire("biring(2,3)", plain_inventory(3, 2), mode="simplex")
     >>> heard = ["host,port,neighbour_host,neighbour_port"]

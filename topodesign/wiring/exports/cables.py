@@ -14,7 +14,7 @@ from fractions import Fraction
 from itertools import groupby
 from typing import Literal
 
-from topodesign.wiring.exports.polarity import fibres_of_lane
+from topodesign.wiring.exports.cables import fibres_of_lane
 from topodesign.wiring.inventory.inventory import Fixed, Inventory, Place, lanes_of
 from topodesign.wiring.inventory.lengths import FIXED, PATCH, CableType, length
 from topodesign.wiring.plan.bill import fixed_lengths

@@ -138,7 +138,7 @@ def export_wiring(
     Examples
     --------
     >>> import tempfile
-    >>> from topodesign.wiring.inventory.plain import plain_inventory
+    >>> from topodesign.wiring.inventory.answers import plain_inventory
     >>> from topodesign.wiring.plan.wire import wire
     >>> plan = wire("circulant(6,1,2)", plain_inventory(6, 4))
     >>> with tempfile.TemporaryDirectory() as directory:

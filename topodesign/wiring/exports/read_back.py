@@ -108,7 +108,7 @@ def import_wiring(plan: WiringLike, file_format: str, path: str | Path) -> ReadB
     --------
     >>> import tempfile
     >>> from topodesign.wiring.exports.formats import export_wiring
-    >>> from topodesign.wiring.inventory.plain import plain_inventory
+    >>> from topodesign.wiring.inventory.answers import plain_inventory
     >>> from topodesign.wiring.plan.wire import wire
     >>> plan = wire("circulant(6,1,2)", plain_inventory(6, 4))
     >>> with tempfile.TemporaryDirectory() as directory:

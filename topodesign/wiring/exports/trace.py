@@ -125,7 +125,7 @@ def trace_wiring(plan: WiringLike, name: str) -> WiringTrace:
 
     Examples
     --------
-    >>> from topodesign.wiring.inventory.plain import plain_inventory
+    >>> from topodesign.wiring.inventory.answers import plain_inventory
     >>> from topodesign.wiring.plan.wire import wire
     >>> plan = wire("circulant(6,1,2)", plain_inventory(6, 4))
     >>> print(trace_wiring(plan, "h1:eth0"))

@@ -135,7 +135,7 @@ def load_wiring(path: str | Path) -> WiringPlan:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from topodesign.wiring.inventory.plain import plain_inventory
+    >>> from topodesign.wiring.inventory.answers import plain_inventory
     >>> from topodesign.wiring.plan.wire import wire
     >>> plan = wire("circulant(6,1,2)", plain_inventory(6, 4))
     >>> with tempfile.TemporaryDirectory() as directory:

@@ -76,7 +76,7 @@ def wire(
 
     Examples
     --------
-    >>> from topodesign.wiring.inventory.plain import plain_inventory
+    >>> from topodesign.wiring.inventory.answers import plain_inventory
     >>> plan = wire("circulant(12,2,3)", plain_inventory(12, 4))
     >>> plan
     <WiringPlan: circulant(12,2,3), 12 nodes, duplex: 24 cross-connects>

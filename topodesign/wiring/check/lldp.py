@@ -10,7 +10,7 @@ from topodesign.base.errors import FileFormatError
 from topodesign.base.units import Quantity, as_bandwidth
 from topodesign.wiring.check.observed import read_neighbours
 from topodesign.wiring.inventory.inventory import LANES, Connector, Host, Port
-from topodesign.wiring.start.answers import PER_RACK, SITE
+from topodesign.wiring.inventory.answers import PER_RACK, SITE
 
 _LANE = re.compile(r"(.+)(?:/([1-4])|s([0-3]))")
 _SLOT = re.compile(r"(en|eth|ib|wl)(P[0-9]+)?p[0-9]+")  # what s0 behind is a slot of, as in enp1s0

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from topodesign.base.errors import MissingLibraryError
-from topodesign.wiring.apply.switches import (
+from topodesign.wiring.switches.switch import (
     PASSWORD,
     Access,
     Address,
@@ -40,7 +40,7 @@ _MOST_LETTERS = 2**22  # of an answer
 
 
 class SonicSwitch:
-    """A switch by SONiC's commands; see :class:`topodesign.wiring.apply.switches.Switch`."""
+    """A switch by SONiC's commands; see :class:`topodesign.wiring.switches.switch.Switch`."""
 
     def __init__(self, address: Address, access: Access) -> None:
         try:

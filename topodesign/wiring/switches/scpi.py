@@ -11,7 +11,7 @@ import socket
 import time
 from collections.abc import Collection
 
-from topodesign.wiring.apply.switches import Access, Address, NoAnswerError, Reading, RefusedError
+from topodesign.wiring.switches.switch import Access, Address, NoAnswerError, Reading, RefusedError
 from topodesign.wiring.exports.switch_commands import Pair, read_scpi_lists, scpi_add, scpi_remove
 
 _MOST_LETTERS = 2**20  # of an answer
@@ -21,7 +21,7 @@ _SIZE = re.compile(r"\s*\(?\s*([0-9]{1,6})\s*,\s*([0-9]{1,6})\s*\)?\s*")
 
 
 class ScpiSwitch:
-    """A switch by SCPI; see :class:`topodesign.wiring.apply.switches.Switch`."""
+    """A switch by SCPI; see :class:`topodesign.wiring.switches.switch.Switch`."""
 
     portion = 32  # lines of some hundred letters, which small buffers take
 

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from topodesign.base.arguments import as_choice, as_path
 from topodesign.base.atomic import write_directory
 from topodesign.base.errors import ParameterError
-from topodesign.wiring.apply.steps import circuits_by_switch
+from topodesign.wiring.switches.steps import circuits_by_switch
 from topodesign.wiring.change.rewire import Rewiring
 from topodesign.wiring.exports.switch import COMMANDS_ENDING, SCPI_ENDING, ports_of, shell_script
 from topodesign.wiring.exports.switch_commands import (

@@ -51,7 +51,7 @@ def read_netbox(
     --------
     >>> import tempfile
     >>> from topodesign import export_wiring, wire
-    >>> from topodesign.wiring.inventory.plain import plain_inventory
+    >>> from topodesign.wiring.inventory.answers import plain_inventory
     >>> with tempfile.TemporaryDirectory() as directory:
     ...     _ = export_wiring(wire("circulant(6,1,2)", plain_inventory(6, 4)), "netbox", f"{directory}/netbox")
     ...     read_netbox(f"{directory}/netbox")

@@ -10,14 +10,14 @@ from pathlib import Path
 from topodesign.base.arguments import as_choice, as_integer, as_path
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import Quantity, as_time
-from topodesign.wiring.apply.applied import Applied, Outcome, SwitchState
-from topodesign.wiring.apply.devices import Device, Patience
-from topodesign.wiring.apply.engine import ROLLBACKS, Rollback, Work
-from topodesign.wiring.apply.journal import Journal, Past, read_journal
-from topodesign.wiring.apply.scpi import ScpiSwitch
-from topodesign.wiring.apply.sonic import SonicSwitch
-from topodesign.wiring.apply.steps import Difference, difference, find_steps, wanted_circuits
-from topodesign.wiring.apply.switches import Access, Address, Switch, SwitchError, as_address
+from topodesign.wiring.switches.applied import Applied, Outcome, SwitchState
+from topodesign.wiring.switches.devices import Device, Patience
+from topodesign.wiring.switches.engine import ROLLBACKS, Rollback, Work
+from topodesign.wiring.switches.journal import Journal, Past, read_journal
+from topodesign.wiring.switches.scpi import ScpiSwitch
+from topodesign.wiring.switches.sonic import SonicSwitch
+from topodesign.wiring.switches.steps import Difference, difference, find_steps, wanted_circuits
+from topodesign.wiring.switches.switch import Access, Address, Switch, SwitchError, as_address
 from topodesign.wiring.exports.switch_commands import SPELLINGS, Spelling, listed_pairs
 from topodesign.wiring.plan.files import WiringLike, as_wiring, plan_text
 from topodesign.wiring.plan.plan import WiringPlan
@@ -94,7 +94,7 @@ def apply_wiring(
 
     Examples
     --------
-    >>> from topodesign.wiring.inventory.plain import plain_inventory
+    >>> from topodesign.wiring.inventory.answers import plain_inventory
     >>> from topodesign.wiring.plan.wire import wire
     >>> plan = wire("circulant(6,1,2)", plain_inventory(6, 4))
     >>> apply_wiring(plan, {"panel": "scpi://10.0.0.5"})

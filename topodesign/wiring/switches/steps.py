@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from topodesign.wiring.apply.devices import sides
+from topodesign.wiring.switches.devices import sides
 from topodesign.wiring.change.change import Change
 from topodesign.wiring.change.stages import Stage, stages
 from topodesign.wiring.exports.switch import port_number

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from topodesign.base.errors import FileFormatError
-from topodesign.wiring.apply.applied import Outcome
-from topodesign.wiring.apply.devices import Device, sides
-from topodesign.wiring.apply.journal import Journal
-from topodesign.wiring.apply.steps import Circuits, Step
-from topodesign.wiring.apply.switches import SwitchError
+from topodesign.wiring.switches.applied import Outcome
+from topodesign.wiring.switches.devices import Device, sides
+from topodesign.wiring.switches.journal import Journal
+from topodesign.wiring.switches.steps import Circuits, Step
+from topodesign.wiring.switches.switch import SwitchError
 from topodesign.wiring.exports.switch_commands import Pair, listed_pairs
 
 Rollback = Literal["all", "stage", "none"]

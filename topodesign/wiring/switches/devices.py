@@ -11,8 +11,8 @@ import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from topodesign.wiring.apply.journal import Journal
-from topodesign.wiring.apply.switches import NoAnswerError, Reading, Switch, SwitchError
+from topodesign.wiring.switches.journal import Journal
+from topodesign.wiring.switches.switch import NoAnswerError, Reading, Switch, SwitchError
 from topodesign.wiring.exports.switch_commands import Pair
 
 Side = tuple[str, int]

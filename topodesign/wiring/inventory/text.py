@@ -67,7 +67,7 @@ def inventory_text(inventory: InventoryLike) -> str:
 
     Examples
     --------
-    >>> from topodesign.wiring.inventory.plain import plain_inventory
+    >>> from topodesign.wiring.inventory.answers import plain_inventory
     >>> print(inventory_text(plain_inventory(12, 4)).splitlines()[-1])
       - {name: P0, kind: patch panel, rack: r0, unit: 0, ports: [{label: "[1-48]", mode: simplex}]}
     """
