@@ -97,7 +97,7 @@ if TYPE_CHECKING:
     from topodesign.wiring.change.rewire import rewire as rewire
     from topodesign.wiring.exports.change_sheets import write_change_sheets as write_change_sheets
     from topodesign.wiring.check.check import check_wiring as check_wiring
-    from topodesign.wiring.exports.formats import export_wiring as export_wiring
+    from topodesign.wiring.exports.export import export_wiring as export_wiring
     from topodesign.wiring.exports.read_back import import_wiring as import_wiring
     from topodesign.wiring.exports.trace import trace_wiring as trace_wiring
     from topodesign.wiring.failures.report import failure_impact as failure_impact
@@ -143,7 +143,7 @@ _HOMES = {
     "exact_frontier": "schedulers.exact_frontier",
     "examples": "base.shipped",
     "export_stages": "wiring.switches.stage_files",
-    "export_wiring": "wiring.exports.formats",
+    "export_wiring": "wiring.exports.export",
     "Fabric": "fabrics.fabric",
     "families": "report.families",
     "failure_impact": "wiring.failures.report",

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from topodesign.cli.wire.options import style_options
-from topodesign.wiring.exports.formats import FORMATS, export_wiring
+from topodesign.wiring.exports.export import FORMATS, export_wiring
 
 _WIDTH = 2 + max(map(len, FORMATS))
 _HELP = (

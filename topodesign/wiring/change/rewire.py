@@ -13,7 +13,7 @@ from topodesign.base.arguments import as_integer, as_seed
 from topodesign.base.claims import Claim
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Result
-from topodesign.graphs.expansions.library import TopologyLike
+from topodesign.graphs.expansions.library import TopologyLike, as_topology
 from topodesign.wiring.change.change import Change, as_simplex, fewest_moves, with_less_way
 from topodesign.wiring.change.stages import Stage, stages
 from topodesign.wiring.change.strength import Strength, is_told, strength
@@ -21,7 +21,6 @@ from topodesign.wiring.change.walk import Walk, walk_of
 from topodesign.wiring.inventory.lengths import format_metres
 from topodesign.wiring.plan.files import WiringLike, as_wiring, load_wiring, names_wiring
 from topodesign.wiring.plan.plan import WiringPlan
-from topodesign.wiring.plan.wire import wanted_topology
 
 _ORDERS = 4
 """Orders of the hosts that are tried to walk less."""
@@ -203,7 +202,7 @@ def rewire(
     seed, most_dark = as_seed(seed), as_integer("most_dark", most_dark, 1)
     before = as_wiring(plan)
     own = _wanted_plan(wanted)
-    topology = wanted_topology(wanted) if own is None else own.topology
+    topology = as_topology(wanted) if own is None else own.topology
     if keep_hosts and own is None and topology.nodes != len(before.hosts):
         raise ParameterError(f"hosts cannot be kept: {topology.nodes} nodes are wanted, and {len(before.hosts)} wired")
     before = before if topology.is_duplex else as_simplex(before)

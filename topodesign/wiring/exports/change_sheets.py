@@ -11,8 +11,8 @@ from topodesign.base.arguments import as_path
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import ParameterError
 from topodesign.wiring.change.rewire import Rewiring
+from topodesign.wiring.exports.formats.panels import marks_of, panel_views
 from topodesign.wiring.exports.pages import cell, contents, page, table
-from topodesign.wiring.exports.panels import marks_of, panel_views
 from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.plan import WiringPlan
 

@@ -13,21 +13,13 @@ from typing import Any
 
 from topodesign.base.arguments import as_choice, as_path
 from topodesign.base.errors import FileFormatError, ParameterError, TopologyError
+from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.records import Result
 from topodesign.topology.topology import Topology
-from topodesign.wiring.exports.formats import FORMATS, READERS
-from topodesign.wiring.inventory import mistaken
+from topodesign.wiring.exports.export import FORMATS, READERS
 from topodesign.wiring.inventory.port_labels import PortLabels
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 
-_OWN = {
-    "patches": (mistaken.PATCHES,),
-    "netbox": (mistaken.NETBOX,),
-    "sonic": (mistaken.CIRCUITS,),
-    "scpi": (),
-    "graphml": (),
-    "json": (mistaken.TOPOLOGY,),
-}
 Link = tuple[int, int, int]
 """A link from and to these nodes, and how many there are of it."""
 
@@ -107,7 +99,7 @@ def import_wiring(plan: WiringLike, file_format: str, path: str | Path) -> ReadB
     Examples
     --------
     >>> import tempfile
-    >>> from topodesign.wiring.exports.formats import export_wiring
+    >>> from topodesign.wiring.exports.export import export_wiring
     >>> from topodesign.wiring.inventory.answers import plain_inventory
     >>> from topodesign.wiring.plan.wire import wire
     >>> plan = wire("circulant(6,1,2)", plain_inventory(6, 4))
@@ -118,11 +110,12 @@ def import_wiring(plan: WiringLike, file_format: str, path: str | Path) -> ReadB
     """
     wiring, source = as_wiring(plan), as_path(path)
     name, labels = as_choice("format", file_format, READERS), PortLabels(wiring.inventory)
-    with mistaken.wanted(source, f"what 'topodesign wire export --format {name}' writes", *_OWN[name]):
+    known = FORMATS[name]
+    with expecting(source, *([] if known.kind is None else [known.kind]), FileKind.DIRECTORY):
         try:
-            found = READERS[name](source, wiring, *([labels] if FORMATS[name].reads_labels else []))
-        except (FileFormatError, ParameterError, TopologyError) as error:
-            raise FileFormatError(f"{source}: {str(error).removeprefix(f'{source}: ')}") from None
+            found = READERS[name](source, wiring, *([labels] if known.reads_labels else []))
+        except (ParameterError, TopologyError) as error:
+            raise FileFormatError(str(error)) from None
     want, have = (Counter({(u, v): c for u, v, c in one.links() if u != v}) for one in (wiring.topology, found))
     return ReadBack(found, wiring.hosts, _links(want - have), _links(have - want), labels.notes)
 

@@ -56,9 +56,9 @@ from typing import Literal, TypeAlias, get_args
 
 from topodesign.base.arguments import as_path
 from topodesign.base.errors import FileFormatError, ParameterError
+from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.tables import Located, parse_csv, parse_yaml
 from topodesign.base.text_files import naming, read_text
-from topodesign.wiring.inventory import mistaken
 from topodesign.wiring.inventory.file_fields import (
     MOST,
     Entry,
@@ -138,14 +138,8 @@ def read_inventory(path: str | Path) -> Inventory:
     12
     """
     path = as_path(path)
-    words = "an inventory (.yaml, .csv), which 'topodesign wire init' begins"
-    with mistaken.wanted(path, words, mistaken.INVENTORY):
-        return _read(path)
-
-
-def _read(path: Path) -> Inventory:
     draft = _Draft()
-    with naming(path):
+    with expecting(path, FileKind.INVENTORY):
         content = read_text(path, ENDINGS, _LARGEST)
         table = None
         if path.suffix.lower() == ".csv":

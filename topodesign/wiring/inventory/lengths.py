@@ -75,3 +75,12 @@ def format_metres(length: Fraction | None) -> str:
         return ""
     whole, hundredths = divmod(-(-length * 100 // 1), 100)
     return f"{whole}.{hundredths:02}".rstrip("0").rstrip(".")
+
+
+def exact(value: Fraction) -> str:
+    """Return a number as a decimal where it is one, else as a fraction."""
+    places = next((n for n in range(13) if (value * 10**n).denominator == 1), None)
+    if not places:
+        return str(value)
+    digits = f"{abs(value.numerator) * 10**places // value.denominator:0{places + 1}}"
+    return f"{'-' if value < 0 else ''}{digits[:-places]}.{digits[-places:]}"

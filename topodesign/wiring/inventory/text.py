@@ -24,7 +24,7 @@ from topodesign.wiring.inventory.inventory import (
     Port,
     Trunk,
 )
-from topodesign.wiring.netbox.model import exact
+from topodesign.wiring.inventory.lengths import exact
 
 _DIGITS = re.compile(r"([0-9]{1,9})")
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./ -]*")

@@ -55,6 +55,7 @@ from topodesign.wiring.inventory.inventory import (
     interface_name,
     lanes_of,
 )
+from topodesign.wiring.inventory.lengths import exact
 from topodesign.wiring.netbox.objects import (
     FRONT,
     INTERFACE,
@@ -109,15 +110,6 @@ _PARTS = tuple(map(str, range(1, max(LANES.values()) + 1)))
 _LOSSES = ("connector", "fibre", "splice")
 _GIGA = 10**9
 _KILO = 1000
-
-
-def exact(value: Fraction) -> str:
-    """Return a number as a decimal where it is one, else as a fraction."""
-    places = next((n for n in range(13) if (value * 10**n).denominator == 1), None)
-    if not places:
-        return str(value)
-    digits = f"{abs(value.numerator) * 10**places // value.denominator:0{places + 1}}"
-    return f"{'-' if value < 0 else ''}{digits[:-places]}.{digits[-places:]}"
 
 
 def interface_sort(speed: Fraction) -> str:

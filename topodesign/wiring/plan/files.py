@@ -40,11 +40,11 @@ from typing import Any, TypeAlias
 from topodesign.base.arguments import as_path
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import FileFormatError, ParameterError, SpecError, TopologyError
+from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import read_text
 from topodesign.graphs.expansions.library import build
 from topodesign.topology.topology import Topology
-from topodesign.wiring.inventory import mistaken
 from topodesign.wiring.inventory.inventory import (
     LANES,
     MODES,
@@ -144,11 +144,11 @@ def load_wiring(path: str | Path) -> WiringPlan:
     True
     """
     source = as_path(path)
-    with mistaken.wanted(source, "a wiring plan (.json), which 'topodesign wire plan' writes", mistaken.PLAN):
+    with expecting(source, FileKind.WIRING):
         try:
             return _plan(_document(read_text(source, (ENDING,))))
-        except (FileFormatError, ParameterError, TopologyError, SpecError) as error:
-            raise FileFormatError(f"{source}: {error}") from None
+        except (ParameterError, TopologyError, SpecError) as error:
+            raise FileFormatError(str(error)) from None
 
 
 def as_wiring(value: WiringLike) -> WiringPlan:

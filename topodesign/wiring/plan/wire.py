@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import Quantity, as_bandwidth, as_time
 from topodesign.graphs.expansions.library import TopologyLike, as_topology
-from topodesign.topology.topology import Topology
-from topodesign.wiring.inventory import mistaken
 from topodesign.wiring.inventory.files import InventoryLike, as_inventory
 from topodesign.wiring.inventory.inventory import MODES, Mode
 from topodesign.wiring.plan.placement import place_hosts
@@ -94,16 +91,7 @@ def wire(
     if mode is not None:
         mode = as_choice("mode", mode, MODES)
     rate = None if speed is None else as_bandwidth(speed)
-    wanted, room = wanted_topology(topology), as_inventory(inventory)
+    wanted, room = as_topology(topology), as_inventory(inventory)
     if place:
         return place_hosts(wanted, room, mode=mode, speed=rate, idle=idle, seed=seed, seconds=seconds)
     return make_plan(wanted, room, mode=mode, hosts=hosts, speed=rate, idle=idle, seed=seed, seconds=seconds)
-
-
-def wanted_topology(value: TopologyLike) -> Topology:
-    """Return the topology that a value is or names."""
-    if not isinstance(value, str | Path):
-        return as_topology(value)
-    what = "a topology: a spec such as 'torus(4,4)', or a file of links (.csv, .json, .graphml)"
-    with mistaken.wanted(Path(value), what, mistaken.TOPOLOGY):
-        return as_topology(value)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from topodesign.base.records import TextResult
 from topodesign.wiring.switches.devices import Side
 from topodesign.wiring.switches.steps import Difference, Step
-from topodesign.wiring.exports.switch_commands import Pair, listed_pairs, pair_name
+from topodesign.wiring.switches.switch import Pair, listed_pairs, pair_name
 
 Outcome = Literal["nothing to do", "dry run", "applied", "rolled back", "stopped"]
 

@@ -10,17 +10,15 @@ from pathlib import Path
 from topodesign.base.arguments import as_choice, as_integer, as_path
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import Quantity, as_time
-from topodesign.wiring.switches.applied import Applied, Outcome, SwitchState
-from topodesign.wiring.switches.devices import Device, Patience
-from topodesign.wiring.switches.engine import ROLLBACKS, Rollback, Work
-from topodesign.wiring.switches.journal import Journal, Past, read_journal
-from topodesign.wiring.switches.scpi import ScpiSwitch
-from topodesign.wiring.switches.sonic import SonicSwitch
-from topodesign.wiring.switches.steps import Difference, difference, find_steps, wanted_circuits
-from topodesign.wiring.switches.switch import Access, Address, Switch, SwitchError, as_address
-from topodesign.wiring.exports.switch_commands import SPELLINGS, Spelling, listed_pairs
 from topodesign.wiring.plan.files import WiringLike, as_wiring, plan_text
 from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.switches.applied import Applied, Outcome, SwitchState
+from topodesign.wiring.switches.devices import Device, Patience
+from topodesign.wiring.switches.drivers import DRIVERS, as_address
+from topodesign.wiring.switches.engine import ROLLBACKS, Rollback, Work
+from topodesign.wiring.switches.journal import Journal, Past, read_journal
+from topodesign.wiring.switches.steps import Difference, difference, find_steps, wanted_circuits
+from topodesign.wiring.switches.switch import SPELLINGS, Access, Address, Spelling, SwitchError, listed_pairs
 
 
 def apply_wiring(
@@ -115,7 +113,7 @@ def apply_wiring(
     with ExitStack() as stack:
         devices = {}
         for name, address in addresses.items():
-            devices[name] = Device(name, _speaking(address, access), Journal(), trying)
+            devices[name] = Device(name, DRIVERS[address.scheme].connect(address, access), Journal(), trying)
             stack.callback(devices[name].close)
         for name, device in devices.items():
             if not device.look():
@@ -159,10 +157,6 @@ def _addresses(plan: WiringPlan, switches: Mapping[str, str]) -> dict[str, Addre
                 f"'{name}' is no circuit switch of the plan; it has {', '.join(known[:12]) if known else 'none'}"
             )
     return {name: as_address(address) for name, address in switches.items()}
-
-
-def _speaking(address: Address, access: Access) -> Switch:
-    return ScpiSwitch(address, access) if address.scheme == "scpi" else SonicSwitch(address, access)
 
 
 def _past(path: Path | None, digest: str, *, resume: bool) -> Past | None:

@@ -12,8 +12,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from topodesign.wiring.switches.journal import Journal
-from topodesign.wiring.switches.switch import NoAnswerError, Reading, Switch, SwitchError
-from topodesign.wiring.exports.switch_commands import Pair
+from topodesign.wiring.switches.switch import NoAnswerError, Pair, Reading, Switch, SwitchError
 
 Side = tuple[str, int]
 """Side ``A`` or ``B`` of the port of a number."""

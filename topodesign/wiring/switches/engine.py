@@ -15,8 +15,7 @@ from topodesign.wiring.switches.applied import Outcome
 from topodesign.wiring.switches.devices import Device, sides
 from topodesign.wiring.switches.journal import Journal
 from topodesign.wiring.switches.steps import Circuits, Step
-from topodesign.wiring.switches.switch import SwitchError
-from topodesign.wiring.exports.switch_commands import Pair, listed_pairs
+from topodesign.wiring.switches.switch import Pair, SwitchError, listed_pairs
 
 Rollback = Literal["all", "stage", "none"]
 ROLLBACKS: tuple[Rollback, ...] = get_args(Rollback)

@@ -17,7 +17,7 @@ from typing import Any
 from topodesign.base.errors import FileFormatError
 from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import read_text
-from topodesign.wiring.exports.switch_commands import Pair, pair_name
+from topodesign.wiring.switches.switch import Pair, pair_name
 
 _KIND = "topodesign wire apply"
 _VERSION = 1

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, get_args
 
 from topodesign.base.arguments import as_choice, as_path
 from topodesign.base.atomic import write_directory
 from topodesign.base.errors import ParameterError
-from topodesign.wiring.switches.steps import circuits_by_switch
 from topodesign.wiring.change.rewire import Rewiring
-from topodesign.wiring.exports.switch import COMMANDS_ENDING, SCPI_ENDING, ports_of, shell_script
-from topodesign.wiring.exports.switch_commands import (
-    SPELLINGS,
-    Pair,
-    Spelling,
-    scpi_add,
-    scpi_remove,
-    sonic_add,
-    sonic_delete,
-)
-from topodesign.wiring.inventory.inventory import Panel
+from topodesign.wiring.switches.drivers import DRIVERS
+from topodesign.wiring.switches.steps import circuits_by_switch
+from topodesign.wiring.switches.switch import SPELLINGS, Spelling
 
-StageFormat = Literal["sonic", "scpi"]
-STAGE_FORMATS: tuple[StageFormat, ...] = get_args(StageFormat)
+STAGE_FORMATS = tuple(DRIVERS)
 
 
 def export_stages(
-    change: Rewiring, file_format: StageFormat, path: str | Path, *, spelling: Spelling = "ocs"
+    change: Rewiring, file_format: str, path: str | Path, *, spelling: Spelling = "ocs"
 ) -> tuple[str, ...]:
     """Write the commands of a change of circuit switches: for every stage and switch, what goes and then what comes.
 
@@ -63,7 +52,7 @@ def export_stages(
     topodesign.base.errors.ParameterError: no circuit switch changes; patch panels are changed by hand
     """
     target = as_path(path)
-    as_choice("format", file_format, STAGE_FORMATS)
+    driver = DRIVERS[as_choice("format", file_format, STAGE_FORMATS)]
     as_choice("spelling", spelling, SPELLINGS)
     files = {}
     for number, stage in enumerate(change.stages, start=1):
@@ -71,21 +60,9 @@ def export_stages(
         for panel in change.after.inventory.panels:
             remove, add = (sorted(part.get(panel.name, ())) for part in (gone, come))
             if remove or add:
-                name, text = _file(panel, remove, add, file_format, spelling)
-                files[f"stage{number}-{name}"] = text
+                ending, text = driver.stage(panel, remove, add, spelling)
+                files[f"stage{number}-{panel.name}{ending}"] = text
     if not files:
         raise ParameterError("no circuit switch changes; patch panels are changed by hand")
     write_directory(target, files)
     return tuple(files)
-
-
-def _file(
-    panel: Panel, remove: list[Pair], add: list[Pair], file_format: StageFormat, spelling: Spelling
-) -> tuple[str, str]:
-    """Return a name and the commands."""
-    if file_format == "scpi":
-        size = ports_of(panel)
-        lines = [*scpi_remove(remove, size), *scpi_add(add, size)]
-        return f"{panel.name}{SCPI_ENDING}", "".join(f"{line}\n" for line in lines)
-    commands = [*sonic_delete(remove, spelling), *sonic_add(add, spelling, mode="safe")]
-    return f"{panel.name}{COMMANDS_ENDING}", shell_script(commands)

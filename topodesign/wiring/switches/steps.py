@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from topodesign.wiring.switches.devices import sides
 from topodesign.wiring.change.change import Change
-from topodesign.wiring.change.stages import Stage, stages
-from topodesign.wiring.exports.switch import port_number
-from topodesign.wiring.exports.switch_commands import Pair
+from topodesign.wiring.change.stages import stages
 from topodesign.wiring.inventory.inventory import Mode
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
 from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.switches.devices import sides
+from topodesign.wiring.switches.switch import Pair, pairs_of
 
 Circuits = Mapping[str, frozenset[Pair]]
 """Circuits by the name of their switch."""
@@ -53,11 +52,8 @@ class Difference:
 
 def wanted_circuits(plan: WiringPlan, names: Mapping[str, object]) -> dict[str, frozenset[Pair]]:
     """Return the circuits of a plan in the switches of these names."""
-    found: dict[str, set[Pair]] = {name: set() for name in names}
-    for connect in plan.connects:
-        if connect.a.panel in found:
-            found[connect.a.panel].update(_pairs(plan, connect))
-    return {name: frozenset(pairs) for name, pairs in found.items()}
+    found = circuits_by_switch(plan, (connect for connect in plan.connects if connect.a.panel in names))
+    return {name: found.get(name, frozenset()) for name in names}
 
 
 def difference(
@@ -100,7 +96,10 @@ def find_steps(plan: WiringPlan, differences: Mapping[str, Difference], *, most_
         first[name] = found.in_the_way | (found.stale - ours[name])
     before = replace(plan, connects=(*kept, *removed))
     split = stages(Change(before, plan, tuple(removed), tuple(made), 0), most_dark)
-    found_steps = [_step(plan, stage) for stage in split]
+    found_steps = [
+        Step(circuits_by_switch(plan, stage.removed), circuits_by_switch(plan, stage.made), stage.dark)
+        for stage in split
+    ]
     if any(first.values()):
         early = {name: pairs for name, pairs in first.items() if pairs}
         found_steps.insert(0, Step(early, {}, 0))
@@ -126,22 +125,10 @@ class _Sorter:
         return found
 
 
-def _step(plan: WiringPlan, stage: Stage) -> Step:
-    gone, come = (circuits_by_switch(plan, connects) for connects in (stage.removed, stage.made))
-    return Step(gone, come, stage.dark)
-
-
 def circuits_by_switch(plan: WiringPlan, connects: Iterable[CrossConnect]) -> dict[str, frozenset[Pair]]:
     """Return the circuits of cross-connects by their circuit switch; those of patch panels are left out."""
-    found: dict[str, set[Pair]] = {}
+    found: dict[str, list[CrossConnect]] = {}
     for connect in connects:
-        if plan.inventory.panel[connect.a.panel].kind != "ocs":
-            continue
-        found.setdefault(connect.a.panel, set()).update(_pairs(plan, connect))
-    return {name: frozenset(pairs) for name, pairs in found.items()}
-
-
-def _pairs(plan: WiringPlan, connect: CrossConnect) -> list[Pair]:
-    panel = plan.inventory.panel[connect.a.panel]
-    a, b = (port_number(panel, end.panel_port) for end in (connect.a, connect.b))
-    return [(a, b), (b, a)] if connect.mode == "duplex" else [(a, b)]
+        if plan.inventory.panel[connect.a.panel].kind == "ocs":
+            found.setdefault(connect.a.panel, []).append(connect)
+    return {name: frozenset(pairs_of(plan.inventory.panel[name], some)) for name, some in found.items()}

@@ -17,10 +17,12 @@ from dataclasses import astuple, replace
 from pathlib import Path
 
 from topodesign.base.errors import FileFormatError
+from topodesign.base.file_kinds import FileKind
 from topodesign.base.tables import named_columns
 from topodesign.base.text_files import read_text
 from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.cables import COLOURS, Cable, cables
+from topodesign.wiring.exports.format import Format
 from topodesign.wiring.inventory.inventory import MODES, Fixed, Mode, interface_name, lanes_of
 from topodesign.wiring.inventory.lengths import format_metres
 from topodesign.wiring.inventory.port_labels import PortLabels
@@ -142,3 +144,15 @@ def _made(a: tuple[str, str, str], b: tuple[str, str, str], line: int) -> list[C
     if made is None:
         raise FileFormatError(f"line {line}: a cable from side {a[2]} to side {b[2]} carries no light")
     return made
+
+
+FORMATS = {
+    "netbox": Format(
+        "files that fill NetBox, in order (or its cables alone, CSV)",
+        to_netbox,
+        from_netbox,
+        others={".csv": to_netbox_cables},
+        reads_labels=True,
+        kind=FileKind.NETBOX,
+    ),
+}

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from topodesign.base.errors import FileFormatError
+from topodesign.base.file_kinds import FileKind
 from topodesign.topology.files import read_topology
 from topodesign.topology.topology import Topology
+from topodesign.wiring.exports.format import Format
 from topodesign.wiring.plan.circuits import circuits, topology_of
 from topodesign.wiring.plan.plan import WiringPlan
 
@@ -79,3 +81,15 @@ def from_graph(path: Path, plan: WiringPlan) -> Topology:
 def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
     return f'"{escaped}"'
+
+
+FORMATS = {
+    "dot": Format("drawing for Graphviz", to_dot),
+    "graphml": Format(
+        "graph; also a topology for other commands, as is json (node-link)",
+        to_graphml,
+        from_graph,
+        kind=FileKind.LINKS,
+    ),
+    "json": Format("the same graph as node-link data", to_node_link, from_graph, kind=FileKind.LINKS),
+}

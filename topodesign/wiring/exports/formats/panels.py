@@ -13,6 +13,7 @@ from html import escape
 from typing import Literal
 
 from topodesign.wiring.exports.cables import COLOURS, cables
+from topodesign.wiring.exports.format import Format
 from topodesign.wiring.inventory.inventory import Panel, PanelPort
 from topodesign.wiring.plan.cross_connects import CrossConnect, Fibre, fibres
 from topodesign.wiring.plan.plan import WiringPlan
@@ -170,3 +171,6 @@ def _svg(panel: Panel, cells: Iterable[str], title: str) -> str:
         f'<text class="t" x="{_EDGE}" y="20">{escape(title)}</text>',
     ]
     return "\n".join([*lines, *cells, "</svg>"]) + "\n"
+
+
+FORMATS = {"panels": Format("a picture of every panel (SVG)", to_panels)}

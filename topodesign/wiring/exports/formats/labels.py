@@ -16,6 +16,7 @@ from itertools import groupby
 
 from topodesign.base.errors import MissingLibraryError, ParameterError
 from topodesign.wiring.exports.cables import COLOURS, Plug, plugs
+from topodesign.wiring.exports.format import Format
 from topodesign.wiring.plan.plan import WiringPlan
 
 PAGE_WIDTH, PAGE_HEIGHT = 210.0, 297.0
@@ -191,3 +192,13 @@ def _check_latin(text: str) -> None:
         text.encode("latin-1")
     except UnicodeEncodeError:
         raise ParameterError(f"the PDF's fonts have no letters for {text!r}; export SVG") from None
+
+
+FORMATS = {
+    "labels": Format(
+        "sheets of 65 cable labels on A4 (SVG, or PDF if PATH ends in .pdf)",
+        to_svg,
+        others={".pdf": to_pdf},
+        linked={"": to_svg, ".pdf": to_pdf},
+    ),
+}

@@ -10,10 +10,12 @@ from dataclasses import astuple
 from pathlib import Path
 
 from topodesign.base.errors import FileFormatError
+from topodesign.base.file_kinds import FileKind
 from topodesign.base.tables import named_columns, write_csv
 from topodesign.base.text_files import read_text
 from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.cables import Termination, cables
+from topodesign.wiring.exports.format import Format
 from topodesign.wiring.inventory.inventory import Fixed
 from topodesign.wiring.inventory.lengths import format_metres
 from topodesign.wiring.inventory.port_labels import PortLabels
@@ -86,3 +88,10 @@ def from_patches(path: Path, plan: WiringPlan, labels: PortLabels | None = None)
 
 def _is_number(cell: str) -> bool:
     return cell.isascii() and cell.isdecimal() and len(cell) <= 9
+
+
+FORMATS = {
+    "patches": Format(
+        "list of all cables and circuits (CSV)", to_patches, from_patches, reads_labels=True, kind=FileKind.PATCHES
+    ),
+}

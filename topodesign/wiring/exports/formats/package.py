@@ -12,9 +12,10 @@ from html import escape
 
 from topodesign.wiring.exports.cables import cables
 from topodesign.wiring.exports.drawing import drawing_of
+from topodesign.wiring.exports.format import Format
+from topodesign.wiring.exports.formats.panels import panel_views
+from topodesign.wiring.exports.formats.racks import rack_sections, summary_of, title_of
 from topodesign.wiring.exports.pages import cell, contents, page, table
-from topodesign.wiring.exports.panels import panel_views
-from topodesign.wiring.exports.racks import rack_sections, summary_of, title_of
 from topodesign.wiring.plan.cross_connects import CrossConnect, End, fibres
 from topodesign.wiring.plan.plan import WiringPlan
 
@@ -97,3 +98,6 @@ def _row(cells: Sequence[str], columns: Sequence[str]) -> str:
     tail = zip(cells[1:], columns[1:], strict=True)
     others = "".join(cell(words, column.lower(), "code") for words, column in tail)
     return f"<tr>{cell(cells[0], kind='code name')}{others}</tr>"
+
+
+FORMATS = {"package": Format("all of it on one page, to print or for a phone (HTML)", to_package)}

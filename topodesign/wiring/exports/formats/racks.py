@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from html import escape
 
 from topodesign.wiring.exports.cables import COLOURS, Plug, breakout_of, plugs
+from topodesign.wiring.exports.format import Format
 from topodesign.wiring.exports.pages import cell, contents, page, table
 from topodesign.wiring.inventory.lengths import format_metres
 from topodesign.wiring.plan.plan import WiringPlan
@@ -115,3 +116,6 @@ def _row(plug: Plug, joins: str) -> str:
 def _name(rack: Rack) -> str:
     site, name = rack
     return f"Site {site}, rack {name}" if site else f"Rack {name}"
+
+
+FORMATS = {"racks": Format("a page of work for every rack (HTML)", to_racks)}

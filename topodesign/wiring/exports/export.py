@@ -1,88 +1,24 @@
-"""What a plan can be exported as: one line here for each format, and one file that writes it and reads it back."""
+"""What a plan can be exported as: what each module of ``formats`` declares as its ``FORMATS``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
 
 from topodesign.base.arguments import as_choice, as_path, as_text
 from topodesign.base.atomic import check_not_input, write_directory, write_whole
 from topodesign.base.errors import ParameterError
-from topodesign.topology.topology import Topology
-from topodesign.wiring.exports.graphs import from_graph, to_dot, to_graphml, to_node_link
-from topodesign.wiring.exports.labels import to_pdf, to_svg
-from topodesign.wiring.exports.netbox import from_netbox, to_netbox, to_netbox_cables
-from topodesign.wiring.exports.package import to_package
-from topodesign.wiring.exports.panels import to_panels
-from topodesign.wiring.exports.patches import from_patches, to_patches
-from topodesign.wiring.exports.racks import to_racks
-from topodesign.wiring.exports.switch import PLAIN, SwitchStyle, from_scpi, from_sonic, idle, to_scpi, to_sonic
-from topodesign.wiring.exports.switch_commands import SPELLINGS, Spelling
+from topodesign.wiring.exports import formats
+from topodesign.wiring.exports.format import Format
+from topodesign.wiring.inventory.modules import declared_in
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.switches.switch import PLAIN, SPELLINGS, Spelling, SwitchStyle
 
-Content: TypeAlias = str | bytes | dict[str, str]
-"""Of a file, or of the files of a directory by their names."""
-
-
-class Format(NamedTuple):
-    """A format.
-
-    ``summary``: what it is, for the help text. ``write``: makes its content of a plan. ``read``: returns the links that
-    a file (or directory) says, its nodes numbered as in the plan; None if it is not read. Called with the path and the
-    plan, and the :class:`PortLabels` of the plan's inventory if it reads labels. ``commands``: makes the content
-    instead where a style of commands is asked for; None if it has no commands. ``linked``: make the content instead
-    where it shall lead to the address of a work package, by the ending of the path. ``reads_labels``: whether it is
-    read with the labels of panel ports as spreadsheets save them. ``notes``: says in words what of the plan is not in
-    it; None if there is never anything to say. ``others``: make the content instead where the path has one of these
-    endings.
-    """
-
-    summary: str
-    write: Callable[[WiringPlan], Content]
-    read: Callable[..., Topology] | None = None
-    commands: Callable[[WiringPlan, SwitchStyle], Content] | None = None
-    others: Mapping[str, Callable[[WiringPlan], Content]] = {}
-    linked: Mapping[str, Callable[[WiringPlan, str], Content]] = {}
-    notes: Callable[[WiringPlan], tuple[str, ...]] | None = None
-    reads_labels: bool = False
-
-
+_FIRST = ("patches", "netbox", "switch_files", "graphs", "labels", "racks", "panels", "package")
 FORMATS: dict[str, Format] = {
-    "patches": Format("list of all cables and circuits (CSV)", to_patches, from_patches, reads_labels=True),
-    "netbox": Format(
-        "files that fill NetBox, in order (or its cables alone, CSV)",
-        to_netbox,
-        from_netbox,
-        others={".csv": to_netbox_cables},
-        reads_labels=True,
-    ),
-    "sonic": Format(
-        "cross-connects of SONiC circuit switches: CONFIG_DB (JSON) and commands",
-        to_sonic,
-        from_sonic,
-        commands=to_sonic,
-        notes=idle,
-    ),
-    "scpi": Format(
-        "commands for circuit switches as Polatis makes them", to_scpi, from_scpi, commands=to_scpi, notes=idle
-    ),
-    "dot": Format("drawing for Graphviz", to_dot),
-    "graphml": Format("graph; also a topology for other commands, as is json (node-link)", to_graphml, from_graph),
-    "json": Format("the same graph as node-link data", to_node_link, from_graph),
-    "labels": Format(
-        "sheets of 65 cable labels on A4 (SVG, or PDF if PATH ends in .pdf)",
-        to_svg,
-        others={".pdf": to_pdf},
-        linked={"": to_svg, ".pdf": to_pdf},
-    ),
-    "racks": Format("a page of work for every rack (HTML)", to_racks),
-    "panels": Format("a picture of every panel (SVG)", to_panels),
-    "package": Format("all of it on one page, to print or for a phone (HTML)", to_package),
+    name: known for some in declared_in(formats, "FORMATS", _FIRST) for name, known in some.items()
 }
 """The formats by name."""
-
 READERS = {name: known.read for name, known in FORMATS.items() if known.read is not None}
 """What reads back those that are."""
 
