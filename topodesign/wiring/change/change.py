@@ -178,7 +178,7 @@ def _with_hosts(
 def _as_in(plan: WiringPlan, own: WiringPlan, most: int | None) -> list[Change]:
     """Return the change to the patches of another plan, or nothing if they do not fit this one's fixed cabling."""
     ends = {end for connect in own.connects for end in (connect.a, connect.b)}
-    if own.mode != plan.mode or any(plan.end.get((end.panel, end.panel_port)) != end for end in ends):
+    if own.mode != plan.mode or any(plan.end.get(end.place) != end for end in ends):
         return []
     wiring = _Wiring(plan)
     if most is None:
@@ -255,7 +255,7 @@ def usable(plan: WiringPlan, end: End) -> bool:
 
 
 def _splits(plan: WiringPlan, end: End) -> bool:
-    return plan.inventory.panel_port[end.panel, end.panel_port].mode == "simplex"
+    return plan.inventory.panel_port[end.place].mode == "simplex"
 
 
 def with_less_way(change: Change) -> Change:
@@ -314,7 +314,7 @@ class _Wiring:
 
     def place(self, connect: CrossConnect) -> int:
         """Return where the first end of a patch is, for putting patches in order."""
-        return self.position[connect.a.panel, connect.a.panel_port]
+        return self.position[connect.a.place]
 
     def keys(self, pair: Pair) -> tuple[Key, Key]:
         """Return where the ends of a link between two hosts are counted."""
@@ -435,7 +435,7 @@ class _Wiring:
         plugged = {fibre: connect.cable for connect in self.removed for fibre in fibres(connect)}
         options: list[dict[str, None]] = []
         for pair in ends:
-            places = (Fibre(end.panel, end.panel_port, side) for end, side in zip(pair, self.sides, strict=True))
+            places = (Fibre(*end.place, side) for end, side in zip(pair, self.sides, strict=True))
             options.append(dict.fromkeys(plugged[fibre] for fibre in places if fibre in plugged))
         found = _one_each(options)
         used = {connect.cable for connect in self.plan.connects}
@@ -457,7 +457,7 @@ class _Wiring:
         free: dict[Spot, list[End]] = defaultdict(list)
         for end in self.ends:
             for side in dict.fromkeys(self.sides):
-                if Fibre(end.panel, end.panel_port, side) not in taken:
+                if Fibre(*end.place, side) not in taken:
                     free[end.host, side, self.field[end.panel]].append(end)
         return free
 

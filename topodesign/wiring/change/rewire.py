@@ -13,6 +13,7 @@ from topodesign.base.arguments import as_integer, as_seed
 from topodesign.base.claims import Claim
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Result
+from topodesign.base.wording import counted
 from topodesign.graphs.expansions.library import TopologyLike, as_topology
 from topodesign.wiring.change.change import Change, as_simplex, fewest_moves, with_less_way
 from topodesign.wiring.change.stages import Stage, stages
@@ -85,9 +86,9 @@ class Rewiring(Result):
         change = self.change
         if not change.moves:
             return "nothing has to move"
-        stay = f"{_many(change.kept, 'patch', 'patches')} of {len(change.before.connects)} stay"
+        stay = f"{counted(change.kept, 'patch', 'patches')} of {len(change.before.connects)} stay"
         of = f" of {change.at_least}" if change.claim.gap else ""
-        return f"{_many(change.moves, 'move')}; {stay} ({change.claim.verdict}{of})"
+        return f"{counted(change.moves, 'move')}; {stay} ({change.claim.verdict}{of})"
 
     def record(self) -> dict[str, Any]:
         """Return it for JSON."""
@@ -120,8 +121,8 @@ class Rewiring(Result):
         if self.after.hosts != self.change.before.hosts:
             lines.append("hosts in the order of the nodes: " + " ".join(self.after.hosts))
         for number, (stage, walk) in enumerate(zip(self.stages, self.walks, strict=True), start=1):
-            count = _many(max(len(stage.removed), len(stage.made)), "move")
-            dark = f"a host has at most {_many(stage.dark, 'dark link')}"
+            count = counted(max(len(stage.removed), len(stage.made)), "move")
+            dark = f"a host has at most {counted(stage.dark, 'dark link')}"
             way = f"; {format_metres(walk.metres)} m to walk" if walk.metres else ""
             lines += ["", f"stage {number} of {len(self.stages)}: {count}; {dark}{way}"]
             if self.strengths is not None:
@@ -257,7 +258,3 @@ def _wanted_plan(wanted: TopologyLike | WiringPlan) -> WiringPlan | None:
     if isinstance(wanted, str | Path) and names_wiring(Path(wanted)):
         return load_wiring(wanted)
     return wanted if isinstance(wanted, WiringPlan) else None
-
-
-def _many(count: int, one: str, more: str | None = None) -> str:
-    return f"{count} {one if count == 1 else more or f'{one}s'}"

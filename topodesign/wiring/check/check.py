@@ -18,7 +18,16 @@ from topodesign.wiring.change.change import Change, fewest_moves, wired_topology
 from topodesign.wiring.change.instructions import place_name
 from topodesign.wiring.check.as_built import read_as_built
 from topodesign.wiring.check.as_cabled import AsCabled, FixedNames, Ways, as_cabled
-from topodesign.wiring.check.observed import DARK, Lane, Observed, read_dumps, read_light, read_lldp, read_switch
+from topodesign.wiring.check.observed import (
+    DARK,
+    Lane,
+    Observed,
+    lane_of,
+    read_dumps,
+    read_light,
+    read_lldp,
+    read_switch,
+)
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.files import WiringLike, as_wiring
@@ -244,9 +253,9 @@ def check_wiring(
     connects, findings = view.built(), tuple(view.findings())
     topology = wired_topology(plan.hosts, connects)
     built = replace(real.plan, topology=topology, connects=connects)
-    pairs = {_places(connect.a, connect.b) for connect in connects}
+    pairs = {(connect.a.place, connect.b.place) for connect in connects}
     pairs |= {pair[::-1] for pair in pairs if plan.mode == "duplex"}
-    to_plan = sum(_places(connect.a, connect.b) not in pairs for connect in plan.connects)
+    to_plan = sum((connect.a.place, connect.b.place) not in pairs for connect in plan.connects)
     own = None if real.exchanges else real.plan  # its patches make its links, unless they end at other lanes
     try:
         repair = (
@@ -291,11 +300,11 @@ class _View:
         self.plan = plan = real.plan
         self.observed = observed = real.observed
         self.real = real
-        self.end = {Lane(end.host, end.port, end.lane): end for end in plan.end.values()}
+        self.end = {lane_of(end): end for end in plan.end.values()}
         self.ways = Ways(plan, observed.circuits)
         self.wanted: dict[Lane, tuple[Lane, str]] = {}
         for connect in plan.connects:
-            a, b = _lane(connect.a), _lane(connect.b)
+            a, b = lane_of(connect.a), lane_of(connect.b)
             self.wanted[b] = a, connect.cable
             if connect.mode == "duplex":
                 self.wanted[a] = b, connect.cable
@@ -528,11 +537,3 @@ class _View:
     def _at(self, lane: Lane, side: int) -> str:
         end = self.end.get(lane)
         return self._name(lane) + (f" ({place_name(end, self.sides[side])})" if end is not None else "")
-
-
-def _lane(end: End) -> Lane:
-    return Lane(end.host, end.port, end.lane)
-
-
-def _places(a: End, b: End) -> tuple[tuple[str, str], tuple[str, str]]:
-    return (a.panel, a.panel_port), (b.panel, b.panel_port)

@@ -21,8 +21,7 @@ from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.tables import named_columns
 from topodesign.base.text_files import naming, read_text
 from topodesign.wiring.check.lldp import Neighbour, neighbours_of_files, neighbours_of_table, read_neighbours
-from topodesign.wiring.inventory.inventory import Inventory, Panel, interface_name, lanes_of
-from topodesign.wiring.plan.cross_connects import End
+from topodesign.wiring.inventory.inventory import Fixed, Inventory, Panel, interface_name, lanes_of
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.drivers import DRIVERS
 
@@ -41,6 +40,11 @@ class Lane(NamedTuple):
     host: str
     port: str
     lane: int
+
+
+def lane_of(end: Fixed) -> Lane:
+    """Return the lane that ends at a panel port."""
+    return Lane(end.host, end.port, end.lane)
 
 
 @dataclass(frozen=True)
@@ -159,7 +163,7 @@ def _circuits_heard(path: Path, files: list[Path], plan: WiringPlan) -> dict[Lan
     if not switches:
         raise FileFormatError(f"{path}: the inventory has no circuit switch (kind: ocs), only patch panels")
     heard = {
-        _lane(receiver): _lane(sender)
+        lane_of(receiver): lane_of(sender)
         for connect in plan.connects
         if connect.a.panel not in switches
         for sender, receiver in ((connect.a, connect.b), (connect.b, connect.a))[
@@ -192,11 +196,11 @@ def _switch(file: Path, panel: Panel, plan: WiringPlan, heard: dict[Lane, Lane])
             sender, receiver = plan.end.get((panel.name, a)), plan.end.get((panel.name, b))
             if sender is None or receiver is None:
                 continue  # a circuit between ports that no host is cabled to
-            lane = _lane(receiver)
+            lane = lane_of(receiver)
             if lane in heard or a in sent:
                 raise FileFormatError(f"two circuits use {f'{b}B' if lane in heard else f'{a}A'}")
             sent.add(a)
-            heard[lane] = _lane(sender)
+            heard[lane] = lane_of(sender)
 
 
 class _Told(NamedTuple):
@@ -272,10 +276,6 @@ def _latest(told: list[_Told]) -> tuple[dict[Lane, Lane], dict[Lane, str]]:
 
 def _younger(one: _Told, other: _Told) -> bool:
     return one.entry.age is not None and (other.entry.age is None or one.entry.age < other.entry.age)
-
-
-def _lane(end: End) -> Lane:
-    return Lane(end.host, end.port, end.lane)
 
 
 def _name(lane: Lane) -> str:

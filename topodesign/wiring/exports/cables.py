@@ -140,13 +140,13 @@ def cables(plan: WiringPlan) -> Iterator[Cable]:
     metres = fixed_lengths(inventory, plan.fixed)
     number = {port: row for row, port in enumerate(metres, start=1)}
     for fixed in sorted(plan.fixed, key=lambda one: (number[one.host, one.port], one.lane)):
-        a, b = _host_end(inventory, fixed), _panel_end(inventory, *_plugged_at(inventory, fixed), "A+B")
+        a, b = _host_end(inventory, fixed), _panel_end(inventory, *inventory.plugged_at(*fixed.place), "A+B")
         here = port[fixed.host, fixed.port]
         name = f"F{number[fixed.host, fixed.port]}" + (f"-{fixed.lane}" if here.lanes > 1 else "")
         shade = colour[fixed.host, fixed.port, fixed.lane]
         polarity, size = fibres_of_lane(here, fixed.lane), metres[fixed.host, fixed.port]
         yield Cable(name, "fixed", FIXED[here.connector], a, b, polarity, shade, "", "", size)
-    used = {(fixed.panel, fixed.panel_port): fixed for fixed in plan.fixed}
+    used = plan.end
     for row, trunk in enumerate(inventory.trunks, start=1):
         end = used.get((trunk.panel, trunk.panel_port))
         if end is not None:
@@ -165,10 +165,6 @@ def breakout_of(cable: Cable) -> str | None:
     return cable.name.partition("-")[0] if cable.sort is not None and cable.sort.endswith("breakout") else None
 
 
-def _plugged_at(inventory: Inventory, fixed: Fixed) -> tuple[str, str]:
-    return inventory.plugged_at(fixed.panel, fixed.panel_port)
-
-
 def _common_plug(name: str, legs: Sequence[Cable]) -> Plug:
     """Return the plug at the host of all legs of a breakout cable."""
     here = legs[0].a
@@ -180,7 +176,7 @@ def _common_plug(name: str, legs: Sequence[Cable]) -> Plug:
 def _cross_connect(inventory: Inventory, connect: CrossConnect, colour: str) -> Cable:
     simplex = connect.mode == "simplex"
     a, b = (
-        _panel_end(inventory, end.panel, end.panel_port, side if simplex else "A+B")
+        _panel_end(inventory, *end.place, side if simplex else "A+B")
         for end, side in ((connect.a, "A"), (connect.b, "B"))
     )
     circuit = inventory.panel[connect.a.panel].kind == "ocs"

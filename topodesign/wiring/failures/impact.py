@@ -84,7 +84,7 @@ def losses(plan: WiringPlan, kinds: Sequence[FailureKind] = KINDS) -> dict[Failu
                 device, name = {
                     "host": (end.host, ""),
                     "port": (end.host, end.port),
-                    "panel port": (end.panel, end.panel_port),
+                    "panel port": end.place,
                     "cable": ("", connect.cable),
                 }[kind]
                 lost.setdefault(Failure(kind, device, name), []).append(connect)
@@ -129,7 +129,7 @@ def lost_and_left(plan: WiringPlan, failure: Failure) -> tuple[list[CrossConnect
 
 def kills(failure: Failure, end: End | Fixed) -> bool:
     """Return whether a lane, or the panel port it is cabled to, is dead."""
-    here = {"host": (end.host, ""), "port": (end.host, end.port), "panel port": (end.panel, end.panel_port)}
+    here = {"host": (end.host, ""), "port": (end.host, end.port), "panel port": end.place}
     return here.get(failure.kind) == (failure.device, failure.name)
 
 

@@ -119,6 +119,11 @@ class Fixed:
     panel: str
     panel_port: str
 
+    @property
+    def place(self) -> tuple[str, str]:
+        """The panel and the label of its port."""
+        return self.panel, self.panel_port
+
 
 @dataclass(frozen=True, slots=True)
 class Trunk:

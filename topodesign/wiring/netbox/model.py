@@ -244,7 +244,7 @@ def _interface(host: Host, port: Port, lane: int) -> Interface:
 
 
 def _fixed_cable(inventory: Inventory, fixed: Fixed, lanes: int) -> NetboxCable:
-    panel, label = inventory.plugged_at(fixed.panel, fixed.panel_port)
+    panel, label = inventory.plugged_at(*fixed.place)
     a, b = cable_ends(fixed, lanes)
     b = b._replace(device=panel, name=label)
     return NetboxCable("", CONNECTED, (a,), (b,))

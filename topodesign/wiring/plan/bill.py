@@ -96,7 +96,7 @@ def fixed_lengths(inventory: Inventory, fixed: Sequence[Fixed]) -> dict[tuple[st
     metres: dict[tuple[str, str], Fraction | None] = {}
     for one in fixed:
         port = one.host, one.port
-        near, _ = inventory.plugged_at(one.panel, one.panel_port)
+        near, _ = inventory.plugged_at(*one.place)
         leg = length(inventory, one.host, near, FIXED[connector[port]])
         longest = metres.get(port, leg)
         metres[port] = None if leg is None or longest is None else max(leg, longest)

@@ -25,7 +25,7 @@ class Circuit(NamedTuple):
 def circuits(plan: WiringPlan) -> Iterator[Circuit]:
     """Yield the circuits of a plan in its order; a duplex cross-connect is two."""
     for connect in plan.connects:
-        a, b = (connect.a.panel, connect.a.panel_port), (connect.b.panel, connect.b.panel_port)
+        a, b = connect.a.place, connect.b.place
         yield Circuit(a, b)
         if connect.mode == "duplex":
             yield Circuit(b, a)

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-from topodesign.wiring.inventory.inventory import Mode
+from topodesign.wiring.inventory.inventory import Fixed, Mode
 
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """One end of a cross-connect: the panel port, and the lane that the fixed cabling brings there."""
-
-    host: str
-    port: str
-    lane: int
-    panel: str
-    panel_port: str
+End: TypeAlias = Fixed
+"""One end of a cross-connect: the panel port, and the lane that the fixed cabling brings there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +86,4 @@ class Fibre(NamedTuple):
 def fibres(connect: CrossConnect) -> tuple[Fibre, Fibre]:
     """Return the places that the two ends of a patch take."""
     sides = ("A", "B") if connect.mode == "simplex" else ("AB", "AB")
-    return (
-        Fibre(connect.a.panel, connect.a.panel_port, sides[0]),
-        Fibre(connect.b.panel, connect.b.panel_port, sides[1]),
-    )
+    return Fibre(*connect.a.place, sides[0]), Fibre(*connect.b.place, sides[1])

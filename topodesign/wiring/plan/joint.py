@@ -21,6 +21,7 @@ import numpy as np
 
 from topodesign.base.claims import NOT_PROVEN_NONE, PROVEN_NONE
 from topodesign.base.errors import InfeasibleError
+from topodesign.base.wording import listed
 from topodesign.solve.program import NO_BOUND, Entries
 from topodesign.solve.whole import find_whole
 from topodesign.topology.topology import IntArray, Topology
@@ -225,9 +226,8 @@ def _fill(room: list[int], pairs: int) -> IntArray:
     """Spread pairs of links over fields where hosts can be cabled at will; each takes two ports of one field."""
     most = np.array(room) // 2
     if most.sum() < pairs:
-        listed = " + ".join(map(str, most))
-        ports = ", ".join(map(str, room))
-        words = f"panels with {ports} ports carry {listed} = {most.sum()}, the topology has {pairs}"
+        sums, ports = " + ".join(map(str, most)), ", ".join(map(str, room))
+        words = f"panels with {ports} ports carry {sums} = {most.sum()}, the topology has {pairs}"
         raise InfeasibleError(f"impossible: a duplex link takes two ports of one panel; {words}")
     # in turn, those with most room most often
     turns = np.concatenate([(np.arange(count) + 0.5) / count for count in most if count])
@@ -278,9 +278,8 @@ def _why_not(inventory: Inventory, hosts: Sequence[str] | None, seconds: float, 
         ways.append("no order of the hosts")
     if not inventory.cabling:
         ways.append("no cabling of the hosts")
-    listed = " and ".join([", ".join(ways[:-1]), ways[-1]] if len(ways) > 1 else ways)
     if proven:
-        return f"impossible: {listed} makes this topology ({PROVEN_NONE})"
+        return f"impossible: {listed(ways)} makes this topology ({PROVEN_NONE})"
     return (
         f"no plan was found in {seconds:g} seconds ({NOT_PROVEN_NONE}); search longer, or give all hosts "
         "the same even number of lanes on each panel, which always does"

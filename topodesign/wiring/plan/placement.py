@@ -133,7 +133,7 @@ def _home(inventory: Inventory, host: Host, field: str, groups: dict[tuple[str, 
     """Return the panel port of a field that a host is cabled to, or one of those nearest to it."""
     lanes = groups.get((host.name, field))
     if lanes:
-        return lanes[0].panel, lanes[0].panel_port
+        return lanes[0].place
     ports = [
         key for zone, some in inventory.zones.items() if zone.field == field and reaches(host, zone) for key in some
     ]

@@ -81,16 +81,13 @@ class WiringPlan(Result):
     @cached_property
     def end(self) -> dict[tuple[str, str], End]:
         """What the fixed cabling brings to a panel port, by the panel's name and the label."""
-        return {
-            (fixed.panel, fixed.panel_port): End(fixed.host, fixed.port, fixed.lane, fixed.panel, fixed.panel_port)
-            for fixed in self.fixed
-        }
+        return {fixed.place: fixed for fixed in self.fixed}
 
     @cached_property
     def spare(self) -> tuple[Spare, ...]:
         """Lanes of nodes that are not fully used; as many as a node has self-loops are put down to these."""
-        sending = {(connect.a.panel, connect.a.panel_port) for connect in self.connects}
-        receiving = {(connect.b.panel, connect.b.panel_port) for connect in self.connects}
+        sending = {connect.a.place for connect in self.connects}
+        receiving = {connect.b.place for connect in self.connects}
         if self.mode == "duplex":
             sending = receiving = sending | receiving
         loops = {u: capacity for u, v, capacity in self.topology.links() if u == v}
@@ -191,7 +188,7 @@ class WiringPlan(Result):
 
     def _panels(self) -> list[dict[str, Any]]:
         """Return how many ports of each panel are there, cabled, patched, blocked, and lead to others."""
-        ends = {(end.panel, end.panel_port) for connect in self.connects for end in (connect.a, connect.b)}
+        ends = {end.place for connect in self.connects for end in (connect.a, connect.b)}
         patched = Counter(panel for panel, _ in ends)
         led = Counter(near for near, _ in self.inventory.leads_to)
         cabled = Counter(

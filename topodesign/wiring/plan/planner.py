@@ -13,7 +13,7 @@ from topodesign.base.units import format_bandwidth
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.inventory.inventory import Fixed, Inventory, Mode
 from topodesign.wiring.plan.cabling import lanes_by_field, plan_cabling
-from topodesign.wiring.plan.cross_connects import CrossConnect, End
+from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.decompose import split, without_loops
 from topodesign.wiring.plan.duplex_alternative import duplex_alternative
 from topodesign.wiring.plan.joint import Choice, choose_together, in_order_of_need
@@ -119,7 +119,8 @@ def _choose(
     if hosts is not None:
         _check_lanes(hosts, needed, lanes, "on its ports")
     if inventory.cabling:
-        cabled = Counter(name for (name, _), some in _grouped(inventory, mode).items() for _ in some)
+        groups = lanes_by_field(inventory, inventory.cabling, mode)
+        cabled = Counter(name for (name, _), some in groups.items() for _ in some)
         lanes = {name: cabled[name] for name in lanes}
     if hosts is not None:
         _check_lanes(hosts, needed, lanes, f"cabled to panel ports that a {mode} plan can use")
@@ -143,10 +144,6 @@ def _can_be_simplex(topology: Topology, inventory: Inventory, hosts: Sequence[st
     except InfeasibleError:
         return False
     return True
-
-
-def _grouped(inventory: Inventory, mode: Mode) -> dict[tuple[str, str], list[Fixed]]:
-    return lanes_by_field(inventory, inventory.cabling, mode)
 
 
 def lanes_needed(topology: Topology) -> IntArray:
@@ -184,20 +181,11 @@ def _simplex_patches(links: list[tuple[int, int]], have: list[list[Fixed]]) -> I
 def _connects(inventory: Inventory, mode: Mode, patches: list[_Patch]) -> tuple[CrossConnect, ...]:
     """Name the cross-connects in the order of the panel ports that they go from."""
     rank = {key: number for number, key in enumerate(inventory.panel_port)}
-    ordered = sorted(patches, key=lambda patch: (rank[_key(patch[2])], rank[_key(patch[3])]))
+    ordered = sorted(patches, key=lambda patch: (rank[patch[2].place], rank[patch[3].place]))
     width = len(str(len(ordered)))
     return tuple(
-        CrossConnect(f"C{number:0{width}}", mode, (u, v), _end(a), _end(b))
-        for number, (u, v, a, b) in enumerate(ordered, start=1)
+        CrossConnect(f"C{number:0{width}}", mode, (u, v), a, b) for number, (u, v, a, b) in enumerate(ordered, start=1)
     )
-
-
-def _key(fixed: Fixed) -> tuple[str, str]:
-    return fixed.panel, fixed.panel_port
-
-
-def _end(fixed: Fixed) -> End:
-    return End(fixed.host, fixed.port, fixed.lane, fixed.panel, fixed.panel_port)
 
 
 def _check_hosts(topology: Topology, inventory: Inventory, hosts: Sequence[str] | None) -> None:

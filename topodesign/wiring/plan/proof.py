@@ -31,7 +31,7 @@ def check_plan(plan: WiringPlan) -> None:
         raise TopologyError("the cross-connects do not make the links of the topology")
     for connect in plan.connects:
         for node, end in zip(connect.link, (connect.a, connect.b), strict=True):
-            key = (end.panel, end.panel_port)
+            key = end.place
             if plan.end[key] != end or plan.hosts[node] != end.host:
                 raise TopologyError(f"cable '{connect.cable}' says other lanes or nodes than the fixed cabling")
             if plan.mode == "simplex" and inventory.panel_port[key].mode == "duplex":
