@@ -12,11 +12,11 @@ import itertools
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from topodesign.base.claims import Among, Claim, Of, Proof
+from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change import field_kernels as kernels
@@ -42,7 +42,7 @@ _MOST_SWAPS = 600  # that are tried to walk less
 
 
 @dataclass(frozen=True)
-class Change:
+class Change(Declared):
     """A plan and what has to be moved to get there.
 
     Attributes
@@ -66,6 +66,13 @@ class Change:
     at_least: int
     placed: bool = False
     proof: Proof = Proof.BOUND
+
+    KEYS = (
+        "moves",
+        key("hosts=after.hosts", "The host that is each node afterwards."),
+        key("words=instructions", "What to do, a line for each patch."),
+    )
+    SHARED = "change"
 
     @property
     def claim(self) -> Claim:
@@ -98,10 +105,6 @@ class Change:
     def instructions(self) -> list[str]:
         """Return what to do at the panels, a line a patch."""
         return instructions(self.after, self.removed, self.made)
-
-    def record(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return {"moves": self.moves, "hosts": list(self.after.hosts), "words": self.instructions()}
 
 
 def wired_topology(hosts: Sequence[str], connects: Iterable[CrossConnect]) -> Topology:
@@ -342,8 +345,8 @@ class _Wiring:
         names, keys = list(dict.fromkeys(self.field.values())), list(dict.fromkeys(key for key, _ in room))
         field_number, key_number = ({x: i for i, x in enumerate(all_of)} for all_of in (names, keys))
         table = np.zeros((len(keys), len(names)), dtype=np.int64)
-        for (key, field), count in room.items():
-            table[key_number[key], field_number[field]] = count
+        for (where, field), count in room.items():
+            table[key_number[where], field_number[field]] = count
         pairs = [(connect.a.host, connect.b.host) for connect in self.kept] + missing
         ends = np.array([[key_number[key] for key in self.keys(pair)] for pair in pairs], dtype=np.int64).reshape(-1, 2)
         home = np.full(len(pairs), -1, dtype=np.int64)
@@ -376,10 +379,10 @@ class _Wiring:
     def _check_lanes(self, missing: Iterable[Pair], room: Counter[tuple[Key, str]]) -> None:
         """Raise InfeasibleError if a host has too few lanes, wherever they are."""
         lanes: Counter[Key] = Counter()
-        for (key, _), count in room.items():
-            lanes[key] += count
+        for (where, _), count in room.items():
+            lanes[where] += count
         kept = [(connect.a.host, connect.b.host) for connect in self.kept]
-        for (host, side), count in Counter(key for pair in (*kept, *missing) for key in self.keys(pair)).items():
+        for (host, side), count in Counter(where for pair in (*kept, *missing) for where in self.keys(pair)).items():
             if count > lanes[host, side]:
                 raise InfeasibleError(
                     f"host '{host}' has {lanes[host, side]} lane(s) at panels and needs {count}; cable more of its "

@@ -11,6 +11,7 @@ from typing import Any
 
 from topodesign.base.arguments import as_integer, as_seed
 from topodesign.base.claims import Claim
+from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Result
 from topodesign.base.wording import counted
@@ -26,6 +27,49 @@ from topodesign.wiring.plan.plan import WiringPlan
 _ORDERS = 4
 """Orders of the hosts that are tried to walk less."""
 _MOST_ORDERED = 256  # hosts for which there is time to
+
+
+@dataclass(frozen=True, slots=True)
+class Work(Declared):
+    """What can be done at a time, the way through the panels, and what is lit meanwhile and then.
+
+    Attributes
+    ----------
+    during
+        While it is done; None if not asked for.
+    after
+        When it is done; None if not asked for.
+    """
+
+    stage: Stage
+    walk: Walk
+    during: Strength | None
+    after: Strength | None
+
+    KEYS = (
+        key(
+            "removed",
+            "Patches to be pulled.",
+            kind=tuple[str, ...],
+            value=lambda one: [c.cable for c in one.stage.removed],
+        ),
+        key(
+            "made",
+            "Patches to be plugged: name, and panel and port of both ends.",
+            kind=tuple[tuple[str, str, str, str, str], ...],
+            value=lambda one: [(c.cable, *c.a.place, *c.b.place) for c in one.stage.made],
+        ),
+        key("words=walk.lines", "What to do."),
+        key(
+            "panels",
+            "Panels in the order in which to go to them.",
+            kind=tuple[str, ...],
+            value=lambda one: [panel for panel, _ in one.walk.visits],
+        ),
+        key("walk_m=walk.metres", "Metres of that way; null where they are not known."),
+        key("dark=stage.dark", "Links that a host lacks meanwhile, at most."),
+        "during after",
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,6 +90,16 @@ class Rewiring(Result):
     stages: tuple[Stage, ...]
     strengths: tuple[tuple[Strength, Strength], ...] | None
 
+    KEYS = (
+        "moves",
+        key("proven_fewest=change.fewest", "Whether no order of the hosts needs fewer."),
+        key("at_least=change.at_least", "What any order needs."),
+        key("kept=change.kept", "Patches that stay."),
+        "claims",
+        key("hosts=after.hosts", "The host that is each node afterwards."),
+        "stages=work",
+    )
+
     @property
     def after(self) -> WiringPlan:
         """The plan of the new wiring."""
@@ -62,6 +116,12 @@ class Rewiring(Result):
         return tuple(walk_of(self.after, stage.removed, stage.made) for stage in self.stages)
 
     @property
+    def work(self) -> tuple[Work, ...]:
+        """What can be done at a time."""
+        told = self.strengths or ((None, None),) * len(self.stages)
+        return tuple(Work(stage, walk, *two) for stage, walk, two in zip(self.stages, self.walks, told, strict=True))
+
+    @property
     def metres(self) -> Fraction | None:
         """Metres that are walked in all stages; None where nobody says where panels stand."""
         ways = [walk.metres for walk in self.walks if walk.metres is not None]
@@ -70,9 +130,9 @@ class Rewiring(Result):
     def to_records(self) -> list[dict[str, Any]]:
         """Return a row a line of the work, by stage, in the order of the way through the panels."""
         return [
-            {"stage": number, "dark": stage.dark, "panel": panel, "instruction": line}
-            for number, (stage, walk) in enumerate(zip(self.stages, self.walks, strict=True), start=1)
-            for panel, lines in walk.visits
+            {"stage": number, "dark": one.stage.dark, "panel": panel, "instruction": line}
+            for number, one in enumerate(self.work, start=1)
+            for panel, lines in one.walk.visits
             for line in lines
         ]
 
@@ -90,44 +150,18 @@ class Rewiring(Result):
         of = f" of {change.at_least}" if change.claim.gap else ""
         return f"{counted(change.moves, 'move')}; {stay} ({change.claim.verdict}{of})"
 
-    def record(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        told = self.strengths or ((None, None),) * len(self.stages)
-        return {
-            "moves": self.change.moves,
-            "proven_fewest": self.change.fewest,
-            "at_least": self.change.at_least,
-            "kept": self.change.kept,
-            "claims": [claim.record() for claim in self.claims],
-            "hosts": list(self.after.hosts),
-            "stages": [
-                {
-                    "removed": [connect.cable for connect in stage.removed],
-                    "made": [[c.cable, c.a.panel, c.a.panel_port, c.b.panel, c.b.panel_port] for c in stage.made],
-                    "words": walk.lines,
-                    "panels": [panel for panel, _ in walk.visits],
-                    "walk_m": None if walk.metres is None else str(walk.metres),
-                    "dark": stage.dark,
-                    "during": None if during is None else during.record(),
-                    "after": None if after is None else after.record(),
-                }
-                for stage, walk, (during, after) in zip(self.stages, self.walks, told, strict=True)
-            ],
-        }
-
     def __str__(self) -> str:
         """Return what to do, stage by stage."""
         lines = [self.heading()]
         if self.after.hosts != self.change.before.hosts:
             lines.append("hosts in the order of the nodes: " + " ".join(self.after.hosts))
-        for number, (stage, walk) in enumerate(zip(self.stages, self.walks, strict=True), start=1):
+        for number, one in enumerate(self.work, start=1):
+            stage, walk = one.stage, one.walk
             count = counted(max(len(stage.removed), len(stage.made)), "move")
             dark = f"a host has at most {counted(stage.dark, 'dark link')}"
             way = f"; {format_metres(walk.metres)} m to walk" if walk.metres else ""
             lines += ["", f"stage {number} of {len(self.stages)}: {count}; {dark}{way}"]
-            if self.strengths is not None:
-                during, after = self.strengths[number - 1]
-                lines += [f"  meanwhile: {during}", f"  then: {after}"]
+            lines += [] if one.during is None else [f"  meanwhile: {one.during}", f"  then: {one.after}"]
             if len(walk.visits) == 1:
                 lines += [f"  {line}" for line in walk.lines]
             else:

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from topodesign.base.arguments import as_seed
 from topodesign.base.claims import Among, Claim, Of
+from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Result
 from topodesign.topology.isomorphism import isomorphism
@@ -50,7 +51,7 @@ Fault = Literal[
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Declared):
     """Something that is not as planned.
 
     Attributes
@@ -77,9 +78,13 @@ class Finding:
     words: str
     seen: tuple[str, ...] = ()
 
-    def record(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return {"fault": self.fault, "cables": list(self.cables), "words": self.words, "seen": list(self.seen)}
+    KEYS = "fault cables words seen"
+    ROW = (
+        "fault",
+        key("cables", kind=str, value=lambda one: " ".join(one.cables)),
+        "what=words",
+        key("seen", kind=str, value=lambda one: "; ".join(one.seen)),
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -115,6 +120,17 @@ class WiringCheck(Result):
     decided: bool
     cabled: bool = True
 
+    KEYS = (
+        "ok findings patches_to_plan=to_plan repair other_order claims",
+        key(
+            "isomorphic",
+            "Whether no patch has to move then; null if undecided.",
+            kind=bool | None,
+            value=lambda one: not one.other_order.moves if one.decided else None,
+        ),
+    )
+    ROWS = "findings"
+
     @property
     def proposal(self) -> Change:
         """What to do: nothing but take the other order of the hosts where that is the plan already, else the repair."""
@@ -130,13 +146,6 @@ class WiringCheck(Result):
         """Whether everything was seen and is as planned."""
         return not self.findings
 
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return a row for everything that is not as planned."""
-        return [
-            {"fault": one.fault, "cables": " ".join(one.cables), "what": one.words, "seen": "; ".join(one.seen)}
-            for one in self.findings
-        ]
-
     def heading(self) -> str:
         """Return how much is wrong."""
         if self.ok:
@@ -146,18 +155,6 @@ class WiringCheck(Result):
         if not self.cabled:
             return f"{what} not as planned; first the fixed cabling has to be set right"
         return f"{what} not as planned; {self.repair.moves} patches make the links of the plan"
-
-    def record(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return {
-            "ok": self.ok,
-            "findings": [finding.record() for finding in self.findings],
-            "patches_to_plan": self.to_plan,
-            "repair": self.repair.record(),
-            "other_order": self.other_order.record(),
-            "claims": [claim.record() for claim in self.claims],
-            "isomorphic": not self.other_order.moves if self.decided else None,
-        }
 
     def __str__(self) -> str:
         """Return what is wrong, and what to do about it."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from topodesign.base.arguments import as_choice, as_path
+from topodesign.base.declared import key
 from topodesign.base.errors import FileFormatError, ParameterError, TopologyError
 from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.records import Result
@@ -46,6 +47,13 @@ class ReadBack(Result):
     extra: tuple[Link, ...]
     notes: tuple[str, ...] = ()
 
+    KEYS = (
+        "same",
+        key("nodes=topology.nodes", "Nodes N."),
+        key("links=topology.links", "What it makes."),
+        "missing extra notes",
+    )
+
     @property
     def same(self) -> bool:
         """Whether it makes the links of the plan."""
@@ -64,11 +72,6 @@ class ReadBack(Result):
         if self.same:
             return "it makes the links of the plan"
         return f"it differs from the plan in {len(self.missing) + len(self.extra)} links"
-
-    def record(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        links = {"links": self.topology.links(), "missing": list(self.missing), "extra": list(self.extra)}
-        return {"same": self.same, "nodes": self.topology.nodes, **links, "notes": list(self.notes)}
 
     def __str__(self) -> str:
         """Return a line for every link that differs, and what labels were taken for others."""
@@ -111,7 +114,8 @@ def import_wiring(plan: WiringLike, file_format: str, path: str | Path) -> ReadB
     wiring, source = as_wiring(plan), as_path(path)
     name, labels = as_choice("format", file_format, READERS), PortLabels(wiring.inventory)
     known = FORMATS[name]
-    with expecting(source, *([] if known.kind is None else [known.kind]), FileKind.DIRECTORY):
+    folder = [FileKind.DIRECTORY] if known.kind in {FileKind.CIRCUITS, FileKind.NETBOX} else []
+    with expecting(source, *([] if known.kind is None else [known.kind]), *folder):
         try:
             found = READERS[name](source, wiring, *([labels] if known.reads_labels else []))
         except (ParameterError, TopologyError) as error:

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from topodesign.base.cost import Cost
+from topodesign.base.declared import Declared
 from topodesign.base.errors import DisconnectedError, ParameterError
 from topodesign.pricing.closed_form import price
 from topodesign.topology.topology import IntArray, Topology
@@ -25,7 +26,7 @@ KINDS: tuple[FailureKind, ...] = ("host", "port", "panel port", "cable")
 
 
 @dataclass(frozen=True)
-class Failure:
+class Failure(Declared):
     """Something that is dead.
 
     Attributes
@@ -40,13 +41,12 @@ class Failure:
     device: str
     name: str
 
+    KEYS = "kind device name"
+    SHARED = "failure"
+
     def __str__(self) -> str:
         """Return it in words."""
         return " ".join(word for word in (self.kind, self.device, self.name) if word)
-
-    def record(self) -> dict[str, str]:
-        """Return it for JSON."""
-        return {"kind": self.kind, "device": self.device, "name": self.name}
 
 
 @dataclass(frozen=True)

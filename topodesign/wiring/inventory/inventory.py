@@ -111,13 +111,25 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """Fixed cabling: a lane ends at a panel port, its transmitter at side A and its receiver at side B."""
+    """Fixed cabling: a lane ends at a panel port, its transmitter at side A and its receiver at side B.
+
+    Attributes
+    ----------
+    host, port
+        Host and its port.
+    lane
+        Lane of the port.
+    panel, panel_port
+        Panel and its port.
+    """
 
     host: str
     port: str
     lane: int
     panel: str
     panel_port: str
+
+    KEYS = "host port lane panel panel_port"
 
     @property
     def place(self) -> tuple[str, str]:

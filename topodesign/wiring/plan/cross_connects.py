@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from topodesign.base.declared import Declared, key
 from topodesign.wiring.inventory.inventory import Fixed, Mode
 
 End: TypeAlias = Fixed
@@ -27,9 +28,16 @@ class CrossConnect:
     a: End
     b: End
 
+    KEYS = (
+        "cable mode",
+        key("from_node", "The node that sits at its first end.", kind=int, value=lambda one: one.link[0]),
+        key("to_node", "The node that sits at its second end.", kind=int, value=lambda one: one.link[1]),
+        "from_*=a to_*=b",
+    )
+
 
 @dataclass(frozen=True, slots=True)
-class Spare:
+class Spare(Declared):
     """A cabled lane of a node of which the transmitter, the receiver or both are free.
 
     Attributes
@@ -47,24 +55,14 @@ class Spare:
     receive: bool
     self_loop: bool
 
+    KEYS = "*end transmit receive self_loop"
+    SHARED = "spare"
+
     def __str__(self) -> str:
         """Return what of the lane is free, and why if that is a self-loop."""
         part = {(True, True): "", (True, False): "transmitter of ", (False, True): "receiver of "}
         loop = " (self-loop)" if self.self_loop else ""
         return f"{part[self.transmit, self.receive]}{self.end.host} {self.end.port}/{self.end.lane}{loop}"
-
-    def record(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return {
-            "host": self.end.host,
-            "port": self.end.port,
-            "lane": self.end.lane,
-            "panel": self.end.panel,
-            "panel_port": self.end.panel_port,
-            "transmit": self.transmit,
-            "receive": self.receive,
-            "self_loop": self.self_loop,
-        }
 
 
 class Fibre(NamedTuple):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from topodesign.base.declared import key
 from topodesign.base.records import TextResult
 from topodesign.wiring.switches.devices import Side
 from topodesign.wiring.switches.steps import Difference, Step
@@ -38,6 +39,24 @@ class SwitchState:
     unknown: frozenset[Side]
     gone: str | None
 
+    KEYS = (
+        key("switch=name", "Its name."),
+        key("address", "Where it is."),
+        key(
+            "circuits",
+            "What it was last read to have, such as 1A-2B.",
+            kind=tuple[str, ...],
+            value=lambda one: [*map(pair_name, sorted(one.circuits))],
+        ),
+        key(
+            "unknown",
+            "Sides of ports of which that may not be true any more, such as 1A.",
+            kind=tuple[str, ...],
+            value=lambda one: [f"{number}{side}" for side, number in sorted(one.unknown)],
+        ),
+        key("gone", "Why it does not answer any more; null if it does."),
+    )
+
 
 @dataclass(frozen=True, repr=False)
 class Applied(TextResult):
@@ -67,6 +86,8 @@ class Applied(TextResult):
     notes: tuple[str, ...]
     journal: Path | None
 
+    KEYS = "outcome known done stages=steps switches notes journal"
+
     @property
     def ok(self) -> bool:
         """Whether the switches make the circuits of the plan."""
@@ -90,34 +111,6 @@ class Applied(TextResult):
     def heading(self) -> str:
         """Return how it ended."""
         return _WORDS[self.outcome]
-
-    def record(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return {
-            "outcome": self.outcome,
-            "known": self.known,
-            "done": self.done,
-            "stages": [
-                {
-                    "dark": step.dark,
-                    "remove": {name: list(map(pair_name, sorted(pairs))) for name, pairs in step.removed.items()},
-                    "add": {name: list(map(pair_name, sorted(pairs))) for name, pairs in step.made.items()},
-                }
-                for step in self.steps
-            ],
-            "switches": [
-                {
-                    "switch": state.name,
-                    "address": state.address,
-                    "circuits": list(map(pair_name, sorted(state.circuits))),
-                    "unknown": [f"{number}{side}" for side, number in sorted(state.unknown)],
-                    "gone": state.gone,
-                }
-                for state in self.switches
-            ],
-            "notes": list(self.notes),
-            "journal": None if self.journal is None else str(self.journal),
-        }
 
     def __str__(self) -> str:
         """Return the differences, the stages, what happened and what there is."""

@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from topodesign.base.declared import key
 from topodesign.wiring.change.change import Change
 from topodesign.wiring.change.stages import stages
 from topodesign.wiring.inventory.inventory import Mode
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.devices import sides
-from topodesign.wiring.switches.switch import Pair, pairs_of
+from topodesign.wiring.switches.switch import Pair, pair_name, pairs_of
 
 Circuits = Mapping[str, frozenset[Pair]]
 """Circuits by the name of their switch."""
+Names = Mapping[str, list[str]]
+"""The same by what they are called."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,12 @@ class Step:
     removed: Circuits
     made: Circuits
     dark: int
+
+    KEYS = (
+        key("dark", "Links that a host lacks meanwhile, at most."),
+        key("remove", "Circuits that go, by switch.", kind=Names, value=lambda one: _named(one.removed)),
+        key("add", "Circuits that come, by switch.", kind=Names, value=lambda one: _named(one.made)),
+    )
 
 
 @dataclass(frozen=True)
@@ -48,6 +57,10 @@ class Difference:
     stale: frozenset[Pair]
     in_the_way: frozenset[Pair]
     left: frozenset[Pair]
+
+
+def _named(circuits: Circuits) -> Names:
+    return {name: list(map(pair_name, sorted(pairs))) for name, pairs in circuits.items()}
 
 
 def wanted_circuits(plan: WiringPlan, names: Mapping[str, object]) -> dict[str, frozenset[Pair]]:
