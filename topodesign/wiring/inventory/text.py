@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from topodesign.base.errors import ParameterError
-from topodesign.wiring.inventory.file_fields import MOST_LETTERS
+from topodesign.wiring.inventory.fields import MOST_LETTERS
 from topodesign.wiring.inventory.files import InventoryLike, as_inventory
 from topodesign.wiring.inventory.inventory import (
     NOTHING_KNOWN,
