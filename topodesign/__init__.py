@@ -93,30 +93,30 @@ if TYPE_CHECKING:
     from topodesign.topology.library import as_topology as as_topology
     from topodesign.topology.library import build as build
     from topodesign.topology.topology import Topology as Topology
-    from topodesign.wiring.apply.apply import apply_wiring as apply_wiring
-    from topodesign.wiring.apply.stage_files import export_stages as export_stages
     from topodesign.wiring.change.rewire import rewire as rewire
-    from topodesign.wiring.change.sheets import write_change_sheets as write_change_sheets
     from topodesign.wiring.check.check import check_wiring as check_wiring
-    from topodesign.wiring.exports.formats import export_wiring as export_wiring
+    from topodesign.wiring.check.lldp import heard_hosts as heard_hosts
+    from topodesign.wiring.exports.change_sheets import write_change_sheets as write_change_sheets
+    from topodesign.wiring.exports.export import export_wiring as export_wiring
     from topodesign.wiring.exports.read_back import import_wiring as import_wiring
     from topodesign.wiring.exports.trace import trace_wiring as trace_wiring
     from topodesign.wiring.failures.report import failure_impact as failure_impact
+    from topodesign.wiring.inventory.answers import new_inventory as new_inventory
+    from topodesign.wiring.inventory.answers import plain_inventory as plain_inventory
     from topodesign.wiring.inventory.files import read_inventory as read_inventory
     from topodesign.wiring.inventory.inventory import Inventory as Inventory
-    from topodesign.wiring.inventory.plain import plain_inventory as plain_inventory
+    from topodesign.wiring.inventory.text import inventory_text as inventory_text
+    from topodesign.wiring.netbox.source import read_netbox as read_netbox
     from topodesign.wiring.plan.files import load_wiring as load_wiring
     from topodesign.wiring.plan.files import save_wiring as save_wiring
     from topodesign.wiring.plan.plan import WiringPlan as WiringPlan
     from topodesign.wiring.plan.wire import wire as wire
-    from topodesign.wiring.start.answers import new_inventory as new_inventory
-    from topodesign.wiring.start.discover import heard_hosts as heard_hosts
-    from topodesign.wiring.start.source import read_netbox as read_netbox
-    from topodesign.wiring.start.text import inventory_text as inventory_text
+    from topodesign.wiring.switches.apply import apply_wiring as apply_wiring
+    from topodesign.wiring.switches.stage_files import export_stages as export_stages
 
 _HOMES = {
     "all_to_all": "pricing.all_to_all",
-    "apply_wiring": "wiring.apply.apply",
+    "apply_wiring": "wiring.switches.apply",
     "as_collective": "collectives",
     "as_fabric": "fabrics.places",
     "as_topology": "topology.library",
@@ -143,17 +143,17 @@ _HOMES = {
     "evaluate": "pricing.evaluation",
     "exact_frontier": "schedulers.exact_frontier",
     "examples": "base.shipped",
-    "export_stages": "wiring.apply.stage_files",
-    "export_wiring": "wiring.exports.formats",
+    "export_stages": "wiring.switches.stage_files",
+    "export_wiring": "wiring.exports.export",
     "Fabric": "fabrics.fabric",
     "families": "report.families",
     "failure_impact": "wiring.failures.report",
     "forest_schedule": "optima.forest.schedule",
-    "heard_hosts": "wiring.start.discover",
+    "heard_hosts": "wiring.check.lldp",
     "import_wiring": "wiring.exports.read_back",
     "improve_catalog": "catalog.improve",
     "Inventory": "wiring.inventory.inventory",
-    "inventory_text": "wiring.start.text",
+    "inventory_text": "wiring.inventory.text",
     "json_schema": "report.schemas.documents",
     "known_topologies": "catalog.known",
     "load_plan": "plans.files",
@@ -164,9 +164,9 @@ _HOMES = {
     "lower_bounds": "base.cost",
     "methods": "schedulers.listing",
     "moore_bound": "base.cost",
-    "new_inventory": "wiring.start.answers",
+    "new_inventory": "wiring.inventory.answers",
     "optimum": "optima.optimum",
-    "read_netbox": "wiring.start.source",
+    "read_netbox": "wiring.netbox.source",
     "upgrade": "optima.purchase",
     "OrbitRounds": "plans.orbit",
     "Pareto": "catalog.pareto",
@@ -175,7 +175,7 @@ _HOMES = {
     "part_of": "fabrics.part",
     "pipeline_frontier": "schedulers.frontier",
     "Paths": "plans.paths",
-    "plain_inventory": "wiring.inventory.plain",
+    "plain_inventory": "wiring.inventory.answers",
     "Plan": "plans.plan",
     "plot": "report.plots",
     "plugins": "base.plugins",
@@ -210,7 +210,7 @@ _HOMES = {
     "verify_catalog": "catalog.verify",
     "wire": "wiring.plan.wire",
     "WiringPlan": "wiring.plan.plan",
-    "write_change_sheets": "wiring.change.sheets",
+    "write_change_sheets": "wiring.exports.change_sheets",
     "write_fabric": "fabrics.files",
     "write_links": "topology.files",
 }

@@ -12,7 +12,7 @@ from topodesign.base.spec import Spec
 from topodesign.catalog.candidates import candidates
 from topodesign.catalog.runners_up import WISHES, RunnersUp, runners_up, wiring_of
 from topodesign.pricing.workload import as_workload
-from topodesign.wiring.inventory.plain import plain_inventory
+from topodesign.wiring.inventory.answers import plain_inventory
 
 
 def found(nodes: int, degree: int, count: int, *, duplex: bool = False) -> RunnersUp:

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from topodesign.cli.main import run
-from topodesign.wiring.exports.formats import FORMATS
+from topodesign.wiring.exports.export import FORMATS
 
 COMMANDS = (
     "evaluate circulant(12,2,3) --json",

@@ -44,15 +44,15 @@ from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.files import LinkFormat, read_topology, write_links
 from topodesign.topology.library import build
 from topodesign.topology.link_table import read_link_table
-from topodesign.wiring.apply.journal import Journal as SentJournal
-from topodesign.wiring.apply.journal import read_journal
 from topodesign.wiring.check.observed import read_dumps, read_light, read_lldp, read_switch
-from topodesign.wiring.exports.netbox import from_netbox, to_netbox_cables
-from topodesign.wiring.exports.patches import from_patches, to_patches
-from topodesign.wiring.exports.switch import from_scpi, to_scpi, to_sonic
+from topodesign.wiring.exports.export import FORMATS
+from topodesign.wiring.exports.formats.netbox import from_netbox, to_netbox_cables
+from topodesign.wiring.exports.formats.patches import from_patches, to_patches
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.netbox.tables import read_cables
 from topodesign.wiring.plan.files import load_wiring, plan_text
+from topodesign.wiring.switches.journal import Journal as SentJournal
+from topodesign.wiring.switches.journal import read_journal
 
 
 class Reader(NamedTuple):
@@ -216,25 +216,32 @@ READERS = (
     Reader("catalog/verify", "resume", lambda: b"", lambda path: _Progress(path, all_sources=False)),
     Reader("wiring/inventory/files", "i.yaml", lambda: shipped("inventory_room1024.yaml"), read_inventory),
     Reader("wiring/inventory/files", "i.csv", lambda: shipped("inventory_testbed.csv"), read_inventory),
-    Reader("wiring/apply/journal", "sent", sent, read_journal),
+    Reader("wiring/switches/journal", "sent", sent, read_journal),
     Reader("wiring/plan/files", "w.json", lambda: plan_text(WIRING).encode(), load_wiring),
-    Reader("wiring/check/observed", "o.csv", HEARD.encode, lambda path: read_lldp(path, WIRING)),
+    Reader("wiring/check/lldp", "o.csv", HEARD.encode, lambda path: read_lldp(path, WIRING)),
     Reader(
         "wiring/check/observed",
         "P1.json",
-        to_sonic(SWITCHED)["P1.json"].encode,
+        FORMATS["sonic"].write(SWITCHED)["P1.json"].encode,
         lambda path: read_switch(path, SWITCHED),
     ),
     Reader("wiring/check/observed", "light.csv", LIGHT.encode, lambda path: read_light(path, WIRING)),
     Reader("wiring/check/observed", "d.csv", HEARD.encode, lambda path: read_dumps(path.parent, WIRING)),
     Reader(
-        "wiring/exports/switch",
+        "wiring/exports/formats/switch_files",
         "P1.scpi",
-        to_scpi(SWITCHED)["P1.scpi"].encode,
-        lambda path: from_scpi(path.parent, SWITCHED),
+        FORMATS["scpi"].write(SWITCHED)["P1.scpi"].encode,
+        lambda path: FORMATS["scpi"].read(path.parent, SWITCHED),
     ),
-    Reader("wiring/exports/patches", "e.csv", to_patches(WIRING).encode, lambda path: from_patches(path, WIRING)),
-    Reader("wiring/exports/netbox", "n.csv", to_netbox_cables(WIRING).encode, lambda path: from_netbox(path, WIRING)),
+    Reader(
+        "wiring/exports/formats/patches", "e.csv", to_patches(WIRING).encode, lambda path: from_patches(path, WIRING)
+    ),
+    Reader(
+        "wiring/exports/formats/netbox",
+        "n.csv",
+        to_netbox_cables(WIRING).encode,
+        lambda path: from_netbox(path, WIRING),
+    ),
     Reader(
         "wiring/netbox/tables",
         "c.csv",

@@ -22,8 +22,7 @@ SHIPPED = {
     "base/text_files",
     "schedulers/stored",
     "catalog/budgets",
-    "wiring/exports/formats",
-    "wiring/inventory/mistaken",
+    "wiring/exports/export",
 }
 """What reads only files of the package, or is what the others read by, or tell by what they could not read."""
 

@@ -38,13 +38,13 @@ from topodesign.report.plots import plot
 from topodesign.schedulers.scheduling import schedule
 from topodesign.search.layout import layout
 from topodesign.topology.library import build
-from topodesign.wiring.apply.journal import Journal as SentJournal
-from topodesign.wiring.apply.journal import read_journal
-from topodesign.wiring.apply.stage_files import export_stages
 from topodesign.wiring.change.rewire import rewire
-from topodesign.wiring.change.sheets import write_change_sheets
-from topodesign.wiring.exports.formats import FORMATS, export_wiring
+from topodesign.wiring.exports.change_sheets import write_change_sheets
+from topodesign.wiring.exports.export import FORMATS, export_wiring
 from topodesign.wiring.plan.files import save_wiring
+from topodesign.wiring.switches.journal import Journal as SentJournal
+from topodesign.wiring.switches.journal import read_journal
+from topodesign.wiring.switches.stage_files import export_stages
 
 PLANS = [schedule(f"circulant(6,1,{jump})", "allgather") for jump in (2, 3)]
 PROGRAMS = [compile_plan(plan) for plan in PLANS]
@@ -188,7 +188,7 @@ WRITERS = (
     Writer("compiler/compilation", "p.xml", lambda path, version: PROGRAMS[version].save(path)),
     Writer("catalog/files", "degree_02.tsv", lambda path, version: write_rows(path.parent, 2, ROWS[version])),
     Writer("cli/wire/init", "i.yaml", _begin, makes_directory=True),  # nor does it write over a file
-    Writer("wiring/change/sheets", "c.html", lambda path, version: write_change_sheets(CHANGES[version], path)),
+    Writer("wiring/exports/change_sheets", "c.html", lambda path, version: write_change_sheets(CHANGES[version], path)),
     Writer("wiring/plan/files", "w.json", lambda path, version: save_wiring(WIRINGS[version], path)),
     Writer("catalog/packing", "packed", _packed, makes_directory=True),
     Writer("catalog/all_to_all", PRICES.name, _prices),
@@ -210,7 +210,7 @@ WRITERS = (
         lambda path, version: _command("frontier", f"uniring(1,{3 + version})", "--chunks", "1", "-o", str(path)),
         makes_directory=True,
     ),
-    Writer("wiring/apply/stage_files", "stages", _stages, makes_directory=True),
+    Writer("wiring/switches/stage_files", "stages", _stages, makes_directory=True),
     Writer("cli/compile", "programs", _groups, makes_directory=True),
     Writer(
         "base/shipped",
@@ -220,7 +220,7 @@ WRITERS = (
     ),
     *(
         Writer(
-            "wiring/exports/formats",
+            "wiring/exports/export",
             f"export.{name}",
             _export(name),
             makes_directory=isinstance(FORMATS[name].write(SWITCHED), dict),
@@ -229,7 +229,7 @@ WRITERS = (
     ),
 )
 LOGS = (
-    Log("wiring/apply/journal", _sent, lambda path: read_journal(path).done if path.stat().st_size else 0),
+    Log("wiring/switches/journal", _sent, lambda path: read_journal(path).done if path.stat().st_size else 0),
     Log("catalog/journal", _journal, _entries),
     Log("catalog/verify", _progress, lambda path: len(_Progress(path, all_sources=False).rows)),
 )

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from topodesign.wiring.exports.switch_commands import Pair
+from topodesign.wiring.switches.switch import Pair
 
 PASSWORD = "correct horse"  # noqa: S105  of no real switch
 FAULTS = (

@@ -19,19 +19,19 @@ from tests.samples.wirings import wired
 from topodesign import build
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError
 from topodesign.cli.main import program
-from topodesign.wiring.apply.applied import Applied
-from topodesign.wiring.apply.apply import apply_wiring
-from topodesign.wiring.apply.devices import Device, sides
-from topodesign.wiring.apply.journal import read_journal
-from topodesign.wiring.apply.stage_files import export_stages
-from topodesign.wiring.apply.steps import wanted_circuits
-from topodesign.wiring.apply.switches import SwitchError, as_address
 from topodesign.wiring.change.change import Change, fewest_moves
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.change.stages import stages
-from topodesign.wiring.exports.switch_commands import listed_pairs
 from topodesign.wiring.plan.files import load_wiring, save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.switches.applied import Applied
+from topodesign.wiring.switches.apply import apply_wiring
+from topodesign.wiring.switches.devices import Device, sides
+from topodesign.wiring.switches.drivers import as_address
+from topodesign.wiring.switches.journal import read_journal
+from topodesign.wiring.switches.stage_files import export_stages
+from topodesign.wiring.switches.steps import wanted_circuits
+from topodesign.wiring.switches.switch import SwitchError, listed_pairs
 
 QUICK: dict[str, Any] = {"timeout": "200ms", "patience": "500ms", "pause": "10ms"}
 SLOW: dict[str, Any] = {"late": 1.5, "options": {"timeout": "1s", "patience": "2s"}}  # for SSH

@@ -31,9 +31,9 @@ from topodesign.wiring.change.relabel import Relabelling, relabel
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.change.stages import Stage, stages
 from topodesign.wiring.change.strength import strength
+from topodesign.wiring.inventory.answers import plain_inventory
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.inventory.inventory import Mode
-from topodesign.wiring.inventory.plain import plain_inventory
 from topodesign.wiring.plan.cross_connects import Fibre, fibres
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.files import load_wiring, save_wiring

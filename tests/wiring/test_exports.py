@@ -33,11 +33,9 @@ from topodesign.cli.wire import import_ as import_command
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.cables import COLOURS, cables
-from topodesign.wiring.exports.formats import READERS, export_wiring
-from topodesign.wiring.exports.labels import PAGE_HEIGHT, PAGE_WIDTH, PER_SHEET, sheets
+from topodesign.wiring.exports.export import FORMATS, READERS, export_wiring
+from topodesign.wiring.exports.formats.labels import PAGE_HEIGHT, PAGE_WIDTH, PER_SHEET, sheets
 from topodesign.wiring.exports.read_back import import_wiring
-from topodesign.wiring.exports.switch import to_sonic
-from topodesign.wiring.exports.switch_commands import listed_pairs, read_scpi_lists, scpi_lists
 from topodesign.wiring.exports.trace import trace_wiring
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.inventory.inventory import Mode, PanelKind, PanelPort
@@ -49,6 +47,8 @@ from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.files import load_wiring, plan_text, save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import make_plan
+from topodesign.wiring.switches.kinds.scpi import port_lists, read_port_lists
+from topodesign.wiring.switches.switch import listed_pairs
 
 SWITCHES = ("sonic", "scpi")
 TESTBED = build("circulant(12,2,3)")
@@ -582,12 +582,12 @@ def expanded(text: str) -> list[str]:
 @given(pairs=st.sets(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1))
 def test_lists_and_ranges_mean_their_circuits(pairs: set[tuple[int, int]]) -> None:
     assert sorted(expanded(listed_pairs(pairs))) == sorted(f"{a}A-{b}B" for a, b in pairs)
-    assert sorted(read_scpi_lists(scpi_lists(pairs, 9)) or []) == sorted((a, b + 9) for a, b in pairs)
+    assert sorted(read_port_lists(port_lists(pairs, 9)) or []) == sorted((a, b + 9) for a, b in pairs)
 
 
 def test_commands_for_switches_remove_what_is_stale_take_lists_and_label_ports(tmp_path: Path) -> None:
     plan = plan_of(TESTBED, kind="ocs", breakout=True)
-    names = set(json.loads(to_sonic(plan)["P1.json"])["OCS_CROSS_CONNECT"])
+    names = set(json.loads(FORMATS["sonic"].write(plan)["P1.json"])["OCS_CROSS_CONNECT"])
 
     def lines(name: str, file_format: str = "sonic", **style: Any) -> list[str]:
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}"
@@ -617,7 +617,7 @@ def test_commands_for_switches_remove_what_is_stale_take_lists_and_label_ports(t
 
 def test_a_script_generated_from_yang_leaves_only_its_circuits(tmp_path: Path) -> None:
     plan = plan_of(TESTBED, kind="ocs")
-    names = sorted(json.loads(to_sonic(plan)["P1.json"])["OCS_CROSS_CONNECT"])
+    names = sorted(json.loads(FORMATS["sonic"].write(plan)["P1.json"])["OCS_CROSS_CONNECT"])
     there = [names[0], "1A-99B", "99A-2B"]
     (tmp_path / "switch").write_text("".join(f"{name}\n" for name in there))
     stubs = {

@@ -9,9 +9,9 @@ import pytest
 
 import topodesign
 from topodesign.base.errors import FileFormatError
+from topodesign.wiring.inventory.answers import plain_inventory
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, InventoryError, Panel, PanelPort, Port
-from topodesign.wiring.inventory.plain import plain_inventory
 from topodesign.wiring.plan.planner import make_plan
 
 CONFIGS = Path(topodesign.__file__).parent.parent / "configs"
@@ -221,7 +221,7 @@ def test_errors_name_file_line_and_field(tmp_path: Path, name: str, case: tuple[
     [
         ("hosts: [", "line 2: not YAML"),
         ("- 1", "line 1: inventory: expected the fields"),
-        ("", "the file is empty"),
+        ("", "this is an empty file, not an inventory"),
         ("name: a\n---\nname: b\n", "there is more than one document"),
         ("panels: []", "hosts.name: there are no hosts"),
     ],

@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 from tests.samples.wirings import wired
 from topodesign import build
+from topodesign.base.file_kinds import kind_of
 from topodesign.cli.main import program
-from topodesign.wiring.exports.formats import export_wiring
-from topodesign.wiring.inventory.mistaken import kind_of
+from topodesign.wiring.exports.export import export_wiring
 from topodesign.wiring.plan.files import save_wiring
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -37,22 +37,22 @@ KINDS = {
     "plan.json": "a wiring plan",
     "patches.csv": "a list of patches",
     "cables.csv": "a table of NetBox",
-    "links.csv": "a topology or fabric",
-    "sheet.csv": "a spreadsheet or an archive",
+    "links.csv": "a list of links",
+    "sheet.csv": "a spreadsheet",
     "inventory_testbed.yaml": "an inventory",
     "inventory_testbed.csv": "an inventory",
-    "observed_testbed.csv": "what hosts hear by LLDP",
-    "fabric_dgx_h100.yaml": "a topology or fabric",
+    "observed_testbed.csv": "a list of neighbours",
+    "fabric_dgx_h100.yaml": "a fabric",
 }
 COMMANDS = {
     "wire show {}": ("a wiring plan", {"plan.json"}),
     "wire check {} --lldp x.csv": ("a wiring plan", {"plan.json"}),
-    "wire check plan.json --lldp {}": ("what hosts hear", {"observed_testbed.csv"}),
-    "wire check plan.json --netbox {}": ("NetBox's list of cables", {"cables.csv"}),
-    "wire diff plan.json {}": ("a topology", {"plan.json", "links.csv", "fabric_dgx_h100.yaml"}),
+    "wire check plan.json --lldp {}": ("a list of neighbours", {"observed_testbed.csv"}),
+    "wire check plan.json --netbox {}": ("a table of NetBox", {"cables.csv"}),
+    "wire diff plan.json {}": ("a list of links", {"plan.json", "links.csv", "fabric_dgx_h100.yaml"}),
     "wire plan 'biring(2,4)' --inventory {}": ("an inventory", {"inventory_testbed.yaml", "inventory_testbed.csv"}),
-    "wire plan {} --inventory x.yaml": ("a topology", {"links.csv", "fabric_dgx_h100.yaml"}),
-    "wire import plan.json {} --format patches": ("what 'topodesign wire export --format patches'", {"patches.csv"}),
+    "wire plan {} --inventory x.yaml": ("a list of links", {"links.csv", "fabric_dgx_h100.yaml"}),
+    "wire import plan.json {} --format patches": ("a list of patches", {"patches.csv"}),
 }
 
 
@@ -60,7 +60,7 @@ COMMANDS = {
 def test_kinds_are_told_by_what_is_in_a_file(files: dict[str, Path], name: str) -> None:
     told = kind_of(files[name])
     assert told is not None
-    assert told.startswith(KINDS[name])
+    assert told.one.startswith(KINDS[name])
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -70,11 +70,11 @@ def test_a_file_of_another_kind_is_named_with_what_is_wanted(files: dict[str, Pa
         words = [str(files[word]) if word in files else word for word in command.format(name).replace("'", "").split()]
         result = CliRunner().invoke(program, words)
         assert result.exit_code != 0
-        assert KINDS[name] in str(result.exception)
-        assert f"wanted is {wanted}" in str(result.exception)
+        assert f"this is {KINDS[name]}" in str(result.exception)
+        assert f", not {wanted}" in str(result.exception)
 
 
 def test_a_missing_file_is_told_with_those_beside_it(files: dict[str, Path]) -> None:
     path = files["plan.json"].with_name("plam.json")
     result = CliRunner().invoke(program, ["wire", "show", str(path)])
-    assert str(result.exception).endswith(f"did you mean {files['plan.json']}?")
+    assert str(result.exception).endswith("did you mean 'plan.json'?")

@@ -18,8 +18,8 @@ from tests.samples.wirings import behind_trunks, wired
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.topology.library import build
 from topodesign.wiring.check.check import check_wiring
-from topodesign.wiring.exports.formats import export_wiring
-from topodesign.wiring.exports.netbox import to_netbox, to_netbox_cables
+from topodesign.wiring.exports.export import export_wiring
+from topodesign.wiring.exports.formats.netbox import to_netbox, to_netbox_cables
 from topodesign.wiring.exports.read_back import import_wiring
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.inventory.inventory import (
@@ -38,11 +38,11 @@ from topodesign.wiring.inventory.inventory import (
     interface_name,
     lanes_of,
 )
+from topodesign.wiring.inventory.text import inventory_text
 from topodesign.wiring.netbox.model import as_objects, exact, inventory_of
 from topodesign.wiring.netbox.tables import import_files, read_tables
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import make_plan
-from topodesign.wiring.start.text import inventory_text
 
 few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -13,7 +13,7 @@ from tests.samples.netbox import ANSWERS, GOOD_TOKEN, Asked, answer, recorded, s
 from topodesign.base.errors import FileFormatError, ParameterError, TopodesignError
 from topodesign.topology.library import build
 from topodesign.wiring.check.check import check_wiring
-from topodesign.wiring.exports.netbox import to_netbox, to_netbox_cables
+from topodesign.wiring.exports.formats.netbox import to_netbox, to_netbox_cables
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.netbox import rest

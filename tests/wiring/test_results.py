@@ -20,11 +20,11 @@ from topodesign.topology.library import build
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.check.check import WiringCheck, check_wiring
 from topodesign.wiring.check.observed import read_lldp
-from topodesign.wiring.exports.formats import FORMATS, READERS, export_wiring
+from topodesign.wiring.exports.export import FORMATS, READERS, export_wiring
 from topodesign.wiring.exports.read_back import import_wiring
 from topodesign.wiring.failures.report import failure_impact
+from topodesign.wiring.inventory.answers import plain_inventory
 from topodesign.wiring.inventory.files import read_inventory
-from topodesign.wiring.inventory.plain import plain_inventory
 from topodesign.wiring.plan.files import load_wiring, save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.wire import wire

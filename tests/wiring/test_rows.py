@@ -18,8 +18,8 @@ from topodesign import build, read_inventory, trace_wiring, wire
 from topodesign.base.errors import InfeasibleError, ParameterError, TopologyError
 from topodesign.base.shipped import copy_examples
 from topodesign.cli.main import run
-from topodesign.wiring.exports.formats import export_wiring
-from topodesign.wiring.exports.polarity import ROWS, far_fibre, fibres_at_host, fibres_of_lane
+from topodesign.wiring.exports.cables import ROWS, far_fibre, fibres_at_host, fibres_of_lane
+from topodesign.wiring.exports.export import export_wiring
 from topodesign.wiring.exports.read_back import import_wiring
 from topodesign.wiring.inventory.inventory import (
     LANES,

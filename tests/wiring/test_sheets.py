@@ -22,15 +22,15 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.shipped import copy_examples
 from topodesign.cli.main import run
 from topodesign.topology.topology import Topology
-from topodesign.wiring.change.sheets import to_change_page
 from topodesign.wiring.exports.cables import plugs
+from topodesign.wiring.exports.change_sheets import to_change_page
 from topodesign.wiring.exports.drawing import drawing_of
-from topodesign.wiring.exports.formats import export_wiring
-from topodesign.wiring.exports.labels import PAGE_HEIGHT, PAGE_WIDTH, sheets
-from topodesign.wiring.exports.package import to_package
+from topodesign.wiring.exports.export import export_wiring
+from topodesign.wiring.exports.formats.labels import PAGE_HEIGHT, PAGE_WIDTH, sheets
+from topodesign.wiring.exports.formats.package import to_package
+from topodesign.wiring.exports.formats.panels import marks_of, panel_views, to_panels
+from topodesign.wiring.exports.formats.racks import to_racks
 from topodesign.wiring.exports.pages import cell, table
-from topodesign.wiring.exports.panels import marks_of, panel_views, to_panels
-from topodesign.wiring.exports.racks import to_racks
 from topodesign.wiring.plan.cross_connects import fibres
 from topodesign.wiring.plan.files import save_wiring
 from topodesign.wiring.plan.plan import WiringPlan

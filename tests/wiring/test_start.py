@@ -21,13 +21,13 @@ from tests.samples.netbox import ANSWERS, GOOD_TOKEN, recorded, serving
 from tests.wiring.test_netbox import inventories
 from topodesign.base.errors import FileFormatError, ParameterError, TopodesignError
 from topodesign.cli.main import program
+from topodesign.wiring.check.lldp import heard_hosts
+from topodesign.wiring.inventory.answers import new_inventory
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.inventory.inventory import Inventory
+from topodesign.wiring.inventory.text import inventory_text
+from topodesign.wiring.netbox.source import read_netbox
 from topodesign.wiring.plan.wire import wire
-from topodesign.wiring.start.answers import new_inventory
-from topodesign.wiring.start.discover import heard_hosts
-from topodesign.wiring.start.source import read_netbox
-from topodesign.wiring.start.text import inventory_text
 
 CONFIGS = Path(__file__).parent.parent.parent / "configs"
 few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

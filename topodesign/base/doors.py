@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -41,6 +41,14 @@ def members(package: str, kind: type[T]) -> tuple[T, ...]:
     modules = [importlib.import_module(f"{package}.{name}") for name in names]
     found = (value for module in modules for value in vars(module).values() if isinstance(value, kind))
     return tuple(dict.fromkeys(found))
+
+
+def declared_in(package: str, name: str, first: Sequence[str] = ()) -> list[Any]:
+    """Return what modules of a folder have under a name: those named first, then the others by name."""
+    there = sorted(name for _, name, inner in pkgutil.iter_modules(sys.modules[package].__path__) if not inner)
+    ordered = [*(one for one in first if one in there), *(one for one in there if one not in first)]
+    modules = (importlib.import_module(f"{package}.{one}") for one in ordered)
+    return [getattr(module, name) for module in modules if hasattr(module, name)]
 
 
 @dataclass(frozen=True)
@@ -187,8 +195,13 @@ BACKENDS = Door(
     "topodesign.backends", "targets of compile", "compiler.backends:BACKENDS", "compiler.backends.backend:Backend"
 )
 EXPORTS = Door(
-    "topodesign.exports", "formats of wire export", "wiring.exports.formats:FORMATS", "wiring.exports.formats:Format"
+    "topodesign.exports", "formats of wire export", "wiring.exports.export:FORMATS", "wiring.exports.format:Format"
 )
-DRIVERS = Door("topodesign.drivers", "drivers of switches for wire apply", "wiring.apply.apply:DRIVERS")
+DRIVERS = Door(
+    "topodesign.drivers",
+    "drivers of switches for wire apply",
+    "wiring.switches.drivers:DRIVERS",
+    "wiring.switches.switch:Driver",
+)
 
 DOORS = (FAMILIES, EXPANSIONS, FABRICS, SCHEDULERS, BACKENDS, EXPORTS, DRIVERS)

@@ -29,10 +29,14 @@ class FileKind(Enum):
     COLLECTIVES = "a list of collectives", "'topodesign examples workload_moe.yaml' copies one"
     LAYERS = "a list of layers", "'topodesign examples workload_gpt2.csv' copies one"
     NEIGHBOURS = "a list of neighbours", "'topodesign examples observed_testbed.csv' copies one"
+    CIRCUITS = "the circuits of a switch", "'topodesign wire export --format sonic' writes them"
+    PATCHES = "a list of patches", "'topodesign wire export --format patches' writes one"
+    NETBOX = "a table of NetBox", "NetBox exports its list of cables to CSV; 'topodesign wire export' writes one, too"
     CATALOG = "a catalog", "'topodesign catalog build' writes one"
     TRACES = "traces", "'topodesign compile --target chakra' writes them"
     ANSWER = "an answer of --json", ""
     PICTURE = "a page or a picture", ""
+    SPREADSHEET = "a spreadsheet (save it as CSV)", ""
     DIRECTORY = "a directory", ""
     EMPTY = "an empty file", ""
 
@@ -47,21 +51,26 @@ class FileKind(Enum):
         return self.value[1]
 
 
-_HEADERS = {
-    "device,kind,rack": FileKind.INVENTORY,
-    "host,port,neighbour_host": FileKind.NEIGHBOURS,
-    "host,port,neighbor_host": FileKind.NEIGHBOURS,
-    "layer,size,ready": FileKind.LAYERS,
-    "src,dst": FileKind.LINKS,
-    "nodes\tdegree\tsteps": FileKind.CATALOG,
+_TABLES = {
+    ("device", "kind", "rack"): FileKind.INVENTORY,
+    ("host", "port", "neighbour_host"): FileKind.NEIGHBOURS,
+    ("host", "port", "neighbor_host"): FileKind.NEIGHBOURS,
+    ("cable", "a_label"): FileKind.PATCHES,
+    ("side_a_device",): FileKind.NETBOX,
+    ("termination_a",): FileKind.NETBOX,
+    ("layer", "size"): FileKind.LAYERS,
+    ("src", "dst"): FileKind.LINKS,
+    ("nodes", "degree", "steps"): FileKind.CATALOG,
 }
-"""How the first line of a table begins that is no comment."""
+"""Columns that the first line of a table has that is no comment, in any order."""
+_KEYS = {"lldp": FileKind.NEIGHBOURS, "OCS_CROSS_CONNECT": FileKind.CIRCUITS, "connects": FileKind.WIRING}
+"""What JSON of others, or of ours without its head, is told by."""
 _NEAR = 1000
 """Letters in which XML has said what it is."""
 _PLACES = frozenset(("hosts", "racks", "panels", "stock"))
 
 
-def kind_of(path: Path) -> FileKind | None:
+def kind_of(path: Path) -> FileKind | None:  # noqa: PLR0911  a sign after the other
     """Return which kind of file something is by what it begins with, whatever its name is; None if none of ours.
 
     What cannot be read is None, too.
@@ -72,6 +81,8 @@ def kind_of(path: Path) -> FileKind | None:
         head = read_head(path)
     except FileFormatError:
         return None
+    if head.startswith(b"\xd0\xcf\x11\xe0") or (head.startswith(b"PK") and re.search(rb"xl/|\[Content_Types\]", head)):
+        return FileKind.SPREADSHEET
     if head.startswith(b"PK"):
         return FileKind.PLAN
     text = head.decode("utf-8-sig", errors="replace").lstrip()
@@ -128,9 +139,16 @@ def _of_xml(text: str) -> FileKind | None:
 def _of_json(text: str) -> FileKind | None:
     if re.match(r'\{\s*"schema"\s*:\s*"topodesign/', text):
         return FileKind.ANSWER
-    if re.match(r'\{\s*"format"\s*:\s*"topodesign wiring plan"', text):
+    if '"topodesign wiring plan"' in text[:_NEAR]:
         return FileKind.WIRING
-    keys = set(re.findall(r'"([a-z_]+)"\s*:', text))
+    keys = set(re.findall(r'"([A-Za-z_]+)"\s*:', text))
+    for sign, found in (
+        ("lldp", FileKind.NEIGHBOURS),
+        ("OCS_CROSS_CONNECT", FileKind.CIRCUITS),
+        ("connects", FileKind.WIRING),
+    ):
+        if sign in keys:
+            return found
     if {"collective", "protocol"} <= keys:
         return FileKind.PROGRAM
     kind = _of_fields(keys)
@@ -139,8 +157,9 @@ def _of_json(text: str) -> FileKind | None:
 
 def _of_lines(text: str) -> FileKind | None:
     lines = [line.rstrip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    first = lines[0].lower().replace(" ", "").replace('"', "") if lines else ""
-    table = next((kind for start, kind in _HEADERS.items() if first.startswith(start)), None)
+    cells = re.split(r"[,\t]", lines[0].lower().replace('"', "")) if lines else []
+    columns = {cell.strip().replace(" ", "_") for cell in cells}
+    table = next((kind for needed, kind in _TABLES.items() if columns.issuperset(needed)), None)
     if table is not None:
         return table
     return _of_fields({match[1] for line in lines if (match := re.match(r"([a-z_]+)\s*:(\s|$)", line))})

@@ -1,22 +1,21 @@
 """Wiring: from a topology to cables, what was really wired, and changes from one wiring to another.
 
-Seven folders, each importing only from those before it:
+Folders, each importing only from those before it:
 
 ``inventory``
-    What there is to wire with.
+    What there is to wire with: ``read_inventory``, ``new_inventory``.
+``netbox``
+    The same as NetBox has it: ``read_netbox``.
 ``plan``
-    Which host is which node, and the cross-connects that make the links.
-``exports``
-    A plan for those who carry it out, and read back.
+    Which host is which node, and the cross-connects that make the links: ``wire``.
 ``change``
-    From the wiring that exists to the one wanted.
-``apply``
-    From a plan to the circuit switches.
+    From the wiring that exists to the one wanted: ``rewire``.
+``switches``
+    Circuit switches, and making their circuits those of a plan: ``apply_wiring``.
+``exports``
+    A plan for those who carry it out, and read back: ``export_wiring``, ``import_wiring``.
 ``check``
-    What was really wired against what was planned.
+    What was really wired against what was planned: ``check_wiring``.
 ``failures``
-    What a dead port, cable or host leaves, and what repairs it.
-
-Each has one function at its door: ``read_inventory``, ``wire``, ``export_wiring`` and ``import_wiring``, ``rewire``,
-``apply_wiring``, ``check_wiring``, ``failure_impact``. The commands of ``topodesign wire`` call the same.
+    What a dead port, cable or host leaves, and what repairs it: ``failure_impact``.
 """

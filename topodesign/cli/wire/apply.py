@@ -8,9 +8,9 @@ import click
 
 from topodesign.cli.options import json_option, print_json, progress_bar, say
 from topodesign.cli.wire.options import downtime_option, max_dark_option, spelling_option
-from topodesign.wiring.apply.apply import apply_wiring
-from topodesign.wiring.apply.engine import ROLLBACKS, Rollback
-from topodesign.wiring.exports.switch_commands import Spelling
+from topodesign.wiring.switches.apply import apply_wiring
+from topodesign.wiring.switches.engine import ROLLBACKS, Rollback
+from topodesign.wiring.switches.switch import Spelling
 
 
 @click.command(name="apply")

@@ -15,11 +15,11 @@ from topodesign.cli.wire.options import (
     spelling_option,
     throughput_option,
 )
-from topodesign.wiring.apply.stage_files import STAGE_FORMATS, StageFormat, export_stages
 from topodesign.wiring.change.rewire import rewire
-from topodesign.wiring.change.sheets import write_change_sheets
-from topodesign.wiring.exports.switch_commands import Spelling
+from topodesign.wiring.exports.change_sheets import write_change_sheets
 from topodesign.wiring.plan.files import load_wiring, save_wiring
+from topodesign.wiring.switches.stage_files import STAGE_FORMATS, export_stages
+from topodesign.wiring.switches.switch import Spelling
 
 
 @click.command(name="diff")
@@ -59,7 +59,7 @@ def command(
     output: Path | None,
     sheets: Path | None,
     commands: Path | None,
-    file_format: StageFormat | None,
+    file_format: str | None,
     spelling: Spelling,
     as_json: bool,
 ) -> None:

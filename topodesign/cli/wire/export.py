@@ -9,7 +9,7 @@ import click
 
 from topodesign.base.doors import EXPORTS
 from topodesign.cli.wire.options import style_options
-from topodesign.wiring.exports.formats import export_wiring
+from topodesign.wiring.exports.export import export_wiring
 
 _WIDTH = 2 + max(map(len, EXPORTS))
 _HELP = (

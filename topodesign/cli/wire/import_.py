@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from topodesign.cli.options import json_option, print_json, say
-from topodesign.wiring.exports.formats import readers
+from topodesign.wiring.exports.export import readers
 from topodesign.wiring.exports.read_back import import_wiring
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from topodesign.wiring.change.strength import MOST_NODES
-from topodesign.wiring.exports.switch_commands import SPELLINGS
+from topodesign.wiring.switches.switch import SPELLINGS
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 

@@ -10,11 +10,12 @@ from topodesign.base.atomic import check_not_input
 from topodesign.cli.completion import SPEC
 from topodesign.cli.options import json_option, print_json, say
 from topodesign.cli.sources import tell_of_names
+from topodesign.topology.library import as_topology
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.inventory.inventory import MODES, Mode
 from topodesign.wiring.inventory.lengths import format_metres
 from topodesign.wiring.plan.files import save_wiring
-from topodesign.wiring.plan.wire import wanted_topology, wire
+from topodesign.wiring.plan.wire import wire
 
 
 @click.command(name="plan")
@@ -71,7 +72,7 @@ def command(
     if output is not None:
         check_not_input(output, inventory)
         check_not_input(output, Path(topology))
-    wanted, room = wanted_topology(topology), read_inventory(inventory)
+    wanted, room = as_topology(topology), read_inventory(inventory)
     tell_of_names(wanted)
     unplaced = plan = wire(wanted, room, mode=mode, speed=speed, idle=idle, seed=seed, time_limit=time_limit)
     if place:

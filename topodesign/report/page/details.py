@@ -16,7 +16,7 @@ from topodesign.report.comparison.compare import compare
 from topodesign.report.page.player import MOST_NODES
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.topology import Topology
-from topodesign.wiring.inventory.plain import plain_inventory
+from topodesign.wiring.inventory.answers import plain_inventory
 from topodesign.wiring.plan.wire import wire
 
 MOST_WIRED = 20_000

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from topodesign.base.arguments import as_choice
-from topodesign.report.schemas import catalogs, commands, fabrics, plans, topologies, wirings
+from topodesign.report.schemas import catalogs, commands, fabrics, plans, topologies
 from topodesign.report.schemas.derived import Shapes, loaded
-from topodesign.report.schemas.shapes import Shape, declared, record
+from topodesign.report.schemas.shapes import Shape, declared, either, record
 from topodesign.report.schemas.shared import SHARED
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -55,14 +55,20 @@ SHAPES: dict[str, tuple[Shape, int]] = {
     "examples": (commands.EXAMPLES, 1),
     "schema": (commands.SCHEMA, 1),
     "plugins": (declared("base.plugins:Plugins"), 1),
-    "wire plan": (wirings.PLAN, 1),
+    "wire plan": (declared("wiring.plan.plan:WiringPlan"), 1),
     "wire loss": (declared("wiring.plan.losses:LossBudget"), 1),
-    "wire show": (wirings.SHOW, 1),
-    "wire import": (wirings.IMPORT, 1),
-    "wire diff": (wirings.DIFF, 1),
-    "wire apply": (wirings.APPLY, 1),
-    "wire check": (wirings.CHECK, 1),
-    "wire impact": (wirings.IMPACT, 1),
+    "wire show": (
+        either(
+            declared("wiring.plan.plan:WiringPlan") | {"description": "without NAME"},
+            declared("wiring.exports.trace:Traces"),
+        ),
+        1,
+    ),
+    "wire import": (declared("wiring.exports.read_back:ReadBack"), 1),
+    "wire diff": (declared("wiring.change.rewire:Rewiring"), 1),
+    "wire apply": (declared("wiring.switches.applied:Applied"), 1),
+    "wire check": (declared("wiring.check.check:WiringCheck"), 1),
+    "wire impact": (declared("wiring.failures.report:FailureReport"), 1),
 }
 """The shape of what a command prints, from the other modules of this folder, and its version.
 

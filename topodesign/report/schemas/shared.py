@@ -15,7 +15,6 @@ from topodesign.report.schemas.shapes import (
     record,
     shared,
     text,
-    texts,
 )
 
 COST: Keys = {
@@ -77,17 +76,7 @@ PARETO: Keys = {
     "topologies": array(shared("topology"), "The frontier, by ascending steps."),
     "baselines": array(shared("baseline"), "What rings and trees would take."),
 }
-_CHANGE: Keys = {
-    "moves": integer("Ends of patches to be plugged elsewhere."),
-    "hosts": texts("The host that is each node afterwards."),
-    "words": texts("What to do, a line for each patch."),
-}
-_PLACE: Keys = {
-    "hosts": integer("Hosts that take part."),
-    "steps": nullable(integer("Communication steps; null where the rest does not hang together.")),
-    "bandwidth": nullable(fraction("Bandwidth factor, in parts of what a host had before; null as above.")),
-    "figures": nullable(shared("strength"), "What links are left; null where --no-throughput leaves it out."),
-}
+
 
 TOPOLOGY: Keys = {
     "spec": text("What names and rebuilds it."),
@@ -162,39 +151,4 @@ SHARED: dict[str, Shape] = {
         "maxItems": 3,
     },
     "ends": record({"from": text("A node or switch."), "to": text("A node or switch.")}, "Where a link is."),
-    "spare": record(
-        {
-            "host": text("Host."),
-            "port": text("Its port."),
-            "lane": integer("Lane of the port."),
-            "panel": text("Panel."),
-            "panel_port": text("Port of the panel."),
-            "transmit": flag("Whether its transmitter is free."),
-            "receive": flag("Whether its receiver is free."),
-            "self_loop": flag("Whether a self-loop of the topology uses it up."),
-        },
-        "A lane that is left over.",
-    ),
-    "trunk": record(
-        {"from": text("Host."), "to": text("Host."), "links": integer("How many.")}, "Links of the same two hosts."
-    ),
-    "change": record(_CHANGE, "Patches to be moved."),
-    "strength": record(
-        {
-            "links": integer("Links that work."),
-            "connectivity": integer("Links that have to fail before hosts are cut off."),
-            "allgather": nullable(fraction("Bytes per second of the best schedule; null if cut off.")),
-            "allreduce": nullable(fraction("The same of an allreduce.")),
-        },
-        "What a wiring is worth.",
-    ),
-    "rest": record(_PLACE, "What is left, and what it costs."),
-    "failure": record(
-        {
-            "kind": text("What fails: host, port, panel port, cable."),
-            "device": text("The host or panel, or the cable."),
-            "name": text("The port; nothing for others."),
-        },
-        "Something that fails.",
-    ),
 }

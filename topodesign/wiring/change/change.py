@@ -12,11 +12,11 @@ import itertools
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from topodesign.base.claims import Among, Claim, Of, Proof
+from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change import field_kernels as kernels
@@ -42,7 +42,7 @@ _MOST_SWAPS = 600  # that are tried to walk less
 
 
 @dataclass(frozen=True)
-class Change:
+class Change(Declared):
     """A plan and what has to be moved to get there.
 
     Attributes
@@ -66,6 +66,13 @@ class Change:
     at_least: int
     placed: bool = False
     proof: Proof = Proof.BOUND
+
+    KEYS = (
+        "moves",
+        key("hosts=after.hosts", "The host that is each node afterwards."),
+        key("words=instructions", "What to do, a line for each patch."),
+    )
+    SHARED = "change"
 
     @property
     def claim(self) -> Claim:
@@ -99,10 +106,6 @@ class Change:
         """Return what to do at the panels, a line a patch."""
         return instructions(self.after, self.removed, self.made)
 
-    def record(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return {"moves": self.moves, "hosts": list(self.after.hosts), "words": self.instructions()}
-
 
 def wired_topology(hosts: Sequence[str], connects: Iterable[CrossConnect]) -> Topology:
     """Return the links that patches make between these hosts, numbered in this order; others are left out."""
@@ -129,28 +132,8 @@ def fewest_moves(
     Of several ways the one with fewest moves is taken: the hosts in the order that keeps most links, in that of the
     plan as it is, and as they are in a plan that is wanted, with patches of our choice or with its own.
 
-    Parameters
-    ----------
-    plan
-        The wiring as it is: its cross-connects count, not its topology.
-    wanted
-        Any topology with at most as many nodes as there are cabled hosts.
-    hosts
-        Host of each node, if that is settled; else the best order that is found.
-    seed
-        Of the search.
-    prefer
-        Patches to be kept, or made as they are here, where there is a choice.
-    own
-        A plan that makes the topology already: with its hosts and patches, if these fit the fixed cabling.
-
-    Raises
-    ------
-    InfeasibleError
-        If the plan is duplex and the topology is not, a host has too few lanes at panels, or no fields are found for
-        all links.
-    ParameterError
-        If there are switches, more nodes than hosts, or the hosts are not all different.
+    Patches that ``prefer`` names are kept, or made as they are there, where there is a choice. ``own`` is a plan that
+    makes the topology already: with its hosts and patches, if these fit the fixed cabling.
     """
     if wanted.switches:
         raise ParameterError("a wiring plan joins hosts directly; the topology has switches")
@@ -198,7 +181,7 @@ def _with_hosts(
 def _as_in(plan: WiringPlan, own: WiringPlan, most: int | None) -> list[Change]:
     """Return the change to the patches of another plan, or nothing if they do not fit this one's fixed cabling."""
     ends = {end for connect in own.connects for end in (connect.a, connect.b)}
-    if own.mode != plan.mode or any(plan.end.get((end.panel, end.panel_port)) != end for end in ends):
+    if own.mode != plan.mode or any(plan.end.get(end.place) != end for end in ends):
         return []
     wiring = _Wiring(plan)
     if most is None:
@@ -252,13 +235,7 @@ def _numbered(connect: CrossConnect, number: dict[str, int]) -> CrossConnect:
 
 
 def as_simplex(plan: WiringPlan) -> WiringPlan:
-    """Return a duplex plan with two one-way patches for each, so that they can go different ways.
-
-    Raises
-    ------
-    InfeasibleError
-        If a panel port can only be patched both ways together.
-    """
+    """Return a duplex plan with two one-way patches for each, so that they can go different ways."""
     if plan.mode == "simplex":
         return plan
     stuck = next((end for c in plan.connects for end in (c.a, c.b) if not _splits(plan, end)), None)
@@ -281,7 +258,7 @@ def usable(plan: WiringPlan, end: End) -> bool:
 
 
 def _splits(plan: WiringPlan, end: End) -> bool:
-    return plan.inventory.panel_port[end.panel, end.panel_port].mode == "simplex"
+    return plan.inventory.panel_port[end.place].mode == "simplex"
 
 
 def with_less_way(change: Change) -> Change:
@@ -340,7 +317,7 @@ class _Wiring:
 
     def place(self, connect: CrossConnect) -> int:
         """Return where the first end of a patch is, for putting patches in order."""
-        return self.position[connect.a.panel, connect.a.panel_port]
+        return self.position[connect.a.place]
 
     def keys(self, pair: Pair) -> tuple[Key, Key]:
         """Return where the ends of a link between two hosts are counted."""
@@ -362,20 +339,14 @@ class _Wiring:
         return list(missing.elements())
 
     def settle(self, missing: list[Pair], seed: int) -> list[tuple[Pair, str]]:
-        """Choose fields for the missing links; of those kept, some may have to move to another field, too.
-
-        Returns
-        -------
-        list
-            Hosts and field of every link to be made.
-        """
+        """Choose fields for the missing links; of those kept, some may have to move to another field, too."""
         room = self._room()
         self._check_lanes(missing, room)
         names, keys = list(dict.fromkeys(self.field.values())), list(dict.fromkeys(key for key, _ in room))
         field_number, key_number = ({x: i for i, x in enumerate(all_of)} for all_of in (names, keys))
         table = np.zeros((len(keys), len(names)), dtype=np.int64)
-        for (key, field), count in room.items():
-            table[key_number[key], field_number[field]] = count
+        for (where, field), count in room.items():
+            table[key_number[where], field_number[field]] = count
         pairs = [(connect.a.host, connect.b.host) for connect in self.kept] + missing
         ends = np.array([[key_number[key] for key in self.keys(pair)] for pair in pairs], dtype=np.int64).reshape(-1, 2)
         home = np.full(len(pairs), -1, dtype=np.int64)
@@ -408,10 +379,10 @@ class _Wiring:
     def _check_lanes(self, missing: Iterable[Pair], room: Counter[tuple[Key, str]]) -> None:
         """Raise InfeasibleError if a host has too few lanes, wherever they are."""
         lanes: Counter[Key] = Counter()
-        for (key, _), count in room.items():
-            lanes[key] += count
+        for (where, _), count in room.items():
+            lanes[where] += count
         kept = [(connect.a.host, connect.b.host) for connect in self.kept]
-        for (host, side), count in Counter(key for pair in (*kept, *missing) for key in self.keys(pair)).items():
+        for (host, side), count in Counter(where for pair in (*kept, *missing) for where in self.keys(pair)).items():
             if count > lanes[host, side]:
                 raise InfeasibleError(
                     f"host '{host}' has {lanes[host, side]} lane(s) at panels and needs {count}; cable more of its "
@@ -467,7 +438,7 @@ class _Wiring:
         plugged = {fibre: connect.cable for connect in self.removed for fibre in fibres(connect)}
         options: list[dict[str, None]] = []
         for pair in ends:
-            places = (Fibre(end.panel, end.panel_port, side) for end, side in zip(pair, self.sides, strict=True))
+            places = (Fibre(*end.place, side) for end, side in zip(pair, self.sides, strict=True))
             options.append(dict.fromkeys(plugged[fibre] for fibre in places if fibre in plugged))
         found = _one_each(options)
         used = {connect.cable for connect in self.plan.connects}
@@ -489,7 +460,7 @@ class _Wiring:
         free: dict[Spot, list[End]] = defaultdict(list)
         for end in self.ends:
             for side in dict.fromkeys(self.sides):
-                if Fibre(end.panel, end.panel_port, side) not in taken:
+                if Fibre(*end.place, side) not in taken:
                     free[end.host, side, self.field[end.panel]].append(end)
         return free
 

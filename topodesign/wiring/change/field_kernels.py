@@ -20,20 +20,10 @@ _FAR = 2**32  # a stray weighs more than any path is long
 class Fields(NamedTuple):
     """Links in fields, changed in place.
 
-    Attributes
-    ----------
-    ends
-        The two keys of each link, shape ``(links, 2)``.
-    home
-        The field that a link costs nothing in, -1 if any.
-    field
-        The field it is in, -1 if in none yet.
-    room
-        How many more links a key can take in a field, shape ``(keys, fields)``.
-    at
-        Links of a key in a field, shape ``(keys, fields, most + 1)``, of which the first ``size`` are in use.
-    size
-        How many, shape ``(keys, fields)``.
+    ``ends``: the two keys of each link, shape ``(links, 2)``. ``home``: the field that a link costs nothing in, -1 if
+    any. ``field``: the field it is in, -1 if in none yet. ``room``: how many more links a key can take in a field,
+    shape ``(keys, fields)``. ``at``: links of a key in a field, shape ``(keys, fields, most + 1)``, of which the first
+    ``size`` are in use. ``size``: how many, shape ``(keys, fields)``.
     """
 
     ends: Ints

@@ -17,12 +17,7 @@ def place_name(end: End, side: str) -> str:
 def instructions(plan: WiringPlan, removed: Iterable[CrossConnect], made: Iterable[CrossConnect]) -> list[str]:
     """Return what to do at the panels, a line a patch.
 
-    Parameters
-    ----------
-    plan
-        Whose hosts and panels are meant.
-    removed, made
-        Patches to take out and then to make; a new patch of the same name is the same cable.
+    A new patch with the name of one that is taken out is the same cable.
     """
     return [job.words for job in jobs(plan, removed, made)]
 
@@ -30,14 +25,8 @@ def instructions(plan: WiringPlan, removed: Iterable[CrossConnect], made: Iterab
 class Job(NamedTuple):
     """What to do with one patch.
 
-    Attributes
-    ----------
-    words
-        In a line.
-    panels
-        Where something is plugged or unplugged.
-    carries
-        From which panel to which other each end moves that is moved.
+    ``words``: in a line. ``panels``: where something is plugged or unplugged. ``carries``: from which panel to which
+    other each end moves that is moved.
     """
 
     words: str

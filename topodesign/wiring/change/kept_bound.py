@@ -30,13 +30,7 @@ _MOST_LINKS = 2048  # among which each is looked up from each
 
 
 def most_kept(one: Topology, other: Topology) -> int:
-    """Return a number of links that two topologies never exceed having in common, parallel ones counted.
-
-    Parameters
-    ----------
-    one, other
-        Any topologies without self-loops; one may have more nodes.
-    """
+    """Return a number of links that two topologies never exceed having in common, parallel ones counted."""
     links = [int(topology.capacity.sum()) for topology in (one, other)]
     most = min(links)
     walks = _Walks(one), _Walks(other)

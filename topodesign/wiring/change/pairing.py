@@ -31,14 +31,8 @@ class _Item(NamedTuple):
 class Pairing:
     """The choice of fibres, link by link.
 
-    Parameters
-    ----------
-    new
-        The spots of the two ends of every link to be made.
-    old
-        The same of the patches that go, with their ends.
-    free
-        Ends whose fibres are free already, by spot.
+    ``new``: the spots of the two ends of every link to be made. ``old``: the same of the patches that go, with their
+    ends. ``free``: ends whose fibres are free already, by spot.
     """
 
     def __init__(

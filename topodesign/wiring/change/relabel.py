@@ -30,16 +30,8 @@ _STARTS = 4  # of small topologies; of large ones, for which each takes seconds,
 class Relabelling:
     """Which host each node goes to.
 
-    Attributes
-    ----------
-    place
-        Host of each node, by number.
-    kept
-        Links of the existing wiring that stay.
-    most
-        Links that no relabelling keeps more of.
-    searched
-        Whether that is known since all have been gone through.
+    ``place``: host of each node, by number. ``kept``: links of the existing wiring that stay. ``most``: links that no
+    relabelling keeps more of. ``searched``: whether that is known since all have been gone through.
     """
 
     place: tuple[int, ...]
@@ -55,18 +47,6 @@ def relabel(existing: Topology, wanted: Topology, *, seed: int = 0) -> Relabelli
     from several starts; up to ``MOST_EXHAUSTED`` nodes a branch and bound over all relabellings, of which those that an
     automorphism turns into each other count once, then proves the best or finds better. For more nodes closed walks
     tell how much better others can be at most (:mod:`topodesign.wiring.change.kept_bound`).
-
-    Parameters
-    ----------
-    existing, wanted
-        Topologies; the existing one may have more nodes.
-    seed
-        Of the annealing.
-
-    Raises
-    ------
-    ParameterError
-        If the wanted topology has more nodes, or there are too many.
     """
     nodes = existing.nodes
     if wanted.nodes > nodes:

@@ -167,26 +167,9 @@ def exhaust(
 ) -> int:
     """Search all matchings of two sets of nodes for one that keeps more links than ``least``, by branch and bound.
 
-    Parameters
-    ----------
-    one, other
-        Capacities, shape ``(n, n)``.
-    order
-        Order in which the nodes of ``one`` are matched.
-    group
-        Automorphisms of ``other`` that form a group, a row each: of matchings that differ by one of them only that is
-        looked at whose images come first in order.
-    best
-        Gets the best matching, if one is found that keeps more than ``least``.
-    grain
-        What is kept is a multiple of this.
-    limit
-        Branches to look at.
-
-    Returns
-    -------
-    int
-        Branches looked at, or -1 if they were not enough to look at all.
+    ``group`` has automorphisms of ``other`` that form a group, a row each: of matchings that differ by one of them only
+    that is looked at whose images come first in ``order``. What is kept is a multiple of ``grain``. Returns how many
+    branches were looked at, or -1 if ``limit`` was not enough for all.
     """
     nodes = len(order)
     image = np.full(nodes, -1, dtype=np.int64)

@@ -11,9 +11,11 @@ from typing import Any
 
 from topodesign.base.arguments import as_integer, as_seed
 from topodesign.base.claims import Claim
+from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Result
-from topodesign.topology.library import TopologyLike
+from topodesign.base.wording import counted
+from topodesign.topology.library import TopologyLike, as_topology
 from topodesign.wiring.change.change import Change, as_simplex, fewest_moves, with_less_way
 from topodesign.wiring.change.stages import Stage, stages
 from topodesign.wiring.change.strength import Strength, is_told, strength
@@ -21,11 +23,53 @@ from topodesign.wiring.change.walk import Walk, walk_of
 from topodesign.wiring.inventory.lengths import format_metres
 from topodesign.wiring.plan.files import WiringLike, as_wiring, load_wiring, names_wiring
 from topodesign.wiring.plan.plan import WiringPlan
-from topodesign.wiring.plan.wire import wanted_topology
 
 _ORDERS = 4
 """Orders of the hosts that are tried to walk less."""
 _MOST_ORDERED = 256  # hosts for which there is time to
+
+
+@dataclass(frozen=True, slots=True)
+class Work(Declared):
+    """What can be done at a time, the way through the panels, and what is lit meanwhile and then.
+
+    Attributes
+    ----------
+    during
+        While it is done; None if not asked for.
+    after
+        When it is done; None if not asked for.
+    """
+
+    stage: Stage
+    walk: Walk
+    during: Strength | None
+    after: Strength | None
+
+    KEYS = (
+        key(
+            "removed",
+            "Patches to be pulled.",
+            kind=tuple[str, ...],
+            value=lambda one: [c.cable for c in one.stage.removed],
+        ),
+        key(
+            "made",
+            "Patches to be plugged: name, and panel and port of both ends.",
+            kind=tuple[tuple[str, str, str, str, str], ...],
+            value=lambda one: [(c.cable, *c.a.place, *c.b.place) for c in one.stage.made],
+        ),
+        key("words=walk.lines", "What to do."),
+        key(
+            "panels",
+            "Panels in the order in which to go to them.",
+            kind=tuple[str, ...],
+            value=lambda one: [panel for panel, _ in one.walk.visits],
+        ),
+        key("walk_m=walk.metres", "Metres of that way; null where they are not known."),
+        key("dark=stage.dark", "Links that a host lacks meanwhile, at most."),
+        "during after",
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,6 +90,16 @@ class Rewiring(Result):
     stages: tuple[Stage, ...]
     strengths: tuple[tuple[Strength, Strength], ...] | None
 
+    KEYS = (
+        "moves",
+        key("proven_fewest=change.fewest", "Whether no order of the hosts needs fewer."),
+        key("at_least=change.at_least", "What any order needs."),
+        key("kept=change.kept", "Patches that stay."),
+        "claims",
+        key("hosts=after.hosts", "The host that is each node afterwards."),
+        "stages=work",
+    )
+
     @property
     def after(self) -> WiringPlan:
         """The plan of the new wiring."""
@@ -62,6 +116,12 @@ class Rewiring(Result):
         return tuple(walk_of(self.after, stage.removed, stage.made) for stage in self.stages)
 
     @property
+    def work(self) -> tuple[Work, ...]:
+        """What can be done at a time."""
+        told = self.strengths or ((None, None),) * len(self.stages)
+        return tuple(Work(stage, walk, *two) for stage, walk, two in zip(self.stages, self.walks, told, strict=True))
+
+    @property
     def metres(self) -> Fraction | None:
         """Metres that are walked in all stages; None where nobody says where panels stand."""
         ways = [walk.metres for walk in self.walks if walk.metres is not None]
@@ -70,9 +130,9 @@ class Rewiring(Result):
     def to_records(self) -> list[dict[str, Any]]:
         """Return a row a line of the work, by stage, in the order of the way through the panels."""
         return [
-            {"stage": number, "dark": stage.dark, "panel": panel, "instruction": line}
-            for number, (stage, walk) in enumerate(zip(self.stages, self.walks, strict=True), start=1)
-            for panel, lines in walk.visits
+            {"stage": number, "dark": one.stage.dark, "panel": panel, "instruction": line}
+            for number, one in enumerate(self.work, start=1)
+            for panel, lines in one.walk.visits
             for line in lines
         ]
 
@@ -86,48 +146,22 @@ class Rewiring(Result):
         change = self.change
         if not change.moves:
             return "nothing has to move"
-        stay = f"{_many(change.kept, 'patch', 'patches')} of {len(change.before.connects)} stay"
+        stay = f"{counted(change.kept, 'patch', 'patches')} of {len(change.before.connects)} stay"
         of = f" of {change.at_least}" if change.claim.gap else ""
-        return f"{_many(change.moves, 'move')}; {stay} ({change.claim.verdict}{of})"
-
-    def record(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        told = self.strengths or ((None, None),) * len(self.stages)
-        return {
-            "moves": self.change.moves,
-            "proven_fewest": self.change.fewest,
-            "at_least": self.change.at_least,
-            "kept": self.change.kept,
-            "claims": [claim.record() for claim in self.claims],
-            "hosts": list(self.after.hosts),
-            "stages": [
-                {
-                    "removed": [connect.cable for connect in stage.removed],
-                    "made": [[c.cable, c.a.panel, c.a.panel_port, c.b.panel, c.b.panel_port] for c in stage.made],
-                    "words": walk.lines,
-                    "panels": [panel for panel, _ in walk.visits],
-                    "walk_m": None if walk.metres is None else str(walk.metres),
-                    "dark": stage.dark,
-                    "during": None if during is None else during.record(),
-                    "after": None if after is None else after.record(),
-                }
-                for stage, walk, (during, after) in zip(self.stages, self.walks, told, strict=True)
-            ],
-        }
+        return f"{counted(change.moves, 'move')}; {stay} ({change.claim.verdict}{of})"
 
     def __str__(self) -> str:
         """Return what to do, stage by stage."""
         lines = [self.heading()]
         if self.after.hosts != self.change.before.hosts:
             lines.append("hosts in the order of the nodes: " + " ".join(self.after.hosts))
-        for number, (stage, walk) in enumerate(zip(self.stages, self.walks, strict=True), start=1):
-            count = _many(max(len(stage.removed), len(stage.made)), "move")
-            dark = f"a host has at most {_many(stage.dark, 'dark link')}"
+        for number, one in enumerate(self.work, start=1):
+            stage, walk = one.stage, one.walk
+            count = counted(max(len(stage.removed), len(stage.made)), "move")
+            dark = f"a host has at most {counted(stage.dark, 'dark link')}"
             way = f"; {format_metres(walk.metres)} m to walk" if walk.metres else ""
             lines += ["", f"stage {number} of {len(self.stages)}: {count}; {dark}{way}"]
-            if self.strengths is not None:
-                during, after = self.strengths[number - 1]
-                lines += [f"  meanwhile: {during}", f"  then: {after}"]
+            lines += [] if one.during is None else [f"  meanwhile: {one.during}", f"  then: {one.after}"]
             if len(walk.visits) == 1:
                 lines += [f"  {line}" for line in walk.lines]
             else:
@@ -191,7 +225,7 @@ def rewire(
 
     Examples
     --------
-    >>> from topodesign.wiring.inventory.plain import plain_inventory
+    >>> from topodesign.wiring.inventory.answers import plain_inventory
     >>> from topodesign.wiring.plan.wire import wire
     >>> plan = wire("circulant(12,2,3)", plain_inventory(12, 4), mode="simplex")
     >>> found = rewire(plan, "degree(biring(2,6),2)", most_dark=2)
@@ -203,7 +237,7 @@ def rewire(
     seed, most_dark = as_seed(seed), as_integer("most_dark", most_dark, 1)
     before = as_wiring(plan)
     own = _wanted_plan(wanted)
-    topology = wanted_topology(wanted) if own is None else own.topology
+    topology = as_topology(wanted) if own is None else own.topology
     if keep_hosts and own is None and topology.nodes != len(before.hosts):
         raise ParameterError(f"hosts cannot be kept: {topology.nodes} nodes are wanted, and {len(before.hosts)} wired")
     before = before if topology.is_duplex else as_simplex(before)
@@ -233,13 +267,7 @@ def _walked_less(
     most_dark: int | None,
     seed: int,
 ) -> tuple[Change, tuple[Stage, ...]]:
-    """Return a change with as few moves and its stages, for which less is walked if one is found.
-
-    Raises
-    ------
-    ParameterError
-        If it is not known where panels stand.
-    """
+    """Return a change with as few moves and its stages, for which less is walked if one is found."""
     best = Rewiring(change, found, None)
     if best.metres is None:
         raise ParameterError("to walk less, the inventory needs the coordinates of the racks of all panels (racks:)")
@@ -264,7 +292,3 @@ def _wanted_plan(wanted: TopologyLike | WiringPlan) -> WiringPlan | None:
     if isinstance(wanted, str | Path) and names_wiring(Path(wanted)):
         return load_wiring(wanted)
     return wanted if isinstance(wanted, WiringPlan) else None
-
-
-def _many(count: int, one: str, more: str | None = None) -> str:
-    return f"{count} {one if count == 1 else more or f'{one}s'}"

@@ -25,16 +25,10 @@ from topodesign.wiring.plan.cross_connects import CrossConnect, fibres
 class Stage:
     """Patches that are moved together.
 
-    Attributes
-    ----------
-    removed, made
-        What is taken out first, and what is plugged in then.
-    dark
-        Most links of a host, out or in, that are dark meanwhile: that are taken out, or were before and have not got
-        others in their place yet.
-    during, after
-        The links that are lit meanwhile and afterwards, between the hosts that are in both wirings, or after the last
-        stage between all of the new one; numbered in its order.
+    ``removed``, ``made``: what is taken out first, and what is plugged in then. ``dark``: most links of a host, out or
+    in, that are dark meanwhile: that are taken out, or were before and have not got others in their place yet.
+    ``during``, ``after``: the links that are lit meanwhile and afterwards, between the hosts that are in both wirings,
+    or after the last stage between all of the new one; numbered in its order.
     """
 
     removed: tuple[CrossConnect, ...]
@@ -47,20 +41,8 @@ class Stage:
 def stages(change: Change, most_dark: int | None) -> tuple[Stage, ...]:
     """Split a change into stages.
 
-    Parameters
-    ----------
-    change
-        What to move.
-    most_dark
-        Links of a host, out and in counted apart, that may be dark at a time; None if all may be, in one stage and
-        whether the fabric stays connected or not.
-
-    Raises
-    ------
-    ParameterError
-        If that is below one.
-    InfeasibleError
-        If no order is found.
+    Of a host, ``most_dark`` links may be dark at a time, out and in counted apart; None if all may be, in one stage and
+    whether the fabric stays connected or not.
     """
     if most_dark is not None and most_dark < 1:
         raise ParameterError(f"at least one link of a host must go dark to be moved, not {most_dark}")

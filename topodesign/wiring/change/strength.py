@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
+from topodesign.base.declared import Declared
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.units import format_rate
 from topodesign.optima.forest.bottleneck import optimum
@@ -18,7 +18,7 @@ MOST_NODES = 512
 
 
 @dataclass(frozen=True)
-class Strength:
+class Strength(Declared):
     """What the links that are lit can do.
 
     Attributes
@@ -37,21 +37,15 @@ class Strength:
     allgather: Fraction | None
     allreduce: Fraction | None
 
+    KEYS = "links connectivity allgather allreduce"
+    SHARED = "strength"
+
     def __str__(self) -> str:
         """Return it in a line."""
         if self.allreduce is None:
             return f"{self.links} links, not connected"
         best = format_rate(self.allreduce)
         return f"{self.links} links, connected until {self.connectivity} are lost, allreduce {best} at best"
-
-    def record(self) -> dict[str, Any]:
-        """Return it for JSON, with rates in bytes per second."""
-        return {
-            "links": self.links,
-            "connectivity": self.connectivity,
-            "allgather": None if self.allgather is None else str(self.allgather),
-            "allreduce": None if self.allreduce is None else str(self.allreduce),
-        }
 
 
 def is_told(asked: bool | None, nodes: int) -> bool:

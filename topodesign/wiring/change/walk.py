@@ -30,12 +30,8 @@ _MOST_STARTS = 12
 class Walk:
     """The way through the panels of a stage.
 
-    Attributes
-    ----------
-    visits
-        Panels in their order, with what is begun there, line by line.
-    metres
-        Of the way, from the first panel on; None where nobody says where they stand.
+    ``visits``: panels in their order, with what is begun there, line by line. ``metres``: of the way, from the first
+    panel on; None where nobody says where they stand.
     """
 
     visits: tuple[tuple[str, tuple[str, ...]], ...]
@@ -48,15 +44,7 @@ class Walk:
 
 
 def walk_of(plan: WiringPlan, removed: Iterable[CrossConnect], made: Iterable[CrossConnect]) -> Walk:
-    """Return the way of who takes patches out and makes others.
-
-    Parameters
-    ----------
-    plan
-        Whose hosts and panels are meant.
-    removed, made
-        As for :func:`topodesign.wiring.change.instructions.instructions`.
-    """
+    """Return the way of who takes patches out and makes others."""
     return walk_of_jobs(plan.inventory, jobs(plan, removed, made))
 
 

@@ -11,10 +11,9 @@ from pathlib import Path
 
 from topodesign.base.arguments import as_path
 from topodesign.base.errors import FileFormatError
-from topodesign.base.text_files import naming
+from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.wiring.check.observed import Lane, Observed
-from topodesign.wiring.exports.netbox import front_port_sides, netbox_cables, rear_port_labels
-from topodesign.wiring.inventory import mistaken
+from topodesign.wiring.exports.formats.netbox import front_port_sides, netbox_cables, rear_port_labels
 from topodesign.wiring.inventory.inventory import interface_name, lanes_of
 from topodesign.wiring.netbox.model import CONNECTED
 from topodesign.wiring.netbox.objects import FRONT, INTERFACE, REAR, CableEnd, NetboxCable
@@ -31,27 +30,14 @@ _Port = tuple[str, str]
 def read_as_built(source: str | Path, plan: WiringPlan) -> Observed:
     """Read what NetBox has of the cables of a plan.
 
-    Parameters
-    ----------
-    source
-        The address of a server, or the path of a CSV: what NetBox exports of its list of cables, or its import file; or
-        of a directory with one of these.
-    plan
-        Whose hosts and panels are meant.
-
-    Raises
-    ------
-    FileFormatError
-        If a file cannot be read, or there is no cable of the plan's devices.
-    NetboxError, ParameterError, MissingLibraryError
-        As :func:`topodesign.wiring.netbox.rest.read_rest`.
+    The source is the address of a server, or the path of a CSV, what NetBox exports of its list of cables or its import
+    file, or of a directory with one of these.
     """
     if is_address(source):
         cables: Iterable[NetboxCable] = read_rest_cables(str(source))
     else:
         path = cable_file(as_path(source))
-        words = "NetBox's list of cables, exported to CSV, or the address of a server"
-        with mistaken.wanted(path, words, mistaken.NETBOX), naming(path):
+        with expecting(path, FileKind.NETBOX):
             cables = read_cables(path, plan.inventory.panel.__contains__)
     found = _Built(plan, cables)
     if not found.fixed and not found.patches:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from topodesign.wiring.check.observed import Lane, Observed
+from topodesign.wiring.check.observed import Lane, Observed, lane_of
 from topodesign.wiring.exports.cables import cables
 from topodesign.wiring.inventory.inventory import Fixed, Trunk, interface_name, lanes_of
 from topodesign.wiring.plan.plan import WiringPlan
@@ -29,14 +29,8 @@ _Gain = tuple[int, int]
 class Exchange:
     """Fixed cables in each other's places.
 
-    Attributes
-    ----------
-    cables
-        Their names: legs of breakouts, and the trunks behind them where each has one.
-    lanes
-        Their lanes: each is where the next was planned, the last where the first was.
-    words
-        What is where.
+    ``cables``: their names: legs of breakouts, and the trunks behind them where each has one. ``lanes``: their lanes:
+    each is where the next was planned, the last where the first was. ``words``: what is where.
     """
 
     cables: tuple[str, ...]
@@ -48,16 +42,9 @@ class Exchange:
 class AsCabled:
     """A plan with the fixed cabling that there is, as far as that is known.
 
-    Attributes
-    ----------
-    plan
-        The patches at the panel ports of the plan, with the lanes that really end there; its topology is that wanted.
-    observed
-        What was seen, as far as it rests on the fixed cabling told anew.
-    exchanges
-        What is not as in the plan.
-    doubts
-        Exchanges of which one or the other must have been made; the plan is without them.
+    ``plan``: the patches at the panel ports of the plan, with the lanes that really end there; its topology is that
+    wanted. ``observed``: what was seen, as far as it rests on the fixed cabling told anew. ``exchanges``: what is not
+    as in the plan. ``doubts``: exchanges of which one or the other must have been made; the plan is without them.
     """
 
     plan: WiringPlan
@@ -76,16 +63,12 @@ def as_cabled(plan: WiringPlan, observed: Observed) -> AsCabled:
 class Ways:
     """Where light can go from lane to lane by a plan's fixed cabling, whatever its patches.
 
-    Parameters
-    ----------
-    plan
-        Where lanes end.
-    circuits
-        What lanes hear by the circuits that switches say they have; None if they say nothing.
+    ``plan``: where lanes end. ``circuits``: what lanes hear by the circuits that switches say they have; None if they
+    say nothing.
     """
 
     def __init__(self, plan: WiringPlan, circuits: Mapping[Lane, Lane] | None) -> None:
-        self.port = {_lane(fixed): (fixed.panel, fixed.panel_port) for fixed in plan.fixed}
+        self.port = {lane_of(fixed): fixed.place for fixed in plan.fixed}
         self.circuits = circuits
         self._nodes = plan.node.keys()
         self._field = {panel.name: panel.field for panel in plan.inventory.panels}
@@ -110,7 +93,7 @@ class FixedNames:
 
     def __init__(self, plan: WiringPlan) -> None:
         self._plan = plan
-        self._port = {_lane(fixed): (fixed.panel, fixed.panel_port) for fixed in plan.fixed}
+        self._port = {lane_of(fixed): fixed.place for fixed in plan.fixed}
         listed = list(cables(plan))
         self._cable = {(c.a.device, c.a.port): c.name.partition("-")[0] for c in listed if c.kind == "fixed"}
         self._trunk = {(c.b.device, c.b.port): c.name for c in listed if c.kind == "trunk"}
@@ -301,7 +284,7 @@ class _Search:
         order = {Lane(h.name, port.name, lane): n for h in room.hosts for n, (port, lane) in enumerate(lanes_of(h))}
         rank = {host.name: row for row, host in enumerate(room.hosts)}
         rows = [Fixed(*self._occupant(lane), *port) for lane, port in self.port.items()]
-        rows.sort(key=lambda one: (rank[one.host], order[_lane(one)]))
+        rows.sort(key=lambda one: (rank[one.host], order[lane_of(one)]))
         room = replace(
             room,
             cabling=tuple(rows) if room.cabling else (),
@@ -310,7 +293,7 @@ class _Search:
         plan = replace(self.plan, inventory=room, fixed=tuple(rows))
         connects = []
         for connect in self.plan.connects:
-            a, b = (plan.end[end.panel, end.panel_port] for end in (connect.a, connect.b))
+            a, b = plan.end[connect.a.place], plan.end[connect.b.place]
             connects.append(replace(connect, link=(plan.node[a.host], plan.node[b.host]), a=a, b=b))
         observed = replace(self.observed, heard=self._heard(), circuits=self._moved(self.observed.circuits))
         return AsCabled(replace(plan, connects=tuple(connects)), observed, tuple(exchanges), doubts)
@@ -364,14 +347,10 @@ def _cycles(slot: Mapping[Lane, Lane]) -> Iterator[tuple[Lane, ...]]:
 def _wanted(plan: WiringPlan) -> Iterator[tuple[Lane, Lane]]:
     """Yield receivers with the transmitters that they should hear."""
     for connect in plan.connects:
-        a, b = (Lane(end.host, end.port, end.lane) for end in (connect.a, connect.b))
+        a, b = lane_of(connect.a), lane_of(connect.b)
         yield b, a
         if connect.mode == "duplex":
             yield a, b
-
-
-def _lane(fixed: Fixed) -> Lane:
-    return Lane(fixed.host, fixed.port, fixed.lane)
 
 
 def _and(names: tuple[str, ...]) -> str:

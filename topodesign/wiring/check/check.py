@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from topodesign.base.arguments import as_seed
 from topodesign.base.claims import Among, Claim, Of
+from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Result
 from topodesign.topology.isomorphism import isomorphism
@@ -18,7 +19,16 @@ from topodesign.wiring.change.change import Change, fewest_moves, wired_topology
 from topodesign.wiring.change.instructions import place_name
 from topodesign.wiring.check.as_built import read_as_built
 from topodesign.wiring.check.as_cabled import AsCabled, FixedNames, Ways, as_cabled
-from topodesign.wiring.check.observed import DARK, Lane, Observed, read_dumps, read_light, read_lldp, read_switch
+from topodesign.wiring.check.observed import (
+    DARK,
+    Lane,
+    Observed,
+    lane_of,
+    read_dumps,
+    read_light,
+    read_lldp,
+    read_switch,
+)
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.files import WiringLike, as_wiring
@@ -41,7 +51,7 @@ Fault = Literal[
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Declared):
     """Something that is not as planned.
 
     Attributes
@@ -68,9 +78,13 @@ class Finding:
     words: str
     seen: tuple[str, ...] = ()
 
-    def record(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return {"fault": self.fault, "cables": list(self.cables), "words": self.words, "seen": list(self.seen)}
+    KEYS = "fault cables words seen"
+    ROW = (
+        "fault",
+        key("cables", kind=str, value=lambda one: " ".join(one.cables)),
+        "what=words",
+        key("seen", kind=str, value=lambda one: "; ".join(one.seen)),
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -106,6 +120,17 @@ class WiringCheck(Result):
     decided: bool
     cabled: bool = True
 
+    KEYS = (
+        "ok findings patches_to_plan=to_plan repair other_order claims",
+        key(
+            "isomorphic",
+            "Whether no patch has to move then; null if undecided.",
+            kind=bool | None,
+            value=lambda one: not one.other_order.moves if one.decided else None,
+        ),
+    )
+    ROWS = "findings"
+
     @property
     def proposal(self) -> Change:
         """What to do: nothing but take the other order of the hosts where that is the plan already, else the repair."""
@@ -121,13 +146,6 @@ class WiringCheck(Result):
         """Whether everything was seen and is as planned."""
         return not self.findings
 
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return a row for everything that is not as planned."""
-        return [
-            {"fault": one.fault, "cables": " ".join(one.cables), "what": one.words, "seen": "; ".join(one.seen)}
-            for one in self.findings
-        ]
-
     def heading(self) -> str:
         """Return how much is wrong."""
         if self.ok:
@@ -137,18 +155,6 @@ class WiringCheck(Result):
         if not self.cabled:
             return f"{what} not as planned; first the fixed cabling has to be set right"
         return f"{what} not as planned; {self.repair.moves} patches make the links of the plan"
-
-    def record(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return {
-            "ok": self.ok,
-            "findings": [finding.record() for finding in self.findings],
-            "patches_to_plan": self.to_plan,
-            "repair": self.repair.record(),
-            "other_order": self.other_order.record(),
-            "claims": [claim.record() for claim in self.claims],
-            "isomorphic": not self.other_order.moves if self.decided else None,
-        }
 
     def __str__(self) -> str:
         """Return what is wrong, and what to do about it."""
@@ -226,7 +232,7 @@ def check_wiring(
     Examples
     --------
     >>> import tempfile
-    >>> from topodesign.wiring.inventory.plain import plain_inventory
+    >>> from topodesign.wiring.inventory.answers import plain_inventory
     >>> from topodesign.wiring.plan.wire import wire
     >>> plan = wire("biring(2,3)", plain_inventory(3, 2), mode="simplex")
     >>> heard = ["host,port,neighbour_host,neighbour_port"]
@@ -244,9 +250,9 @@ def check_wiring(
     connects, findings = view.built(), tuple(view.findings())
     topology = wired_topology(plan.hosts, connects)
     built = replace(real.plan, topology=topology, connects=connects)
-    pairs = {_places(connect.a, connect.b) for connect in connects}
+    pairs = {(connect.a.place, connect.b.place) for connect in connects}
     pairs |= {pair[::-1] for pair in pairs if plan.mode == "duplex"}
-    to_plan = sum(_places(connect.a, connect.b) not in pairs for connect in plan.connects)
+    to_plan = sum((connect.a.place, connect.b.place) not in pairs for connect in plan.connects)
     own = None if real.exchanges else real.plan  # its patches make its links, unless they end at other lanes
     try:
         repair = (
@@ -291,11 +297,11 @@ class _View:
         self.plan = plan = real.plan
         self.observed = observed = real.observed
         self.real = real
-        self.end = {Lane(end.host, end.port, end.lane): end for end in plan.end.values()}
+        self.end = {lane_of(end): end for end in plan.end.values()}
         self.ways = Ways(plan, observed.circuits)
         self.wanted: dict[Lane, tuple[Lane, str]] = {}
         for connect in plan.connects:
-            a, b = _lane(connect.a), _lane(connect.b)
+            a, b = lane_of(connect.a), lane_of(connect.b)
             self.wanted[b] = a, connect.cable
             if connect.mode == "duplex":
                 self.wanted[a] = b, connect.cable
@@ -528,11 +534,3 @@ class _View:
     def _at(self, lane: Lane, side: int) -> str:
         end = self.end.get(lane)
         return self._name(lane) + (f" ({place_name(end, self.sides[side])})" if end is not None else "")
-
-
-def _lane(end: End) -> Lane:
-    return Lane(end.host, end.port, end.lane)
-
-
-def _places(a: End, b: End) -> tuple[tuple[str, str], tuple[str, str]]:
-    return (a.panel, a.panel_port), (b.panel, b.panel_port)

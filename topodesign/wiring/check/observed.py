@@ -1,11 +1,5 @@
 """What was really wired: from what hosts hear by LLDP, or from the circuits that a switch says it has.
 
-LLDP is told by ``lldpctl -f json`` (or ``json0``), one file a host, named ``HOST.json``; or by one CSV with the columns
-``host,port,neighbour_host,neighbour_port``, a row with two empty cells where nothing is heard. An interface has the
-name of its port, and where the port has several lanes ``PORT/LANE``, or what Linux calls the parts of a split port:
-``PORTs0`` for lane 1. Interfaces that are not in the inventory do not count. A neighbour says what transmitter a
-receiver hears, so it tells one direction of a link.
-
 An interface may have several neighbours: network cards speak LLDP themselves, without the name of their host, and what
 has gone is remembered for some minutes. So hosts count rather than strangers, and of hosts the last to come. Where
 that cannot be told, something may lie between that passes LLDP on; it is said, and counts as planned.
@@ -16,34 +10,28 @@ What light arrives, transceivers tell (``ethtool -m``): one CSV with the columns
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from topodesign.base.arguments import as_path
 from topodesign.base.errors import FileFormatError
-from topodesign.base.strict_json import parse_json
+from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.tables import named_columns
 from topodesign.base.text_files import naming, read_text
-from topodesign.wiring.exports.switch import TABLE, ports_of
-from topodesign.wiring.inventory import mistaken
-from topodesign.wiring.inventory.inventory import Inventory, Panel, interface_name, lanes_of
-from topodesign.wiring.plan.cross_connects import End
+from topodesign.wiring.check.lldp import Neighbour, neighbours_of_files, neighbours_of_table, read_neighbours
+from topodesign.wiring.inventory.inventory import Fixed, Inventory, Panel, interface_name, lanes_of
 from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.switches.drivers import DRIVERS
 
-COLUMNS = ("host", "port", "neighbour_host", "neighbour_port")
 LIGHT_COLUMNS = ("host", "port", "rx_dbm")
 LIGHT_FILE = "light.csv"
 DARK = -30.0
 """Power in dBm below which no light arrives; without any, transceivers tell -40 or minus infinity."""
 
-_HEARD = f"what hosts hear: HOST.json as 'lldpctl -f json' prints it, or a CSV with {','.join(COLUMNS)}"
 _MOST_LIGHT = 30.0  # dBm; a watt
-_NUMBERS = r"\(@\s*((?:[0-9]{1,9}(?:\s*,\s*[0-9]{1,9})*)?)\s*\)"
-_SCPI_LISTS = re.compile(rf"{_NUMBERS}\s*,\s*{_NUMBERS}")
-_AGE = re.compile(r"([0-9]{1,6}) days?, ([0-9]{1,2}):([0-9]{2}):([0-9]{2})")
+_BY_ENDING = {driver.ending: driver for driver in DRIVERS.values()}
 
 
 class Lane(NamedTuple):
@@ -54,32 +42,23 @@ class Lane(NamedTuple):
     lane: int
 
 
+def lane_of(end: Fixed) -> Lane:
+    """Return the lane that ends at a panel port."""
+    return Lane(end.host, end.port, end.lane)
+
+
 @dataclass(frozen=True)
 class Observed:
     """What was seen.
 
-    Attributes
-    ----------
-    heard
-        The lane whose transmitter a lane's receiver hears; lanes that hear nothing are left out.
-    strangers
-        What a lane hears that is not in the inventory, in words.
-    unseen
-        Hosts of which nothing is known.
-    unclear
-        What a lane hears where several neighbours are told, or one neighbour at several lanes, in words.
-    outsiders
-        Names that something is told of, and that the inventory lacks.
-    light
-        The power that arrives at a lane's receiver in dBm, as far as it is told.
-    circuits
-        What hosts would hear by the circuits of the switches, where these are told beside; None if they are not.
-    unbuilt
-        Why a lane hears nothing, in words, where that is known of its cables.
-    faults
-        What else is wrong, in words.
-    supposed
-        Lanes of ``heard`` that tell nothing themselves: they hear what the circuits bring by the fixed cabling.
+    ``heard``: the lane whose transmitter a lane's receiver hears; lanes that hear nothing are left out. ``strangers``:
+    what a lane hears that is not in the inventory, in words. ``unseen``: hosts of which nothing is known. ``unclear``:
+    what a lane hears where several neighbours are told, or one neighbour at several lanes, in words. ``outsiders``:
+    names that something is told of, and that the inventory lacks. ``light``: the power that arrives at a lane's
+    receiver in dBm, as far as it is told. ``circuits``: what hosts would hear by the circuits of the switches, where
+    these are told beside; None if they are not. ``unbuilt``: why a lane hears nothing, in words, where that is known of
+    its cables. ``faults``: what else is wrong, in words. ``supposed``: lanes of ``heard`` that tell nothing themselves:
+    they hear what the circuits bring by the fixed cabling.
     """
 
     heard: dict[Lane, Lane]
@@ -94,64 +73,14 @@ class Observed:
     supposed: frozenset[Lane] = frozenset()
 
 
-class Neighbour(NamedTuple):
-    """One entry: where it was heard (file or line, host, interface), the names the neighbour gives, and for how long.
-
-    The age is in seconds, None if it is not told.
-    """
-
-    where: str
-    host: str
-    interface: str
-    chassis: str
-    ports: tuple[str, ...]
-    age: int | None
-
-
 def read_lldp(path: str | Path, plan: WiringPlan) -> Observed:
     """Read what hosts hear.
 
-    Parameters
-    ----------
-    path
-        A directory with a file ``HOST.json`` for each host, one such file, or a CSV.
-    plan
-        Whose hosts are meant.
-
-    Raises
-    ------
-    FileFormatError
-        If it cannot be read, or tells of no host that the inventory has; the message says where.
+    The path is of a directory with a file ``HOST.json`` for each host, of one such file, or of a CSV.
     """
     path = as_path(path)
     entries, names = read_neighbours(path)
     return _observed(path, entries, plan, names)
-
-
-def read_neighbours(path: Path) -> tuple[list[Neighbour], list[str]]:
-    """Return all that hosts hear, and the hosts that told something, by the names of their files or rows.
-
-    Raises
-    ------
-    FileFormatError
-        If it cannot be read, or there is nothing in it.
-    """
-    with mistaken.wanted(path, _HEARD, mistaken.HEARD):
-        return _neighbours(path)
-
-
-def _neighbours(path: Path) -> tuple[list[Neighbour], list[str]]:
-    if path.suffix.lower() == ".csv":
-        entries = list(_from_csv(path))
-        names = [entry.host for entry in entries]
-        wanted = f"rows under {','.join(COLUMNS)}"
-    else:
-        files = sorted(path.glob("*.json")) if path.is_dir() else [path]
-        entries, names = _from_files(files)
-        wanted = "files HOST.json with what 'lldpctl -f json' prints"
-    if not names:
-        raise FileFormatError(f"{path}: there is nothing in it; expected {wanted}")
-    return entries, names
 
 
 def read_light(path: str | Path, plan: WiringPlan) -> dict[Lane, float]:
@@ -159,17 +88,12 @@ def read_light(path: str | Path, plan: WiringPlan) -> dict[Lane, float]:
 
     An empty cell, ``-inf`` and what is below :data:`DARK` say that no light arrives. Interfaces are named as for LLDP;
     those that the inventory lacks do not count.
-
-    Raises
-    ------
-    FileFormatError
-        If it cannot be read.
     """
     path = as_path(path)
     lanes = _interfaces(plan.inventory)
     light: dict[Lane, float] = {}
-    rows = named_columns(_text(path, ".csv"), LIGHT_COLUMNS, str.strip)
     with naming(path):
+        rows = named_columns(read_text(path, (".csv",)), LIGHT_COLUMNS, str.strip)
         for line, row in rows:
             host, interface, power = (row[name].strip() for name in LIGHT_COLUMNS)
             try:
@@ -187,33 +111,23 @@ def read_light(path: str | Path, plan: WiringPlan) -> dict[Lane, float]:
 def read_dumps(path: str | Path, plan: WiringPlan) -> Observed:
     """Read a directory of all that hosts and switches tell.
 
-    Parameters
-    ----------
-    path
-        With ``HOST.json`` of hosts as :func:`read_lldp` takes them, or other CSV files of neighbours; files named after
-        circuit switches as :func:`read_switch` takes them, of all switches or none; and ``light.csv`` as
-        :func:`read_light` takes it.
-    plan
-        Whose hosts and switches are meant.
-
-    Raises
-    ------
-    FileFormatError
-        If it is no directory, there is nothing of a host or a switch in it, or some file cannot be read.
+    It has ``HOST.json`` of hosts as :func:`read_lldp` takes them, or other CSV files of neighbours; files named after
+    circuit switches as :func:`read_switch` takes them, of all switches or none; and ``light.csv`` as :func:`read_light`
+    takes it.
     """
     path = as_path(path)
     if not path.is_dir():
         raise FileFormatError(f"{path}: this is not a directory")
     switches = {panel.name for panel in plan.inventory.panels if panel.kind == "ocs"}
-    files = sorted(file for file in path.iterdir() if file.suffix.lower() in {".json", ".scpi", ".csv"})
-    told = [file for file in files if file.stem in switches or file.suffix == ".scpi"]
+    files = sorted(file for file in path.iterdir() if file.suffix.lower() in {".csv", *_BY_ENDING})
+    told = [file for file in files if file.stem in switches or file.suffix in _BY_ENDING.keys() - {".json"}]
     tables = [file for file in files if file.suffix.lower() == ".csv" and file.name != LIGHT_FILE and file not in told]
     hosts = [file for file in files if file.suffix.lower() == ".json" and file not in told]
     if not told and not tables and not hosts:
         raise FileFormatError(f"{path}: there is nothing in it; expected HOST.json, SWITCH.json or SWITCH.scpi")
-    entries, names = _from_files(hosts)
+    entries, names = neighbours_of_files(hosts)
     for table in tables:
-        rows = list(_from_csv(table))
+        rows = list(neighbours_of_table(table))
         entries += rows
         names += [row.host for row in rows]
     seen = Observed({}, {}, frozenset(plan.hosts))
@@ -234,21 +148,12 @@ def read_switch(path: str | Path, plan: WiringPlan) -> Observed:
 
     Patches at patch panels are not seen and count as planned.
 
-    Parameters
-    ----------
-    path
-        A file named after its switch, or a directory of them: ``NAME.json`` with the table ``OCS_CROSS_CONNECT`` of
-        SONiC's CONFIG_DB, or ``NAME.scpi`` with port lists ``(@1,2),(@18,17)`` as a Polatis switch answers.
-    plan
-        Whose switches are meant. If it has only one, the name of the file does not matter.
-
-    Raises
-    ------
-    FileFormatError
-        If it cannot be read, or has other ports than the switch, or one twice.
+    The path is of a file named after its switch, which does not matter if there is only one, or of a directory of them:
+    ``NAME.json`` with the table ``OCS_CROSS_CONNECT`` of SONiC's CONFIG_DB, or ``NAME.scpi`` with port lists
+    ``(@1,2),(@18,17)`` as a Polatis switch answers.
     """
     path = as_path(path)
-    files = [f for f in sorted(path.iterdir()) if f.suffix in {".json", ".scpi"}] if path.is_dir() else [path]
+    files = [f for f in sorted(path.iterdir()) if f.suffix in _BY_ENDING] if path.is_dir() else [path]
     return Observed(_circuits_heard(path, files, plan), {}, frozenset())
 
 
@@ -258,7 +163,7 @@ def _circuits_heard(path: Path, files: list[Path], plan: WiringPlan) -> dict[Lan
     if not switches:
         raise FileFormatError(f"{path}: the inventory has no circuit switch (kind: ocs), only patch panels")
     heard = {
-        _lane(receiver): _lane(sender)
+        lane_of(receiver): lane_of(sender)
         for connect in plan.connects
         if connect.a.panel not in switches
         for sender, receiver in ((connect.a, connect.b), (connect.b, connect.a))[
@@ -280,47 +185,22 @@ def _circuits_heard(path: Path, files: list[Path], plan: WiringPlan) -> dict[Lan
 
 
 def _switch(file: Path, panel: Panel, plan: WiringPlan, heard: dict[Lane, Lane]) -> None:
+    driver = _BY_ENDING.get(file.suffix, _BY_ENDING[".json"])
     labels = {port.label for port in panel.ports}
     sent: set[str] = set()
-    for a, b in _circuits(file, panel):
-        for label in (a, b):
-            if label not in labels:
-                raise FileFormatError(f"{file}: switch '{panel.name}' has no port '{label[:40]}'")
-        sender, receiver = plan.end.get((panel.name, a)), plan.end.get((panel.name, b))
-        if sender is None or receiver is None:
-            continue  # a circuit between ports that no host is cabled to
-        lane = _lane(receiver)
-        if lane in heard or a in sent:
-            raise FileFormatError(f"{file}: two circuits use {f'{b}B' if lane in heard else f'{a}A'}")
-        sent.add(a)
-        heard[lane] = _lane(sender)
-
-
-def _circuits(file: Path, panel: Panel) -> Iterator[tuple[str, str]]:
-    """Yield the labels that light enters and leaves by."""
-    if file.suffix == ".scpi":
-        yield from _scpi_circuits(file, ports_of(panel))
-        return
-    try:
-        sides = [(entry["a_side"], entry["b_side"]) for entry in _json(file)[TABLE].values()]
-    except (TypeError, KeyError, AttributeError):
-        raise FileFormatError(f'{file}: expected {{"{TABLE}": {{"1A-2B": {{"a_side": "1A", ...}}}}}}') from None
-    for a, b in sides:
-        if not (isinstance(a, str) and isinstance(b, str) and a.endswith("A") and b.endswith("B")):
-            raise FileFormatError(f"{file}: a circuit goes from a side like 1A to one like 2B, not {a!r} to {b!r}")
-        yield a[:-1], b[:-1]
-
-
-def _scpi_circuits(file: Path, size: int) -> Iterator[tuple[str, str]]:
-    for number, line in enumerate(_text(file, ".scpi").splitlines(), start=1):
-        found = _SCPI_LISTS.findall(line)
-        if line.strip() and not found:
-            raise FileFormatError(f"{file}, line {number}: expected port lists like (@1,2),(@18,17)")
-        for ins, outs in found:
-            entries, exits = ([port for port in re.split(r"[\s,]+", ports) if port] for ports in (ins, outs))
-            if len(entries) != len(exits):
-                raise FileFormatError(f"{file}, line {number}: {len(entries)} ports in and {len(exits)} ports out")
-            yield from ((a, str(int(b) - size)) for a, b in zip(entries, exits, strict=True))
+    with expecting(file, FileKind.CIRCUITS):
+        for a, b in driver.circuits(read_text(file, (driver.ending,)), panel):
+            for label in (a, b):
+                if label not in labels:
+                    raise FileFormatError(f"switch '{panel.name}' has no port '{label[:40]}'")
+            sender, receiver = plan.end.get((panel.name, a)), plan.end.get((panel.name, b))
+            if sender is None or receiver is None:
+                continue  # a circuit between ports that no host is cabled to
+            lane = lane_of(receiver)
+            if lane in heard or a in sent:
+                raise FileFormatError(f"two circuits use {f'{b}B' if lane in heard else f'{a}A'}")
+            sent.add(a)
+            heard[lane] = lane_of(sender)
 
 
 class _Told(NamedTuple):
@@ -398,10 +278,6 @@ def _younger(one: _Told, other: _Told) -> bool:
     return one.entry.age is not None and (other.entry.age is None or one.entry.age < other.entry.age)
 
 
-def _lane(end: End) -> Lane:
-    return Lane(end.host, end.port, end.lane)
-
-
 def _name(lane: Lane) -> str:
     return f"{lane.host} {lane.port}/{lane.lane}"
 
@@ -417,90 +293,3 @@ def _interfaces(inventory: Inventory) -> dict[tuple[str, str], Lane]:
 def _known(inventory: Inventory, name: str) -> str | None:
     """Return the host of this name, or of its first part if it is a domain name."""
     return next((host for host in (name, name.partition(".")[0]) if host in inventory.host), None)
-
-
-def _from_files(files: Iterable[Path]) -> tuple[list[Neighbour], list[str]]:
-    """Return what ``lldpctl`` says in files named after hosts, and these names."""
-    listed = list(files)
-    return [entry for file in listed for entry in _from_lldpctl(file)], [file.stem for file in listed]
-
-
-def _from_csv(path: Path) -> Iterator[Neighbour]:
-    rows = named_columns(_text(path, ".csv"), COLUMNS, lambda name: name.strip().replace("neighbor", "neighbour"))
-    with naming(path):
-        for line, row in rows:
-            host, interface, chassis, port = (row[name].strip() for name in COLUMNS)
-            if bool(chassis) != bool(port):
-                raise FileFormatError(f"line {line}: neighbour_host and neighbour_port go together")
-            yield Neighbour(f"{path}: line {line}", host, interface, chassis, (port,), None)
-
-
-def _from_lldpctl(path: Path) -> Iterator[Neighbour]:
-    document = _json(path)
-    try:
-        bodies = list(_bodies(document["lldp"]))
-    except (TypeError, KeyError, AttributeError):
-        raise FileFormatError(f"{path}: this is not what 'lldpctl -f json' prints") from None
-    for interface, body in bodies:
-        where = f"{path}, interface '{interface[:40]}'"
-        try:
-            chassis, name = _chassis(body["chassis"])
-            port = _single(body["port"])
-            ports = (_value(port["id"]), _value(port.get("descr", "")))
-            chassis = name or _value(chassis["id"])
-            yield Neighbour(where, path.stem, interface, chassis, ports, _age(body.get("age")))
-        except (ValueError, TypeError, KeyError, AttributeError, IndexError):
-            raise FileFormatError(f"{where}: this is not how lldpctl tells chassis and port of a neighbour") from None
-
-
-def _bodies(lldp: Any) -> Iterator[tuple[str, Any]]:
-    """Yield interfaces with what is known of their neighbours, in the keyed, the list and the ``json0`` shape."""
-    for part in _listed(lldp):
-        for entry in _listed(part.get("interface", [])):
-            if isinstance(entry.get("name"), str):
-                yield entry["name"], entry
-            else:
-                yield from ((name, body) for name, bodies in entry.items() for body in _listed(bodies))
-
-
-def _age(text: Any) -> int | None:
-    match = _AGE.fullmatch(text) if isinstance(text, str) else None
-    if match is None:
-        return None
-    days, hours, minutes, seconds = map(int, match.groups())
-    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
-
-
-def _chassis(data: Any) -> tuple[Any, str]:
-    """Return a chassis and its name: the key it is under, or a field of it."""
-    chassis = _single(data)
-    if "id" in chassis:
-        return chassis, _value(chassis.get("name", ""))
-    ((name, body),) = chassis.items()
-    return body, name
-
-
-def _listed(data: Any) -> list[Any]:
-    return data if isinstance(data, list) else [data]
-
-
-def _single(data: Any) -> Any:
-    return _listed(data)[0]
-
-
-def _value(data: Any) -> str:
-    found = _single(data)
-    text = found["value"] if isinstance(found, dict) else found
-    if not isinstance(text, str):
-        raise TypeError
-    return text
-
-
-def _json(path: Path) -> Any:
-    with naming(path):
-        return parse_json(read_text(path, (".json",)))
-
-
-def _text(path: Path, *endings: str) -> str:
-    with naming(path):
-        return read_text(path, endings)

@@ -4,6 +4,12 @@
 MPO port are the legs ``F1-1``, ``F1-2`` and so on of the breakout cable ``F1``, which has one plug at the host.
 *Trunks*, which are there, lead that port on to the one that can be patched. *Cross-connects* join panel ports: patch
 cords on a patch panel, circuits (without a cable) in a switch.
+
+An optic with parallel lanes sends on the first fibres of its connector and receives on the last, mirrored: lane i of an
+MPO-12 (as of 40GBASE-SR4 and 100GBASE-SR4, IEEE 802.3 clauses 86 and 95) on fibres i and 13 - i, of an MPO-16 on i and
+17 - i. The 24 fibres of an MPO-24 stand in two rows, of which the first sends here and the second receives. An array
+cable takes fibre i to the same place (type A of TIA-568), to the mirrored one of its row (B) or to the other of a pair
+(C). Side A of the panel port is where the transmitter comes out, whichever fibre that is.
 """
 
 from __future__ import annotations
@@ -14,8 +20,7 @@ from fractions import Fraction
 from itertools import groupby
 from typing import Literal
 
-from topodesign.wiring.exports.polarity import fibres_of_lane
-from topodesign.wiring.inventory.inventory import Fixed, Inventory, Place, lanes_of
+from topodesign.wiring.inventory.inventory import Connector, Fixed, Inventory, Place, Polarity, Port, lanes_of
 from topodesign.wiring.inventory.lengths import FIXED, PATCH, CableType, length
 from topodesign.wiring.plan.bill import fixed_lengths
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
@@ -40,22 +45,16 @@ COLOURS = {
 """The twelve fibre colours of TIA-598 in their order, with a hexadecimal RGB value each."""
 
 _NAMES = tuple(COLOURS)
+ROWS: dict[Connector, tuple[int, int]] = {"LC": (2, 1), "MPO-12": (12, 1), "MPO-16": (16, 1), "MPO-24": (12, 2)}
+"""Fibres in a row of a connector, and rows; its fibres are numbered from 1, row by row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Termination:
     """One end of a cable.
 
-    Attributes
-    ----------
-    place
-        Site, rack and unit.
-    device, port
-        Host and port, or panel and label of the port.
-    lane
-        Of a host's port; None at a panel.
-    side
-        The fibres: ``Tx+Rx`` at a host, ``A``, ``B`` or ``A+B`` at a panel.
+    ``place``: site, rack and unit. ``device``, ``port``: host and port, or panel and label of the port. ``lane``: of a
+    host's port; None at a panel. ``side``: the fibres: ``Tx+Rx`` at a host, ``A``, ``B`` or ``A+B`` at a panel.
     """
 
     place: Place
@@ -80,24 +79,13 @@ class Termination:
 class Cable:
     """A cable or a circuit.
 
-    Attributes
-    ----------
-    name
-        Unique in the plan.
-    kind, sort
-        What it is, and the type of cable, or None of a circuit and of a trunk.
-    a, b
-        Its ends: host and panel of a fixed cable; of a trunk, the port where hosts plug in and the one behind it; of a
-        cross-connect, the panel ports that light goes from and to.
-    polarity
-        Which fibre goes where.
-    colour
-        The TIA-598 colour for the number of the lane on its host: that of the fixed cable, or the one that transmits.
-    sends, receives
-        Labels of the host lanes that a cross-connect joins (of duplex ones, each does both); empty for others.
-    length
-        Metres, of a leg those of its breakout cable; None where the inventory does not say where the racks are, of
-        fixed cables that exist, of a trunk and of a circuit.
+    ``name``: unique in the plan. ``kind``, ``sort``: what it is, and the type of cable, or None of a circuit and of a
+    trunk. ``a``, ``b``: its ends: host and panel of a fixed cable; of a trunk, the port where hosts plug in and the one
+    behind it; of a cross-connect, the panel ports that light goes from and to. ``polarity``: which fibre goes where.
+    ``colour``: the TIA-598 colour for the number of the lane on its host: that of the fixed cable, or the one that
+    transmits. ``sends``, ``receives``: labels of the host lanes that a cross-connect joins (of duplex ones, each does
+    both); empty for others. ``length``: metres, of a leg those of its breakout cable; None where the inventory does not
+    say where the racks are, of fixed cables that exist, of a trunk and of a circuit.
     """
 
     name: str
@@ -116,18 +104,9 @@ class Cable:
 class Plug:
     """One end of a cable or a circuit, or of all legs of a breakout cable, where it is plugged in.
 
-    Attributes
-    ----------
-    name
-        Of the cable; of a breakout cable at the host, what the names of its legs begin with.
-    cable, end
-        The cable, or the first leg, and which end of it.
-    colour
-        As of the cable; None for all legs together.
-    here, there
-        What is on the label of this end and of the other.
-    polarity
-        Which fibre goes where, seen from here.
+    ``name``: of the cable; of a breakout cable at the host, what the names of its legs begin with. ``cable``, ``end``:
+    the cable, or the first leg, and which end of it. ``colour``: as of the cable; None for all legs together. ``here``,
+    ``there``: what is on the label of this end and of the other. ``polarity``: which fibre goes where, seen from here.
     """
 
     name: str
@@ -161,13 +140,13 @@ def cables(plan: WiringPlan) -> Iterator[Cable]:
     metres = fixed_lengths(inventory, plan.fixed)
     number = {port: row for row, port in enumerate(metres, start=1)}
     for fixed in sorted(plan.fixed, key=lambda one: (number[one.host, one.port], one.lane)):
-        a, b = _host_end(inventory, fixed), _panel_end(inventory, *_plugged_at(inventory, fixed), "A+B")
+        a, b = _host_end(inventory, fixed), _panel_end(inventory, *inventory.plugged_at(*fixed.place), "A+B")
         here = port[fixed.host, fixed.port]
         name = f"F{number[fixed.host, fixed.port]}" + (f"-{fixed.lane}" if here.lanes > 1 else "")
         shade = colour[fixed.host, fixed.port, fixed.lane]
         polarity, size = fibres_of_lane(here, fixed.lane), metres[fixed.host, fixed.port]
         yield Cable(name, "fixed", FIXED[here.connector], a, b, polarity, shade, "", "", size)
-    used = {(fixed.panel, fixed.panel_port): fixed for fixed in plan.fixed}
+    used = plan.end
     for row, trunk in enumerate(inventory.trunks, start=1):
         end = used.get((trunk.panel, trunk.panel_port))
         if end is not None:
@@ -186,10 +165,6 @@ def breakout_of(cable: Cable) -> str | None:
     return cable.name.partition("-")[0] if cable.sort is not None and cable.sort.endswith("breakout") else None
 
 
-def _plugged_at(inventory: Inventory, fixed: Fixed) -> tuple[str, str]:
-    return inventory.plugged_at(fixed.panel, fixed.panel_port)
-
-
 def _common_plug(name: str, legs: Sequence[Cable]) -> Plug:
     """Return the plug at the host of all legs of a breakout cable."""
     here = legs[0].a
@@ -201,7 +176,7 @@ def _common_plug(name: str, legs: Sequence[Cable]) -> Plug:
 def _cross_connect(inventory: Inventory, connect: CrossConnect, colour: str) -> Cable:
     simplex = connect.mode == "simplex"
     a, b = (
-        _panel_end(inventory, end.panel, end.panel_port, side if simplex else "A+B")
+        _panel_end(inventory, *end.place, side if simplex else "A+B")
         for end, side in ((connect.a, "A"), (connect.b, "B"))
     )
     circuit = inventory.panel[connect.a.panel].kind == "ocs"
@@ -234,3 +209,28 @@ def _lane_colours(inventory: Inventory) -> dict[tuple[str, str, int], str]:
         for host in inventory.hosts
         for number, (port, lane) in enumerate(lanes_of(host))
     }
+
+
+def fibres_at_host(connector: Connector, lane: int) -> tuple[int, int]:
+    """Return the fibres on which a lane of an optic sends and receives; lanes and fibres are numbered from 1."""
+    width, rows = ROWS[connector]
+    return (lane, width + lane) if rows == 2 else (lane, width + 1 - lane)
+
+
+def far_fibre(connector: Connector, polarity: Polarity, fibre: int) -> int:
+    """Return where a fibre comes out at the other end of an array cable of a type."""
+    width, _ = ROWS[connector]
+    row, place = divmod(fibre - 1, width)
+    places = {"A": place, "B": width - 1 - place, "C": place ^ 1}
+    return row * width + places[polarity] + 1
+
+
+def fibres_of_lane(port: Port, lane: int) -> str:
+    """Return in words which fibre of a lane goes where, for the label of a cable."""
+    if port.connector == "LC":
+        return "Tx to A, Rx to B"
+    send, receive = fibres_at_host(port.connector, lane)
+    if port.polarity == "A":
+        return f"Tx fibre {send} to A, Rx fibre {receive} to B"
+    out, back = (far_fibre(port.connector, port.polarity, fibre) for fibre in (send, receive))
+    return f"Tx fibre {send} comes out at {out}: A, Rx fibre {receive} at {back}: B"

@@ -12,23 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from topodesign.base.arguments import as_choice, as_path
+from topodesign.base.declared import key
 from topodesign.base.doors import EXPORTS
 from topodesign.base.errors import FileFormatError, ParameterError, TopologyError
+from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.records import Result
 from topodesign.topology.topology import Topology
-from topodesign.wiring.exports.formats import readers
-from topodesign.wiring.inventory import mistaken
+from topodesign.wiring.exports.export import readers
 from topodesign.wiring.inventory.port_labels import PortLabels
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 
-_OWN = {
-    "patches": (mistaken.PATCHES,),
-    "netbox": (mistaken.NETBOX,),
-    "sonic": (mistaken.CIRCUITS,),
-    "scpi": (),
-    "graphml": (),
-    "json": (mistaken.TOPOLOGY,),
-}
 Link = tuple[int, int, int]
 """A link from and to these nodes, and how many there are of it."""
 
@@ -55,6 +48,13 @@ class ReadBack(Result):
     extra: tuple[Link, ...]
     notes: tuple[str, ...] = ()
 
+    KEYS = (
+        "same",
+        key("nodes=topology.nodes", "Nodes N."),
+        key("links=topology.links", "What it makes."),
+        "missing extra notes",
+    )
+
     @property
     def same(self) -> bool:
         """Whether it makes the links of the plan."""
@@ -73,11 +73,6 @@ class ReadBack(Result):
         if self.same:
             return "it makes the links of the plan"
         return f"it differs from the plan in {len(self.missing) + len(self.extra)} links"
-
-    def record(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        links = {"links": self.topology.links(), "missing": list(self.missing), "extra": list(self.extra)}
-        return {"same": self.same, "nodes": self.topology.nodes, **links, "notes": list(self.notes)}
 
     def __str__(self) -> str:
         """Return a line for every link that differs, and what labels were taken for others."""
@@ -108,8 +103,8 @@ def import_wiring(plan: WiringLike, file_format: str, path: str | Path) -> ReadB
     Examples
     --------
     >>> import tempfile
-    >>> from topodesign.wiring.exports.formats import export_wiring
-    >>> from topodesign.wiring.inventory.plain import plain_inventory
+    >>> from topodesign.wiring.exports.export import export_wiring
+    >>> from topodesign.wiring.inventory.answers import plain_inventory
     >>> from topodesign.wiring.plan.wire import wire
     >>> plan = wire("circulant(6,1,2)", plain_inventory(6, 4))
     >>> with tempfile.TemporaryDirectory() as directory:
@@ -119,11 +114,13 @@ def import_wiring(plan: WiringLike, file_format: str, path: str | Path) -> ReadB
     """
     wiring, source = as_wiring(plan), as_path(path)
     name, labels = as_choice("format", file_format, readers()), PortLabels(wiring.inventory)
-    with mistaken.wanted(source, f"what 'topodesign wire export --format {name}' writes", *_OWN.get(name, ())):
+    known = EXPORTS[name]
+    folder = [FileKind.DIRECTORY] if known.kind in {FileKind.CIRCUITS, FileKind.NETBOX} else []
+    with expecting(source, *([] if known.kind is None else [known.kind]), *folder):
         try:
-            found = EXPORTS[name].read(source, wiring, *([labels] if EXPORTS[name].reads_labels else []))
-        except (FileFormatError, ParameterError, TopologyError) as error:
-            raise FileFormatError(f"{source}: {str(error).removeprefix(f'{source}: ')}") from None
+            found = known.read(source, wiring, *([labels] if known.reads_labels else []))
+        except (ParameterError, TopologyError) as error:
+            raise FileFormatError(str(error)) from None
     want, have = (Counter({(u, v): c for u, v, c in one.links() if u != v}) for one in (wiring.topology, found))
     return ReadBack(found, wiring.hosts, _links(want - have), _links(have - want), labels.notes)
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
-from typing import Any
 
 from topodesign.base.arguments import as_text
+from topodesign.base.declared import Declared, key
 from topodesign.base.errors import ParameterError
-from topodesign.base.records import Result, Table, table_of
+from topodesign.base.records import Result
+from topodesign.base.wording import nearest
 from topodesign.wiring.exports.cables import Cable, breakout_of, cables
 from topodesign.wiring.inventory.lengths import format_metres
 from topodesign.wiring.inventory.port_labels import PortLabels
@@ -45,15 +45,12 @@ class Way:
     metres: str
     note: str = ""
 
-    def record(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return {
-            "from": self.sender,
-            "through": list(self.through),
-            "to": self.receiver or None,
-            "cable_m": self.metres or None,
-            "note": self.note,
-        }
+    KEYS = "from=sender through to=or_null(receiver) cable_m=or_null(metres) note"
+    ROW = (
+        "from=sender",
+        key("through", kind=str, value=lambda way: " ".join(way.through)),
+        "to=or_null(receiver) cable_m=or_null(metres) note",
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,21 +74,12 @@ class WiringTrace(Result):
     ways: tuple[Way, ...]
     note: str = ""
 
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return a row a way."""
-        return [way.record() | {"through": " ".join(way.through)} for way in self.ways]
+    KEYS = "name note ways"
+    ROWS = "ways"
 
     def heading(self) -> str:
         """Return what was asked for, and what it is."""
         return f"{self.name}: {self.note}" if self.note else self.name
-
-    def table(self) -> Table:
-        """Return the ways as a table."""
-        return table_of(self.to_records(), self.heading())
-
-    def record(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return {"name": self.name, "note": self.note, "ways": [way.record() for way in self.ways]}
 
     def __str__(self) -> str:
         """Return a line for each way, or why there is none."""
@@ -102,6 +90,15 @@ class WiringTrace(Result):
             tail = ", ".join(filter(None, (f"{way.metres} m" if way.metres else "", way.note)))
             lines.append(f"{line} ({tail})" if tail else line)
         return "\n".join(lines or [self.heading()])
+
+
+@dataclass(frozen=True, slots=True)
+class Traces(Declared):
+    """With NAME: where each leads."""
+
+    traces: tuple[WiringTrace, ...]
+
+    KEYS = (key("traces", "One for each NAME."),)
 
 
 def trace_wiring(plan: WiringLike, name: str) -> WiringTrace:
@@ -125,7 +122,7 @@ def trace_wiring(plan: WiringLike, name: str) -> WiringTrace:
 
     Examples
     --------
-    >>> from topodesign.wiring.inventory.plain import plain_inventory
+    >>> from topodesign.wiring.inventory.answers import plain_inventory
     >>> from topodesign.wiring.plan.wire import wire
     >>> plan = wire("circulant(6,1,2)", plain_inventory(6, 4))
     >>> print(trace_wiring(plan, "h1:eth0"))
@@ -141,7 +138,7 @@ def trace_wiring(plan: WiringLike, name: str) -> WiringTrace:
         found = known.get(wanted)
     if found is None:
         wanted = as_text("name", name).strip()
-        near = get_close_matches(wanted, known, n=3, cutoff=0.5)
+        near = nearest(wanted, known)
         advice = f"; did you mean {' or '.join(near)}?" if near else ""
         raise ParameterError(f"the plan has no host, port or cable '{wanted[:60]}'{advice}")
     duplex = wiring.mode == "duplex"
@@ -187,15 +184,15 @@ def _patched(plan: WiringPlan) -> Iterator[tuple[Way, list[str]]]:
 def _open(plan: WiringPlan) -> Iterator[tuple[Way, list[str]]]:
     """Yield the ways that end at a panel, with all names of what is on them."""
     lead, _ = _cables(plan)
-    patched = {place for connect in plan.connects for place in fibres(connect)}
-    for key, end in plan.end.items():
+    patched = {fibre for connect in plan.connects for fibre in fibres(connect)}
+    for place, end in plan.end.items():
         for side in ("A", "B") if plan.mode == "simplex" else ("AB",):
-            if (*key, side) in patched:
+            if (*place, side) in patched:
                 continue
             note = {"A": "free to send", "B": "free to receive", "AB": "free"}[side]
             note = note if end.host in plan.node else "free: the host is no node"
-            some = lead[key]
-            way = Way(plan.lane_name(end), _led(some, *key, side), "", _metres(*some), note)
+            some = lead[place]
+            way = Way(plan.lane_name(end), _led(some, *place, side), "", _metres(*some), note)
             yield way, [*_names(*some), *_ends(end, side)]
 
 

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from topodesign.base.cost import Cost
+from topodesign.base.declared import Declared
 from topodesign.base.errors import DisconnectedError, ParameterError
 from topodesign.pricing.closed_form import price
 from topodesign.topology.topology import IntArray, Topology
@@ -25,7 +26,7 @@ KINDS: tuple[FailureKind, ...] = ("host", "port", "panel port", "cable")
 
 
 @dataclass(frozen=True)
-class Failure:
+class Failure(Declared):
     """Something that is dead.
 
     Attributes
@@ -40,28 +41,21 @@ class Failure:
     device: str
     name: str
 
+    KEYS = "kind device name"
+    SHARED = "failure"
+
     def __str__(self) -> str:
         """Return it in words."""
         return " ".join(word for word in (self.kind, self.device, self.name) if word)
-
-    def record(self) -> dict[str, str]:
-        """Return it for JSON."""
-        return {"kind": self.kind, "device": self.device, "name": self.name}
 
 
 @dataclass(frozen=True)
 class State:
     """What the links that are left can do.
 
-    Attributes
-    ----------
-    topology
-        They, between the hosts that are left; None if there are fewer than two.
-    hosts
-        Those that still have links in and out.
-    cost
-        Steps of the re-made SPFF schedule and the bandwidth factor of the dearer collective, for the bandwidth that a
-        node had before; None if some host cannot reach some other.
+    ``topology``: they, between the hosts that are left; None if there are fewer than two. ``hosts``: those that still
+    have links in and out. ``cost``: steps of the re-made SPFF schedule and the bandwidth factor of the dearer
+    collective, for the bandwidth that a node had before; None if some host cannot reach some other.
     """
 
     topology: Topology | None
@@ -73,14 +67,7 @@ class State:
 class Impact:
     """What a failure does.
 
-    Attributes
-    ----------
-    failure
-        What is dead.
-    lost
-        The patches that are of no use now.
-    state
-        What is left.
+    ``failure``: what is dead. ``lost``: the patches that are of no use now. ``state``: what is left.
     """
 
     failure: Failure
@@ -97,7 +84,7 @@ def losses(plan: WiringPlan, kinds: Sequence[FailureKind] = KINDS) -> dict[Failu
                 device, name = {
                     "host": (end.host, ""),
                     "port": (end.host, end.port),
-                    "panel port": (end.panel, end.panel_port),
+                    "panel port": end.place,
                     "cable": ("", connect.cable),
                 }[kind]
                 lost.setdefault(Failure(kind, device, name), []).append(connect)
@@ -105,13 +92,7 @@ def losses(plan: WiringPlan, kinds: Sequence[FailureKind] = KINDS) -> dict[Failu
 
 
 def impact(plan: WiringPlan, failure: Failure) -> Impact:
-    """Return what a failure leaves.
-
-    Raises
-    ------
-    ParameterError
-        If the plan has no such host, port or cable.
-    """
+    """Return what a failure leaves."""
     lost, left = lost_and_left(plan, failure)
     return Impact(failure, tuple(lost), state_of(plan, left))
 
@@ -129,13 +110,7 @@ def state_strength(plan: WiringPlan, state: State) -> Strength:
 
 
 def lost_and_left(plan: WiringPlan, failure: Failure) -> tuple[list[CrossConnect], list[CrossConnect]]:
-    """Return the patches that are of no use after a failure, and the others.
-
-    Raises
-    ------
-    ParameterError
-        If the plan has no such host, port or cable.
-    """
+    """Return the patches that are of no use after a failure, and the others."""
     ports = {(host.name, port.name) for host in plan.inventory.hosts for port in host.ports}
     known = {
         "host": failure.device in plan.node,
@@ -154,7 +129,7 @@ def lost_and_left(plan: WiringPlan, failure: Failure) -> tuple[list[CrossConnect
 
 def kills(failure: Failure, end: End | Fixed) -> bool:
     """Return whether a lane, or the panel port it is cabled to, is dead."""
-    here = {"host": (end.host, ""), "port": (end.host, end.port), "panel port": (end.panel, end.panel_port)}
+    here = {"host": (end.host, ""), "port": (end.host, end.port), "panel port": end.place}
     return here.get(failure.kind) == (failure.device, failure.name)
 
 

@@ -26,14 +26,9 @@ from topodesign.wiring.plan.plan import WiringPlan
 class Ranked:
     """Failures of one kind that cost the same, because a symmetry turns them into each other.
 
-    Attributes
-    ----------
-    failures
-        All of them, in the order of the patches.
-    hosts, cost
-        As in :class:`topodesign.wiring.failures.impact.State`: how many hosts are left, and what they can do.
-    links
-        Links lost.
+    ``failures``: all of them, in the order of the patches. ``hosts``, ``cost``: as in
+    :class:`topodesign.wiring.failures.impact.State`: how many hosts are left, and what they can do. ``links``: links
+    lost.
     """
 
     failures: tuple[Failure, ...]

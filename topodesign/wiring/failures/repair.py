@@ -28,14 +28,8 @@ _WORK = 2**29
 class Repair:
     """The best way found to patch around a failure.
 
-    Attributes
-    ----------
-    change
-        The patches to move, from the plan without what is dead.
-    state
-        What can be done then.
-    restored
-        Whether that is the topology as it was.
+    ``change``: the patches to move, from the plan without what is dead. ``state``: what can be done then. ``restored``:
+    whether that is the topology as it was.
     """
 
     change: Change
@@ -48,20 +42,6 @@ def best_repair(plan: WiringPlan, failure: Failure, *, seed: int = 0) -> Repair 
 
     If spare lanes allow the topology as it was, that. Else the fibres that the failure left idle are joined to each
     other: all ways if there are few, else some drawn by the seed, and the best by steps and then bandwidth is taken.
-
-    Parameters
-    ----------
-    plan
-        The wiring before the failure.
-    failure
-        What is dead.
-    seed
-        Of the draw.
-
-    Raises
-    ------
-    ParameterError
-        If the plan has no such host, port or cable.
     """
     lost, left = lost_and_left(plan, failure)
     best = state_of(plan, left)

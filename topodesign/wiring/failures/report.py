@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from topodesign.base.arguments import as_choice, as_integer, as_seed
+from topodesign.base.declared import Declared, key
 from topodesign.base.errors import ParameterError
 from topodesign.base.records import Result
 from topodesign.wiring.change.strength import Strength, is_told
@@ -27,11 +27,19 @@ from topodesign.wiring.plan.plan import WiringPlan
 
 
 @dataclass(frozen=True)
-class Ability:
-    """What hosts and links can do: steps and bandwidth of the schedule made anew, and the strength if it is told."""
+class Ability(Declared):
+    """What is left, and what it costs: steps and bandwidth of the schedule made anew, and the strength if told."""
 
     state: State
     strength: Strength | None
+
+    KEYS = (
+        key("hosts=len(state.hosts)", "Hosts that take part."),
+        key("steps=state.cost.steps", "Communication steps; null where the rest does not hang together."),
+        key("bandwidth=state.cost.bandwidth", "Bandwidth factor, in parts of what a host had before; null as above."),
+        key("figures=strength", "What links are left; null where --no-throughput leaves it out."),
+    )
+    SHARED = "rest"
 
     def __str__(self) -> str:
         """Return it in a line."""
@@ -43,19 +51,24 @@ class Ability:
             words += [str(self.strength)] if self.strength is not None else []
         return ", ".join(words)
 
-    def record(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        cost = self.state.cost
-        return {
-            "hosts": len(self.state.hosts),
-            "steps": None if cost is None else cost.steps,
-            "bandwidth": None if cost is None else str(cost.bandwidth),
-            "figures": None if self.strength is None else self.strength.record(),
-        }
+
+@dataclass(frozen=True, slots=True)
+class Repaired(Declared):
+    """A way round a failure, and what can be done then."""
+
+    repair: Repair
+    after: Ability
+
+    KEYS = (
+        key("restored=repair.restored", "Whether all is as before."),
+        key("moves=repair.change.moves", "Ends of patches to be plugged elsewhere."),
+        key("words=repair.change.instructions", "What to do."),
+        key("after", "What is then."),
+    )
 
 
 @dataclass(frozen=True)
-class Consequence:
+class Consequence(Declared):
     """What failures do that a symmetry of the wiring turns into each other, told of the first.
 
     Attributes
@@ -81,23 +94,37 @@ class Consequence:
     repair: Repair | None
     repaired: Ability | None
 
-    def record(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        record: dict[str, Any] = {
-            "failure": self.alike[0].record(),
-            "alike": [failure.record() for failure in self.alike[1:]],
-            "cables": [connect.cable for connect in self.impact.lost],
-            "after": self.left.record(),
-            "repair": None,
-        }
-        if self.repair is not None and self.repaired is not None:
-            record["repair"] = {
-                "restored": self.repair.restored,
-                "moves": self.repair.change.moves,
-                "words": self.repair.change.instructions(),
-                "after": self.repaired.record(),
-            }
-        return record
+    KEYS = (
+        key("failure=first", "What is dead."),
+        key(
+            "alike", "Others that a symmetry makes the same.", kind=tuple[Failure, ...], value=lambda one: one.alike[1:]
+        ),
+        key(
+            "cables",
+            "Patches that go dark.",
+            kind=tuple[str, ...],
+            value=lambda one: [connect.cable for connect in one.impact.lost],
+        ),
+        key("after=left", "What is left."),
+        key("repair=way_round", "A way round it; null if there is none."),
+    )
+    ROW = (
+        key("failure", kind=str, value=lambda one: str(one.first)),
+        "kind=first.kind alike=len(alike) patches_lost=len(impact.lost) hosts=len(left.state.hosts)",
+        "steps=left.state.cost.steps bandwidth=left.state.cost.bandwidth",
+        "moves=repair.change.moves restored=repair.restored",
+        "repaired_steps=repaired.state.cost.steps repaired_bandwidth=repaired.state.cost.bandwidth",
+    )
+
+    @property
+    def first(self) -> Failure:
+        """The one that it is told of."""
+        return self.alike[0]
+
+    @property
+    def way_round(self) -> Repaired | None:
+        """The repair and what can be done then."""
+        return None if self.repair is None or self.repaired is None else Repaired(self.repair, self.repaired)
 
     def __str__(self) -> str:
         """Return what is lost, what is left and how to repair it."""
@@ -132,42 +159,24 @@ class FailureReport(Result):
     worst: Mapping[FailureKind, tuple[Consequence, ...]]
     ranked: bool
 
+    KEYS = (key("failures", "Failures that were looked at."), "before impacts")
+    ROWS = "impacts"
+
+    @property
+    def impacts(self) -> tuple[Consequence, ...]:
+        """What failures do, the worst of each kind first."""
+        return tuple(one for group in self.worst.values() for one in group)
+
     @property
     def failures(self) -> int:
         """Number of failures looked at."""
         return sum(len(group) for groups in self.alike.values() for group in groups)
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return a row for every consequence."""
-        return [
-            {
-                "failure": str(one.alike[0]),
-                "kind": kind,
-                "alike": len(one.alike),
-                "patches_lost": len(one.impact.lost),
-                "hosts": len(one.left.state.hosts),
-                **_cost_record("", one.left),
-                "moves": None if one.repair is None else one.repair.change.moves,
-                "restored": None if one.repair is None else one.repair.restored,
-                **_cost_record("repaired_", one.repaired),
-            }
-            for kind, group in self.worst.items()
-            for one in group
-        ]
 
     def heading(self) -> str:
         """Return how many failures were looked at."""
         if self.ranked:
             return f"{self.failures} single failures"
         return str(next(group[0][0] for group in self.alike.values()))
-
-    def record(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return {
-            "failures": self.failures,
-            "before": self.before.record(),
-            "impacts": [one.record() for group in self.worst.values() for one in group],
-        }
 
     def __str__(self) -> str:
         """Return what the worst do, and how to repair it."""
@@ -226,7 +235,7 @@ def failure_impact(
 
     Examples
     --------
-    >>> from topodesign.wiring.inventory.plain import plain_inventory
+    >>> from topodesign.wiring.inventory.answers import plain_inventory
     >>> from topodesign.wiring.plan.wire import wire
     >>> plan = wire("circulant(12,2,3)", plain_inventory(12, 4))
     >>> found = failure_impact(plan, cable="C01", throughput=False)
@@ -258,13 +267,7 @@ def failure_impact(
 def failure_of(
     plan: WiringPlan, *, host: str | None = None, port: str | None = None, cable: str | None = None
 ) -> Failure | None:
-    """Return the failure that names stand for; None if all are None.
-
-    Raises
-    ------
-    ParameterError
-        If there are several, or the port is not of the form ``HOST:PORT`` or ``PANEL:PORT``.
-    """
+    """Return the failure that names stand for; None if all are None."""
     names = [name for name in (host, port, cable) if name is not None]
     if len(names) > 1 or not all(isinstance(name, str) for name in names):
         raise ParameterError("give one of host, port and cable, by name")
@@ -293,14 +296,6 @@ def _consequence(plan: WiringPlan, alike: tuple[Failure, ...], told: bool, seed:
 
 def _ability(plan: WiringPlan, state: State, told: bool) -> Ability:
     return Ability(state, state_strength(plan, state) if told else None)
-
-
-def _cost_record(prefix: str, ability: Ability | None) -> dict[str, Any]:
-    cost = None if ability is None else ability.state.cost
-    return {
-        f"{prefix}steps": None if cost is None else cost.steps,
-        f"{prefix}bandwidth": None if cost is None else cost.bandwidth,
-    }
 
 
 def _shown(groups: int, shown: int) -> str:

@@ -48,7 +48,7 @@ the first row of a device says of it, the others repeat or leave empty.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -56,29 +56,14 @@ from typing import Literal, TypeAlias, get_args
 
 from topodesign.base.arguments import as_path
 from topodesign.base.errors import FileFormatError, ParameterError
+from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.tables import Located, parse_csv, parse_yaml
 from topodesign.base.text_files import naming, read_text
-from topodesign.wiring.inventory import mistaken
-from topodesign.wiring.inventory.file_fields import (
-    MOST,
-    Entry,
-    choice,
-    decibels,
-    expand,
-    fields,
-    items,
-    metres,
-    speed,
-    text,
-    texts,
-    whole,
-)
+from topodesign.wiring.inventory import fields as parts
+from topodesign.wiring.inventory.fields import MOST, FileFields, expand, fields, items, metres, text, texts
 from topodesign.wiring.inventory.inventory import (
-    LANES,
-    MODES,
     NOTHING_KNOWN,
     PANEL_KINDS,
-    POLARITIES,
     Fixed,
     Host,
     Inventory,
@@ -86,8 +71,6 @@ from topodesign.wiring.inventory.inventory import (
     Losses,
     Panel,
     PanelKind,
-    PanelPort,
-    Polarity,
     Port,
     Trunk,
 )
@@ -103,9 +86,7 @@ _LARGEST = 64 * 2**20
 _PATH = 4096  # letters that the path of a file may have
 _CABLE_TYPES: tuple[CableType, ...] = get_args(CableType)
 _KINDS: tuple[Literal["host"] | PanelKind, ...] = ("host", *PANEL_KINDS)
-_DEVICE = ("site", "rack", "unit")
-_TRUNK = ("panel", "panel_port", "near", "near_port")
-_OF_DEVICES = ("kind", "field", "pod", "pods", "spare", "circuit")
+_OF_DEVICES = ("site", "rack", "unit", "kind", "field", "pod", "pods", "spare", "circuit")
 _COLUMNS = ("device", "kind", "rack", "port")
 _OF_HOSTS = ("connector", "speed", "panel", "panel_ports", "pod", "polarity", "budget")
 _OF_PANELS = ("field", "mode", "blocked", "loss", "pods", "spare", "circuit")
@@ -113,15 +94,7 @@ _MORE_COLUMNS = ("site", "unit", *_OF_HOSTS, *_OF_PANELS)
 
 
 def as_inventory(value: InventoryLike) -> Inventory:
-    """Return the inventory that a value is or names.
-
-    Raises
-    ------
-    FileFormatError
-        As :func:`read_inventory`.
-    ParameterError
-        If it is neither an inventory nor a path.
-    """
+    """Return the inventory that a value is or names."""
     if isinstance(value, Inventory):
         return value
     if isinstance(value, str | Path):
@@ -146,14 +119,8 @@ def read_inventory(path: str | Path) -> Inventory:
     12
     """
     path = as_path(path)
-    words = "an inventory (.yaml, .csv), which 'topodesign wire init' begins"
-    with mistaken.wanted(path, words, mistaken.INVENTORY):
-        return _read(path)
-
-
-def _read(path: Path) -> Inventory:
     draft = _Draft()
-    with naming(path):
+    with expecting(path, FileKind.INVENTORY):
         content = read_text(path, ENDINGS, _LARGEST)
         table = None
         if path.suffix.lower() == ".csv":
@@ -196,54 +163,52 @@ class _Draft:
     losses: Losses = NOTHING_KNOWN
     origin: dict[tuple[str, int, str | None], str] = field(default_factory=dict)
 
-    def came_from(self, path: Path, part: str, line: int, ports: dict[str, int] | None = None) -> None:
-        """Note where what was appended last to a part comes from, and the line of each of its ports."""
-        row = len(getattr(self, part)) - 1
+    def came_from(self, path: Path, part: str, entry: Located, ports: Iterable[Located] = ()) -> None:
+        """Note where what was appended last to a part comes from, by one of its fields, and each of its ports."""
+        row, line = len(getattr(self, part)) - 1, entry.line
         if row >= MOST or len(self.origin) >= 4 * MOST:
             raise FileFormatError(f"line {line}: {part}: too many of them, or of their ports")
         self.origin[part, row, None] = f"{path}: line {line}"
-        for port, its_line in (ports or {}).items():
-            self.origin[part, row, port] = f"{path}: line {its_line}"
+        for port in ports:
+            self.origin[part, row, str(port.value)] = f"{path}: line {port.line}"
 
 
 def _read_yaml(path: Path, content: str, draft: _Draft) -> Path | None:
     """Read a YAML file into a draft; returns the port table that it names."""
     more = ("name", "slack", "stock", "racks", "hosts", "panels", "trunks", "losses", "cabling", "port_table")
-    document = fields(parse_yaml(content), "inventory", (), more)
-    draft.name = text(document["name"], "name") if "name" in document else ""
-    draft.slack = metres(document["slack"], "slack") if "slack" in document else Fraction(0)
+    document = FileFields(fields(parse_yaml(content), "inventory", (), more), "")
+    draft.name = document.text("name", "")
+    draft.slack = document.metres("slack") if "slack" in document else Fraction(0)
     if "stock" in document:
-        for kind, lengths in fields(document["stock"], "stock", (), _CABLE_TYPES).items():
+        for kind, lengths in fields(document.values["stock"], "stock", (), _CABLE_TYPES).items():
             draft.stock[kind] = _stock(lengths, f"stock.{kind}")
     for entry in _entries(document, "racks", ("rack", "x", "y"), ("site",)):
-        site, rack = _text(entry, "racks", "site", ""), text(entry["rack"], "racks.rack")
-        if rack in draft.racks.setdefault(site, {}):
-            raise FileFormatError(f"line {entry['rack'].line}: racks.rack: there are two racks '{rack}'")
-        x, y = (metres(entry[name], f"racks.{name}", signed=True) for name in ("x", "y"))
-        draft.racks[site][rack] = (x, y)
+        rack, there = entry.text("rack"), draft.racks.setdefault(entry.text("site", ""), {})
+        if rack in there:
+            raise entry.wrong("rack", f"there are two racks '{rack}'")
+        there[rack] = entry.metres("x", signed=True), entry.metres("y", signed=True)
     for entry in _entries(document, "hosts", ("name", "rack", "ports"), ("site", "unit", "pod")):
-        ports = [(port["name"].line, _host_port(port, "hosts.ports")) for port in _ports(entry, "hosts")]
-        name, pod = text(entry["name"], "hosts.name"), _text(entry, "hosts", "pod", "")
-        draft.hosts.append(Host(name, *_place(entry, "hosts"), tuple(port for _, port in ports), pod))
-        draft.came_from(path, "hosts", entry["name"].line, {port.name: line for line, port in ports})
+        said = list(_entries(entry, "ports", ("name", "connector", "speed"), ("polarity", "budget")))
+        draft.hosts.append(parts.host(entry, map(parts.host_port, said)))
+        draft.came_from(path, "hosts", entry.values["name"], (one.values["name"] for one in said))
     optional = ("site", "unit", "field", "blocked", "pods", "spare", "circuit")
     for entry in _entries(document, "panels", ("name", "kind", "rack", "ports"), optional):
-        _read_panel(path, entry, draft)
-    for entry in _entries(document, "trunks", _TRUNK, ("loss",)):
-        panel, label, near, at = (text(entry[name], f"trunks.{name}") for name in _TRUNK)
-        draft.trunks.append(Trunk(panel, label, near, at, _loss(entry, "trunks", "loss")))
-        draft.came_from(path, "trunks", entry["panel"].line)
+        said = list(_entries(entry, "ports", ("label", "mode"), ("loss",)))
+        ports = [parts.panel_port(one, blocked=False) for one in said]
+        closed = _blocked(entry, {port.label for port in ports})
+        ports = [replace(port, blocked=True) if port.label in closed else port for port in ports]
+        draft.panels.append(parts.panel(entry, ports, _several(entry, "pods")))
+        draft.came_from(path, "panels", entry.values["name"], (one.values["label"] for one in said))
+    for entry in _entries(document, "trunks", ("panel", "panel_port", "near", "near_port"), ("loss",)):
+        draft.trunks.append(parts.trunk(entry))
+        draft.came_from(path, "trunks", entry.values["panel"])
     if "losses" in document:
-        entry = fields(document["losses"], "losses", (), ("connector", "fibre", "splice", "splices"))
-        connector, fibre, splice = (_loss(entry, "losses", name) for name in ("connector", "fibre", "splice"))
-        count = whole(entry["splices"], "losses.splices", 0) if "splices" in entry else 0
-        draft.losses = Losses(connector, fibre, splice, count)
+        names = ("connector", "fibre", "splice", "splices")
+        draft.losses = parts.losses(FileFields(fields(document.values["losses"], "losses", (), names), "losses"))
     for entry in _entries(document, "cabling", ("host", "port", "panel", "panel_port"), ("lane",)):
-        lane = whole(entry["lane"], "cabling.lane", 1) if "lane" in entry else 1
-        host, port, *end = (text(entry[name], f"cabling.{name}") for name in ("host", "port", "panel", "panel_port"))
-        draft.cabling.append(Fixed(host, port, lane, *end))
-        draft.came_from(path, "cabling", entry["host"].line)
-    return path.parent / text(document["port_table"], "port_table", _PATH) if "port_table" in document else None
+        draft.cabling.append(parts.fixed(entry))
+        draft.came_from(path, "cabling", entry.values["host"])
+    return path.parent / text(document.values["port_table"], "port_table", _PATH) if "port_table" in document else None
 
 
 def _stock(value: Located, where: str) -> tuple[Fraction, ...]:
@@ -254,137 +219,81 @@ def _stock(value: Located, where: str) -> tuple[Fraction, ...]:
     return tuple(sorted(length for length, _ in lengths))
 
 
-def _entries(document: Entry, part: str, required: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[Entry]:
-    if part in document:
-        for value in items(document[part], part):
-            yield from expand(fields(value, part, required, optional), part)
+def _entries(whole: FileFields, part: str, required: Sequence[str], optional: Sequence[str]) -> Iterator[FileFields]:
+    """Yield the entries of a list, those with ranges as many as they stand for."""
+    where = whole.at(part)
+    for value in items(whole.values[part], where) if part in whole else ():
+        for one in expand(fields(value, where, required, optional), where):
+            yield FileFields(one, where)
 
 
-def _ports(entry: Entry, part: str) -> Iterator[Entry]:
-    required: tuple[str, ...] = ("name", "connector", "speed")
-    optional: tuple[str, ...] = ("polarity", "budget")
-    if part == "panels":
-        required, optional = ("label", "mode"), ("loss",)
-    for value in items(entry["ports"], f"{part}.ports"):
-        yield from expand(fields(value, f"{part}.ports", required, optional), f"{part}.ports")
+def _several(entry: FileFields, name: str) -> Iterator[str]:
+    where = entry.at(name)
+    for value in items(entry.values[name], where) if name in entry else ():
+        yield from texts(value, where)
 
 
-def _read_panel(path: Path, entry: Entry, draft: _Draft) -> None:
-    ports, lines = {}, {}
-    again = []
-    for port in _ports(entry, "panels"):
-        one = _panel_port(port, "panels.ports")
-        again += [one] if one.label in ports else []
-        ports[one.label], lines[one.label] = one, port["label"].line
-    for value in items(entry["blocked"], "panels.blocked") if "blocked" in entry else ():
+def _blocked(panel: FileFields, labels: Collection[str]) -> set[str]:
+    """Return the labels of ports that are blocked, all of which must be there."""
+    closed = set()
+    for value in items(panel.values["blocked"], "panels.blocked") if "blocked" in panel else ():
         for label in texts(value, "panels.blocked"):
-            if label not in ports:
+            if label not in labels:
                 raise FileFormatError(f"line {value.line}: panels.blocked: there is no port '{label}' to block")
-            ports[label] = replace(ports[label], blocked=True)
-    kind = choice(entry["kind"], PANEL_KINDS, "panels.kind")
-    name = text(entry["name"], "panels.name")
-    group = _text(entry, "panels", "field", name)
-    said = items(entry["pods"], "panels.pods") if "pods" in entry else ()
-    pods = tuple(pod for one in said for pod in texts(one, "panels.pods"))
-    spare, circuit = _spare(entry, "panels")
-    places = (*ports.values(), *again)
-    draft.panels.append(Panel(name, *_place(entry, "panels"), kind, places, group, pods, spare, circuit))
-    draft.came_from(path, "panels", entry["name"].line, lines)
+            closed.add(label)
+    return closed
 
 
 def _read_table(path: Path, content: str, draft: _Draft) -> None:
     """Read a port table into a draft."""
-    devices: dict[str, list[dict[str, Located]]] = {}
+    devices: dict[str, list[FileFields]] = {}
     for row in parse_csv(content, _COLUMNS, _MORE_COLUMNS):
-        devices.setdefault(text(row["device"], "device"), []).append(row)
+        said = FileFields({**row, "name": row["device"]}, "")
+        devices.setdefault(said.text("device"), []).append(said)
     for name, rows in devices.items():
         _check_agreement(name, rows)
-        kind = choice(rows[0]["kind"], _KINDS, "kind")
-        if kind == "host":
+        first = rows[0]
+        if first.choice("kind", _KINDS) == "host":
             _no_columns(rows, _OF_PANELS, "a host")
-            ports = tuple(_host_port({**row, "name": row["port"]}, "") for row in rows)
-            draft.hosts.append(Host(name, *_place(rows[0], ""), ports, _text(rows[0], "", "pod", "")))
+            ports = [parts.host_port(FileFields({**row.values, "name": row.values["port"]}, "")) for row in rows]
+            draft.hosts.append(parts.host(first, ports))
+            draft.came_from(path, "hosts", first.values["device"], (row.values["port"] for row in rows))
+            for said, port in zip(rows, ports, strict=True):
+                _read_cabling(path, said, name, port, draft)
         else:
             _no_columns(rows, _OF_HOSTS, "a panel")
-            places = tuple(_panel_port({**row, "label": row["port"]}, "") for row in rows)
-            pods = tuple(_text(rows[0], "", "pods", "").split())
-            group = _text(rows[0], "", "field", name)
-            spare, circuit = _spare(rows[0], "")
-            draft.panels.append(Panel(name, *_place(rows[0], ""), kind, places, group, pods, spare, circuit))
-        lines = {row["port"].value: row["port"].line for row in rows}
-        draft.came_from(path, "hosts" if kind == "host" else "panels", rows[0]["device"].line, lines)
-        if kind == "host":
-            for row, port in zip(rows, ports, strict=True):
-                _read_cabling(path, row, name, port, draft)
+            places = [
+                parts.panel_port(
+                    FileFields({**row.values, "label": row.values["port"]}, ""),
+                    blocked=row.choice("blocked", ("yes", "no"), "no") == "yes",
+                )
+                for row in rows
+            ]
+            draft.panels.append(parts.panel(first, places, first.text("pods", "").split()))
+            draft.came_from(path, "panels", first.values["device"], (row.values["port"] for row in rows))
 
 
-def _check_agreement(name: str, rows: Sequence[Entry]) -> None:
+def _check_agreement(name: str, rows: Sequence[FileFields]) -> None:
     for row in rows[1:]:
-        for column in (*_DEVICE, *_OF_DEVICES):
-            if column in row and (column not in rows[0] or row[column].value != rows[0][column].value):
-                raise FileFormatError(f"line {row[column].line}: {column}: the first row of '{name}' says otherwise")
+        for column in _OF_DEVICES:
+            if column in row and (column not in rows[0] or row.values[column].value != rows[0].values[column].value):
+                raise row.wrong(column, f"the first row of '{name}' says otherwise")
 
 
-def _read_cabling(path: Path, row: Entry, host: str, port: Port, draft: _Draft) -> None:
+def _read_cabling(path: Path, row: FileFields, host: str, port: Port, draft: _Draft) -> None:
     if "panel" not in row and "panel_ports" not in row:
         return
-    labels = _text(row, "", "panel_ports", "").split()
+    labels = row.text("panel_ports", "").split()
     if len(labels) != port.lanes or "panel" not in row:
         words = f"expected a panel and a label for each of {port.lanes} lane(s) of '{port.name}'"
-        raise FileFormatError(f"line {row['port'].line}: panel_ports: {words}")
+        raise FileFormatError(f"line {row.values['port'].line}: panel_ports: {words}")
     for lane, label in enumerate(labels, start=1):
-        draft.cabling.append(Fixed(host, port.name, lane, text(row["panel"], "panel"), label))
-        draft.came_from(path, "cabling", row["port"].line)
+        draft.cabling.append(Fixed(host, port.name, lane, row.text("panel"), label))
+        draft.came_from(path, "cabling", row.values["port"])
 
 
-def _no_columns(rows: Sequence[Entry], columns: tuple[str, ...], what: str) -> None:
+def _no_columns(rows: Sequence[FileFields], columns: tuple[str, ...], what: str) -> None:
     for row in rows:
         for column in columns:
             if column in row:
-                raise FileFormatError(f"line {row[column].line}: {column}: {what} has none; leave it empty")
-
-
-def _host_port(entry: Entry, where: str) -> Port:
-    connector = choice(_given(entry, where, "connector"), LANES, _field(where, "connector"))
-    rate = speed(_given(entry, where, "speed"), _field(where, "speed"))
-    polarity: Polarity = (
-        choice(entry["polarity"], POLARITIES, _field(where, "polarity")) if "polarity" in entry else "A"
-    )
-    name = text(entry["name"], _field(where, "name"))
-    return Port(name, connector, rate / LANES[connector], polarity, _loss(entry, where, "budget"))
-
-
-def _panel_port(entry: Entry, where: str) -> PanelPort:
-    mode = choice(_given(entry, where, "mode"), MODES, _field(where, "mode"))
-    blocked = "blocked" in entry and choice(entry["blocked"], ("yes", "no"), _field(where, "blocked")) == "yes"
-    return PanelPort(text(entry["label"], _field(where, "label")), mode, blocked, _loss(entry, where, "loss"))
-
-
-def _spare(entry: Entry, where: str) -> tuple[int, Fraction | None]:
-    """Return the ports of a panel that stay free, and what a circuit loses."""
-    spare = whole(entry["spare"], _field(where, "spare"), 0) if "spare" in entry else 0
-    return spare, _loss(entry, where, "circuit")
-
-
-def _loss(entry: Entry, where: str, name: str) -> Fraction | None:
-    return decibels(entry[name], _field(where, name)) if name in entry else None
-
-
-def _place(entry: Entry, where: str) -> tuple[str, str, int]:
-    unit = whole(entry["unit"], _field(where, "unit"), 0) if "unit" in entry else 1
-    return _text(entry, where, "site", ""), text(entry["rack"], _field(where, "rack")), unit
-
-
-def _text(entry: Entry, where: str, name: str, default: str) -> str:
-    return text(entry[name], _field(where, name)) if name in entry else default
-
-
-def _given(entry: Entry, where: str, name: str) -> Located:
-    if name not in entry:
-        line = next(iter(entry.values())).line
-        raise FileFormatError(f"line {line}: the field '{_field(where, name)}' is missing")
-    return entry[name]
-
-
-def _field(where: str, name: str) -> str:
-    return f"{where}.{name}" if where else name
+                raise row.wrong(column, f"{what} has none; leave it empty")

@@ -36,19 +36,10 @@ POLARITIES: tuple[Polarity, ...] = get_args(Polarity)
 class Port:
     """A port of a host's network card.
 
-    Attributes
-    ----------
-    name
-        Unique on its host.
-    connector
-        ``LC`` (one lane), ``MPO-12`` (four lanes), ``MPO-16`` (eight) or ``MPO-24`` (twelve).
-    speed
-        Bits per second of each lane.
-    polarity
-        The type of the array cable that is plugged in, by TIA-568: ``A`` straight, ``B`` reversed, ``C`` with the
-        fibres of each pair exchanged.
-    budget_db
-        The loss in dB that its optic stands from end to end, or None if unknown.
+    ``name``: unique on its host. ``connector``: ``LC`` (one lane), ``MPO-12`` (four lanes), ``MPO-16`` (eight) or
+    ``MPO-24`` (twelve). ``speed``: bits per second of each lane. ``polarity``: the type of the array cable that is
+    plugged in, by TIA-568: ``A`` straight, ``B`` reversed, ``C`` with the fibres of each pair exchanged. ``budget_db``:
+    the loss in dB that its optic stands from end to end, or None if unknown.
     """
 
     name: str
@@ -84,16 +75,9 @@ class Host:
 class PanelPort:
     """A port of a panel.
 
-    Attributes
-    ----------
-    label
-        Unique on its panel.
-    mode
-        ``simplex`` if the sides A and B can be patched separately, ``duplex`` if only together.
-    blocked
-        Broken or taken by something else: never to be used.
-    loss_db
-        Insertion loss in dB, or None if unknown.
+    ``label``: unique on its panel. ``mode``: ``simplex`` if the sides A and B can be patched separately, ``duplex`` if
+    only together. ``blocked``: broken or taken by something else: never to be used. ``loss_db``: insertion loss in dB,
+    or None if unknown.
     """
 
     label: str
@@ -106,22 +90,11 @@ class PanelPort:
 class Panel:
     """A patch panel or an optical circuit switch.
 
-    Attributes
-    ----------
-    name, site, rack, unit
-        What it is called and where it stands.
-    kind
-        ``patch panel`` or ``ocs``.
-    ports
-        In the order in which they are to be used.
-    field
-        Patch panels of one field can be patched to each other; a panel is a field of its own if nothing is said.
-    pods
-        Those whose hosts reach it; all hosts do if none is named.
-    spare
-        Ports that a plan leaves free, for repairs.
-    circuit_db
-        Loss in dB of a circuit through a switch, or None if unknown.
+    ``name``, ``site``, ``rack``, ``unit``: what it is called and where it stands. ``kind``: ``patch panel`` or ``ocs``.
+    ``ports``: in the order in which they are to be used. ``field``: patch panels of one field can be patched to each
+    other; a panel is a field of its own if nothing is said. ``pods``: those whose hosts reach it; all hosts do if none
+    is named. ``spare``: ports that a plan leaves free, for repairs. ``circuit_db``: loss in dB of a circuit through a
+    switch, or None if unknown.
     """
 
     name: str
@@ -138,7 +111,17 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """Fixed cabling: a lane ends at a panel port, its transmitter at side A and its receiver at side B."""
+    """Fixed cabling: a lane ends at a panel port, its transmitter at side A and its receiver at side B.
+
+    Attributes
+    ----------
+    host, port
+        Host and its port.
+    lane
+        Lane of the port.
+    panel, panel_port
+        Panel and its port.
+    """
 
     host: str
     port: str
@@ -146,19 +129,20 @@ class Fixed:
     panel: str
     panel_port: str
 
+    KEYS = "host port lane panel panel_port"
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The panel and the label of its port."""
+        return self.panel, self.panel_port
+
 
 @dataclass(frozen=True, slots=True)
 class Trunk:
     """What a port of a panel is led to: hosts plug into port ``near_port`` of ``near`` to reach it.
 
-    Attributes
-    ----------
-    panel, panel_port
-        Where links are switched or patched.
-    near, near_port
-        Of a patch panel; the port joins nothing else.
-    loss_db
-        Of the trunk in dB with all that is between the two ports, or None if unknown.
+    ``panel``, ``panel_port``: where links are switched or patched. ``near``, ``near_port``: of a patch panel; the port
+    joins nothing else. ``loss_db``: of the trunk in dB with all that is between the two ports, or None if unknown.
     """
 
     panel: str
@@ -171,16 +155,8 @@ class Trunk:
 class Losses(NamedTuple):
     """What light loses, in dB, where nothing closer is said; None if unknown.
 
-    Attributes
-    ----------
-    connector
-        A mated pair of connectors, as at a panel port without a loss of its own.
-    fibre
-        A kilometre of fibre.
-    splice
-        A splice.
-    splices
-        How many there are in a fixed cable.
+    ``connector``: a mated pair of connectors, as at a panel port without a loss of its own. ``fibre``: a kilometre of
+    fibre. ``splice``: a splice. ``splices``: how many there are in a fixed cable.
     """
 
     connector: Fraction | None = None
@@ -195,14 +171,8 @@ NOTHING_KNOWN = Losses()
 class Zone(NamedTuple):
     """Panel ports of a field that the same pods reach.
 
-    Attributes
-    ----------
-    field
-        Of their panels.
-    pods
-        None if all hosts reach them.
-    panel
-        Their panel, if some of its ports stay free and others of its ports are reached by other pods; else empty.
+    ``field``: of their panels. ``pods``: none if all hosts reach them. ``panel``: their panel, if some of its ports
+    stay free and others of its ports are reached by other pods; else empty.
     """
 
     field: str
@@ -221,18 +191,8 @@ class Place(NamedTuple):
 class InventoryError(ParameterError):
     """Something in an inventory contradicts itself; knows what, so that a reader of files can tell the line.
 
-    Parameters
-    ----------
-    part
-        ``hosts``, ``panels``, ``trunks`` or ``cabling``.
-    row
-        Position in that part.
-    name
-        The field at fault.
-    message
-        What is wrong.
-    port
-        The port at fault, if it is one of a host or a panel.
+    ``part``: ``hosts``, ``panels``, ``trunks`` or ``cabling``. ``row``: position in that part. ``name``: the field at
+    fault. ``message``: what is wrong. ``port``: the port at fault, if it is one of a host or a panel.
     """
 
     def __init__(self, part: str, row: int, name: str, message: str, port: str | None = None) -> None:

@@ -47,11 +47,6 @@ def length(inventory: Inventory, a: str, b: str, kind: CableType) -> Fraction | 
     """Return the metres of the shortest cable of a type that joins two devices; None if the distance is unknown.
 
     Types that the stock does not list can be had in all whole metres from 1 on.
-
-    Raises
-    ------
-    InfeasibleError
-        If no cable in the stock is long enough.
     """
     run = distance(inventory, a, b)
     if run is None:
@@ -80,3 +75,12 @@ def format_metres(length: Fraction | None) -> str:
         return ""
     whole, hundredths = divmod(-(-length * 100 // 1), 100)
     return f"{whole}.{hundredths:02}".rstrip("0").rstrip(".")
+
+
+def exact(value: Fraction) -> str:
+    """Return a number as a decimal where it is one, else as a fraction."""
+    places = next((n for n in range(13) if (value * 10**n).denominator == 1), None)
+    if not places:
+        return str(value)
+    digits = f"{abs(value.numerator) * 10**places // value.denominator:0{places + 1}}"
+    return f"{'-' if value < 0 else ''}{digits[:-places]}.{digits[-places:]}"

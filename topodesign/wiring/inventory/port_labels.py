@@ -11,10 +11,7 @@ _MOST_DIGITS = 9
 class PortLabels:
     """The labels of an inventory, and how they were spelt in what was read.
 
-    Parameters
-    ----------
-    inventory
-        Whose panels are meant.
+    ``inventory``: whose panels are meant.
     """
 
     def __init__(self, inventory: Inventory) -> None:
@@ -29,11 +26,6 @@ class PortLabels:
         """Return the label that is meant: the one that is said, or else the only one of the same number.
 
         What a panel lacks altogether comes back as it is.
-
-        Raises
-        ------
-        FileFormatError
-            If a panel has several labels of that number.
         """
         if (panel, said) in self._inventory.panel_port or not _is_number(said):
             return said

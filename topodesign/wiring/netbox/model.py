@@ -55,6 +55,7 @@ from topodesign.wiring.inventory.inventory import (
     interface_name,
     lanes_of,
 )
+from topodesign.wiring.inventory.lengths import exact
 from topodesign.wiring.netbox.objects import (
     FRONT,
     INTERFACE,
@@ -109,15 +110,6 @@ _PARTS = tuple(map(str, range(1, max(LANES.values()) + 1)))
 _LOSSES = ("connector", "fibre", "splice")
 _GIGA = 10**9
 _KILO = 1000
-
-
-def exact(value: Fraction) -> str:
-    """Return a number as a decimal where it is one, else as a fraction."""
-    places = next((n for n in range(13) if (value * 10**n).denominator == 1), None)
-    if not places:
-        return str(value)
-    digits = f"{abs(value.numerator) * 10**places // value.denominator:0{places + 1}}"
-    return f"{'-' if value < 0 else ''}{digits[:-places]}.{digits[-places:]}"
 
 
 def interface_sort(speed: Fraction) -> str:
@@ -180,17 +172,7 @@ def trunk_cables(inventory: Inventory, mode: Mode | None) -> Iterator[NetboxCabl
 def as_objects(inventory: Inventory, mode: Mode | None = None) -> NetboxObjects:
     """Return the objects that an inventory is in NetBox, without those that only a plan has.
 
-    Parameters
-    ----------
-    inventory
-        What there is.
-    mode
-        Of the plan for it, if there is one: in a duplex plan, all panel ports have one front port.
-
-    Raises
-    ------
-    ParameterError
-        If NetBox cannot hold it: names that it takes for others, or speeds that are no whole kilobits per second.
+    The mode is that of the plan for it, if there is one: in a duplex plan, all panel ports have one front port.
     """
     stands = [inventory.place(name) for name in (*inventory.host, *inventory.panel)]
     sites = dict.fromkeys(site_of(place.site) for place in stands)
@@ -262,7 +244,7 @@ def _interface(host: Host, port: Port, lane: int) -> Interface:
 
 
 def _fixed_cable(inventory: Inventory, fixed: Fixed, lanes: int) -> NetboxCable:
-    panel, label = inventory.plugged_at(fixed.panel, fixed.panel_port)
+    panel, label = inventory.plugged_at(*fixed.place)
     a, b = cable_ends(fixed, lanes)
     b = b._replace(device=panel, name=label)
     return NetboxCable("", CONNECTED, (a,), (b,))
@@ -293,13 +275,7 @@ def _check_names(objects: NetboxObjects) -> None:
 
 
 def check_name(name: str) -> None:
-    """Look at a name that goes to NetBox.
-
-    Raises
-    ------
-    ParameterError
-        If NetBox would take it for another.
-    """
+    """Look at a name that goes to NetBox."""
     if "," in name:
         raise ParameterError(f"NetBox takes a comma for the end of a name; rename {name!r}")
     if not name or not name.isprintable() or name != name.strip() or len(name) > _MOST_LETTERS:
@@ -309,19 +285,7 @@ def check_name(name: str) -> None:
 def inventory_of(objects: NetboxObjects, *, roles: Collection[str] = (), speed: Quantity | None = None) -> Inventory:
     """Return the inventory that NetBox's objects make.
 
-    Parameters
-    ----------
-    objects
-        Of one room.
-    roles
-        Only devices of these roles count; all if there are none.
-    speed
-        Only ports of this speed over all lanes count; text such as ``100Gbps``, or bits per second.
-
-    Raises
-    ------
-    FileFormatError
-        If they make none; the message says what is missing or contradicts.
+    Only devices of the roles count, all if there are none; and if a speed is given, only ports of it over all lanes.
     """
     wanted = {role.lower() for role in roles}
     chosen = [device for device in objects.devices if not wanted or device.role.lower() in wanted]

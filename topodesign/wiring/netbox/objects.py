@@ -24,14 +24,9 @@ class CableEnd(NamedTuple):
 class Device:
     """A device: what it is called, its role, and where it stands.
 
-    Attributes
-    ----------
-    name, role, site, rack
-        As NetBox tells them; the rack is empty for a device without one.
-    position
-        The lowest unit that it takes, or None if NetBox does not know.
-    comments
-        Lines ``key: value`` are what an inventory says and NetBox has no field for.
+    ``name``, ``role``, ``site``, ``rack``: as NetBox tells them; the rack is empty for a device without one.
+    ``position``: the lowest unit that it takes, or None if NetBox does not know. ``comments``: lines ``key: value`` are
+    what an inventory says and NetBox has no field for.
     """
 
     name: str
@@ -46,20 +41,10 @@ class Device:
 class Interface:
     """An interface of a device: a lane, or a port with all of its lanes.
 
-    Attributes
-    ----------
-    device, name
-        Which one.
-    label
-        The name of the port that it is a lane of; empty if it is the port itself.
-    sort
-        NetBox's type, such as ``25gbase-x-sfp28``; empty if it is not told.
-    kbps
-        Speed in kilobits per second, None if it is not told.
-    ignored
-        Whether it is for management only, and no part of a wiring.
-    description
-        Words with commas between: its polarity, and the budget of its optic.
+    ``device``, ``name``: which one. ``label``: the name of the port that it is a lane of; empty if it is the port
+    itself. ``sort``: NetBox's type, such as ``25gbase-x-sfp28``; empty if it is not told. ``kbps``: speed in kilobits
+    per second, None if it is not told. ``ignored``: whether it is for management only, and no part of a wiring.
+    ``description``: words with commas between: its polarity, and the budget of its optic.
     """
 
     device: str
@@ -109,12 +94,8 @@ class NetboxCable:
 class NetboxObjects:
     """All objects, each kind in the order in which NetBox made them.
 
-    Attributes
-    ----------
-    sites, racks
-        Comments by name, of racks by site and name.
-    devices, interfaces, rear_ports, front_ports, cables
-        As they are.
+    ``sites``, ``racks``: comments by name, of racks by site and name. ``devices``, ``interfaces``, ``rear_ports``,
+    ``front_ports``, ``cables``: as they are.
     """
 
     sites: dict[str, str] = field(default_factory=dict)

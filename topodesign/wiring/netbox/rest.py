@@ -67,23 +67,8 @@ def is_address(source: object) -> bool:
 def read_rest(address: str, token: str | None = None, *, site: str | None = None) -> NetboxObjects:
     """Read what NetBox has of a room.
 
-    Parameters
-    ----------
-    address
-        Of NetBox itself, such as ``https://netbox.example``, without ``/api``.
-    token
-        May read ``dcim``; the variable :data:`TOKEN` of the environment if None.
-    site
-        Name or slug of the only site to read; all if None.
-
-    Raises
-    ------
-    NetboxError
-        If the server cannot be reached or read.
-    ParameterError
-        If the address, the token or the site is none.
-    MissingLibraryError
-        If pynetbox is not installed.
+    The address is that of NetBox itself, without ``/api``; the token is that of the environment (:data:`TOKEN`) if
+    None; the site is the name or slug of the only one to read.
     """
     with closing(_Server(address, token)) as server:
         return _read(server, site)

@@ -74,17 +74,7 @@ _MOST_DIGITS = 12
 def cable_table(cables: Iterable[NetboxCable], sites: dict[str, str]) -> str:
     """Return the import file of cables.
 
-    Parameters
-    ----------
-    cables
-        Each with one end at either side, since the form takes no more.
-    sites
-        Of every device.
-
-    Raises
-    ------
-    ParameterError
-        If NetBox would take a name for another.
+    Each has one end at either side, since the form takes no more; ``sites`` are those of devices.
     """
     rows: list[tuple[object, ...]] = [CABLE_COLUMNS]
     for cable in cables:
@@ -100,13 +90,7 @@ def cable_table(cables: Iterable[NetboxCable], sites: dict[str, str]) -> str:
 
 
 def import_files(objects: NetboxObjects) -> dict[str, str]:
-    """Return the import files by their names, which sort in the order of the imports.
-
-    Raises
-    ------
-    ParameterError
-        As :func:`cable_table`.
-    """
+    """Return the import files by their names, which sort in the order of the imports."""
     sites = {device.name: device.site for device in objects.devices}
     roles = dict.fromkeys(device.role for device in objects.devices)
     tallest: dict[tuple[str, str], int] = {}
@@ -186,13 +170,7 @@ def _slugs(names: Iterable[str]) -> dict[str, str]:
 
 
 def read_tables(path: Path) -> NetboxObjects:
-    """Read the CSV files of a directory: import files, or exports of NetBox's lists.
-
-    Raises
-    ------
-    FileFormatError
-        If there is none of a kind that is needed, or one cannot be read; the message names the file and the line.
-    """
+    """Read the CSV files of a directory: import files, or exports of NetBox's lists."""
     if not path.is_dir():
         raise FileFormatError(f"{path}: this is not a directory")
     tables: dict[str, list[Row]] = {}
@@ -228,18 +206,8 @@ def read_tables(path: Path) -> NetboxObjects:
 def read_cables(path: Path, is_panel: Callable[[str], bool]) -> list[NetboxCable]:
     """Read a file of cables: the import file, or NetBox's export of the list.
 
-    Parameters
-    ----------
-    path
-        Of the CSV.
-    is_panel
-        Whether a device is one, since an export does not tell a rear port from a front port: what a host is cabled to
-        is a rear port.
-
-    Raises
-    ------
-    FileFormatError
-        If it cannot be read; the message names the line.
+    An export does not tell a rear port from a front port, so ``is_panel`` says which device is one: what a host is
+    cabled to is a rear port.
     """
     return [cable_of(row, is_panel) for row in _rows(path, CABLES)]
 

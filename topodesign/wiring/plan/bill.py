@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from topodesign.base.records import Result
 from topodesign.wiring.inventory.inventory import Fixed, Inventory
@@ -16,11 +15,23 @@ from topodesign.wiring.plan.cross_connects import CrossConnect
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """So many cables of a type and a length in metres (None if unknown)."""
+    """What to buy.
+
+    Attributes
+    ----------
+    kind
+        Its type.
+    length
+        Metres; None where they are not known.
+    count
+        How many.
+    """
 
     kind: CableType
     length: Fraction | None
     count: int
+
+    KEYS = "type=kind length_m=length count"
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,16 +49,15 @@ class Bill(Result):
     items: tuple[Item, ...]
     cabled: bool
 
+    KEYS = "items metres cabled"
+    ROWS = "items"
+
     @property
     def metres(self) -> Fraction | None:
         """Metres of all cables together; None if the length of some is unknown."""
         if any(item.length is None for item in self.items):
             return None
         return sum((item.length * item.count for item in self.items if item.length is not None), Fraction(0))
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return a row an item."""
-        return [{"type": item.kind, "length_m": item.length, "count": item.count} for item in self.items]
 
     def heading(self) -> str:
         """Return what it is."""
@@ -70,11 +80,6 @@ def bill_of(inventory: Inventory, fixed: Sequence[Fixed], connects: Sequence[Cro
     """Return the bill of materials: fixed cables, unless they exist, and patch cords.
 
     What runs inside a circuit switch is no cable.
-
-    Raises
-    ------
-    InfeasibleError
-        If no cable in the stock is long enough.
     """
     count: Counter[tuple[CableType, Fraction | None]] = Counter()
     if not inventory.cabling:
@@ -94,11 +99,6 @@ def fixed_lengths(inventory: Inventory, fixed: Sequence[Fixed]) -> dict[tuple[st
     """Return the metres of every fixed cable by host and port; a breakout cable is as long as its longest leg.
 
     None where the distance is unknown, and for cabling that exists: nobody said how long it is.
-
-    Raises
-    ------
-    InfeasibleError
-        If no cable in the stock is long enough.
     """
     if inventory.cabling:
         return dict.fromkeys((one.host, one.port) for one in fixed)
@@ -106,7 +106,7 @@ def fixed_lengths(inventory: Inventory, fixed: Sequence[Fixed]) -> dict[tuple[st
     metres: dict[tuple[str, str], Fraction | None] = {}
     for one in fixed:
         port = one.host, one.port
-        near, _ = inventory.plugged_at(one.panel, one.panel_port)
+        near, _ = inventory.plugged_at(*one.place)
         leg = length(inventory, one.host, near, FIXED[connector[port]])
         longest = metres.get(port, leg)
         metres[port] = None if leg is None or longest is None else max(leg, longest)

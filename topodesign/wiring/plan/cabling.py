@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from topodesign.base.errors import InfeasibleError
+from topodesign.base.wording import listed
 from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, Mode, Zone, lanes_of
 from topodesign.wiring.inventory.lengths import distance
 
@@ -49,28 +50,9 @@ def plan_cabling(
     Every host gets all of its lanes cabled if the panels have room, or as many as are needed. Such cabling can carry
     any topology of that degree.
 
-    Parameters
-    ----------
-    inventory
-        Without cabling.
-    used
-        Names of the hosts that are nodes.
-    lanes
-        Lanes that each of them needs, at most as many as it has.
-    mode
-        Of the plan; in a duplex plan the lanes come in pairs where panels have room, which can always be split.
-    idle
-        Cable the other hosts of the inventory, too, if the panels have room.
-
-    Returns
-    -------
-    tuple of Fixed or None
-        By host, in the order of the inventory, then by lane; None if panels have no room for cabling that is alike.
-
-    Raises
-    ------
-    InfeasibleError
-        If the panels have too few ports.
+    Of the hosts in ``used``, each needs so many ``lanes``; in a duplex plan these come in pairs where panels have room,
+    which can always be split. With ``idle`` the other hosts are cabled, too, if the panels have room. The cabling is by
+    host, in the order of the inventory, then by lane; None if panels have no room for such that is alike.
     """
     room = {zone: len(ports) for zone, ports in usable(inventory, mode).items()}
     there = sum(most_of_panels(inventory, mode).values())
@@ -140,7 +122,7 @@ def _too_few(inventory: Inventory, room: int, hosts: int, lanes: int, mode: Mode
     aside += [f"{closed} are duplex, which a {mode} plan cannot use"] if closed and mode == "simplex" else []
     aside += [f"{spare} stay free as spares"] if spare else []
     aside += [f"{led} only lead to others"] if led else []
-    words = f"; {', '.join(aside[:-1])}{' and ' if len(aside) > 1 else ''}{aside[-1]}" if aside else ""
+    words = f"; {listed(aside)}" if aside else ""
     return f"too few panel ports: {hosts} hosts need {lanes}, there are {room}{words}"
 
 
@@ -148,6 +130,6 @@ def lanes_by_field(inventory: Inventory, fixed: Sequence[Fixed], mode: Mode) -> 
     """Group fixed cabling by host and field; lanes at panel ports that a plan of the mode cannot use are left out."""
     groups: defaultdict[tuple[str, str], list[Fixed]] = defaultdict(list)
     for one in fixed:
-        if mode == "duplex" or inventory.panel_port[one.panel, one.panel_port].mode == "simplex":
+        if mode == "duplex" or inventory.panel_port[one.place].mode == "simplex":
             groups[one.host, inventory.panel[one.panel].field].append(one)
     return dict(groups)

@@ -25,20 +25,14 @@ class Circuit(NamedTuple):
 def circuits(plan: WiringPlan) -> Iterator[Circuit]:
     """Yield the circuits of a plan in its order; a duplex cross-connect is two."""
     for connect in plan.connects:
-        a, b = (connect.a.panel, connect.a.panel_port), (connect.b.panel, connect.b.panel_port)
+        a, b = connect.a.place, connect.b.place
         yield Circuit(a, b)
         if connect.mode == "duplex":
             yield Circuit(b, a)
 
 
 def topology_of(made: Iterable[Circuit], plan: WiringPlan) -> Topology:
-    """Return the links that circuits make with the fixed cabling and the hosts of a plan.
-
-    Raises
-    ------
-    FileFormatError
-        If a circuit ends where no lane of a node is cabled, leaves its field, or two use one side of a port.
-    """
+    """Return the links that circuits make with the fixed cabling and the hosts of a plan."""
     links = []
     field = {panel.name: panel.field for panel in plan.inventory.panels}
     taken: set[tuple[PanelEnd, str]] = set()
@@ -57,13 +51,7 @@ def topology_of(made: Iterable[Circuit], plan: WiringPlan) -> Topology:
 
 
 def recabled(plan: WiringPlan, fixed: Sequence[Fixed]) -> WiringPlan:
-    """Return a plan without cross-connects whose fixed cabling is that of a file.
-
-    Raises
-    ------
-    InventoryError
-        If that makes no sense with the inventory.
-    """
+    """Return a plan without cross-connects whose fixed cabling is that of a file."""
     inventory = plan.inventory
     Inventory(inventory.hosts, inventory.panels, tuple(fixed))
     return replace(plan, fixed=tuple(fixed), connects=())

@@ -3,37 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from topodesign.wiring.inventory.inventory import Mode
+from topodesign.base.declared import Declared, key
+from topodesign.wiring.inventory.inventory import Fixed, Mode
 
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """One end of a cross-connect: the panel port, and the lane that the fixed cabling brings there."""
-
-    host: str
-    port: str
-    lane: int
-    panel: str
-    panel_port: str
+End: TypeAlias = Fixed
+"""One end of a cross-connect: the panel port, and the lane that the fixed cabling brings there."""
 
 
 @dataclass(frozen=True, slots=True)
 class CrossConnect:
     """One patch (or one circuit of a switch).
 
-    Attributes
-    ----------
-    cable
-        Its name, unique in the plan.
-    mode
-        ``simplex``: light goes from side A of the panel port of ``a`` to side B of that of ``b``, which makes the
-        link u -> v. ``duplex``: both fibres, which makes the links u -> v and v -> u.
-    link
-        The nodes (u, v) that sit at ``a`` and ``b``.
-    a, b
-        The ends; their panels differ only within a field.
+    ``cable``: its name, unique in the plan. ``mode``: ``simplex``: light goes from side A of the panel port of ``a`` to
+    side B of that of ``b``, which makes the link u -> v. ``duplex``: both fibres, which makes the links u -> v and v ->
+    u. ``link``: the nodes (u, v) that sit at ``a`` and ``b``. ``a``, ``b``: the ends; their panels differ only within a
+    field.
     """
 
     cable: str
@@ -42,9 +28,16 @@ class CrossConnect:
     a: End
     b: End
 
+    KEYS = (
+        "cable mode",
+        key("from_node", "The node that sits at its first end.", kind=int, value=lambda one: one.link[0]),
+        key("to_node", "The node that sits at its second end.", kind=int, value=lambda one: one.link[1]),
+        "from_*=a to_*=b",
+    )
+
 
 @dataclass(frozen=True, slots=True)
-class Spare:
+class Spare(Declared):
     """A cabled lane of a node of which the transmitter, the receiver or both are free.
 
     Attributes
@@ -62,35 +55,20 @@ class Spare:
     receive: bool
     self_loop: bool
 
+    KEYS = "*end transmit receive self_loop"
+    SHARED = "spare"
+
     def __str__(self) -> str:
         """Return what of the lane is free, and why if that is a self-loop."""
         part = {(True, True): "", (True, False): "transmitter of ", (False, True): "receiver of "}
         loop = " (self-loop)" if self.self_loop else ""
         return f"{part[self.transmit, self.receive]}{self.end.host} {self.end.port}/{self.end.lane}{loop}"
 
-    def record(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return {
-            "host": self.end.host,
-            "port": self.end.port,
-            "lane": self.end.lane,
-            "panel": self.end.panel,
-            "panel_port": self.end.panel_port,
-            "transmit": self.transmit,
-            "receive": self.receive,
-            "self_loop": self.self_loop,
-        }
-
 
 class Fibre(NamedTuple):
     """A place that one end of a patch is plugged into.
 
-    Attributes
-    ----------
-    panel, panel_port
-        The panel port.
-    side
-        ``A`` or ``B``; ``AB`` for both, of a duplex patch.
+    ``panel``, ``panel_port``: the panel port. ``side``: ``A`` or ``B``; ``AB`` for both, of a duplex patch.
     """
 
     panel: str
@@ -106,7 +84,4 @@ class Fibre(NamedTuple):
 def fibres(connect: CrossConnect) -> tuple[Fibre, Fibre]:
     """Return the places that the two ends of a patch take."""
     sides = ("A", "B") if connect.mode == "simplex" else ("AB", "AB")
-    return (
-        Fibre(connect.a.panel, connect.a.panel_port, sides[0]),
-        Fibre(connect.b.panel, connect.b.panel_port, sides[1]),
-    )
+    return Fibre(*connect.a.place, sides[0]), Fibre(*connect.b.place, sides[1])

@@ -20,19 +20,8 @@ _CHOSEN_EXACTLY = 256  # cycles of which the best choice is found, the shortest 
 def spread_cycles(nodes: int, src: IntArray, dst: IntArray, room: Sequence[int], seed: int = 0) -> IntArray | None:
     """Spread links over fields so that no lane more is needed than on a single one.
 
-    Parameters
-    ----------
-    nodes, src, dst
-        The links.
-    room
-        Ports of each field.
-    seed
-        Of the choices.
-
-    Returns
-    -------
-    IntArray or None
-        The field of each link; None if this was not found, which does not say that there is no way.
+    ``room`` has the ports of each field. Returns the field of each link; None if this was not found, which does not say
+    that there is no way.
     """
     excess = np.bincount(src, minlength=nodes) - np.bincount(dst, minlength=nodes)
     everyone = np.arange(nodes)

@@ -20,107 +20,14 @@ from topodesign.solve.maxflow import maximum_flow
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.plan.edge_search import search_split
 
-NO_LINK = -1
-"""Where a node has no link in a permutation or 2-factor of a topology that is not regular."""
-
-
-def permutations(topology: Topology) -> IntArray:
-    """Split the links into permutations.
-
-    Parameters
-    ----------
-    topology
-        Any; self-loops are links here like others.
-
-    Returns
-    -------
-    IntArray
-        Shape ``(d, nodes)`` with d the degree: row i has the node that the i-th link of each node goes to, or
-        ``NO_LINK``; no node is twice in a row.
-    """
-    src, dst = unit_links(topology)
-    colour = _matchings(topology.nodes, src, dst, topology.degree)
-    rows = np.full((topology.degree, topology.nodes), NO_LINK)
-    rows[colour, src] = dst
-    check_permutations(topology, rows)
-    return rows
-
-
-def two_factors(topology: Topology) -> IntArray:
-    """Split the links of a duplex topology, a link and its reverse together, into 2-factors.
-
-    Returns
-    -------
-    IntArray
-        Shape ``(ceil(d/2), nodes)`` with d the degree without self-loops, which are left out: row i has, for each node,
-        the node that follows it on its cycle of the i-th 2-factor, or ``NO_LINK``. So a node has at most two duplex
-        links in a row, one to its successor and one to its predecessor.
-
-    Raises
-    ------
-    TopologyError
-        If the topology is not duplex.
-    """
-    u, v = unit_edges(topology)
-    ends = np.bincount(np.concatenate((u, v)), minlength=topology.nodes)
-    count = (int(ends.max()) + 1) // 2
-    factor, src, dst = _factors(topology.nodes, u, v, count)
-    rows = np.full((count, topology.nodes), NO_LINK)
-    rows[factor, src] = dst
-    check_two_factors(topology, rows)
-    return rows
-
-
-def check_permutations(topology: Topology, rows: IntArray) -> None:
-    """Prove that rows are permutations, as far as they have links, and that their links are those of the topology.
-
-    Raises
-    ------
-    TopologyError
-        If they are not.
-    """
-    if not np.array_equal(_rows_to_links(topology.nodes, rows), _links_table(topology)):
-        raise TopologyError("the permutations do not have the links of the topology")
-
-
-def check_two_factors(topology: Topology, rows: IntArray) -> None:
-    """Prove that the links of the rows and their reverses are those of the topology, its self-loops aside.
-
-    Raises
-    ------
-    TopologyError
-        If they are not, or a row has a node twice.
-    """
-    src, dst = _rows_to_links(topology.nodes, rows).T
-    both = np.stack((np.concatenate((src, dst)), np.concatenate((dst, src))), axis=1)
-    if not np.array_equal(_sorted(both), _links_table(without_loops(topology))):
-        raise TopologyError("the 2-factors do not have the links of the topology")
-
 
 def split(topology: Topology, lanes: IntArray, *, duplex: bool, seed: int = 0) -> tuple[IntArray, IntArray, IntArray]:
     """Split the links, without self-loops, into parts so that no node has more links in a part than it has lanes there.
 
-    Parameters
-    ----------
-    topology
-        Any; a duplex one if ``duplex``.
-    lanes
-        Shape ``(nodes, parts)``: lanes of each node for each part. A lane serves one link out and one link in.
-    duplex
-        A link and its reverse are one, and together take one lane at either end.
-    seed
-        Of the search below.
-
-    Returns
-    -------
-    src, dst, part
-        int64 arrays of equal length, an entry a link (parallel links are several), or a pair of opposite links.
-
-    Raises
-    ------
-    InfeasibleError
-        If there is no such split, or none was found. If all nodes have the same lanes one is always found, unless
-        ``duplex`` and some of them are odd: the search then need not end well, and a split need not exist.
+    ``lanes`` has shape ``(nodes, parts)``; a lane serves one link out and one link in. If ``duplex``, a link and its
+    reverse are one, and together take one lane at either end. Returns source, target and part of every link (parallel
+    ones are several), or of one of each pair. If all nodes have the same lanes a split is always found, unless
+    ``duplex`` and some of them are odd: the search then need not end well, and a split need not exist.
     """
     src, dst = unit_edges(topology) if duplex else unit_links(without_loops(topology))
     out, into = np.bincount(src, minlength=topology.nodes), np.bincount(dst, minlength=topology.nodes)
@@ -146,13 +53,7 @@ def split(topology: Topology, lanes: IntArray, *, duplex: bool, seed: int = 0) -
 def check_split(
     topology: Topology, lanes: IntArray, src: IntArray, dst: IntArray, part: IntArray, *, duplex: bool
 ) -> None:
-    """Prove what :func:`split` promises.
-
-    Raises
-    ------
-    TopologyError
-        If it is broken.
-    """
+    """Prove what :func:`split` promises."""
     links = np.stack((src, dst), axis=1)
     links = np.concatenate((links, links[:, ::-1])) if duplex else links
     if not np.array_equal(_sorted(links), _links_table(without_loops(topology))):
@@ -170,13 +71,7 @@ def unit_links(topology: Topology) -> tuple[IntArray, IntArray]:
 
 
 def unit_edges(topology: Topology) -> tuple[IntArray, IntArray]:
-    """Return the ends u < v of all pairs of opposite links, parallel ones repeated and self-loops left out.
-
-    Raises
-    ------
-    TopologyError
-        If the topology is not duplex.
-    """
+    """Return the ends u < v of all pairs of opposite links, parallel ones repeated and self-loops left out."""
     if not topology.is_duplex:
         raise TopologyError("the topology has links without their reverses, so it is not duplex")
     src, dst = unit_links(topology)
@@ -195,7 +90,7 @@ def _split_links(nodes: int, src: IntArray, dst: IntArray, lanes: IntArray, seed
     """Return the part of each link, counting what a node sends and what it receives apart."""
     if np.all(lanes == lanes[0]):
         slots = np.repeat(np.arange(lanes.shape[1]), lanes[0])
-        return slots[_matchings(nodes, src, dst, len(slots))]
+        return slots[matchings(nodes, src, dst, len(slots))]
     if lanes.shape[1] == 2:
         return _two_parts(nodes, src, dst, lanes)
     return search_split(src, dst + nodes, np.concatenate((lanes, lanes)), seed)
@@ -207,7 +102,7 @@ def _split_edges(
     """Return the ends and the part of each undirected edge."""
     if np.all(lanes == lanes[0]) and not np.any(lanes % 2):
         slots = np.repeat(np.arange(lanes.shape[1]), lanes[0] // 2)
-        factor, src, dst = _factors(nodes, u, v, len(slots))
+        factor, src, dst = factors(nodes, u, v, len(slots))
         return src, dst, slots[factor]
     tight = np.array_equal(np.bincount(np.concatenate((u, v)), minlength=nodes), lanes.sum(axis=1))
     odd = np.flatnonzero(lanes.sum(axis=0) % 2)
@@ -217,7 +112,7 @@ def _split_edges(
     return u, v, search_split(u, v, lanes, seed)
 
 
-def _matchings(nodes: int, src: IntArray, dst: IntArray, degree: int) -> IntArray:
+def matchings(nodes: int, src: IntArray, dst: IntArray, degree: int) -> IntArray:
     """Return a number below ``degree`` for each link; links of one number share neither source nor target."""
     out, into = np.bincount(src, minlength=nodes), np.bincount(dst, minlength=nodes)
     everyone = np.arange(nodes)
@@ -258,7 +153,7 @@ def _halves(left: IntArray, right: IntArray) -> NDArray[np.bool_]:
     return orbit > orbit[at_left]
 
 
-def _factors(nodes: int, u: IntArray, v: IntArray, count: int) -> tuple[IntArray, IntArray, IntArray]:
+def factors(nodes: int, u: IntArray, v: IntArray, count: int) -> tuple[IntArray, IntArray, IntArray]:
     """Return for each edge its 2-factor, below ``count``, and the ends turned so that they go round its cycles."""
     missing = 2 * count - np.bincount(np.concatenate((u, v)), minlength=nodes)
     stubs = np.repeat(np.arange(nodes), missing)
@@ -269,7 +164,7 @@ def _factors(nodes: int, u: IntArray, v: IntArray, count: int) -> tuple[IntArray
     orbit = _orbits(_pairs(np.concatenate((begin, end)))[other])
     forward = orbit[:edges] < orbit[edges:]
     src, dst = np.where(forward, begin, end), np.where(forward, end, begin)
-    return _matchings(nodes, src, dst, count)[: len(u)], src[: len(u)], dst[: len(u)]
+    return matchings(nodes, src, dst, count)[: len(u)], src[: len(u)], dst[: len(u)]
 
 
 def _pairs(ends: IntArray) -> IntArray:
@@ -299,13 +194,7 @@ def _two_sides(topology: Topology) -> NDArray[np.bool_] | None:
 
 
 def _two_parts(nodes: int, src: IntArray, dst: IntArray, lanes: IntArray) -> IntArray:
-    """Split links into two parts by a flow: as many in the first that the rest fits the second, and no more than fits.
-
-    Raises
-    ------
-    InfeasibleError
-        If there is no such split.
-    """
+    """Split links into two parts by a flow: as many in the first that the rest fits the second, and no more."""
     key, count = np.unique(src * nodes + dst, return_counts=True)
     have = [np.bincount(ends, minlength=nodes) for ends in (src, dst)]
     least = [np.maximum(some - lanes[:, 1], 0) for some in have]
@@ -337,17 +226,6 @@ def _two_parts(nodes: int, src: IntArray, dst: IntArray, lanes: IntArray) -> Int
     part = np.empty(len(link), dtype=np.int64)
     part[order] = nth >= np.repeat(carried, count)
     return part
-
-
-def _rows_to_links(nodes: int, rows: IntArray) -> IntArray:
-    """Return the links of permutations as sorted rows (src, dst), after a look that none goes twice to a node."""
-    if rows.ndim != 2 or rows.shape[1] != nodes or (rows.size and (rows.min() < NO_LINK or rows.max() >= nodes)):
-        raise TopologyError(f"expected rows of {nodes} nodes")
-    for row in rows:
-        if len(np.unique(row[row != NO_LINK])) < np.count_nonzero(row != NO_LINK):
-            raise TopologyError("a row has a node twice")
-    _, src = np.nonzero(rows != NO_LINK)
-    return _sorted(np.stack((src, rows[rows != NO_LINK]), axis=1))
 
 
 def _links_table(topology: Topology) -> IntArray:

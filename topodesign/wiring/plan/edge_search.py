@@ -20,24 +20,8 @@ def search_split(u: IntArray, v: IntArray, lanes: IntArray, seed: int) -> IntArr
     Edges are put where both ends have a free lane. Where they have none in common, edges along a chain from one end
     change between two parts in turn, which frees another lane there (Kempe's chains, as in edge colouring).
 
-    Parameters
-    ----------
-    u, v
-        Ends of the edges, none of them a loop.
-    lanes
-        Shape ``(nodes, parts)``; in sum at least the degree of each node.
-    seed
-        Of all choices.
-
-    Returns
-    -------
-    IntArray
-        The part of each edge.
-
-    Raises
-    ------
-    InfeasibleError
-        If none is found, which does not say that there is none.
+    ``lanes`` has shape ``(nodes, parts)``, in sum at least the degree of each node. Returns the part of each edge; that
+    none is found, an InfeasibleError, does not say that there is none.
     """
     rng = random.Random(seed)  # noqa: S311  no secret
     in_order = list(range(len(u)))  # which suits structured graphs better, and any order the others

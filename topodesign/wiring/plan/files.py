@@ -30,8 +30,7 @@ these files.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -40,25 +39,22 @@ from typing import Any, TypeAlias
 from topodesign.base.arguments import as_path
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import FileFormatError, ParameterError, SpecError, TopologyError
+from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import read_text
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
-from topodesign.wiring.inventory import mistaken
+from topodesign.wiring.inventory import fields as parts
+from topodesign.wiring.inventory.fields import ExactFields, checked_object, checked_row, exact_number, is_of
 from topodesign.wiring.inventory.inventory import (
-    LANES,
     MODES,
     NOTHING_KNOWN,
-    PANEL_KINDS,
-    POLARITIES,
     Fixed,
     Host,
     Inventory,
     Losses,
     Panel,
-    PanelPort,
     Port,
-    Trunk,
 )
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
 from topodesign.wiring.plan.plan import WiringPlan
@@ -70,15 +66,9 @@ ENDING = ".json"
 WiringLike: TypeAlias = WiringPlan | str | Path
 """A plan, or the path of a plan file."""
 
-_FRACTION = re.compile(r"-?[0-9]{1,1000}(/0*[1-9][0-9]{0,999})?")
-_WORDS = {
-    str: "printable text",
-    int: "an integer",
-    bool: "true or false",
-    list: "a list",
-    dict: "an object",
-    object: "anything",
-}
+_TRUNK = ("panel", "panel_port", "near", "near_port", "loss")
+_PORT = ("name", "connector", "speed", "polarity", "budget")
+_PANEL_PORT = ("label", "mode", "blocked", "loss")
 
 
 def save_wiring(plan: WiringLike, path: str | Path) -> None:
@@ -135,7 +125,7 @@ def load_wiring(path: str | Path) -> WiringPlan:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from topodesign.wiring.inventory.plain import plain_inventory
+    >>> from topodesign.wiring.inventory.answers import plain_inventory
     >>> from topodesign.wiring.plan.wire import wire
     >>> plan = wire("circulant(6,1,2)", plain_inventory(6, 4))
     >>> with tempfile.TemporaryDirectory() as directory:
@@ -144,23 +134,15 @@ def load_wiring(path: str | Path) -> WiringPlan:
     True
     """
     source = as_path(path)
-    with mistaken.wanted(source, "a wiring plan (.json), which 'topodesign wire plan' writes", mistaken.PLAN):
+    with expecting(source, FileKind.WIRING):
         try:
             return _plan(_document(read_text(source, (ENDING,))))
-        except (FileFormatError, ParameterError, TopologyError, SpecError) as error:
-            raise FileFormatError(f"{source}: {error}") from None
+        except (ParameterError, TopologyError, SpecError) as error:
+            raise FileFormatError(str(error)) from None
 
 
 def as_wiring(value: WiringLike) -> WiringPlan:
-    """Return the plan that a value is or names.
-
-    Raises
-    ------
-    FileFormatError
-        As :func:`load_wiring`.
-    ParameterError
-        If it is neither a plan nor a path.
-    """
+    """Return the plan that a value is or names."""
     if isinstance(value, WiringPlan):
         return value
     if isinstance(value, str | Path):
@@ -188,17 +170,17 @@ def _document(text: str) -> dict[str, Any]:
 
 def _plan(data: dict[str, Any]) -> WiringPlan:
     kinds = {"mode": str, "nodes": int, "links": list, "hosts": list, "connects": list, "fixed": list}
-    _keys(data, kinds, "the plan", ("format", "version", "spec", "alias", "inventory"))
+    checked_object(data, kinds, "the plan", dict.fromkeys(("format", "version", "spec", "alias", "inventory"), object))
     inventory = _inventory(data.get("inventory"))
     topology = _topology(data)
     fixed = _cabling(data["fixed"], "fixed")
     hosts = tuple(data["hosts"])
-    if not all(_is(host, str) for host in hosts):
+    if not all(is_of(host, str) for host in hosts):
         raise FileFormatError("hosts must be printable text")
-    mode = _choice(data["mode"], MODES, "mode")
+    mode = ExactFields(data, "the plan").choice("mode", MODES)
     empty = WiringPlan(inventory, topology, hosts, mode, (), fixed)
     check_hosts(empty)
-    rows = [_row(row, (str,) * 5, f"connects[{number}]") for number, row in enumerate(data["connects"])]
+    rows = [checked_row(row, (str,) * 5, f"connects[{number}]") for number, row in enumerate(data["connects"])]
     connects = tuple(_connect(row, empty, f"connects[{number}]") for number, row in enumerate(rows))
     plan = replace(empty, connects=connects)
     check_plan(plan)
@@ -217,12 +199,12 @@ def _connect(row: list[Any], plan: WiringPlan, where: str) -> CrossConnect:
 
 
 def _topology(data: dict[str, Any]) -> Topology:
-    links = [tuple(_row(row, (int,) * 3, f"links[{number}]")) for number, row in enumerate(data["links"])]
+    links = [tuple(checked_row(row, (int,) * 3, f"links[{number}]")) for number, row in enumerate(data["links"])]
     if any(not -(2**63) <= value < 2**63 for link in links for value in link):
         raise FileFormatError("links must hold integers of at most 64 bits")
     topology = Topology.from_links(data["nodes"], links)
     spec, alias = data.get("spec"), data.get("alias")
-    if not (alias is None or _is(alias, str)):
+    if not (alias is None or is_of(alias, str)):
         raise FileFormatError("alias must be printable text")
     topology = replace(topology, alias=alias)
     if spec is None:
@@ -237,141 +219,74 @@ def _topology(data: dict[str, Any]) -> Topology:
 
 def _inventory(data: object) -> Inventory:
     kinds = {"name": str, "slack": str, "hosts": list, "panels": list, "cabling": list, "stock": dict, "racks": dict}
-    fields = _keys(data, kinds, "inventory", ("trunks", "losses"))
-    trunks = fields.get("trunks", [])
-    if not isinstance(trunks, list):
-        raise FileFormatError("inventory.trunks must be a list")
+    said = checked_object(data, kinds, "inventory", {"trunks": list, "losses": list})
+    losses = said.get("losses")
     return Inventory(
-        tuple(_host(host, f"inventory.hosts[{number}]") for number, host in enumerate(fields["hosts"])),
-        tuple(_panel(panel, f"inventory.panels[{number}]") for number, panel in enumerate(fields["panels"])),
-        _cabling(fields["cabling"], "inventory.cabling"),
-        {kind: _fractions(values, f"inventory.stock.{kind}") for kind, values in fields["stock"].items()},
-        {site: _places(racks, f"inventory.racks.{site}") for site, racks in fields["racks"].items()},
-        _fraction(fields["slack"], "inventory.slack"),
-        fields["name"],
-        tuple(_trunk(row, f"inventory.trunks[{number}]") for number, row in enumerate(trunks)),
-        _losses(fields["losses"], "inventory.losses") if "losses" in fields else NOTHING_KNOWN,
+        tuple(_host(one, f"inventory.hosts[{number}]") for number, one in enumerate(said["hosts"])),
+        tuple(_panel(one, f"inventory.panels[{number}]") for number, one in enumerate(said["panels"])),
+        _cabling(said["cabling"], "inventory.cabling"),
+        {kind: _numbers(values, f"inventory.stock.{kind}") for kind, values in said["stock"].items()},
+        {site: _places(racks, f"inventory.racks.{site}") for site, racks in said["racks"].items()},
+        exact_number(said["slack"], "inventory.slack"),
+        said["name"],
+        tuple(
+            parts.trunk(ExactFields.of_row(row, _TRUNK, (str, str, str, str, object), f"inventory.trunks[{number}]"))
+            for number, row in enumerate(said.get("trunks", ()))
+        ),
+        NOTHING_KNOWN if losses is None else _losses(losses, "inventory.losses"),
     )
 
 
-def _trunk(row: object, where: str) -> Trunk:
-    panel, port, near, near_port, loss = _row(row, (str, str, str, str, object), where)
-    return Trunk(panel, port, near, near_port, _loss(loss, where))
-
-
 def _losses(row: object, where: str) -> Losses:
-    *values, splices = _row(row, (object, object, object, int), where)
-    connector, fibre, splice = (_loss(value, where) for value in values)
-    if splices < 0:
-        raise FileFormatError(f"{where}: there cannot be {splices} splices")
-    return Losses(connector, fibre, splice, splices)
-
-
-def _loss(value: object, where: str) -> Fraction | None:
-    if value is None:
-        return None
-    loss = _fraction(value, where)
-    if loss < 0:
-        raise FileFormatError(f"{where}: a loss cannot be below zero")
-    return loss
+    names, kinds = ("connector", "fibre", "splice", "splices"), (object, object, object, int)
+    losses = parts.losses(ExactFields.of_row(row, names, kinds, where))
+    if losses.splices < 0:
+        raise FileFormatError(f"{where}: there cannot be {losses.splices} splices")
+    return losses
 
 
 def _host(data: object, where: str) -> Host:
-    fields = _keys(data, {"name": str, "site": str, "rack": str, "unit": int, "ports": list}, where, ("pod",))
+    kinds = {"name": str, "site": str, "rack": str, "unit": int, "ports": list}
+    said = checked_object(data, kinds, where, {"pod": str})
     ports = []
-    for number, row in enumerate(fields["ports"]):
-        place = f"{where}.ports[{number}]"
-        more = isinstance(row, list) and len(row) > 3
-        name, connector, speed, *said = _row(row, (str, str, str, *((str, object) if more else ())), place)
-        known = _choice(connector, tuple(LANES), place), _fraction(speed, place)
-        ports.append(
-            Port(name, *known, _choice(said[0], POLARITIES, place), _loss(said[1], place))
-            if more
-            else Port(name, *known)
-        )
-    pod = fields.get("pod", "")
-    if not _is(pod, str):
-        raise FileFormatError(f"{where}: 'pod' must be printable text")
-    return Host(fields["name"], fields["site"], fields["rack"], fields["unit"], tuple(ports), pod)
+    for number, row in enumerate(said["ports"]):
+        few = not isinstance(row, list) or len(row) <= 3  # of a port of which nothing more is said
+        names, types = _PORT[: 3 if few else 5], (str, str, str, str, object)[: 3 if few else 5]
+        ports.append(parts.host_port(ExactFields.of_row(row, names, types, f"{where}.ports[{number}]")))
+    return parts.host(ExactFields(said, where), ports)
 
 
 def _panel(data: object, where: str) -> Panel:
     kinds = {"name": str, "site": str, "rack": str, "unit": int, "kind": str, "field": str, "ports": list}
-    fields = _keys(data, kinds, where, ("pods", "spare", "circuit_db"))
-    pods, spare = fields.get("pods", []), fields.get("spare", 0)
-    if not isinstance(pods, list) or not all(_is(pod, str) for pod in pods):
+    said = checked_object(data, kinds, where, {"pods": list, "spare": int, "circuit_db": object})
+    pods = said.get("pods", [])
+    if not all(is_of(pod, str) for pod in pods):
         raise FileFormatError(f"{where}: 'pods' must be a list of printable text")
-    if not _is(spare, int):
-        raise FileFormatError(f"{where}: 'spare' must be an integer")
     ports = []
-    for number, row in enumerate(fields["ports"]):
-        place = f"{where}.ports[{number}]"
-        if not isinstance(row, list) or len(row) != 4:
-            raise FileFormatError(f"{place} must be a row of 4")
-        label, mode, blocked = _row(row[:3], (str, str, bool), place)
-        loss = None if row[3] is None else _fraction(row[3], place)
-        ports.append(PanelPort(label, _choice(mode, MODES, place), blocked, loss))
-    kind = _choice(fields["kind"], PANEL_KINDS, f"{where}.kind")
-    name, site, rack, unit = (fields[key] for key in ("name", "site", "rack", "unit"))
-    circuit = _loss(fields.get("circuit_db"), f"{where}.circuit_db")
-    return Panel(name, site, rack, unit, kind, tuple(ports), fields["field"], tuple(pods), spare, circuit)
+    for number, row in enumerate(said["ports"]):
+        one = ExactFields.of_row(row, _PANEL_PORT, (str, str, bool, object), f"{where}.ports[{number}]")
+        ports.append(parts.panel_port(one, blocked=one.values["blocked"]))
+    return parts.panel(ExactFields(said | {"circuit": said.get("circuit_db")}, where), ports, pods)
 
 
 def _cabling(rows: list[Any], where: str) -> tuple[Fixed, ...]:
-    kinds = (str, str, int, str, str)
-    return tuple(Fixed(*_row(row, kinds, f"{where}[{number}]")) for number, row in enumerate(rows))
+    names, kinds = ("host", "port", "lane", "panel", "panel_port"), (str, str, int, str, str)
+    return tuple(
+        parts.fixed(ExactFields.of_row(row, names, kinds, f"{where}[{number}]")) for number, row in enumerate(rows)
+    )
 
 
 def _places(data: object, where: str) -> dict[str, tuple[Fraction, Fraction]]:
     if not isinstance(data, dict):
         raise FileFormatError(f"{where} must be an object")
-    places = {}
-    for rack, values in data.items():
-        x, y = _row(values, (str, str), f"{where}.{rack}")
-        places[rack] = (_fraction(x, where), _fraction(y, where))
-    return places
+    rows = {rack: checked_row(values, (str, str), f"{where}.{rack}") for rack, values in data.items()}
+    return {rack: (exact_number(x, where), exact_number(y, where)) for rack, (x, y) in rows.items()}
 
 
-def _keys(data: object, kinds: Mapping[str, type], where: str, others: Collection[str] = ()) -> dict[str, Any]:
-    """Return the fields of an object, of which these must be there and of these types; there are no more but others."""
-    if not isinstance(data, dict):
-        raise FileFormatError(f"{where} must be an object")
-    for key, kind in kinds.items():
-        if not _is(data.get(key), kind):
-            raise FileFormatError(f"{where}: '{key}' must be {_WORDS[kind]}")
-    unknown = sorted(data.keys() - kinds.keys() - set(others))
-    if unknown:
-        raise FileFormatError(f"{where}: unknown field '{unknown[0][:50]}'")
-    return data
-
-
-def _row(data: object, kinds: Sequence[type], where: str) -> list[Any]:
-    if not isinstance(data, list) or len(data) != len(kinds) or not all(map(_is, data, kinds)):
-        raise FileFormatError(f"{where} must be a row of {', '.join(_WORDS[kind] for kind in kinds)}")
-    return data
-
-
-def _is(value: object, kind: type) -> bool:
-    """Whether a value is of a type and, if it is text, can be printed: files and labels hold no control characters."""
-    return kind is object or (type(value) is kind and (not isinstance(value, str) or value.isprintable()))
-
-
-def _choice(value: str, known: Iterable[Any], where: str) -> Any:
-    if value not in known:
-        raise FileFormatError(f"{where}: {value[:40]!r} is none of {', '.join(known)}")
-    return value
-
-
-def _fraction(value: object, where: str) -> Fraction:
-    if isinstance(value, str) and _FRACTION.fullmatch(value):
-        return Fraction(value)
-    raise FileFormatError(f'{where}: a number must be text such as "3/2"')
-
-
-def _fractions(values: object, where: str) -> tuple[Fraction, ...]:
+def _numbers(values: object, where: str) -> tuple[Fraction, ...]:
     if not isinstance(values, list):
         raise FileFormatError(f"{where} must be a list")
-    return tuple(_fraction(value, where) for value in values)
+    return tuple(exact_number(value, where) for value in values)
 
 
 def _inventory_text(inventory: Inventory) -> str:

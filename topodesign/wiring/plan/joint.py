@@ -21,6 +21,7 @@ import numpy as np
 
 from topodesign.base.claims import NOT_PROVEN_NONE, PROVEN_NONE
 from topodesign.base.errors import InfeasibleError
+from topodesign.base.wording import listed
 from topodesign.solve.program import NO_BOUND, Entries
 from topodesign.solve.whole import find_whole
 from topodesign.topology.topology import IntArray, Topology
@@ -33,14 +34,8 @@ from topodesign.wiring.plan.decompose import unit_edges, unit_links, without_loo
 class Choice(NamedTuple):
     """What a plan is made of.
 
-    Attributes
-    ----------
-    hosts
-        The host of each node.
-    fixed
-        The fixed cabling.
-    src, dst, part
-        The links, or pairs of opposite links, and the position of the field that each is on.
+    ``hosts``: the host of each node. ``fixed``: the fixed cabling. ``src``, ``dst``, ``part``: the links, or pairs of
+    opposite links, and the position of the field that each is on.
     """
 
     hosts: tuple[str, ...]
@@ -53,26 +48,7 @@ class Choice(NamedTuple):
 def choose_together(
     topology: Topology, inventory: Inventory, mode: Mode, hosts: Sequence[str] | None, *, seconds: float, seed: int = 0
 ) -> Choice:
-    """Choose which host is which node, what is cabled where, and which panel each link is on.
-
-    Parameters
-    ----------
-    topology
-        What to wire; duplex in a duplex plan.
-    inventory
-        Its cabling is kept if it has any.
-    mode
-        Of the plan.
-    hosts
-        The host of each node where that is settled, or None.
-    seconds, seed
-        Of the search.
-
-    Raises
-    ------
-    InfeasibleError
-        If there is no such choice, and then it says that this is proven; or if none was found in time.
-    """
+    """Choose which host is which node, what is cabled where, and which panel each link is on."""
     duplex = mode == "duplex"
     src, dst = unit_edges(topology) if duplex else unit_links(without_loops(topology))
     out, into = (np.bincount(ends, minlength=topology.nodes) for ends in (src, dst))
@@ -107,13 +83,7 @@ def choose_together(
 
 
 def in_order_of_need(needed: IntArray, have: dict[str, int]) -> tuple[str, ...]:
-    """Return a host with lanes enough for each node: the first ones if these do, or else those with most to most.
-
-    Raises
-    ------
-    InfeasibleError
-        If no order has enough for all.
-    """
+    """Return a host with lanes enough for each node: the first ones if these do, or else those with most to most."""
     first = tuple(have)[: len(needed)]
     if all(have[name] >= count for name, count in zip(first, needed, strict=True)):
         return first
@@ -173,15 +143,7 @@ class _Program:
             self._add(-NO_BOUND, np.zeros(row.size, dtype=np.int64), [*((self.x, row[end], 1) for end in side), *lanes])
 
     def lanes_in_zones(self, most: list[int], field: list[int]) -> None:
-        """Have no more links at a node than lanes cabled, and these where and as many as its host and the panels have.
-
-        Parameters
-        ----------
-        most
-            Panel ports of each zone.
-        field
-            The field of each zone.
-        """
+        """Have no more links at a node than lanes cabled, these where and as many as its host and the panels have."""
         zones, fields = len(most), self.x.shape[1]
         self.lane = self._new(np.broadcast_to(np.array(most), (self.nodes, zones)))
         row = np.arange(self.nodes * fields).reshape(self.nodes, fields)
@@ -261,18 +223,11 @@ def _lanes(inventory: Inventory, mode: Mode) -> dict[str, tuple[int, ...]]:
 
 
 def _fill(room: list[int], pairs: int) -> IntArray:
-    """Spread pairs of links over fields where hosts can be cabled at will; each takes two ports of one field.
-
-    Raises
-    ------
-    InfeasibleError
-        If the fields have too few ports.
-    """
+    """Spread pairs of links over fields where hosts can be cabled at will; each takes two ports of one field."""
     most = np.array(room) // 2
     if most.sum() < pairs:
-        listed = " + ".join(map(str, most))
-        ports = ", ".join(map(str, room))
-        words = f"panels with {ports} ports carry {listed} = {most.sum()}, the topology has {pairs}"
+        sums, ports = " + ".join(map(str, most)), ", ".join(map(str, room))
+        words = f"panels with {ports} ports carry {sums} = {most.sum()}, the topology has {pairs}"
         raise InfeasibleError(f"impossible: a duplex link takes two ports of one panel; {words}")
     # in turn, those with most room most often
     turns = np.concatenate([(np.arange(count) + 0.5) / count for count in most if count])
@@ -297,16 +252,8 @@ def _cabling(
 ) -> tuple[Fixed, ...]:
     """Return cabling with as many lanes of a host on each field as its links there need.
 
-    Parameters
-    ----------
-    inventory, mode
-        What it is for.
-    names
-        The host of each node.
-    links
-        Sources, destinations and fields.
-    most
-        Lanes of each node in each zone; None where every zone is a field.
+    ``links`` are sources, targets and fields; ``most`` has the lanes of each node in each zone, None where every zone
+    is a field.
     """
     src, dst, part = links
     fields, nodes = list(inventory.fields), len(names)
@@ -331,9 +278,8 @@ def _why_not(inventory: Inventory, hosts: Sequence[str] | None, seconds: float, 
         ways.append("no order of the hosts")
     if not inventory.cabling:
         ways.append("no cabling of the hosts")
-    listed = " and ".join([", ".join(ways[:-1]), ways[-1]] if len(ways) > 1 else ways)
     if proven:
-        return f"impossible: {listed} makes this topology ({PROVEN_NONE})"
+        return f"impossible: {listed(ways)} makes this topology ({PROVEN_NONE})"
     return (
         f"no plan was found in {seconds:g} seconds ({NOT_PROVEN_NONE}); search longer, or give all hosts "
         "the same even number of lanes on each panel, which always does"

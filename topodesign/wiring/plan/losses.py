@@ -163,7 +163,7 @@ def _of_end(inventory: Inventory, end: End, metres: Fraction | None) -> Iterator
     yield _fibre(inventory, metres)
     if splices:
         yield "splice", None if splice is None else splice * splices
-    here = end.panel, end.panel_port
+    here = end.place
     near = inventory.plugged_at(*here)
     for place in dict.fromkeys((near, here)):
         measured = inventory.panel_port[place].loss_db

@@ -45,24 +45,7 @@ def place_hosts(
 ) -> WiringPlan:
     """Plan the wiring of a topology with the order of hosts that needs least fibre, as far as is found.
 
-    Parameters
-    ----------
-    topology, inventory, mode, speed, idle
-        As for :func:`topodesign.wiring.plan.planner.make_plan`.
-    seed
-        Of all random choices: the same seed gives the same plan.
-    seconds
-        Time to search for a first plan.
-
-    Returns
-    -------
-    WiringPlan
-        Never with more metres of cable than in the order of the inventory.
-
-    Raises
-    ------
-    InfeasibleError
-        As :func:`make_plan` does, and if the racks of some cable have no coordinates or the stock no cable long enough.
+    It never needs more metres of cable than in the order of the inventory.
     """
     require_at_least("seed", seed, 0)
     plain = make_plan(topology, inventory, mode=mode, speed=speed, idle=idle, seed=seed, seconds=seconds)
@@ -95,15 +78,9 @@ class _Problem:
 
     It only proposes orders, whose bills are then compared exactly; so it counts in whole millimetres.
 
-    Attributes
-    ----------
-    cords
-        Number of cords between two nodes: a symmetric sparse matrix, with rows without any for spots left empty.
-    between
-        Millimetres of a cord between two spots (hosts), a symmetric matrix.
-    at
-        Millimetres of the fixed cables of a spot that are only bought if it is taken, as a node in each row: zeros for
-        nodes that are none.
+    ``cords``: number of cords between two nodes: a symmetric sparse matrix, with rows without any for spots left empty.
+    ``between``: millimetres of a cord between two spots (hosts), a symmetric matrix. ``at``: millimetres of the fixed
+    cables of a spot that are only bought if it is taken, as a node in each row: zeros for nodes that are none.
     """
 
     cords: Any
@@ -156,7 +133,7 @@ def _home(inventory: Inventory, host: Host, field: str, groups: dict[tuple[str, 
     """Return the panel port of a field that a host is cabled to, or one of those nearest to it."""
     lanes = groups.get((host.name, field))
     if lanes:
-        return lanes[0].panel, lanes[0].panel_port
+        return lanes[0].place
     ports = [
         key for zone, some in inventory.zones.items() if zone.field == field and reaches(host, zone) for key in some
     ]

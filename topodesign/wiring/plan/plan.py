@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
+from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.records import Result, Table, shortened, table_of
 from topodesign.topology.topology import Topology
@@ -21,10 +21,59 @@ from topodesign.wiring.plan.losses import LossBudget, losses_of
 _MOST_LISTED = 12
 """Spare lanes, trunks and racks that a summary names."""
 
-_ASIDE = {"blocked": "blocked", "leading": "lead to others"}
 
 _MOST_ROWS = 60
 """Cross-connects that a table shows; the records have them all."""
+
+
+@dataclass(frozen=True, slots=True)
+class PanelUse(Declared):
+    """A panel and its ports.
+
+    Attributes
+    ----------
+    panel
+        Its name.
+    ports
+        Ports.
+    cabled
+        Ports with a host behind.
+    patched
+        Ports that the plan uses.
+    blocked
+        Ports that the inventory excludes.
+    leading
+        Ports that lead to one of another panel.
+    """
+
+    panel: str
+    ports: int
+    cabled: int
+    patched: int
+    blocked: int
+    leading: int
+
+    KEYS = "panel ports cabled patched blocked leading"
+
+
+@dataclass(frozen=True, slots=True)
+class Parallel(Declared):
+    """Links of the same two hosts.
+
+    Attributes
+    ----------
+    sender, receiver
+        Host.
+    links
+        How many.
+    """
+
+    sender: str
+    receiver: str
+    links: int
+
+    KEYS = "from=sender to=receiver links"
+    SHARED = "trunk"
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,6 +103,17 @@ class WiringPlan(Result):
     connects: tuple[CrossConnect, ...]
     fixed: tuple[Fixed, ...]
 
+    KEYS = (
+        key("spec=topology.spec", "What names and rebuilds the topology; null for links that have no spec."),
+        key("alias=topology.alias", "The short spec that it was asked for by, with the version of the catalog."),
+        key("nodes=topology.nodes", "Nodes N."),
+        "mode hosts cross_connects=len(connects) panels spare trunks",
+        key("bill=bill.items", "Bill of materials."),
+        key("cable_m=bill.metres", "Metres in all; null where they are not known."),
+        "loss",
+    )
+    ROWS = "connects"
+
     def __post_init__(self) -> None:
         """Take copies, so that nobody changes it from outside."""
         for name in ("hosts", "connects", "fixed"):
@@ -81,22 +141,19 @@ class WiringPlan(Result):
     @cached_property
     def end(self) -> dict[tuple[str, str], End]:
         """What the fixed cabling brings to a panel port, by the panel's name and the label."""
-        return {
-            (fixed.panel, fixed.panel_port): End(fixed.host, fixed.port, fixed.lane, fixed.panel, fixed.panel_port)
-            for fixed in self.fixed
-        }
+        return {fixed.place: fixed for fixed in self.fixed}
 
     @cached_property
     def spare(self) -> tuple[Spare, ...]:
         """Lanes of nodes that are not fully used; as many as a node has self-loops are put down to these."""
-        sending = {(connect.a.panel, connect.a.panel_port) for connect in self.connects}
-        receiving = {(connect.b.panel, connect.b.panel_port) for connect in self.connects}
+        sending = {connect.a.place for connect in self.connects}
+        receiving = {connect.b.place for connect in self.connects}
         if self.mode == "duplex":
             sending = receiving = sending | receiving
         loops = {u: capacity for u, v, capacity in self.topology.links() if u == v}
         spare = []
-        for key, end in self.end.items():
-            transmit, receive = key not in sending, key not in receiving
+        for place, end in self.end.items():
+            transmit, receive = place not in sending, place not in receiving
             if end.host not in self.node or not (transmit or receive):
                 continue
             node = self.node[end.host]
@@ -107,47 +164,27 @@ class WiringPlan(Result):
         return tuple(spare)
 
     @cached_property
-    def trunks(self) -> tuple[tuple[int, int, int], ...]:
-        """Parallel links as (u, v, number), self-loops aside; of duplex ones, each pair once with u < v."""
+    def trunks(self) -> tuple[Parallel, ...]:
+        """Links between the same hosts, self-loops aside; of duplex ones, each pair once with u < v."""
         return tuple(
-            (u, v, capacity)
+            Parallel(self.hosts[u], self.hosts[v], capacity)
             for u, v, capacity in self.topology.links()
             if capacity > 1 and (u < v if self.mode == "duplex" else u != v)
         )
 
     def bill(self) -> Bill:
-        """Return what has to be bought.
-
-        Raises
-        ------
-        InfeasibleError
-            If no cable in the stock is long enough.
-        """
+        """Return what has to be bought."""
         return bill_of(self.inventory, self.fixed, self.connects)
 
     def loss_budget(self) -> LossBudget:
-        """Return what every link loses, against what its optics stand, as far as the inventory says.
-
-        Raises
-        ------
-        InfeasibleError
-            As :meth:`bill`.
-        """
+        """Return what every link loses, against what its optics stand, as far as the inventory says."""
         return losses_of(self.inventory, self.fixed, self.connects)
 
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return a row a cross-connect, in the order of the plan."""
-        return [
-            {
-                "cable": connect.cable,
-                "mode": connect.mode,
-                "from_node": connect.link[0],
-                "to_node": connect.link[1],
-                **_end_record("from", connect.a),
-                **_end_record("to", connect.b),
-            }
-            for connect in self.connects
-        ]
+    @property
+    def loss(self) -> LossBudget | None:
+        """What links lose; None where no port has a budget."""
+        losses = self.loss_budget()
+        return losses if losses.budgeted else None
 
     def heading(self) -> str:
         """Return what it wires."""
@@ -161,41 +198,16 @@ class WiringPlan(Result):
         table = table_of(records[:_MOST_ROWS], self.heading())
         return replace(table, footnote=f"and {hidden} more") if hidden > 0 else table
 
-    def record(self) -> dict[str, Any]:
-        """Return a summary for JSON: what it uses, what is left over, and the bill of materials.
-
-        Raises
-        ------
-        InfeasibleError
-            As :meth:`bill`.
-        """
-        bill, losses = self.bill(), self.loss_budget()
-        return {
-            "spec": None if self.topology.spec is None else str(self.topology.spec),
-            "alias": self.topology.alias,
-            "nodes": self.topology.nodes,
-            "mode": self.mode,
-            "hosts": list(self.hosts),
-            "cross_connects": len(self.connects),
-            "panels": self._panels(),
-            "spare": [spare.record() for spare in self.spare],
-            "trunks": [{"from": self.hosts[u], "to": self.hosts[v], "links": count} for u, v, count in self.trunks],
-            "bill": [row | {"length_m": _text(row["length_m"])} for row in bill.to_records()],
-            "cable_m": _text(bill.metres),
-            "loss": losses.record() if losses.budgeted else None,
-        }
-
     def __str__(self) -> str:
         """Return a summary: panels, what is left over, and the bill of materials."""
         lines = [f"{self.topology.nodes} nodes, {self.mode}: {len(self.connects)} cross-connects, checked"]
         lines += [] if self.topology.alias is None else [f"{self.topology.alias}: {self.topology.spec}"]
-        for row in self._panels():
-            more = "".join(f", {row[name]} {words}" for name, words in _ASIDE.items() if row[name])
-            lines.append(
-                f"panel {row['panel']}: {row['ports']} ports, {row['cabled']} cabled, {row['patched']} patched{more}"
-            )
+        for one in self.panels:
+            more = f", {one.blocked} blocked" if one.blocked else ""
+            more += f", {one.leading} lead to others" if one.leading else ""
+            lines.append(f"panel {one.panel}: {one.ports} ports, {one.cabled} cabled, {one.patched} patched{more}")
         arrow = "--" if self.mode == "duplex" else "->"
-        trunks = [f"{self.hosts[u]} {arrow} {self.hosts[v]} x{count}" for u, v, count in self.trunks]
+        trunks = [f"{one.sender} {arrow} {one.receiver} x{one.links}" for one in self.trunks]
         for name, entries in (("spare lanes", list(map(str, self.spare))), ("trunks", trunks)):
             lines += [f"{len(entries)} {name}: {_listed(entries)}"] if entries else []
         try:
@@ -207,36 +219,26 @@ class WiringPlan(Result):
         light = [losses.heading()] if losses.budgeted else []
         return "\n".join([*lines, str(bill), *(where if lacking else []), *light])
 
-    def _panels(self) -> list[dict[str, Any]]:
-        """Return how many ports of each panel are there, cabled, patched, blocked, and lead to others."""
-        ends = {(end.panel, end.panel_port) for connect in self.connects for end in (connect.a, connect.b)}
+    @property
+    def panels(self) -> tuple[PanelUse, ...]:
+        """Panels and switches, and how many of their ports are used."""
+        ends = {end.place for connect in self.connects for end in (connect.a, connect.b)}
         patched = Counter(panel for panel, _ in ends)
         led = Counter(near for near, _ in self.inventory.leads_to)
         cabled = Counter(
-            panel
-            for fixed in self.fixed
-            for panel in {fixed.panel, self.inventory.plugged_at(fixed.panel, fixed.panel_port)[0]}
+            panel for fixed in self.fixed for panel in {fixed.panel, self.inventory.plugged_at(*fixed.place)[0]}
         )
-        return [
-            {
-                "panel": panel.name,
-                "ports": len(panel.ports),
-                "cabled": cabled[panel.name],
-                "patched": patched[panel.name],
-                "blocked": sum(port.blocked for port in panel.ports),
-                "leading": led[panel.name],
-            }
+        return tuple(
+            PanelUse(
+                panel.name,
+                len(panel.ports),
+                cabled[panel.name],
+                patched[panel.name],
+                sum(port.blocked for port in panel.ports),
+                led[panel.name],
+            )
             for panel in self.inventory.panels
-        ]
-
-
-def _end_record(prefix: str, end: End) -> dict[str, Any]:
-    where = {"host": end.host, "port": end.port, "lane": end.lane, "panel": end.panel, "panel_port": end.panel_port}
-    return {f"{prefix}_{name}": value for name, value in where.items()}
-
-
-def _text(value: Fraction | None) -> str | None:
-    return None if value is None else str(value)
+        )
 
 
 def _listed(entries: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from topodesign.base.units import format_bandwidth
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.inventory.inventory import Fixed, Inventory, Mode
 from topodesign.wiring.plan.cabling import lanes_by_field, plan_cabling
-from topodesign.wiring.plan.cross_connects import CrossConnect, End
+from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.decompose import split, without_loops
 from topodesign.wiring.plan.duplex_alternative import duplex_alternative
 from topodesign.wiring.plan.joint import Choice, choose_together, in_order_of_need
@@ -41,38 +41,11 @@ def make_plan(
 ) -> WiringPlan:
     """Plan the wiring of a topology.
 
-    The links are split over the fields of panels (:mod:`topodesign.wiring.plan.decompose`), each at most as often at
-    a host as it has lanes there, and then take its lanes in order. Where that fails with the first hosts and cabling
-    that is alike for all, the order of hosts, the cabling and the split are chosen together
+    The links are split over the fields of panels (:mod:`topodesign.wiring.plan.decompose`), each at most as often at a
+    host as it has lanes there, and then take its lanes in order. Where that fails with the first hosts and cabling that
+    is alike for all, the order of hosts, the cabling and the split are chosen together
     (:mod:`topodesign.wiring.plan.joint`). In a simplex plan a link and its reverse share their lanes where they can, so
     that most answers come back the way that the data went. What comes out is checked.
-
-    Parameters
-    ----------
-    topology
-        Without switches. Self-loops are not wired.
-    inventory
-        What to use; its fixed cabling is kept, or planned if it has none.
-    mode
-        ``simplex``, ``duplex``, or None for duplex where the topology is.
-    hosts
-        Name of the host of each node; if None the first hosts of the inventory, or others where these will not do.
-    speed
-        Bits per second of the lanes to use; if None the fastest of the inventory with which there is a plan. The plan's
-        inventory has the lanes of that speed alone.
-    idle
-        Cable hosts that are no nodes, too, where the cabling is planned and panels have room.
-    seed, seconds
-        Of the searches.
-
-    Raises
-    ------
-    InfeasibleError
-        If there are too few hosts, lanes or ports, a duplex plan is asked for a topology that is not duplex, or there
-        is no plan or none was found; the message says which, and whether that is proven.
-    ParameterError
-        If the topology has switches, ``hosts`` are not different hosts of the inventory, one a node, or no lane has
-        the speed.
     """
     if topology.switches:
         raise ParameterError("a wiring plan joins hosts directly; the topology has switches")
@@ -146,7 +119,8 @@ def _choose(
     if hosts is not None:
         _check_lanes(hosts, needed, lanes, "on its ports")
     if inventory.cabling:
-        cabled = Counter(name for (name, _), some in _grouped(inventory, mode).items() for _ in some)
+        groups = lanes_by_field(inventory, inventory.cabling, mode)
+        cabled = Counter(name for (name, _), some in groups.items() for _ in some)
         lanes = {name: cabled[name] for name in lanes}
     if hosts is not None:
         _check_lanes(hosts, needed, lanes, f"cabled to panel ports that a {mode} plan can use")
@@ -170,10 +144,6 @@ def _can_be_simplex(topology: Topology, inventory: Inventory, hosts: Sequence[st
     except InfeasibleError:
         return False
     return True
-
-
-def _grouped(inventory: Inventory, mode: Mode) -> dict[tuple[str, str], list[Fixed]]:
-    return lanes_by_field(inventory, inventory.cabling, mode)
 
 
 def lanes_needed(topology: Topology) -> IntArray:
@@ -211,20 +181,11 @@ def _simplex_patches(links: list[tuple[int, int]], have: list[list[Fixed]]) -> I
 def _connects(inventory: Inventory, mode: Mode, patches: list[_Patch]) -> tuple[CrossConnect, ...]:
     """Name the cross-connects in the order of the panel ports that they go from."""
     rank = {key: number for number, key in enumerate(inventory.panel_port)}
-    ordered = sorted(patches, key=lambda patch: (rank[_key(patch[2])], rank[_key(patch[3])]))
+    ordered = sorted(patches, key=lambda patch: (rank[patch[2].place], rank[patch[3].place]))
     width = len(str(len(ordered)))
     return tuple(
-        CrossConnect(f"C{number:0{width}}", mode, (u, v), _end(a), _end(b))
-        for number, (u, v, a, b) in enumerate(ordered, start=1)
+        CrossConnect(f"C{number:0{width}}", mode, (u, v), a, b) for number, (u, v, a, b) in enumerate(ordered, start=1)
     )
-
-
-def _key(fixed: Fixed) -> tuple[str, str]:
-    return fixed.panel, fixed.panel_port
-
-
-def _end(fixed: Fixed) -> End:
-    return End(fixed.host, fixed.port, fixed.lane, fixed.panel, fixed.panel_port)
 
 
 def _check_hosts(topology: Topology, inventory: Inventory, hosts: Sequence[str] | None) -> None:

@@ -12,16 +12,7 @@ from topodesign.wiring.plan.plan import WiringPlan
 
 
 def check_plan(plan: WiringPlan) -> None:
-    """Check a plan against its inventory and its topology.
-
-    Raises
-    ------
-    TopologyError
-        If hosts, fibres or the names of cables are used twice, a panel port cannot be patched as planned, a
-        cross-connect says other lanes or nodes than the fixed cabling, or the links are not those of the topology.
-    InventoryError
-        If the fixed cabling contradicts the inventory.
-    """
+    """Check a plan against its inventory and its topology."""
     check_hosts(plan)
     inventory = replace(plan.inventory, cabling=plan.fixed)
     if len(inventory.speeds) > 1:
@@ -40,7 +31,7 @@ def check_plan(plan: WiringPlan) -> None:
         raise TopologyError("the cross-connects do not make the links of the topology")
     for connect in plan.connects:
         for node, end in zip(connect.link, (connect.a, connect.b), strict=True):
-            key = (end.panel, end.panel_port)
+            key = end.place
             if plan.end[key] != end or plan.hosts[node] != end.host:
                 raise TopologyError(f"cable '{connect.cable}' says other lanes or nodes than the fixed cabling")
             if plan.mode == "simplex" and inventory.panel_port[key].mode == "duplex":
@@ -61,13 +52,7 @@ def _check_spare(plan: WiringPlan) -> None:
 
 
 def check_hosts(plan: WiringPlan) -> None:
-    """Check that the hosts of a plan are different hosts of the inventory, one a node.
-
-    Raises
-    ------
-    TopologyError
-        If they are not.
-    """
+    """Check that the hosts of a plan are different hosts of the inventory, one a node."""
     if len(plan.hosts) != plan.topology.nodes:
         raise TopologyError(f"there are {len(plan.hosts)} hosts for {plan.topology.nodes} nodes")
     twice = next((host for host, count in Counter(plan.hosts).items() if count > 1), None)

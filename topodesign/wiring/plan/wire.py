@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import Quantity, as_bandwidth, as_time
 from topodesign.topology.library import TopologyLike, as_topology
-from topodesign.topology.topology import Topology
-from topodesign.wiring.inventory import mistaken
 from topodesign.wiring.inventory.files import InventoryLike, as_inventory
 from topodesign.wiring.inventory.inventory import MODES, Mode
 from topodesign.wiring.plan.placement import place_hosts
@@ -76,7 +73,7 @@ def wire(
 
     Examples
     --------
-    >>> from topodesign.wiring.inventory.plain import plain_inventory
+    >>> from topodesign.wiring.inventory.answers import plain_inventory
     >>> plan = wire("circulant(12,2,3)", plain_inventory(12, 4))
     >>> plan
     <WiringPlan: circulant(12,2,3), 12 nodes, duplex: 24 cross-connects>
@@ -94,24 +91,7 @@ def wire(
     if mode is not None:
         mode = as_choice("mode", mode, MODES)
     rate = None if speed is None else as_bandwidth(speed)
-    wanted, room = wanted_topology(topology), as_inventory(inventory)
+    wanted, room = as_topology(topology), as_inventory(inventory)
     if place:
         return place_hosts(wanted, room, mode=mode, speed=rate, idle=idle, seed=seed, seconds=seconds)
     return make_plan(wanted, room, mode=mode, hosts=hosts, speed=rate, idle=idle, seed=seed, seconds=seconds)
-
-
-def wanted_topology(value: TopologyLike) -> Topology:
-    """Return the topology that a value is or names.
-
-    Raises
-    ------
-    FileFormatError
-        If it is a file of something else; the message says of what.
-    TopodesignError
-        As :func:`topodesign.topology.library.as_topology`.
-    """
-    if not isinstance(value, str | Path):
-        return as_topology(value)
-    what = "a topology: a spec such as 'torus(4,4)', or a file of links (.csv, .json, .graphml)"
-    with mistaken.wanted(Path(value), what, mistaken.TOPOLOGY):
-        return as_topology(value)

@@ -1,0 +1,113 @@
+"""What a plan can be exported as: what each module of ``formats`` declares as its ``FORMATS``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from topodesign.base.arguments import as_choice, as_path, as_text
+from topodesign.base.atomic import check_not_input, write_directory, write_whole
+from topodesign.base.doors import EXPORTS, declared_in
+from topodesign.base.errors import ParameterError
+from topodesign.topology.topology import Topology
+from topodesign.wiring.exports import formats
+from topodesign.wiring.exports.format import Format
+from topodesign.wiring.plan.files import WiringLike, as_wiring
+from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.switches.switch import PLAIN, SPELLINGS, Spelling, SwitchStyle
+
+_FIRST = ("patches", "netbox", "switch_files", "graphs", "labels", "racks", "panels", "package")
+FORMATS: dict[str, Format] = {
+    name: known for some in declared_in(formats.__name__, "FORMATS", _FIRST) for name, known in some.items()
+}
+"""The formats by name."""
+READERS = {name: known.read for name, known in FORMATS.items() if known.read is not None}
+"""What reads back those that are."""
+
+
+def readers() -> dict[str, Callable[..., Topology]]:
+    """Return what reads back formats, those of other packages too."""
+    return {name: known.read for name, known in EXPORTS.items() if known.read is not None}
+
+
+def export_wiring(
+    plan: WiringLike,
+    file_format: str,
+    path: str | Path,
+    *,
+    only: bool = False,
+    batch: bool = False,
+    labels: bool = False,
+    spelling: Spelling = "ocs",
+    url: str = "",
+) -> tuple[str, ...]:
+    """Write a plan in one of the ``FORMATS``, whole or not at all.
+
+    Parameters
+    ----------
+    plan
+        A plan, or the path of its file.
+    file_format
+        ``patches``, ``netbox``, ``sonic``, ``scpi``, ``dot``, ``graphml``, ``json``, ``labels``, ``racks``,
+        ``panels`` or ``package``.
+    path
+        The file to write. ``netbox``, ``sonic``, ``scpi``, ``labels`` and ``panels`` make a new directory, with a file
+        for every import, switch, sheet or panel; ``netbox`` the cables alone if the path ends in .csv, ``labels`` one
+        PDF if in .pdf.
+    only
+        Of ``sonic`` and ``scpi``: commands that remove what else is in the switch.
+    batch
+        Of ``sonic`` and ``scpi``: one command for all circuits of a switch.
+    labels
+        Of ``sonic``: ports get the name of the lane that is cabled there.
+    url
+        Of ``labels``: the address of the work package (format ``package``), to which a QR code on each label leads.
+    spelling
+        Of ``sonic``: ``ocs`` for ``config ocs cross-connect``, ``yang`` for ``config ocs-cross-connect``.
+
+    Returns
+    -------
+    tuple of str
+        What the files do not hold although one may look for it there, in words: switches that get no circuit.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such format, it has no such commands, the file would take the place of the plan's own, or it
+        cannot hold the plan; the message says why.
+    FileFormatError
+        If it cannot be written, or there is a directory with something in it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from topodesign.wiring.inventory.answers import plain_inventory
+    >>> from topodesign.wiring.plan.wire import wire
+    >>> plan = wire("circulant(6,1,2)", plain_inventory(6, 4))
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     path = Path(directory) / "patches.csv"
+    ...     _ = export_wiring(plan, "patches", path)
+    ...     print(path.read_text().splitlines()[-1].split(",")[0])
+    C12
+    """
+    wiring, target = as_wiring(plan), as_path(path)
+    if not isinstance(plan, WiringPlan):
+        check_not_input(target, as_path(plan))
+    known = EXPORTS[as_choice("format", file_format, EXPORTS)]
+    style = SwitchStyle(only, batch, labels, as_choice("spelling", spelling, SPELLINGS))
+    if style != PLAIN:
+        if known.commands is None:
+            raise ParameterError(f"{file_format} has no commands; only, batch, labels and spelling are for switches")
+        content = known.commands(wiring, style)
+    elif url:
+        write = known.linked.get(target.suffix.lower(), known.linked.get(""))
+        if write is None:
+            raise ParameterError(f"{file_format} has no codes that lead to a work package; labels have")
+        content = write(wiring, as_text("url", url))
+    else:
+        content = known.others.get(target.suffix.lower(), known.write)(wiring)
+    if isinstance(content, dict):
+        write_directory(target, content)
+    else:
+        write_whole(target, content)
+    return () if known.notes is None else known.notes(wiring)

@@ -1,0 +1,1 @@
+"""Formats of exports: each file declares its ``FORMATS``, as :mod:`topodesign.wiring.exports.format` says."""

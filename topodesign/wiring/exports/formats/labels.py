@@ -1,0 +1,204 @@
+"""Label sheets: a label for every plug of a cable, on A4 sheets of 65 labels of 38.1 mm by 21.2 mm.
+
+A label names the cable, the end it is for, and the far end, and has the cable's colour at its edge; on request also a
+QR code that leads to its row of the work package, wherever that page is put. Labels of a device follow one another, in
+the order of racks and units. A breakout cable has one plug at the host and one on each leg. Circuits have no cable and
+get no label. Sheets are laid out once, as boxes and lines of text, and then written as SVG or PDF.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import groupby
+
+from topodesign.base.errors import MissingLibraryError, ParameterError
+from topodesign.wiring.exports.cables import COLOURS, Plug, plugs
+from topodesign.wiring.exports.format import Format
+from topodesign.wiring.plan.plan import WiringPlan
+
+PAGE_WIDTH, PAGE_HEIGHT = 210.0, 297.0
+_COLUMNS, _ROWS = 5, 13
+_WIDTH, _HEIGHT, _PITCH = 38.1, 21.2, 40.6
+_LEFT, _TOP = (PAGE_WIDTH - 4 * _PITCH - _WIDTH) / 2, (PAGE_HEIGHT - _ROWS * _HEIGHT) / 2
+_MARGIN, _STRIPE = 2.5, 1.5
+_ROOM = _WIDTH - _STRIPE - 2 * _MARGIN
+_CODE = 14.0  # side of a QR code; with 120 letters a module has 0.34 mm
+_LONGEST = 120
+_LETTERS = 2.5
+_WIDE = 0.6  # advance of a letter of Courier, in its size: so a line's width is known without measuring
+_POINT = 72 / 25.4
+PER_SHEET = _COLUMNS * _ROWS
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of text: where its left end stands on the page, and the size of its letters, all in millimetres."""
+
+    x: float
+    y: float
+    size: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A label.
+
+    ``x``, ``y``: its upper left corner in millimetres. ``colour``: the RGB value of its stripe; None without.
+    ``lines``: its text. ``code``: the dark modules of its QR code as (x, y, width) in millimetres, each ``module``
+    high. ``module``: how high they are.
+    """
+
+    x: float
+    y: float
+    colour: str | None
+    lines: tuple[Line, ...]
+    code: tuple[tuple[float, float, float], ...] = ()
+    module: float = 0.0
+
+
+def sheets(plan: WiringPlan, url: str = "") -> list[list[Label]]:
+    """Return the labels of every sheet.
+
+    Each has a code that leads to the work package at ``url``, unless that is empty.
+    """
+    some = [plug for plug in plugs(plan) if plug.cable.kind != "circuit"]
+    if not some:
+        raise ParameterError("there are no cables to label: every cross-connect is a circuit of a switch")
+    some.sort(key=_device)
+    full = [some[first : first + PER_SHEET] for first in range(0, len(some), PER_SHEET)]
+    return [[_label(place, plug, url) for place, plug in enumerate(sheet)] for sheet in full]
+
+
+def _device(plug: Plug) -> tuple[str, str, int, str]:
+    """Return where the device of a plug stands, and its name."""
+    end = plug.cable.a if plug.end == "a" else plug.cable.b
+    return *end.place, end.device
+
+
+def to_svg(plan: WiringPlan, url: str = "") -> dict[str, str]:
+    """Return a file for each sheet, ``sheet-001.svg`` and so on."""
+    return {f"sheet-{number:03}.svg": _svg(sheet) for number, sheet in enumerate(sheets(plan, url), start=1)}
+
+
+def to_pdf(plan: WiringPlan, url: str = "") -> bytes:
+    """Return a PDF with a page for each sheet; needs reportlab."""
+    try:
+        from reportlab.pdfgen.canvas import Canvas  # noqa: PLC0415  heavy and optional
+    except ImportError:
+        raise MissingLibraryError("PDF needs reportlab: pip install 'topodesign[print]', or export SVG") from None
+    pages = sheets(plan, url)
+    out = io.BytesIO()
+    canvas = Canvas(out, pagesize=(PAGE_WIDTH * _POINT, PAGE_HEIGHT * _POINT), invariant=True)
+    canvas.setTitle("Cable labels")
+    for sheet in pages:
+        for label in sheet:
+            if label.colour is not None:
+                canvas.setFillColor(f"#{label.colour}")
+                canvas.setLineWidth(0.3)
+                bottom = PAGE_HEIGHT - label.y - _HEIGHT
+                stripe = (label.x, bottom + _MARGIN, _STRIPE, _HEIGHT - 2 * _MARGIN)
+                canvas.rect(*(value * _POINT for value in stripe), fill=1)
+            canvas.setFillColor("black")
+            for x, y, width in label.code:
+                box = x, PAGE_HEIGHT - y - label.module, width, label.module
+                canvas.rect(*(value * _POINT for value in box), stroke=0, fill=1)
+            for line in label.lines:
+                _check_latin(line.text)
+                canvas.setFont("Courier-Bold", line.size * _POINT)
+                canvas.drawString(line.x * _POINT, (PAGE_HEIGHT - line.y) * _POINT, line.text)
+        canvas.showPage()
+    canvas.save()
+    return out.getvalue()
+
+
+def _label(place: int, plug: Plug, url: str) -> Label:
+    row, column = divmod(place, _COLUMNS)
+    x, y = _LEFT + column * _PITCH, _TOP + row * _HEIGHT
+    left = x + _STRIPE + _MARGIN
+    room = _ROOM - (_CODE + 1.0 if url else 0.0)
+    here, there = _two_rows(9.2, plug.here, room), _two_rows(16.0, plug.there, room)
+    rows = ((6.2, 4.0, plug.name), *here, (13.4, 1.8, "to"), *there)
+    lines = tuple(Line(left, y + down, min(size, room / (_WIDE * len(text))), text) for down, size, text in rows)
+    colour = None if plug.colour is None else COLOURS[plug.colour]
+    if not url:
+        return Label(x, y, colour, lines)
+    modules = _code(f"{url}#{plug.name}.{plug.end}")
+    side = _CODE / len(modules)
+    corner = x + _WIDTH - _MARGIN - _CODE, y + (_HEIGHT - _CODE) / 2
+    dark = tuple(
+        (corner[0] + first * side, corner[1] + number * side, count * side)
+        for number, bits in enumerate(modules)
+        for first, count in _runs(bits)
+    )
+    return Label(x, y, colour, lines, dark, side)
+
+
+def _code(text: str) -> Sequence[Sequence[int]]:
+    """Return the modules of a QR code, row by row."""
+    try:
+        import segno  # noqa: PLC0415  optional
+    except ImportError:
+        raise MissingLibraryError("QR codes need segno: pip install 'topodesign[print]'") from None
+    if len(text) > _LONGEST:
+        raise ParameterError(f"'{text[:40]}...' has {len(text)} letters; a code this small takes at most {_LONGEST}")
+    return tuple(segno.make_qr(text, error="m").matrix)
+
+
+def _runs(bits: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield where runs of dark modules begin, and how long they are."""
+    first = 0
+    for bit, group in groupby(bits):
+        count = len(list(group))
+        if bit:
+            yield first, count
+        first += count
+
+
+def _two_rows(down: float, text: str, room: float) -> Iterator[tuple[float, float, str]]:
+    """Yield one row for a short text, two for a long one: divided after the hyphen or comma nearest to its middle."""
+    breaks = [place for place, letter in enumerate(text[:-1], start=1) if letter in "-, "]
+    if _WIDE * _LETTERS * len(text) <= room or not breaks:
+        yield down + 1.4, 3.0, text
+        return
+    cut = min(breaks, key=lambda place: abs(2 * place - len(text)))
+    yield down, _LETTERS, text[:cut].rstrip()
+    yield down + 2.6, _LETTERS, text[cut:]
+
+
+def _svg(sheet: list[Label]) -> str:
+    size = f'width="{PAGE_WIDTH:g}mm" height="{PAGE_HEIGHT:g}mm" viewBox="0 0 {PAGE_WIDTH:g} {PAGE_HEIGHT:g}"'
+    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="Courier, monospace" font-weight="bold">']
+    for label in sheet:
+        box = f'x="{label.x:.2f}" y="{label.y + _MARGIN:.2f}" width="{_STRIPE}" height="{_HEIGHT - 2 * _MARGIN:.2f}"'
+        if label.colour is not None:
+            lines.append(f'<rect {box} fill="#{label.colour}" stroke="black" stroke-width="0.1"/>')
+        if label.code:
+            runs = "".join(f"M{cx:.3f} {cy:.3f}h{cw:.3f}v{label.module:.3f}h-{cw:.3f}z" for cx, cy, cw in label.code)
+            lines.append(f'<path d="{runs}"/>')
+        for line in label.lines:
+            width = len(line.text) * line.size * _WIDE  # said, so that a font that is wider cannot leave the label
+            room = f'textLength="{width:.2f}" lengthAdjust="spacingAndGlyphs"'
+            where = f'x="{line.x:.2f}" y="{line.y:.2f}" font-size="{line.size:.2f}"'
+            lines.append(f"<text {where} {room}>{escape(line.text)}</text>")
+    return "\n".join([*lines, "</svg>"]) + "\n"
+
+
+def _check_latin(text: str) -> None:
+    try:
+        text.encode("latin-1")
+    except UnicodeEncodeError:
+        raise ParameterError(f"the PDF's fonts have no letters for {text!r}; export SVG") from None
+
+
+FORMATS = {
+    "labels": Format(
+        "sheets of 65 cable labels on A4 (SVG, or PDF if PATH ends in .pdf)",
+        to_svg,
+        others={".pdf": to_pdf},
+        linked={"": to_svg, ".pdf": to_pdf},
+    ),
+}

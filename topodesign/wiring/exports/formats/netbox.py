@@ -1,0 +1,158 @@
+"""NetBox: a plan as the files that fill an empty one, or its cables alone (Connections, Cables, Import).
+
+Devices and ports are as :mod:`topodesign.wiring.netbox.model` has them. Beyond the fixed cables there is:
+
+* A patch cord is a cable between front ports. In a simplex plan it goes from a side ``A`` to a side ``B``; in a duplex
+  plan, in which a panel port has one front port, it is one cable, too, so that its length counts once.
+* A circuit is a cable as well, since NetBox has nothing else that its traces follow.
+
+Fixed cabling that the inventory has and trunks are ``connected``, all else ``planned``. Every cable has a profile,
+without which NetBox 4.5 and later trace none through a rear port of two positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import astuple, replace
+from pathlib import Path
+
+from topodesign.base.errors import FileFormatError
+from topodesign.base.file_kinds import FileKind
+from topodesign.base.tables import named_columns
+from topodesign.base.text_files import read_text
+from topodesign.topology.topology import Topology
+from topodesign.wiring.exports.cables import COLOURS, Cable, cables
+from topodesign.wiring.exports.format import Format
+from topodesign.wiring.inventory.inventory import MODES, Fixed, Mode, interface_name, lanes_of
+from topodesign.wiring.inventory.lengths import format_metres
+from topodesign.wiring.inventory.port_labels import PortLabels
+from topodesign.wiring.netbox.model import (
+    CONNECTED,
+    PROFILES,
+    as_objects,
+    cable_ends,
+    front_ports,
+    rear_names,
+    sides_of,
+    site_of,
+    trunk_cables,
+)
+from topodesign.wiring.netbox.objects import FRONT, INTERFACE, REAR, CableEnd, NetboxCable
+from topodesign.wiring.netbox.tables import cable_file, cable_table, import_files
+from topodesign.wiring.plan.circuits import Circuit, recabled, topology_of
+from topodesign.wiring.plan.plan import WiringPlan
+
+COLUMNS = ("side_a_device", "side_a_type", "side_a_name", "side_b_device", "side_b_type", "side_b_name")
+
+
+def to_netbox(plan: WiringPlan) -> dict[str, str]:
+    """Return the import files by their names, which sort in the order of the imports."""
+    return import_files(replace(as_objects(plan.inventory, plan.mode), cables=tuple(netbox_cables(plan))))
+
+
+def to_netbox_cables(plan: WiringPlan) -> str:
+    """Return the CSV of the cables alone, for a NetBox that has the devices."""
+    room = plan.inventory
+    places = {name: site_of(room.place(name).site) for name in (*room.host, *room.panel)}
+    return cable_table(netbox_cables(plan), places)
+
+
+def netbox_cables(plan: WiringPlan) -> Iterator[NetboxCable]:
+    """Yield the cables of a plan as NetBox has them."""
+    lanes = {(host.name, port.name): port.lanes for host in plan.inventory.hosts for port in host.ports}
+    room = plan.inventory
+    there = {one[:3] for one in map(astuple, room.cabling)}
+    for cable in cables(plan):
+        if cable.kind == "trunk":
+            continue
+        status, positions = "planned", 1
+        if cable.a.lane is not None:
+            fixed = Fixed(cable.a.device, cable.a.port, cable.a.lane, cable.b.device, cable.b.port)
+            a, b = cable_ends(fixed, lanes[fixed.host, fixed.port])
+            status = CONNECTED if (fixed.host, fixed.port, fixed.lane) in there else status
+            positions = len(sides_of(room, fixed.panel, fixed.panel_port, plan.mode))
+        else:
+            a, b = _patch_ends(plan, cable)
+        profile, colour, metres = PROFILES[positions], COLOURS[cable.colour], format_metres(cable.length)
+        yield NetboxCable(cable.name, status, (a,), (b,), profile, colour, metres)
+    yield from trunk_cables(room, plan.mode)
+
+
+def _patch_ends(plan: WiringPlan, cable: Cable) -> tuple[CableEnd, CableEnd]:
+    sides = ("A", "B") if plan.mode == "simplex" else ("", "")
+    a, b = (
+        CableEnd(end.device, FRONT, f"{end.port}{side}") for end, side in zip((cable.a, cable.b), sides, strict=True)
+    )
+    return a, b
+
+
+def from_netbox(path: Path, plan: WiringPlan, labels: PortLabels | None = None) -> Topology:
+    """Return the links that the cables make by those of them that are fixed.
+
+    Names of panel ports may have lost their zeros; ``labels`` takes note.
+    """
+    labels = labels or PortLabels(plan.inventory)
+    fixed: list[Fixed] = []
+    made: list[Circuit] = []
+    lanes = {
+        (host.name, interface_name(port.name, lane, port.lanes)): (port.name, lane)
+        for host in plan.inventory.hosts
+        for port, lane in lanes_of(host)
+    }
+    fibres, rears = dict(front_port_sides(plan)), dict(rear_port_labels(plan))
+    led: dict[tuple[str, str], tuple[str, str]] = {}
+    for line, row in named_columns(read_text(cable_file(path), (".csv",)), COLUMNS):
+        a, b = (
+            (row[f"side_{end}_device"], labels.read(row[f"side_{end}_device"], row[f"side_{end}_name"])) for end in "ab"
+        )
+        types = row["side_a_type"], row["side_b_type"]
+        if types == (INTERFACE, REAR) and a in lanes:
+            fixed.append(Fixed(a[0], *lanes[a], *b))
+        elif types == (FRONT, REAR) and a in fibres and b in rears:
+            led[fibres[a][:2]] = rears[b]
+        elif types == (FRONT, FRONT) and a in fibres and b in fibres:
+            made += _made(fibres[a], fibres[b], line)
+        else:
+            raise FileFormatError(
+                f"line {line}: {' '.join(a)} and {' '.join(b)} are no interface and rear port, or front ports"
+            )
+    behind = [Fixed(*one[:3], *led.get(one[3:], one[3:])) for one in map(astuple, fixed)]
+    return topology_of(made, recabled(plan, behind))
+
+
+def front_port_sides(plan: WiringPlan) -> Iterator[tuple[tuple[str, str], tuple[str, str, str]]]:
+    """Yield panel and name of every front port that there may be, with panel, label and sides; the plan's own last."""
+    modes: tuple[Mode, ...] = ("duplex", "simplex") if plan.mode == "simplex" else ("simplex", "duplex")
+    for mode in modes:
+        for panel, label in plan.inventory.panel_port:
+            ends = front_ports(plan.inventory, panel, label, mode)
+            for front, side in zip(ends, "AB" if len(ends) > 1 else ["AB"], strict=True):
+                yield (panel, front.name), (panel, label, side)
+
+
+def rear_port_labels(plan: WiringPlan) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
+    """Yield panel and name of every rear port that there may be, with panel and label."""
+    for mode in MODES:
+        for key in plan.inventory.panel_port:
+            yield from (((key[0], name), key) for name in rear_names(plan.inventory, *key, mode))
+
+
+def _made(a: tuple[str, str, str], b: tuple[str, str, str], line: int) -> list[Circuit]:
+    """Return what a cable between front ports makes: it may have been plugged either way round."""
+    there, back = Circuit(a[:2], b[:2]), Circuit(b[:2], a[:2])
+    made = {("AB", "AB"): [there, back], ("A", "B"): [there], ("B", "A"): [back]}.get((a[2], b[2]))
+    if made is None:
+        raise FileFormatError(f"line {line}: a cable from side {a[2]} to side {b[2]} carries no light")
+    return made
+
+
+FORMATS = {
+    "netbox": Format(
+        "files that fill NetBox, in order (or its cables alone, CSV)",
+        to_netbox,
+        from_netbox,
+        others={".csv": to_netbox_cables},
+        reads_labels=True,
+        kind=FileKind.NETBOX,
+    ),
+}

@@ -1,0 +1,103 @@
+"""The work package: one HTML page with all that people need who wire a plan, on paper, on a screen or on a phone.
+
+What there is to do and to buy, the topology as it will be, where every lane leads (to look up by either end), a picture
+of every panel, and the work sheets of the racks. It needs nothing from elsewhere, and its rows have addresses that the
+codes of labels lead to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from topodesign.wiring.exports.cables import cables
+from topodesign.wiring.exports.drawing import drawing_of
+from topodesign.wiring.exports.format import Format
+from topodesign.wiring.exports.formats.panels import panel_views
+from topodesign.wiring.exports.formats.racks import rack_sections, summary_of, title_of
+from topodesign.wiring.exports.pages import cell, contents, page, table
+from topodesign.wiring.plan.cross_connects import CrossConnect, End, fibres
+from topodesign.wiring.plan.plan import WiringPlan
+
+_BY_LANE = ("Lane", "Fixed cable", "Panel port", "Sends through", "to", "Receives through", "from")
+_BY_PATCH = ("Patch", "From", "Panel port", "Panel port", "To")
+_SEARCH = """<p class="search"><label>Find a host, a port or a cable: <input type="search" id="find"></label></p>
+<script>
+document.getElementById("find").addEventListener("input", function () {
+  var wanted = this.value.toLowerCase();
+  document.querySelectorAll("#lanes tbody tr, #patches tbody tr").forEach(function (row) {
+    row.hidden = !row.textContent.toLowerCase().includes(wanted);
+  });
+});
+</script>"""
+
+
+def to_package(plan: WiringPlan) -> str:
+    """Return the page."""
+    racks = list(rack_sections(plan))
+    drawing = drawing_of(plan)
+    sections = [("do", "What to do and to buy", f"<p>{summary_of(plan)}</p><pre>{escape(str(plan))}</pre>")]
+    if drawing is not None:
+        sections.append(("topology", "The topology", f"<figure>{drawing}</figure>"))
+    sections += [
+        ("lanes", "Where every lane leads", "\n".join([_SEARCH, *table("by host", _BY_LANE, _lanes(plan))])),
+        ("patches", "Where every patch leads", "\n".join(table("by patch", _BY_PATCH, map(_patch, plan.connects)))),
+        ("panels", "Panels", "\n".join(f"<figure>{svg}</figure>" for _, svg in panel_views(plan))),
+    ]
+    parts = [f'<section id="{key}"><h2>{escape(name)}</h2>{text}</section>' for key, name, text in sections]
+    listed = [*((key, name) for key, name, _ in sections), *((key, name) for key, name, _ in racks)]
+    return page(title_of(plan), [contents(listed), *parts, *(text for _, _, text in racks)])
+
+
+def _lanes(plan: WiringPlan) -> Iterator[str]:
+    """Yield a row for every cabled lane, in the order of hosts and their ports."""
+    sends: dict[tuple[str, str], tuple[str, End]] = {}
+    receives: dict[tuple[str, str], tuple[str, End]] = {}
+    for connect in plan.connects:
+        (a, b), ways = fibres(connect), [(connect.a, connect.b)]
+        ways += [(connect.b, connect.a)] if connect.mode == "duplex" else []
+        for (here, there), (place, other) in zip(ways, ((a, b), (b, a)), strict=False):
+            sends[place[:2]] = connect.cable, there
+            receives[other[:2]] = connect.cable, here
+    order = {host: number for number, host in enumerate(plan.inventory.host)}
+    for cable in sorted(_fixed(plan), key=lambda cable: order[cable[0].host]):
+        end, name = cable
+        key = end.panel, end.panel_port
+        near = plan.inventory.plugged_at(*key)
+        port = ":".join(near) + ("" if near == key else f" to {':'.join(key)}")
+        tail = [
+            (found[0], plan.lane_name(found[1])) if found is not None else ("", "")
+            for found in (sends.get(key), receives.get(key))
+        ]
+        cells = [plan.lane_name(end), name, port, *tail[0], *tail[1]]
+        yield _row(cells, _BY_LANE)
+
+
+def _fixed(plan: WiringPlan) -> Iterator[tuple[End, str]]:
+    """Yield what is at the end of each fixed cable, and its name."""
+    for cable in cables(plan):
+        if cable.kind == "fixed":
+            place = cable.b.device, cable.b.port
+            yield plan.end[plan.inventory.leads_to.get(place, place)], cable.name
+
+
+def _patch(connect: CrossConnect) -> str:
+    begin, end = fibres(connect)
+    cells = [
+        connect.cable,
+        f"{connect.a.host}:{connect.a.port}/{connect.a.lane}",
+        begin.name,
+        end.name,
+        f"{connect.b.host}:{connect.b.port}/{connect.b.lane}",
+    ]
+    return _row(cells, _BY_PATCH)
+
+
+def _row(cells: Sequence[str], columns: Sequence[str]) -> str:
+    """Return a row that begins with what it is about."""
+    tail = zip(cells[1:], columns[1:], strict=True)
+    others = "".join(cell(words, column.lower(), "code") for words, column in tail)
+    return f"<tr>{cell(cells[0], kind='code name')}{others}</tr>"
+
+
+FORMATS = {"package": Format("all of it on one page, to print or for a phone (HTML)", to_package)}

@@ -1,0 +1,97 @@
+"""The patch list: a CSV with one row for every cable and circuit, for people and spreadsheets, and read back.
+
+``a`` and ``b`` are the two ends; the light of a simplex patch goes from ``a`` to ``b``. ``sends`` and ``receives`` are
+the host lanes behind them. Lengths are in metres.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+from pathlib import Path
+
+from topodesign.base.errors import FileFormatError
+from topodesign.base.file_kinds import FileKind
+from topodesign.base.tables import named_columns, write_csv
+from topodesign.base.text_files import read_text
+from topodesign.topology.topology import Topology
+from topodesign.wiring.exports.cables import Termination, cables
+from topodesign.wiring.exports.format import Format
+from topodesign.wiring.inventory.inventory import Fixed
+from topodesign.wiring.inventory.lengths import format_metres
+from topodesign.wiring.inventory.port_labels import PortLabels
+from topodesign.wiring.plan.circuits import Circuit, recabled, topology_of
+from topodesign.wiring.plan.plan import WiringPlan
+
+_END = ("label", "site", "rack", "unit", "device", "port", "lane", "side")
+COLUMNS = (
+    "cable",
+    "kind",
+    *(f"a_{name}" for name in _END),
+    *(f"b_{name}" for name in _END),
+    "sends",
+    "receives",
+    "polarity",
+    "type",
+    "length_m",
+    "colour",
+)
+
+
+def to_patches(plan: WiringPlan) -> str:
+    """Return the patch list."""
+    rows: list[tuple[object, ...]] = [COLUMNS]
+    for cable in cables(plan):
+        ends = (*_cells(cable.a), *_cells(cable.b))
+        tail = (
+            cable.sends,
+            cable.receives,
+            cable.polarity,
+            cable.sort or "",
+            format_metres(cable.length),
+            cable.colour,
+        )
+        rows.append((cable.name, cable.kind, *ends, *tail))
+    return write_csv(rows)
+
+
+def _cells(end: Termination) -> tuple[str | int, ...]:
+    lane = "" if end.lane is None else end.lane
+    return end.label, *end.place, end.device, end.port, lane, end.side
+
+
+def from_patches(path: Path, plan: WiringPlan, labels: PortLabels | None = None) -> Topology:
+    """Return the links that a patch list makes by the fixed cabling in it.
+
+    Labels of panel ports may have lost their zeros; ``labels`` takes note.
+    """
+    labels = labels or PortLabels(plan.inventory)
+    fixed: list[Fixed] = []
+    led: dict[tuple[str, str], tuple[str, str]] = {}
+    made: list[Circuit] = []
+    for line, row in named_columns(read_text(path, (".csv",)), COLUMNS):
+        a, b = ((row[f"{end}_device"], labels.read(row[f"{end}_device"], row[f"{end}_port"])) for end in "ab")
+        sides = row["a_side"], row["b_side"]
+        if row["kind"] == "fixed" and _is_number(row["a_lane"]):
+            fixed.append(Fixed(*a, int(row["a_lane"]), *b))
+        elif row["kind"] == "trunk" and sides == ("A+B", "A+B"):
+            led[a] = b
+        elif row["kind"] in {"patch", "circuit"} and sides == ("A", "B"):
+            made.append(Circuit(a, b))
+        elif row["kind"] in {"patch", "circuit"} and sides == ("A+B", "A+B"):
+            made += [Circuit(a, b), Circuit(b, a)]
+        else:
+            what = f"kind {row['kind']!r}, lane {row['a_lane']!r}, sides {sides}"
+            raise FileFormatError(f"line {line}: no cable has {what}")
+    behind = [Fixed(*one[:3], *led.get(one[3:], one[3:])) for one in map(astuple, fixed)]
+    return topology_of(made, recabled(plan, behind))
+
+
+def _is_number(cell: str) -> bool:
+    return cell.isascii() and cell.isdecimal() and len(cell) <= 9
+
+
+FORMATS = {
+    "patches": Format(
+        "list of all cables and circuits (CSV)", to_patches, from_patches, reads_labels=True, kind=FileKind.PATCHES
+    ),
+}

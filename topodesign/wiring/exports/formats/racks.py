@@ -1,0 +1,121 @@
+"""Work sheets for the technician: one HTML page that prints a rack a sheet, with all that has to be plugged there.
+
+The page needs nothing from elsewhere. A cable is listed in the rack of either end; where both are in one rack, once,
+unless its ends differ, as those of a breakout cable do. Circuits are not listed: software sets them. Every row has an
+address on the page, ``#CABLE.a`` or ``#CABLE.b``, that a label can lead to, and room for who did it, when, and what was
+measured.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from html import escape
+
+from topodesign.wiring.exports.cables import COLOURS, Plug, breakout_of, plugs
+from topodesign.wiring.exports.format import Format
+from topodesign.wiring.exports.pages import cell, contents, page, table
+from topodesign.wiring.inventory.lengths import format_metres
+from topodesign.wiring.plan.plan import WiringPlan
+
+Rack = tuple[str, str]
+
+_COLUMNS = ("", "Cable", "Here", "There", "Joins", "Fibres", "Colour", "Cable type", "Metres", "Date", "By", "Loss dB")
+
+
+def to_racks(plan: WiringPlan) -> str:
+    """Return the page."""
+    sections = list(rack_sections(plan))
+    return page(
+        title_of(plan),
+        [
+            f"<p>{summary_of(plan)}</p>",
+            contents((key, name) for key, name, _ in sections),
+            *(text for _, _, text in sections),
+        ],
+    )
+
+
+def title_of(plan: WiringPlan) -> str:
+    """Return what a page about a plan is called."""
+    return f"Wiring of {plan.topology.spec or f'{plan.topology.nodes} hosts'}"
+
+
+def rack_sections(plan: WiringPlan) -> Iterator[tuple[str, str, str]]:
+    """Yield the id, the name and the text of a section for every rack with work."""
+    racks: dict[Rack, list[Plug]] = {}
+    for plug in plugs(plan):
+        if plug.cable.kind != "circuit" and (plug.end == "a" or not _for_both(plug)):
+            end = plug.cable.a if plug.end == "a" else plug.cable.b
+            racks.setdefault(end.place[:2], []).append(plug)
+    joins = {
+        connect.cable: f"{plan.lane_name(connect.a)} {_ARROW[connect.mode]} {plan.lane_name(connect.b)}"
+        for connect in plan.connects
+    }
+    for number, rack in enumerate(sorted(racks)):
+        key, name = f"r{number}", _name(rack)
+        lines = [f'<section id="{key}"><h2>{escape(name)}</h2>', _devices(plan, rack)]
+        fixed = "fixed cables that exist" if plan.inventory.cabling else "fixed cables"
+        for kind, heading in (("fixed", fixed), ("patch", "patch cords")):
+            rows = (_row(plug, joins.get(plug.cable.name, "")) for plug in racks[rack] if plug.cable.kind == kind)
+            columns = [column for column in _COLUMNS if column != "Joins" or kind == "patch"]
+            lines += table(f"{name}: {heading}", columns, rows)
+        yield key, name, "\n".join([*lines, "</section>"])
+
+
+def _for_both(plug: Plug) -> bool:
+    """Whether one row is for both ends: in one rack and alike, as those of breakout cables are not."""
+    return plug.cable.a.place[:2] == plug.cable.b.place[:2] and breakout_of(plug.cable) is None
+
+
+_ARROW = {"simplex": "\u2192", "duplex": "\u2194"}
+
+
+def summary_of(plan: WiringPlan) -> str:
+    """Return what there is to do, in a sentence."""
+    patches = Counter(plan.inventory.panel[connect.a.panel].kind for connect in plan.connects)
+    cords, circuits = patches["patch panel"], patches["ocs"]
+    fixed = len({(one.host, one.port) for one in plan.fixed})
+    cables_there = f"{fixed} fixed cables, {cords} patch cords"
+    set_there = f", {circuits} circuits (set by software, nothing to plug)" if circuits else ""
+    return f"{len(plan.hosts)} hosts, {cables_there}{set_there}; {plan.mode}."
+
+
+def _devices(plan: WiringPlan, rack: Rack) -> str:
+    """Return the hosts and panels of a rack, from the top unit down."""
+    inventory = plan.inventory
+    roles = dict.fromkeys(inventory.host, "spare") | {panel.name: str(panel.kind) for panel in inventory.panels}
+    roles |= {host: f"node {node}" for node, host in enumerate(plan.hosts)}
+    names = [name for name in roles if inventory.place(name)[:2] == rack]
+    lines = [
+        f"<li>unit {inventory.place(name).unit}: <code>{escape(name)}</code>, {roles[name]}</li>"
+        for name in sorted(names, key=lambda name: (-inventory.place(name).unit, name))
+    ]
+    return f'<ul class="devices">{"".join(lines)}</ul>'
+
+
+def _row(plug: Plug, joins: str) -> str:
+    cable, colour = plug.cable, plug.colour
+    swatch = f'<span class="colour" style="background:#{COLOURS[colour]}"></span> {colour}' if colour else ""
+    other = f'<a id="{escape(plug.name)}.b"></a>' if _for_both(plug) else ""
+    cells = [
+        f'<td class="done">&#9744;{other}</td>',
+        cell(plug.name, kind="code name"),
+        cell(plug.here, "here", "code"),
+        cell(plug.there, "there", "code"),
+        *([cell(joins, "joins")] if cable.kind == "patch" else []),
+        cell(plug.polarity, "fibres"),
+        f"<td>{swatch}</td>",
+        cell(cable.sort or ""),
+        cell(format_metres(cable.length), "metres"),
+        *('<td class="write"></td>' for _ in range(3)),
+    ]
+    return f'<tr id="{escape(plug.name)}.{plug.end}">{"".join(cells)}</tr>'
+
+
+def _name(rack: Rack) -> str:
+    site, name = rack
+    return f"Site {site}, rack {name}" if site else f"Rack {name}"
+
+
+FORMATS = {"racks": Format("a page of work for every rack (HTML)", to_racks)}

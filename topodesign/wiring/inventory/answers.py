@@ -1,0 +1,165 @@
+"""An inventory from a few answers: hosts alike and panels with room for all lanes, in one rack or side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from topodesign.base.arguments import as_choice, as_integer
+from topodesign.base.errors import ParameterError
+from topodesign.base.units import Quantity, as_bandwidth
+from topodesign.wiring.inventory.inventory import (
+    LANES,
+    MODES,
+    PANEL_KINDS,
+    Connector,
+    Host,
+    Inventory,
+    Mode,
+    Panel,
+    PanelKind,
+    PanelPort,
+    Port,
+    lanes_of,
+)
+
+SITE = "lab"
+PER_RACK = 16
+SLACK = Fraction(2)
+_MOST = 2**17
+_WIDTH = Fraction(3, 5)  # metres from a rack to the next
+_PANEL_UNIT = 40
+
+
+def plain_inventory(
+    hosts: int,
+    lanes: int,
+    *,
+    panels: int = 1,
+    kind: PanelKind = "patch panel",
+    mode: Mode = "simplex",
+    speed: Quantity = "25Gbps",
+) -> Inventory:
+    """Return hosts ``h0``, ``h1``, ... in one rack, and panels ``P0``, ... that have a port for every lane each.
+
+    Parameters
+    ----------
+    hosts
+        How many.
+    lanes
+        Ports of each host, named ``eth0``, ``eth1``, ..., each one lane.
+    panels
+        How many.
+    kind, mode
+        Of the panels and of their ports.
+    speed
+        Of a lane: text such as ``25Gbps``, or bits per second.
+
+    Raises
+    ------
+    ParameterError, UnitError
+        If there are no hosts, lanes or panels, or the speed is none.
+
+    Examples
+    --------
+    >>> plain_inventory(12, 4)
+    Inventory('plain', 12 hosts with 48 lanes, 1 panel with 48 ports)
+    """
+    hosts, lanes, panels = (
+        as_integer(name, value, 1, _MOST) for name, value in (("hosts", hosts), ("lanes", lanes), ("panels", panels))
+    )
+    kind, mode = as_choice("kind", kind, PANEL_KINDS), as_choice("mode", mode, MODES)
+    ports = tuple(Port(f"eth{number}", "LC", as_bandwidth(speed)) for number in range(lanes))
+    labels = tuple(PanelPort(str(number), mode) for number in range(1, hosts * lanes + 1))
+    return Inventory(
+        tuple(Host(f"h{number}", "", "r0", number + 1, ports) for number in range(hosts)),
+        tuple(Panel(f"P{number}", "", "r0", 0, kind, labels, f"P{number}") for number in range(panels)),
+        name="plain",
+    )
+
+
+def new_inventory(
+    hosts: int | Sequence[Host],
+    *,
+    ports: int = 1,
+    connector: Connector = "MPO-12",
+    speed: Quantity = "100Gbps",
+    panels: int = 1,
+    panel_ports: int | None = None,
+    kind: PanelKind = "patch panel",
+    mode: Mode = "simplex",
+    name: str = "my room",
+) -> Inventory:
+    """Return an inventory to begin with.
+
+    Parameters
+    ----------
+    hosts
+        How many, named ``host01`` and so on; or hosts that are there, to which panels are put.
+    ports
+        Of each host, named ``eth0`` and so on.
+    connector
+        Of the hosts' ports: ``LC`` is one lane, ``MPO-12`` four.
+    speed
+        Of a port, over all lanes: text such as ``100Gbps``, or bits per second.
+    panels, panel_ports
+        How many, and their ports; enough for all lanes if unsaid.
+    kind
+        ``patch panel`` or ``ocs``.
+    mode
+        Of the panels' ports, ``simplex`` or ``duplex``.
+    name
+        Of the inventory.
+
+    Raises
+    ------
+    ParameterError, UnitError
+        If a number is out of range, or the panels lack ports for all lanes.
+
+    Examples
+    --------
+    >>> new_inventory(12)
+    Inventory('my room', 12 hosts with 48 lanes, 1 panel with 48 ports)
+    """
+    panels = as_integer("panels", panels, 1, _MOST)
+    kind, mode = as_choice("kind", kind, PANEL_KINDS), as_choice("mode", mode, MODES)
+    if isinstance(hosts, list | tuple) and hosts and all(isinstance(host, Host) for host in hosts):
+        machines = tuple(hosts)
+    else:
+        machines = _machines(hosts, ports, as_choice("connector", connector, LANES), speed)
+    lanes = sum(1 for host in machines for _ in lanes_of(host))
+    size = -(-lanes // panels) if panel_ports is None else as_integer("panel_ports", panel_ports, 1, _MOST)
+    if size * panels < lanes:
+        raise ParameterError(f"{panels} panels of {size} ports have no room for {lanes} lanes")
+    as_integer("ports of all panels", size * panels, 1, _MOST)
+    labels = tuple(PanelPort(str(number), mode) for number in range(1, size + 1))
+    racks = dict.fromkeys(host.rack for host in machines)
+    rack = "panels" if "panels" not in racks else "panels2"
+    site = machines[0].site
+    places = {one: (number * _WIDTH, Fraction(0)) for number, one in enumerate([*racks, rack])}
+    word = "ocs" if kind == "ocs" else "panel"
+    boards = tuple(
+        Panel(one, site, rack, _PANEL_UNIT - number % _PANEL_UNIT, kind, labels, one if kind == "ocs" else "panels")
+        for number, one in enumerate(_names(word, panels))
+    )
+    if panels == 1:
+        boards = (replace(boards[0], name=word, field=word),)
+    return Inventory(machines, boards, racks={site: places}, slack=SLACK, name=name)
+
+
+def _machines(hosts: object, ports: int, connector: Connector, speed: Quantity) -> tuple[Host, ...]:
+    count, ports = as_integer("hosts", hosts, 1, _MOST), as_integer("ports", ports, 1, _MOST)
+    as_integer("lanes of all hosts", count * ports * LANES[connector], 1, _MOST)
+    rate = as_bandwidth(speed) / LANES[connector]
+    these = tuple(Port(f"eth{number}", connector, rate) for number in range(ports))
+    racks = _names("r", -(-count // PER_RACK))
+    return tuple(
+        Host(name, SITE, racks[number // PER_RACK], 2 + 2 * (number % PER_RACK), these)
+        for number, name in enumerate(_names("host", count))
+    )
+
+
+def _names(word: str, count: int) -> list[str]:
+    width = max(2, len(str(count))) if word == "host" else len(str(count))
+    return [f"{word}{number:0{width}}" for number in range(1, count + 1)]

@@ -1,0 +1,68 @@
+"""The commands of each stage of a change, in files for each circuit switch, for those who send them by other means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from topodesign.base.arguments import as_choice, as_path
+from topodesign.base.atomic import write_directory
+from topodesign.base.errors import ParameterError
+from topodesign.wiring.change.rewire import Rewiring
+from topodesign.wiring.switches.drivers import DRIVERS
+from topodesign.wiring.switches.steps import circuits_by_switch
+from topodesign.wiring.switches.switch import SPELLINGS, Spelling
+
+STAGE_FORMATS = tuple(DRIVERS)
+
+
+def export_stages(
+    change: Rewiring, file_format: str, path: str | Path, *, spelling: Spelling = "ocs"
+) -> tuple[str, ...]:
+    """Write the commands of a change of circuit switches: for every stage and switch, what goes and then what comes.
+
+    Parameters
+    ----------
+    change
+        What ``rewire`` returns.
+    file_format
+        ``sonic`` or ``scpi``.
+    path
+        A new directory; ``stage1-ocs1.sh`` in it has what is to be done in switch ``ocs1`` first.
+    spelling
+        Of SONiC's commands: ``ocs`` for ``config ocs cross-connect``, ``yang`` for ``config ocs-cross-connect``.
+
+    Returns
+    -------
+    tuple of str
+        The names of the files, in the order in which they are to be run.
+
+    Raises
+    ------
+    ParameterError
+        If nothing changes in a circuit switch, or its ports are not labelled by numbers.
+    FileFormatError
+        If it cannot be written, or there is a directory with something in it.
+
+    Examples
+    --------
+    >>> from topodesign import plain_inventory, rewire, wire
+    >>> change = rewire(wire("circulant(6,1,2)", plain_inventory(6, 4)), "circulant(6,1,3)")
+    >>> export_stages(change, "scpi", "stages")
+    Traceback (most recent call last):
+    topodesign.base.errors.ParameterError: no circuit switch changes; patch panels are changed by hand
+    """
+    target = as_path(path)
+    driver = DRIVERS[as_choice("format", file_format, STAGE_FORMATS)]
+    as_choice("spelling", spelling, SPELLINGS)
+    files = {}
+    for number, stage in enumerate(change.stages, start=1):
+        gone, come = (circuits_by_switch(change.after, part) for part in (stage.removed, stage.made))
+        for panel in change.after.inventory.panels:
+            remove, add = (sorted(part.get(panel.name, ())) for part in (gone, come))
+            if remove or add:
+                ending, text = driver.stage(panel, remove, add, spelling)
+                files[f"stage{number}-{panel.name}{ending}"] = text
+    if not files:
+        raise ParameterError("no circuit switch changes; patch panels are changed by hand")
+    write_directory(target, files)
+    return tuple(files)

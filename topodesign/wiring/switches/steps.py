@@ -1,0 +1,147 @@
+"""What goes and what comes in each stage, between the circuits that switches have and those of a plan.
+
+Circuits between ports that the plan cables to hosts are its own: what of them it does not want is stale, and goes.
+Others stay, but for those in the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from topodesign.base.declared import key
+from topodesign.wiring.change.change import Change
+from topodesign.wiring.change.stages import stages
+from topodesign.wiring.inventory.inventory import Mode
+from topodesign.wiring.plan.cross_connects import CrossConnect, End
+from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.switches.devices import sides
+from topodesign.wiring.switches.switch import Pair, pair_name, pairs_of
+
+Circuits = Mapping[str, frozenset[Pair]]
+"""Circuits by the name of their switch."""
+Names = Mapping[str, list[str]]
+"""The same by what they are called."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A stage.
+
+    ``removed``, ``made``: what goes and then what comes, by switch. ``dark``: most links of a host, out or in, that are
+    dark meanwhile.
+    """
+
+    removed: Circuits
+    made: Circuits
+    dark: int
+
+    KEYS = (
+        key("dark", "Links that a host lacks meanwhile, at most."),
+        key("remove", "Circuits that go, by switch.", kind=Names, value=lambda one: _named(one.removed)),
+        key("add", "Circuits that come, by switch.", kind=Names, value=lambda one: _named(one.made)),
+    )
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What has to change in a switch.
+
+    ``there``: circuits that there are. ``wanted``: circuits of the plan. ``stale``: what is there between its ports and
+    is not wanted. ``in_the_way``: what else is there and takes a port that is wanted, or all else where only the plan's
+    are to be left. ``left``: what else is there.
+    """
+
+    there: frozenset[Pair]
+    wanted: frozenset[Pair]
+    stale: frozenset[Pair]
+    in_the_way: frozenset[Pair]
+    left: frozenset[Pair]
+
+
+def _named(circuits: Circuits) -> Names:
+    return {name: list(map(pair_name, sorted(pairs))) for name, pairs in circuits.items()}
+
+
+def wanted_circuits(plan: WiringPlan, names: Mapping[str, object]) -> dict[str, frozenset[Pair]]:
+    """Return the circuits of a plan in the switches of these names."""
+    found = circuits_by_switch(plan, (connect for connect in plan.connects if connect.a.panel in names))
+    return {name: found.get(name, frozenset()) for name in names}
+
+
+def difference(
+    plan: WiringPlan, name: str, wanted: frozenset[Pair], there: frozenset[Pair], *, only: bool
+) -> Difference:
+    """Return what of the circuits that are in a switch is stale, in the way, and left alone."""
+    cabled = {int(end.panel_port) for end in plan.end.values() if end.panel == name and end.panel_port.isdecimal()}
+    others = there - wanted
+    stale = frozenset(pair for pair in others if only or (pair[0] in cabled and pair[1] in cabled))
+    needed = set(sides(wanted))
+    blocking = frozenset(pair for pair in others - stale if needed.intersection(sides([pair])))
+    return Difference(there, wanted, stale, blocking, others - stale - blocking)
+
+
+def find_steps(plan: WiringPlan, differences: Mapping[str, Difference], *, most_dark: int | None) -> tuple[Step, ...]:
+    """Split what has to change into stages that darken few links of a host and leave the fabric connected."""
+    ends = {
+        (end.panel, int(end.panel_port)): end
+        for end in plan.end.values()
+        if end.panel in differences and end.panel_port.isdecimal()
+    }
+    sort = _Sorter(ends)
+    ours = {
+        name: frozenset(pair for pair in found.stale if all((name, port) in ends for port in pair))
+        for name, found in differences.items()
+    }
+    both_ways = plan.mode == "duplex" and all(
+        (b, a) in pairs
+        for name, found in differences.items()
+        for pairs in (found.wanted & found.there, ours[name], found.wanted - found.there)
+        for a, b in pairs
+    )
+    elsewhere = [connect for connect in plan.connects if connect.a.panel not in differences]
+    kept, removed, made = list(elsewhere), [], []
+    first: dict[str, frozenset[Pair]] = {}  # circuits that no stage of hosts knows
+    for name, found in differences.items():
+        kept += sort.connects(name, found.wanted & found.there, both_ways=both_ways)
+        removed += sort.connects(name, ours[name], both_ways=both_ways)
+        made += sort.connects(name, found.wanted - found.there, both_ways=both_ways)
+        first[name] = found.in_the_way | (found.stale - ours[name])
+    before = replace(plan, connects=(*kept, *removed))
+    split = stages(Change(before, plan, tuple(removed), tuple(made), 0), most_dark)
+    found_steps = [
+        Step(circuits_by_switch(plan, stage.removed), circuits_by_switch(plan, stage.made), stage.dark)
+        for stage in split
+    ]
+    if any(first.values()):
+        early = {name: pairs for name, pairs in first.items() if pairs}
+        found_steps.insert(0, Step(early, {}, 0))
+    return tuple(found_steps)
+
+
+@dataclass
+class _Sorter:
+    """Makes cross-connects of circuits."""
+
+    ends: Mapping[tuple[str, int], End]
+    count: int = 0
+
+    def connects(self, name: str, pairs: frozenset[Pair], *, both_ways: bool) -> list[CrossConnect]:
+        """Return cross-connects between the ends of circuits: one for both ways, or one for each circuit."""
+        found = []
+        for a, b in sorted(pairs):
+            if both_ways and b < a:
+                continue
+            self.count += 1
+            mode: Mode = "duplex" if both_ways else "simplex"
+            found.append(CrossConnect(f"X{self.count}", mode, (0, 0), self.ends[name, a], self.ends[name, b]))
+        return found
+
+
+def circuits_by_switch(plan: WiringPlan, connects: Iterable[CrossConnect]) -> dict[str, frozenset[Pair]]:
+    """Return the circuits of cross-connects by their circuit switch; those of patch panels are left out."""
+    found: dict[str, list[CrossConnect]] = {}
+    for connect in connects:
+        if plan.inventory.panel[connect.a.panel].kind == "ocs":
+            found.setdefault(connect.a.panel, []).append(connect)
+    return {name: frozenset(pairs_of(plan.inventory.panel[name], some)) for name, some in found.items()}
