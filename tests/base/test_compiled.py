@@ -47,15 +47,14 @@ from topodesign.pricing.flows.bounds import equal_split
 from topodesign.pricing.flows.concurrent import tree
 from topodesign.pricing.flows.quotient import quotient
 from topodesign.runtime.msccl import flat_kernels
-from topodesign.schedulers import scheduling, spread_kernels
+from topodesign.schedulers import balanced_paths_kernels, scheduling
+from topodesign.schedulers.balanced_paths import balanced_paths
 from topodesign.schedulers.spff import spff
-from topodesign.schedulers.spread import spread
 from topodesign.schedulers.ten import (
     copying_kernels,
     event_kernels,
     forward_kernels,
     repair_kernels,
-    sharing_kernels,
     symmetric_kernels,
 )
 from topodesign.schedulers.ten.copying import copy_chunks
@@ -146,7 +145,7 @@ def spread_out(digraph: Topology) -> None:
     arcs = digraph.src[keep], digraph.dst[keep], digraph.capacity[keep]
     pairs = np.argwhere(~np.eye(digraph.nodes, dtype=bool))
     for aim in ((), (Fraction(1),) * int(distance.max())):
-        spread(distance, arcs, pairs, steps=int(distance.max()), chunks=2, aim=aim)
+        balanced_paths(distance, arcs, pairs, steps=int(distance.max()), chunks=2, aim=aim)
 
 
 def synthesized(digraph: Topology) -> None:
@@ -170,10 +169,10 @@ EXERCISES: list[tuple[tuple[ModuleType, ...], Callable[[Topology], None], st.Sea
     ((deferral_kernels, relay_kernels), put_off, regular_digraphs()),
     ((concurrent_kernels,), shared, regular_digraphs()),
     ((replay,), replayed, regular_digraphs(5, 2)),
-    ((spread_kernels,), spread_out, regular_digraphs(5, 2)),
+    ((balanced_paths_kernels,), spread_out, regular_digraphs(5, 2)),
     ((field_kernels,), moved, regular_digraphs(5, 2)),
     (
-        (event_kernels, copying_kernels, forward_kernels, sharing_kernels, symmetric_kernels),
+        (event_kernels, copying_kernels, forward_kernels, symmetric_kernels),
         synthesized,
         regular_digraphs(6, 2),
     ),

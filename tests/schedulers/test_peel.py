@@ -34,7 +34,7 @@ from topodesign.plans.timing.rounds import simulate_rounds
 from topodesign.pricing.closed_form import distances
 from topodesign.pricing.flows.arcs import arc_flow
 from topodesign.pricing.flows.quotient import quotient
-from topodesign.schedulers import peel, spread_kernels
+from topodesign.schedulers import balanced_paths_kernels, peel
 from topodesign.schedulers.peel import Exchange, exchange, frontier
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.library import build
@@ -330,7 +330,7 @@ def test_spread_counts_what_it_moves(topology: Topology, chunks: int) -> None:
     indptr = np.searchsorted(src, np.arange(topology.nodes + 1))
     worth, aim = np.ones(len(src), dtype=np.int64), np.zeros(steps, dtype=np.int64)
     for squares in (1, 2):
-        total = spread_kernels.spread_pass(distance, indptr, dst, worth, pairs, paths, load, aim, squares, 0)
+        total = balanced_paths_kernels.balance_pass(distance, indptr, dst, worth, pairs, paths, load, aim, squares, 0)
         again = np.zeros_like(load)
         for step in range(steps):
             arcs = paths[:, :, step]

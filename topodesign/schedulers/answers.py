@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from typing import Any
 
 from topodesign.base.errors import ParameterError
+from topodesign.base.units import Quantity, as_size
 from topodesign.collectives import Collective
 from topodesign.fabrics.places import named_preset
 from topodesign.plans.measure import tree_figures
@@ -23,6 +25,11 @@ def check_root(collective: Collective, root: str | int | None) -> None:
     """Refuse a collective without the root that it needs, or with one that it does not have."""
     if (root is None and collective.roots is None) == collective.rooted:
         raise ParameterError(f"{collective} {'needs a' if collective.rooted else 'has no'} root")
+
+
+def sizes_of(sizes: Quantity | Iterable[Quantity]) -> tuple[Fraction, ...]:
+    """Return bytes of one size of data or several."""
+    return tuple(map(as_size, [sizes] if isinstance(sizes, str | int | float | Fraction) else sizes))
 
 
 def fabric_root(request: Request) -> int | None:

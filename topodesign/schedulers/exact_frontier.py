@@ -32,7 +32,7 @@ from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.pricing.crossovers import winners
 from topodesign.pricing.groups import bandwidth_of
-from topodesign.schedulers.answers import check_root
+from topodesign.schedulers.answers import check_root, sizes_of
 from topodesign.schedulers.demands import Proof, asked_of
 from topodesign.schedulers.exact import METHOD, rounds_claim
 from topodesign.schedulers.exact_rounds import FewestRounds, fewest_rounds, fewest_steps
@@ -54,10 +54,8 @@ class Choice:
 
     Attributes
     ----------
-    chunks
-        Equal parts of a block.
-    steps
-        Communication steps.
+    chunks, steps
+        Equal parts of a block, and communication steps.
     rounds
         Rounds, in each of which a link carries a chunk for every unit of its capacity: the sum over the steps.
     bound
@@ -300,7 +298,7 @@ def exact_frontier(
     if not search.found:
         raise InfeasibleError("the time was not enough to find a schedule; raise --time-limit")
     rate, latency = 8 * NODE_BANDWIDTH if rate is None else rate, as_time(alpha, latency=True)
-    asked_sizes = tuple(map(as_size, [sizes] if isinstance(sizes, str | int | float) else sizes))
+    asked_sizes = sizes_of(sizes)
     choices = list(search.choices())
     since = {place: size for size, place in winners([one.cost for one in choices], latency * rate / 8)}
     timed = tuple(

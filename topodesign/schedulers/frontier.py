@@ -18,7 +18,7 @@ from topodesign.fabrics.part import Others
 from topodesign.fabrics.places import PlaceLike
 from topodesign.plans.plan import Plan
 from topodesign.pricing.groups import bandwidth_of
-from topodesign.schedulers.answers import check_root
+from topodesign.schedulers.answers import check_root, sizes_of
 from topodesign.schedulers.method import Request, planned
 from topodesign.schedulers.pipeline import METHOD, MOST_CHUNKS, Point, copying, finished, frontier_of, pipelines
 from topodesign.topology.topology import Topology
@@ -173,7 +173,7 @@ def pipeline_frontier(
     if not points:
         raise InfeasibleError("there is nothing to send")
     latency, rate = as_time(alpha, latency=True), as_bandwidth(bandwidth)
-    asked_sizes = tuple(map(as_size, [sizes] if isinstance(sizes, str | int | float) else sizes))
+    asked_sizes = sizes_of(sizes)
     times = [
         tuple(point.cost.runtime(alpha=latency, size=size, bandwidth=rate) for size in asked_sizes) for point in points
     ]

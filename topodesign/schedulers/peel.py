@@ -3,9 +3,9 @@
 What has one source and one destination is stored and passed on, a link a step. The best flow of so many steps
 (:mod:`topodesign.schedulers.flow_in_time`) is exact, and says what any plan of so many steps takes at least. Taken
 apart into ways it is the best plan, of as many units as its fractions need. Where few chunks are wanted, or the program
-is too large, blocks are spread over paths instead (:mod:`topodesign.schedulers.spread`), which may begin with the ways
-of the flow, the ends of their parts rounded, and what that loses is said. A gather is a scatter of the transpose,
-backwards.
+is too large, blocks are spread over paths instead (:mod:`topodesign.schedulers.balanced_paths`), which may begin with
+the ways of the flow, the ends of their parts rounded, and what that loses is said. A gather is a scatter of the
+transpose, backwards.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import Part, assemble, canonical, check_rows, rescale, reverse
 from topodesign.pricing.closed_form import distances
 from topodesign.pricing.flows.quotient import Quotient, quotient
+from topodesign.schedulers.balanced_paths import MOST_HOPS, balanced_paths, hops_of
 from topodesign.schedulers.flow_in_time import FlowInTime, FlowProgram, ways_of
 from topodesign.schedulers.method import Method, Request, planned
 from topodesign.schedulers.spff import check_chunks
-from topodesign.schedulers.spread import MOST_HOPS, hops_of, spread
 from topodesign.topology.topology import IntArray, Topology
 
 COLLECTIVES = (ALL_TO_ALL, SCATTER, GATHER)
@@ -285,10 +285,12 @@ class _Maker:
             block = np.flatnonzero(np.arange(nodes) != self.collective.root)
             pairs = np.column_stack((np.full(nodes - 1, self.collective.root), block))
         arcs = ways.src, ways.dst, self.room
-        found = spread(self.distance, arcs, pairs, steps=steps, chunks=units, aim=() if flow is None else flow.fullest)
+        found = balanced_paths(
+            self.distance, arcs, pairs, steps=steps, chunks=units, aim=() if flow is None else flow.fullest
+        )
         if flow is not None and found.total > flow.total:
             start = self._paths(rescale(self._peeled(flow, steps, units), units), pairs, block)
-            other = spread(self.distance, arcs, pairs, steps=steps, chunks=units, aim=flow.fullest, start=start)
+            other = balanced_paths(self.distance, arcs, pairs, steps=steps, chunks=units, aim=flow.fullest, start=start)
             found = min(found, other, key=lambda one: one.total)
         chunk, pair, step, arc = hops_of(found.paths)
         check_rows(len(chunk))

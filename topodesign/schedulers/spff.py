@@ -144,6 +144,7 @@ def unequal_spff(
     links as equal; splits made for unequal links may round to a smaller one. Efficient Direct-Connect Topologies,
     appendix E.2.
     """
+    check_chunks(chunks)
     if collective == ALLGATHER:
         schedule, bandwidth = unequal_spff(topology.transpose(), table.transpose(), size, REDUCE_SCATTER, chunks)
         return reverse(schedule), bandwidth

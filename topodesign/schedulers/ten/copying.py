@@ -100,5 +100,4 @@ def only_needed(network: Network, chunks: Chunks, sends: Sends) -> Sends:
         if (dst[row], chunk[row]) in needed:
             kept.append(row)
             needed.add((src[row], chunk[row]))
-    rows = np.array(kept[::-1], dtype=np.int64)
-    return Sends(sends.link[rows], sends.chunk[rows], sends.end[rows])
+    return sends.rows(np.array(kept[::-1], dtype=np.int64))

@@ -81,8 +81,7 @@ def forward_chunks(
         link, chunk, end = forward_chunks(network.turned, turned, seed, blind=blind, shortest=shortest, noise=noise)
         link = np.lexsort((network.topology.src, network.topology.dst))[link]
         end = int(end.max(initial=0)) - end + network.takes[link]
-        order = np.argsort(end, kind="stable")
-        return Sends(link[order], chunk[order], end[order])
+        return Sends(link, chunk, end).in_order()
     trips = ways_of(network, chunks, seed, shortest=shortest, noise=noise)
     check_ticks(network, int(trips.length.sum()))
     if blind:
@@ -90,9 +89,7 @@ def forward_chunks(
     else:
         on_way = np.arange(trips.way.shape[1]) < trips.length[:, None]
         urgency = np.where(on_way, network.takes[np.where(on_way, trips.way, 0)], 0).sum(axis=1)
-    link, chunk, end = sent_along(network.web, trips, urgency, len(network.wires.src), seed)
-    order = np.argsort(end, kind="stable")
-    return Sends(link[order], chunk[order], end[order])
+    return sent_along(network.web, trips, urgency, len(network.wires.src), seed).in_order()
 
 
 def sent_along(web: Web, trips: Trips, urgency: IntArray, ports: int, seed: int) -> Sends:

@@ -130,7 +130,7 @@ def _whole(request: Request, wires: Network, collective: Collective, units: int,
         network = within_teams(network, collective.teams(topology.nodes, topology.switches))
     first, *rest = (Part(part, network, units, False, relays, in_a_row, merges) for part in collective.parts)
     if first.collective.reduces:
-        turned = replace(network, opens=np.zeros_like(network.opens)).turned
+        turned = network.having(opens=np.zeros_like(network.opens)).turned
         made = _best(request, first._replace(collective=first.collective.dual, network=turned, backwards=True))
         if np.any(wires.opens):
             made = made._replace(timed=_not_before(wires, made.timed))

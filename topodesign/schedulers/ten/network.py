@@ -66,35 +66,34 @@ class Network:
         wires = np.lexsort((self.wires.src, self.wires.dst))
         links = np.lexsort((self.topology.src, self.topology.dst))
         routes = None if self.routes is None else _turned(self.routes, self.takes, links, wires)
-        return replace(
-            self,
-            topology=self.topology.transpose(),
-            latency=sealed(self.latency[wires]),
-            per_unit=sealed(self.per_unit[wires]),
-            takes=sealed(self.takes[links]),
-            busy=sealed(self.busy[links]),
-            opens=sealed(self.opens[links]),
-            routes=routes,
-        )
+        exact = {"latency": self.latency[wires], "per_unit": self.per_unit[wires]}
+        taken = {"takes": self.takes[links], "busy": self.busy[links], "opens": self.opens[links]}
+        return self.having(topology=self.topology.transpose(), routes=routes, **exact, **taken)
+
+    def having(self, **changes: Any) -> Network:
+        """Return the same with other fields, whose arrays are sealed."""
+        sealed_ones: dict[str, Any] = {
+            name: sealed(one) if isinstance(one, np.ndarray) else one for name, one in changes.items()
+        }
+        return replace(self, **sealed_ones)
 
     def open_after(self, free: IntArray) -> Network:
         """Return the same with links that open when the wires that they need are free."""
         web = self.web
         opens = self.opens.copy()
         np.maximum.at(opens, np.repeat(np.arange(len(opens)), np.diff(web.port_start)), free[web.port] - web.offset)
-        return replace(self, opens=sealed(opens))
+        return self.having(opens=opens)
 
     @property
     def merging(self) -> Network:
         """The same for any number of chunks in one send: what keeps a link from the next chunk is no latency."""
         routes = self.routes
+        busy = self.per_unit
         if routes is not None:
             routes = routes._replace(busy=self.per_unit[routes.link])
             busy = np.zeros(len(self.busy), dtype=np.int64)
             np.maximum.at(busy, np.repeat(np.arange(len(busy)), np.diff(routes.start)), routes.busy)
-        else:
-            busy = self.per_unit
-        return replace(self, busy=sealed(busy), routes=routes, overlap=True)
+        return self.having(busy=busy, routes=routes, overlap=True)
 
     @cached_property
     def web(self) -> Web:
@@ -133,7 +132,7 @@ class Chunks(NamedTuple):
 
 
 class Sends(NamedTuple):
-    """Who sends what: the link of every send, its chunk and when that has arrived, in order of arrival."""
+    """Who sends what: the link of every send, its chunk and when that has arrived."""
 
     link: IntArray
     chunk: IntArray
@@ -143,6 +142,14 @@ class Sends(NamedTuple):
     def time(self) -> int:
         """Ticks until everything has arrived."""
         return int(self.end.max(initial=0))
+
+    def rows(self, chosen: IntArray) -> Sends:
+        """Return some of them, in an order."""
+        return Sends(*(column[chosen] for column in self))
+
+    def in_order(self) -> Sends:
+        """Return them in order of arrival."""
+        return self.rows(np.argsort(self.end, kind="stable"))
 
 
 def network_of(
@@ -198,7 +205,7 @@ def rounding(request: Request, more: Fraction) -> list[str]:
 def slower(network: Network, factor: NDArray[np.float64]) -> Network:
     """Return the same with links that take so many times as long, at least, up to whole ticks; for rough plans."""
     more = np.ceil(network.takes * (factor - 1.0)).astype(np.int64)
-    return replace(network, takes=sealed(network.takes + more), busy=sealed(network.busy + more))
+    return network.having(takes=network.takes + more, busy=network.busy + more)
 
 
 def through_switches(network: Network) -> Network:
@@ -210,8 +217,8 @@ def through_switches(network: Network) -> Network:
     pairs, ways = _pairs_and_ways(wires, network.per_unit)
     if not pairs:
         raise InfeasibleError("no node has a link or a way through switches to another")
-    start = np.concatenate(([0], np.cumsum([len(way) for way in ways])))
-    link = np.array([one for way in ways for one in way], dtype=np.int64)
+    start = np.cumsum([0, *map(len, ways)])
+    link, route = np.concatenate(ways), np.repeat(np.arange(len(ways)), np.diff(start))
     offset = np.zeros(len(link), dtype=np.int64)
     whole = np.zeros(len(ways), dtype=np.int64)
     for at, way in enumerate(ways):
@@ -227,12 +234,10 @@ def through_switches(network: Network) -> Network:
     routes = Routes(wires, start, link, offset, network.takes[link], network.busy[link])
     opens = np.zeros(len(ways), dtype=np.int64)
     # Not every link need be open when a chunk starts, only when it gets there.
-    np.maximum.at(opens, np.repeat(np.arange(len(ways)), np.diff(start)), network.opens[link] - offset)
+    np.maximum.at(opens, route, network.opens[link] - offset)
     slowest = np.zeros(len(ways), dtype=np.int64)
-    np.maximum.at(slowest, np.repeat(np.arange(len(ways)), np.diff(start)), routes.busy)
-    return replace(
-        network, topology=topology, takes=sealed(whole), busy=sealed(slowest), opens=sealed(opens), routes=routes
-    )
+    np.maximum.at(slowest, route, routes.busy)
+    return network.having(topology=topology, takes=whole, busy=slowest, opens=opens, routes=routes)
 
 
 def _pairs_and_ways(topology: Topology, per_unit: IntArray) -> tuple[list[tuple[int, int]], list[list[int]]]:
@@ -289,14 +294,8 @@ def within_teams(network: Network, team: IntArray) -> Network:
     )
     routes = Routes(network.wires, np.concatenate(([0], np.cumsum(count))), wire, web.offset[at], long, web.hold[at])
     part = Topology.from_arrays(topology.nodes, topology.src[kept], topology.dst[kept], switches=topology.switches)
-    return replace(
-        network,
-        topology=part,
-        takes=sealed(network.takes[kept]),
-        busy=sealed(network.busy[kept]),
-        opens=sealed(network.opens[kept]),
-        routes=routes,
-    )
+    taken = {"takes": network.takes[kept], "busy": network.busy[kept], "opens": network.opens[kept]}
+    return network.having(topology=part, routes=routes, **taken)
 
 
 def _of_routes(start: IntArray, chosen: IntArray) -> tuple[IntArray, IntArray]:

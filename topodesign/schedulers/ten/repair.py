@@ -45,6 +45,4 @@ def repaired(
     tries = min(schedules, _EFFORT // (len(node) * (len(web.dst) + nodes)))
     if repair(web, wishes, books, enough, tries, first_state(seed)) >= sends.time:
         return sends
-    link, found, end = books.sends[:, : int(books.rows[0])]
-    order = np.argsort(end, kind="stable")
-    return Sends(link[order], found[order], end[order])
+    return Sends(*books.sends[:, : int(books.rows[0])]).in_order()

@@ -13,8 +13,7 @@ from topodesign.plans.journeys import journeys
 from topodesign.plans.timed import Timed
 from topodesign.plans.timing.timed import waits_of
 from topodesign.schedulers.ten.event_kernels import queue_for
-from topodesign.schedulers.ten.forward_kernels import Piles
-from topodesign.schedulers.ten.sharing_kernels import Jobs, share
+from topodesign.schedulers.ten.forward_kernels import Jobs, Piles, share
 from topodesign.topology.topology import IntArray, Topology
 
 

@@ -9,7 +9,6 @@ ports as there are orbits of links, and a hundredth or a thousandth of the chunk
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -76,7 +75,7 @@ def symmetric(
     ports = int(orbit.max()) + 1
     number = np.arange(len(orbit))
     routes = Routes(network.topology, np.append(number, len(orbit)), orbit, 0 * number, network.takes, network.busy)
-    shared = replace(network, routes=routes)
+    shared = network.having(routes=routes)
     roots = np.unique(symmetry.represented_by)
     sources = np.repeat(roots, units)
     send = _exchange if collective.pairwise else _spread
@@ -185,9 +184,8 @@ def _copied(
 
 def _units(source: IntArray, goal: IntArray) -> IntArray:
     """Return which unit of its block every chunk is: those of one block are counted in their order."""
-    order = np.lexsort((np.arange(len(source)), goal, source))
-    new = np.append(True, (source[order][1:] != source[order][:-1]) | (goal[order][1:] != goal[order][:-1]))
-    rows = np.arange(len(source))
-    units = np.empty(len(source), dtype=np.int64)
+    order = np.lexsort((goal, source))
+    new = np.append(True, (np.diff(source[order]) != 0) | (np.diff(goal[order]) != 0))
+    rows, units = np.arange(len(source)), np.empty(len(source), dtype=np.int64)
     units[order] = rows - np.maximum.accumulate(np.where(new, rows, 0))
     return units

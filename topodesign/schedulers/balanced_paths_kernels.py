@@ -1,4 +1,4 @@
-"""Kernels that spread blocks over paths and steps; :mod:`topodesign.schedulers.spread` says what they are for.
+"""Kernels that spread blocks over paths and steps; :mod:`topodesign.schedulers.balanced_paths` says what they are for.
 
 Loads are counted in units that each link's capacity makes comparable. A path is priced by how full its links are at the
 steps at which it takes them, relative to the fullest link of the step, to a power that grows from pass to pass.
@@ -54,7 +54,7 @@ def _work(distance: Ints, _indptr: Ints, dst: Ints, _worth: Ints, pairs: Ints, p
 
 
 @tiered(_work)
-def spread_pass(
+def balance_pass(
     distance: Ints,
     indptr: Ints,
     dst: Ints,

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import TooLargeError
-from topodesign.schedulers import spread_kernels as kernels
+from topodesign.schedulers import balanced_paths_kernels as kernels
 from topodesign.topology.topology import IntArray
 
 MOST_HOPS = 2**28
@@ -36,14 +36,14 @@ _SAMPLE = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class BalancedPaths:
     """Paths of all chunks."""
 
     paths: NDArray[np.int32]  # shape ``(chunks, pairs, steps)``: the arc that a chunk takes, -1 where it stays
     total: Fraction  # sum over the steps of the largest load of a link, in blocks over its capacity
 
 
-def spread(
+def balanced_paths(
     distance: IntArray,
     arcs: tuple[IntArray, IntArray, IntArray],
     pairs: IntArray,
@@ -52,7 +52,7 @@ def spread(
     chunks: int,
     aim: Sequence[Fraction] = (),
     start: NDArray[np.int32] | None = None,
-) -> Spread:
+) -> BalancedPaths:
     """Spread the blocks of pairs of nodes over paths, each in equal chunks that go their own ways.
 
     Distances are of shape ``(nodes, nodes)``; arcs are where links other than self-loops start, sorted, where they end,
@@ -79,10 +79,10 @@ def spread(
         if 0 <= least <= enough:
             break
         detour = steps if wide and turn >= _DIRECT else 0
-        total = kernels.spread_pass(distance, indptr, dst, worth, pairs, paths, load, full, squares, detour)
+        total = kernels.balance_pass(distance, indptr, dst, worth, pairs, paths, load, full, squares, detour)
         if least < 0 or total < least:
             best, least = paths.copy(), total
-    return Spread(best, _total(best, capacity))
+    return BalancedPaths(best, _total(best, capacity))
 
 
 def _states(distance: IntArray, pairs: IntArray, steps: int) -> int:
