@@ -104,7 +104,7 @@ class Improvement(Result):
     def record(self) -> dict[str, Any]:
         """Return the JSON document."""
         rows = [{**row, "bandwidth": str(row["bandwidth"])} for row in self.to_records()]
-        return {"turns": self.turns, "gain": self.gain, "rows": rows, "files": [str(path) for path in self.files]}
+        return {"turns": self.turns, "gain": self.gain, "rows": rows, "files": list(map(str, self.files))}
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return the new rows, flat."""
