@@ -321,7 +321,7 @@ class Pareto(Result):
             "verdict": self.verdict,
             "claims": [claim.record() for claim in self.claims],
             "better_size": None if self.better is None else self.better.record(),
-            "runners_up": [one.record(self.workload) for one in self.runners_up or ()],
+            "runners_up": [one.document(self.workload) for one in self.runners_up or ()],
             "topologies": [entry.record() for entry in self.entries],
             **({"candidates": [one.record() for one in self.candidates]} if self.candidates else {}),
             "baselines": [

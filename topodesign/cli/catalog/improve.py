@@ -7,20 +7,9 @@ from pathlib import Path
 import click
 
 import topodesign
+from topodesign.catalog.strategies import NAMES
 from topodesign.cli.options import catalog_option, json_option, print_for_people, print_json, progress_bar
 from topodesign.cli.ranges import number_range
-
-_SEARCHES = [
-    "composition",
-    "quotients",
-    "lifts",
-    "near-lines",
-    "neighbours",
-    "annealing",
-    "steps",
-    "congruential",
-    "evenness",
-]
 
 
 @click.command(name="improve")
@@ -43,7 +32,7 @@ _SEARCHES = [
 )
 @click.option(
     "--only",
-    type=click.Choice([*_SEARCHES, "deferral"]),
+    type=click.Choice(NAMES),
     help="Turns of one kind; lifts and steps look for one step less, near-lines takes nodes out of line graphs, "
     "deferral looks for deferred schedules of the rows.",
 )
