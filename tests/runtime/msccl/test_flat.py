@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from tests.floors import reached
-from tests.runtime.msccl.test_programs import FAMILIES, P, write
 from tests.runtime.msccl.test_mutations import BASES, damage, random_program
+from tests.runtime.msccl.test_programs import FAMILIES, P, write
 from topodesign.runtime.memory import Layout
 from topodesign.runtime.msccl.execute import explained
 from topodesign.runtime.msccl.flat import Flat
