@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from tests.samples.programs import compile_movement
 from tests.samples.scheduled import scheduled
@@ -29,6 +28,7 @@ from topodesign.compiler.compilation import CompilationError, Compiled, compile_
 from topodesign.compiler.frontends import rounds
 from topodesign.compiler.ir import Instruction, Program
 from topodesign.compiler.limits import Limits
+from topodesign.plans.movement import Movement
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import is_lean
 from topodesign.runtime.msccl.check import CheckReport
@@ -171,16 +171,11 @@ def test_wrong_plans_are_refused() -> None:
         compile_movement(topology, replace(plan, **less))
 
 
-class Pigeons:
-    """A movement that no front end has heard of."""
+class Pigeons(Movement):
+    """A movement that nobody has heard of."""
 
+    kind = "pigeons"
     collective = ALLGATHER
-
-    def columns(self) -> dict[str, NDArray[Any]]:
-        return {}
-
-    def table(self) -> dict[str, NDArray[Any]]:
-        return {}
 
     def fits(self, topology: Topology) -> bool:
         return topology.nodes > 1
@@ -188,7 +183,7 @@ class Pigeons:
 
 def test_what_cannot_be_compiled_yet_says_so() -> None:
     topology = build("circulant(6,1,2)")
-    with pytest.raises(InfeasibleError, match="Pigeons cannot be compiled yet; rounds, trees, orbits and 2 more can"):
+    with pytest.raises(ScheduleError, match="not of pigeons"):
         compile_plan(Plan(topology, Pigeons()))
     for collective in COLLECTIVES.values():
         if not collective.like(*rounds.COLLECTIVES):

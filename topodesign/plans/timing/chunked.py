@@ -12,17 +12,26 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.declared import Declared, key
 from topodesign.base.errors import ParameterError
 from topodesign.base.latency import USUAL, Latency
 from topodesign.base.units import format_bandwidth, format_rate, format_size, format_time
 from topodesign.base.wording import counted
 from topodesign.plans.plan import Plan
-from topodesign.plans.timing.conditions import Conditions, Loss, Run
+from topodesign.plans.timing.conditions import USE_KEYS, Conditions, Loss, Run
 
 
 @dataclass(frozen=True, slots=True)
-class Pipeline:
+class Pipeline(Declared):
     """What the time of data is made of that follow one another in chunks."""
+
+    SHARED = "pipeline"
+    KEYS = (
+        key("height", "Sends from node to node on the longest way."),
+        key("starts", "Messages that the busiest port starts in a step."),
+        key("switches", "Switches that data pass at most from node to node."),
+        key("bandwidth_time_s=float(busy)", "Seconds by bandwidth alone."),
+    )
 
     height: int  # sends from node to node on the longest way
     starts: int  # messages that the busiest port starts in a step
@@ -32,15 +41,6 @@ class Pipeline:
     def end(self, latency: Latency, chunks: int) -> Fraction:
         """Return when the last of so many chunks has arrived."""
         return (self.height + chunks - 1) * (latency.of_step(self.starts, self.switches) + self.busy / chunks)
-
-    def record(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return {
-            "height": self.height,
-            "starts": self.starts,
-            "switches": self.switches,
-            "bandwidth_time_s": float(self.busy),
-        }
 
 
 def best_chunks(pipelines: Sequence[Pipeline], latency: Latency, smallest: Fraction) -> int:
@@ -142,18 +142,20 @@ class PipelineSimulation(Run):
     # add or copy; of paths all, of one that ends last
     critical: tuple[tuple[int, ...], ...]
 
-    def record(self) -> dict[str, Any]:
-        """Return what there is to say beside the time, as JSON holds it; rates as if all data arrived."""
+    KEYS = (
+        key("bandwidth_time_s=float(optimum)", "Seconds without latency."),
+        key("algorithmic_bandwidth_GBps", "10^9 bytes per second; null where something is lost."),
+        key("chunks", "Chunks that follow one another."),
+        *USE_KEYS,
+        key("phase_ends_s?=float(phase_ends)", "When reduction and spreading end."),
+        key("phases", "What the time is made of, one after the other."),
+    )
+
+    @property
+    def algorithmic_bandwidth_GBps(self) -> float | None:  # noqa: N802  as JSON calls it
+        """Rate as if all data arrived."""
         lost = self.loss is not None and len(self.loss.pairs)
-        ends = {} if self.phase_ends is None else {"phase_ends_s": [float(end) for end in self.phase_ends]}
-        return {
-            "bandwidth_time_s": float(self.optimum),
-            "algorithmic_bandwidth_GBps": None if lost else float(self.size / self.time / 10**9),
-            "chunks": self.chunks,
-            **self.use_record(),
-            **ends,
-            "phases": [one.record() for one in self.phases],
-        }
+        return None if lost else float(self.size / self.time / 10**9)
 
     def describe(self, name: Callable[[int], str]) -> str:
         """Return times, use of links, the longest ways, and what is lost, with these names of vertices."""

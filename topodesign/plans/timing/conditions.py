@@ -6,11 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal, Self, get_args
+from typing import Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.declared import Declared, key
 from topodesign.base.latency import Latency
 from topodesign.plans.plan import Plan
 from topodesign.topology.link_table import LinkTable
@@ -74,8 +75,19 @@ class Loss:
         return "\n".join(lines)
 
 
+USE_KEYS = tuple(
+    key(f"utilisation_{name}", about, kind=float, value=lambda run, name=name: float(getattr(run.utilisation, name)()))
+    for name, about in (
+        ("mean", "Share of the time that links transmit, the mean over links."),
+        ("max", "That of the fullest link."),
+        ("min", "That of the emptiest link."),
+    )
+)
+"""Keys of every run: how busy links are."""
+
+
 @dataclass(frozen=True, eq=False)
-class Run(ABC):
+class Run(Declared, ABC):
     """What every simulator returns."""
 
     time: Fraction  # seconds until the last data have arrived
@@ -94,10 +106,6 @@ class Run(ABC):
     def describe(self, name: Callable[[int], str]) -> str:
         """Return times and use of links, with these names of nodes, and what is lost."""
 
-    @abstractmethod
-    def record(self) -> dict[str, Any]:
-        """Return what there is to say beside the time, as JSON holds it."""
-
     def __str__(self) -> str:
         """Return times and use of links with numbers of nodes."""
         return self.describe(str)
@@ -112,14 +120,6 @@ class Run(ABC):
             return []
         mean, least, most = (f(self.utilisation) for f in (np.mean, np.min, np.max))
         return [f"links transmit {mean:.1%} of the time on average, {least:.1%} to {most:.1%}"]
-
-    def use_record(self) -> dict[str, float]:
-        """Return the same as JSON holds it."""
-        return {
-            "utilisation_mean": float(self.utilisation.mean()),
-            "utilisation_max": float(self.utilisation.max()),
-            "utilisation_min": float(self.utilisation.min()),
-        }
 
 
 def links_of(plan: Plan, now: Conditions) -> LinkTable | None:

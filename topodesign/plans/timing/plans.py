@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from topodesign.base.arguments import as_seed
 from topodesign.base.cost import Cost
+from topodesign.base.declared import key
 from topodesign.base.errors import ParameterError
 from topodesign.base.latency import USUAL
 from topodesign.base.records import Result
@@ -25,12 +26,25 @@ from topodesign.plans.files import as_plan
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
+from topodesign.plans.timing.chunked import PipelineSimulation
 from topodesign.plans.timing.conditions import Conditions, Link, Loss, Mode, Run
+from topodesign.plans.timing.rounds import SimulationResult
+from topodesign.plans.timing.timed import TimedSimulation
 from topodesign.plans.timing.workload import Layer, TrainingStep, backpropagation, load_workload
 from topodesign.topology.link_table import LinkTable, read_link_table
 
 _SHOWN = 3
 """Examples given of what a failure breaks."""
+
+
+class Down(NamedTuple):
+    """Where a link is."""
+
+    sender: str
+    receiver: str
+
+    SHARED = "ends"
+    KEYS = (key("from=sender", "A node or switch."), key("to=receiver", "A node or switch."))
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,6 +63,18 @@ class Simulation(Result):
     conditions: Conditions
     run: Run
 
+    KEYS = (
+        key("size_bytes=float(conditions.size)", "Data, in bytes."),
+        key("time_s=float(time)", "Seconds, rounded."),
+        key("time", "Seconds, exactly."),
+        key("*run", kind=SimulationResult | PipelineSimulation | TimedSimulation),
+        key("down", "Links that are down."),
+        key("completes", "Whether all have all in the end."),
+        "incomplete_nodes",
+        key("text=str(self)", "The same for people.", kind=str),
+    )
+    ROW = "size_bytes=conditions.size time_s=time bandwidth completes"
+
     @property
     def time(self) -> Fraction:
         """Seconds until the last data have arrived."""
@@ -59,11 +85,20 @@ class Simulation(Result):
         """Whether all data arrive."""
         return self.run.loss is None or not len(self.run.loss.pairs)
 
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return one row: size, time and algorithmic bandwidth in bytes per second."""
-        size = self.conditions.size
-        rate = size / self.time if self.completes and self.time else None
-        return [{"size_bytes": size, "time_s": self.time, "bandwidth": rate, "completes": self.completes}]
+    @property
+    def incomplete_nodes(self) -> tuple[str, ...]:
+        """Nodes that lack something."""
+        return tuple(self._lacking())
+
+    @property
+    def bandwidth(self) -> Fraction | None:
+        """Algorithmic bandwidth in bytes per second; None if not all data arrive, or at once."""
+        return self.conditions.size / self.time if self.completes and self.time else None
+
+    @property
+    def down(self) -> tuple[Down, ...]:
+        """Links that are down."""
+        return () if self.run.loss is None else tuple(Down(*map(self._name, link)) for link in self.run.loss.links)
 
     def heading(self) -> str:
         """Return the size, the time, and what they hold for."""
@@ -77,19 +112,6 @@ class Simulation(Result):
         alpha = latency_words(now.latency or USUAL, self.plan.fabric)
         return f"{what}: {format_time(self.time)}; {alpha}, {rate}"
 
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return {
-            "size_bytes": float(self.conditions.size),
-            "time_s": float(self.time),
-            "time": str(self.time),
-            **self.run.record(),
-            "down": [{"from": self._name(u), "to": self._name(v)} for u, v in self._down],
-            "completes": self.completes,
-            "incomplete_nodes": list(self._lacking()),
-            "text": str(self),
-        }
-
     def __str__(self) -> str:
         """Return what it is, what does not arrive, if links failed, and then use of links and what ends last."""
         name = self._name
@@ -98,10 +120,6 @@ class Simulation(Result):
         times = self.run.without_loss().describe(name)
         still = [] if self.completes else ["of what still goes:"]
         return "\n".join([self.heading(), *self._broken(self.run.loss), *still, times])
-
-    @property
-    def _down(self) -> tuple[Link, ...]:
-        return () if self.run.loss is None else self.run.loss.links
 
     @property
     def _name(self) -> Callable[[int], str]:

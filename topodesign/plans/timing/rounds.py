@@ -24,13 +24,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.declared import key
 from topodesign.base.errors import ParameterError, ScheduleError, TooLargeError
 from topodesign.base.latency import USUAL
 from topodesign.base.units import format_size, format_time
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.rounds import FEW_NODES, fewest_sends, find_links
 from topodesign.plans.rounds import Rounds
-from topodesign.plans.timing.conditions import MODES, SHOWN, Conditions, Link, Loss, Mode, Run, links_of
+from topodesign.plans.timing.conditions import MODES, SHOWN, USE_KEYS, Conditions, Link, Loss, Mode, Run, links_of
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
 
@@ -75,13 +76,16 @@ class SimulationResult(Run):
     # ``time`` in which each starts when the one before ends
     critical: tuple[Message, ...]
 
-    def record(self) -> dict[str, Any]:
-        """Return what there is to say beside the time, as JSON holds it."""
-        return {
-            "step_ends_s": {str(step): float(end) for step, end in self.step_ends.items()},
-            **self.use_record(),
-            "loss": None if self.loss is None else str(self.loss),
-        }
+    KEYS = (
+        key("step_ends_s=float(step_ends)", "When each step ends, in seconds."),
+        *USE_KEYS,
+        key(
+            "loss",
+            "What links that are down prevent; null if nothing.",
+            kind="str | None",
+            value=lambda run: None if run.loss is None else str(run.loss),
+        ),
+    )
 
     def describe(self, name: Callable[[int], str]) -> str:
         """Return the time, the use of links and the critical messages, with these names of nodes."""

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.declared import key
 from topodesign.base.errors import ParameterError, ScheduleError
 from topodesign.base.units import format_size, format_time
 from topodesign.plans.journeys import journeys
@@ -26,7 +27,7 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.replay.timed import Cells, cells_of
 from topodesign.plans.timed import MAX_TICKS, Timed
 from topodesign.plans.timed_ops import LinkTimes, common_ticks
-from topodesign.plans.timing.conditions import SHOWN, Conditions, Run, links_of
+from topodesign.plans.timing.conditions import SHOWN, USE_KEYS, Conditions, Run, links_of
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
 
@@ -67,6 +68,8 @@ class TimedSimulation(Run):
     # sends from time 0 to ``time``, each of which starts when the one before ends or leaves its link
     critical: tuple[Flight, ...]
 
+    KEYS = (key("planned_s=float(planned)", "What the plan says."), *USE_KEYS)
+
     @property
     def sends(self) -> tuple[Sequence[int], Sequence[int], Fraction]:
         """When every send starts and ends, in ticks, and their seconds."""
@@ -81,10 +84,6 @@ class TimedSimulation(Run):
         if len(self.critical) > SHOWN:
             lines.append(f"  ... and {len(self.critical) - SHOWN} more")
         return "\n".join(lines)
-
-    def record(self) -> dict[str, Any]:
-        """Return what there is to say beside the time, as JSON holds it."""
-        return {"planned_s": float(self.planned), **self.use_record()}
 
 
 def run_timed(plan: Plan, streams: tuple[Timed, ...], begins: tuple[int, ...], now: Conditions) -> TimedSimulation:

@@ -14,7 +14,6 @@ from topodesign.report.schemas.shapes import (
     nullable,
     number,
     record,
-    shared,
     text,
     texts,
     word,
@@ -198,27 +197,6 @@ COMPILE = either(
     ),
 )
 
-_FULL: Keys = {
-    "utilisation_mean": number("Share of the time that links transmit, the mean over links."),
-    "utilisation_max": number("That of the fullest link."),
-    "utilisation_min": number("That of the emptiest link."),
-}
-_ENDS: Keys = {
-    "down": array(shared("ends"), "Links that are down."),
-    "completes": flag("Whether all have all in the end."),
-    "incomplete_nodes": texts("Nodes that lack something."),
-    "text": text("The same for people."),
-}
-_BEGINS: Keys = {
-    "size_bytes": number("Data, in bytes."),
-    "time_s": number("Seconds, rounded."),
-    "time": fraction("Seconds, exactly."),
-}
-_IN_CHUNKS: Keys = {
-    "bandwidth_time_s": number("Seconds without latency."),
-    "algorithmic_bandwidth_GBps": nullable(number("10^9 bytes per second; null where something is lost.")),
-    "chunks": integer("Chunks that follow one another."),
-}
 
 SIMULATE = record(
     {
@@ -226,33 +204,7 @@ SIMULATE = record(
         "nodes": integer("Nodes, with switches."),
         "mode": word("lock-step", "asynchronous", about="Whether steps wait for each other."),
         "runs": array(
-            either(
-                record(
-                    {
-                        **_BEGINS,
-                        "step_ends_s": mapping(number(), "When each step ends, in seconds."),
-                        **_FULL,
-                        "loss": nullable(text("What links that are down prevent; null if nothing.")),
-                        **_ENDS,
-                    },
-                    "in rounds",
-                ),
-                record(
-                    {
-                        **_BEGINS,
-                        **_IN_CHUNKS,
-                        **_FULL,
-                        "phase_ends_s?": array(number(), "When reduction and spreading end."),
-                        "phases": array(shared("pipeline"), "What the time is made of, one after the other."),
-                        **_ENDS,
-                    },
-                    "over trees or paths",
-                ),
-                record(
-                    {**_BEGINS, "planned_s": number("What the plan says."), **_FULL, **_ENDS},
-                    "in timed sends",
-                ),
-            ),
+            declared("plans.timing.plans:Simulation"),
             "One for each --size.",
         ),
         "training?": record(

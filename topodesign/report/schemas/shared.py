@@ -96,15 +96,6 @@ TOPOLOGY: Keys = {
 }
 
 SHARED: dict[str, Shape] = {
-    "pipeline": record(
-        {
-            "height": integer("Sends from node to node on the longest way."),
-            "starts": integer("Messages that the busiest port starts in a step."),
-            "switches": integer("Switches that data pass at most from node to node."),
-            "bandwidth_time_s": number("Seconds by bandwidth alone."),
-        },
-        "Data that follow one another in chunks.",
-    ),
     "turn": declared("report.comparison.thresholds:Threshold"),
     "claim": declared("base.claims:Claim"),
     "better_size": declared("catalog.close_sizes:Better"),
