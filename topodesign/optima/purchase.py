@@ -18,9 +18,8 @@ from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_bandwidth, format_rate
 from topodesign.base.wording import counted, suggest, with_article
 from topodesign.collectives import Collective
-from topodesign.fabrics.fabric import MAX_PRICE, Fabric, Price
+from topodesign.fabrics.fabric import MAX_PRICE, Fabric, Price, parse_price
 from topodesign.fabrics.places import PlaceLike
-from topodesign.fabrics.price import parse_price
 from topodesign.fabrics.wording import FABRIC_KEYS, RATE_KEYS, change_in_words, in_columns
 from topodesign.optima.forest.covering import Cover, Covering, Item
 from topodesign.optima.question import Asked, Question, asked

@@ -17,15 +17,7 @@ from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import TextResult
 from topodesign.base.units import format_rate, format_time
-from topodesign.collectives import (
-    ALL_TO_ALL,
-    ALLGATHER,
-    ALLREDUCE,
-    BROADCAST,
-    GATHER,
-    SCATTER,
-    Collective,
-)
+from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, BROADCAST, GATHER, SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.wording import FABRIC_KEYS, RATE_KEYS, change_in_words
 from topodesign.optima.fluid.decomposition import Decomposition, Mixture, Progress, Source
