@@ -64,7 +64,8 @@ class GroupPrice(Result):
         "bandwidth",
         key("bandwidth_float=float(bandwidth)", "The same, rounded."),
         "alone contention bound",
-        "proven floor in_turn",
+        key("proven"),
+        "floor in_turn",
         key("claims", "What it is said to be the best of, and by which proof."),
     )
     ROW = "collective=collective.name groups=len(member_names) members=most_members bandwidth alone contention"

@@ -344,7 +344,8 @@ class Purchase(Result):
         key("before=known", "As it is."),
         *RATE_KEYS,
         key("bottleneck", "What binds with what is bought, in words."),
-        "cost least_cost=bound proven",
+        "cost least_cost=bound",
+        key("proven"),
         key("claims", "What it is said to be the best of, and by which proof."),
         key("upgrades=bought", "What to buy."),
     )
