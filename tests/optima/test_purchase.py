@@ -19,9 +19,8 @@ from tests.samples.forest import fabrics, worst_ratio
 from topodesign import as_fabric, read_fabric, upgrade, write_fabric
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.cli.main import run
-from topodesign.fabrics.fabric import Fabric, FabricLink
+from topodesign.fabrics.fabric import Fabric, FabricLink, parse_price
 from topodesign.fabrics.files import FABRIC_FORMATS, FabricFormat
-from topodesign.fabrics.price import parse_price
 from topodesign.optima.purchase import Purchase
 from topodesign.optima.throughput import bottleneck_in_words, throughput
 from topodesign.topology.topology import Topology

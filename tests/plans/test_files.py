@@ -21,8 +21,8 @@ from tests.samples.schedules import valid
 from tests.samples.timed import timed_sample
 from topodesign.base.errors import FileFormatError, ScheduleError, TopodesignError
 from topodesign.collectives import ALL_TO_ALL, COLLECTIVES
+from topodesign.fabrics.fabric import parse_price
 from topodesign.fabrics.presets import build_fabric
-from topodesign.fabrics.price import parse_price
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.kinds import KINDS, kind_named

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
-from topodesign.base.units import exact_rate
+from topodesign.base.errors import ParameterError, TooLargeError, TopologyError, UnitError
+from topodesign.base.units import exact_rate, parse_bandwidth
 from topodesign.base.wording import counted, listed, suggest
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import MAX_CAPACITY, Topology
@@ -22,6 +23,7 @@ LONGEST_NAME = 100
 MAX_PRICE = 10**9
 NODE_BANDWIDTH = Fraction(100 * 10**9, 8)
 """Bytes per second of all links of a node together, for topologies that do not say (100 Gbps)."""
+_PRICE = re.compile(r"\s*([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*(?:/(.+))?", re.DOTALL)
 OWN_LATENCIES = "fabric"
 """As a latency: those that the fabric says of its links."""
 
@@ -61,6 +63,29 @@ class Price(NamedTuple):
             )
         if self.step is not None and self.step <= 0:
             raise ParameterError(f"the price of '{kind[:LONGEST_NAME]}' buys no bandwidth")
+
+
+def parse_price(text: str) -> Price:
+    """Return the price that a text says: ``900`` for one more of the same bandwidth, ``900/25GB/s`` for so much more.
+
+    Examples
+    --------
+    >>> parse_price("900").cost
+    Fraction(900, 1)
+    >>> format_price(parse_price("12.50/200Gbps"))
+    '12.5/25GB/s'
+    """
+    match = _PRICE.fullmatch(text)
+    if match is None:
+        raise UnitError(f"a price is a number, or one for a bandwidth as 900/25GB/s, not {text[:50]!r}")
+    return Price(Fraction(match[1]), None if match[2] is None else parse_bandwidth(match[2]) / 8)
+
+
+def format_price(price: Price) -> str:
+    """Write a price exactly, as :func:`parse_price` reads it."""
+    whole, decimals = divmod(int(price.cost * 10**6), 10**6)
+    cost = f"{whole}.{decimals:06d}".rstrip("0").rstrip(".")
+    return cost if price.step is None else f"{cost}/{exact_rate(price.step)}"
 
 
 @dataclass(frozen=True, repr=False)

@@ -42,8 +42,7 @@ from topodesign.base.tables import Located, parse_yaml
 from topodesign.base.text_files import read_text
 from topodesign.base.units import exact_rate, parse_bandwidth, parse_time
 from topodesign.base.wording import suggest
-from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric, FabricLink, Price, Shared
-from topodesign.fabrics.price import format_price, parse_price
+from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric, FabricLink, Price, Shared, format_price, parse_price
 from topodesign.topology.files import graphml_graph, node_link_graph, read_topology
 from topodesign.topology.topology import check_weights
 
@@ -400,11 +399,7 @@ def _said_of_classes(fabric: Fabric) -> dict[str, Any]:
 
 def _powers(fabric: Fabric, node: int) -> dict[str, bool]:
     """Return what a switch can do, as a file says it; memory multicasts without saying so."""
-    able = {
-        "multicast": fabric.multicast - fabric.memory,
-        "aggregation": fabric.aggregation,
-        "memory": fabric.memory,
-    }
+    able = {"multicast": fabric.multicast - fabric.memory, "aggregation": fabric.aggregation, "memory": fabric.memory}
     return {power: True for power, those in able.items() if node in those}
 
 

@@ -42,7 +42,7 @@ class GroupPrice(Result):
     floor
         Bandwidth factor that nothing goes below, whatever others and switches can do, by cuts around members.
     in_turn
-        Of an allreduce: as a reduce-scatter and then an allgather; None of others.
+        Of an allreduce: as a reduce-scatter and then an allgather; None for others.
     """
 
     place: Fabric
@@ -63,8 +63,11 @@ class GroupPrice(Result):
         key("others", "What nodes do that are in no group.", kind=("forward", "vanish")),
         "bandwidth",
         key("bandwidth_float=float(bandwidth)", "The same, rounded."),
-        "alone contention bound",
-        "proven floor in_turn",
+        "alone",
+        key("contention", "The one over the other."),
+        "bound",
+        key("proven"),
+        "floor in_turn",
         key("claims", "What it is said to be the best of, and by which proof."),
     )
     ROW = "collective=collective.name groups=len(member_names) members=most_members bandwidth alone contention"
@@ -103,7 +106,7 @@ class GroupPrice(Result):
 
     @property
     def contention(self) -> Fraction:
-        """The factor of all over that of one alone: how many times as long the groups take as the slowest would."""
+        """How many times as long the groups take together as the slowest would alone."""
         return self.bandwidth / self.alone if self.alone else Fraction(1)
 
     def heading(self) -> str:

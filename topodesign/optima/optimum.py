@@ -42,6 +42,7 @@ MOST_SCANNED = 1000
 """Largest number of trees per root that a scan goes to."""
 _MOST_LINKS = 8
 """Links of a bottleneck that are shown one by one."""
+_IN_TURN = "reduce-scatter, then allgather"
 
 
 class TreeOptions(Asked, total=False):
@@ -54,13 +55,7 @@ class TreeOptions(Asked, total=False):
     alpha: Quantity
 
 
-_FLAGS = {
-    "shards": "--shards",
-    "fixed_k": "--fixed-k",
-    "scan": "--scan",
-    "compare": "--frontier",
-    "sizes": "--size",
-}
+_FLAGS = {"shards": "--shards", "fixed_k": "--fixed-k", "scan": "--scan", "compare": "--frontier", "sizes": "--size"}
 """Options that are for trees alone."""
 
 
@@ -206,33 +201,18 @@ def _gap(value: Quantity | Fraction) -> Fraction:
 
 @dataclass(frozen=True, repr=False)
 class FabricOptimum(TextResult):
-    """The best throughput of collectives on a fabric, what limits it, and what other choices reach.
+    """The best throughput of collectives on a fabric, what limits it, and what other choices reach."""
 
-    Attributes
-    ----------
-    question
-        What was asked.
-    best
-        The best throughput of the collective that was asked for, with its bottleneck.
-    before
-        The best throughput of the whole fabric, where only a part of it is left and the whole had one.
-    fixed_k, scan, compare
-        Which numbers of trees per root were asked for.
-    sizes, latency
-        Bytes, and what messages take beside these, for the times of numbers of trees.
-    asks_for_proof
-        Whether the best allreduce of any kind was asked for.
-    """
-
-    question: Question
-    best: Throughput
+    question: Question  # what was asked
+    best: Throughput  # the best throughput of the collective that was asked for, with its bottleneck
+    # the best throughput of the whole fabric, where only a part of it is left and the whole had one
     before: Throughput | None = None
-    fixed_k: int | None = None
+    fixed_k: int | None = None  # which numbers of trees per root were asked for
     scan: int = 0
     compare: bool = False
-    sizes: tuple[Fraction, ...] = ()
+    sizes: tuple[Fraction, ...] = ()  # bytes, and what messages take beside these, for the times of numbers of trees
     latency: Latency = USUAL
-    asks_for_proof: bool = True
+    asks_for_proof: bool = True  # whether the best allreduce of any kind was asked for
 
     @property
     def fabric(self) -> Fabric:
@@ -431,7 +411,11 @@ class FabricOptimum(TextResult):
     def __str__(self) -> str:
         """Return all that was asked for, for people."""
         fabric, best = self.fabric, self.best
-        lines = [str(fabric), "", *in_columns([_collective(other) for other in self.collectives])]
+        rows = [
+            [one.collective.name, format_rate(one.bandwidth), _IN_TURN if len(one.collective.parts) > 1 else ""]
+            for one in self.collectives
+        ]
+        lines = [str(fabric), "", *in_columns(rows)]
         if self._has_proof:
             lines += ["", self.proof_in_words()]
         elif not self.proven and not self.question.composed:
@@ -442,10 +426,7 @@ class FabricOptimum(TextResult):
         unit = "" if self.shards is None else " and unit of shard size"
         reach = "reaches" if self.trees == 1 else "reach"
         it = "that" if self.question.composed else "the optimum"
-        lines += [
-            "",
-            f"bottleneck of {best.collective} ({counted(self.trees, 'tree')} per root{unit} {reach} {it})",
-        ]
+        lines += ["", f"bottleneck of {best.collective} ({counted(self.trees, 'tree')} per root{unit} {reach} {it})"]
         lines.append(f"  {bottleneck_in_words(fabric, best)}")
         links = best.links(fabric)
         lines += in_columns([[f"  {k.src} -> {k.dst}", format_rate(k.bandwidth), k.kind] for k in links[:_MOST_LINKS]])
@@ -503,11 +484,6 @@ def _sensitivity(upgrade: Upgrade, now: Fraction) -> dict[str, Any]:
         "useful_factor": None if upgrade.useful_factor is None else str(upgrade.useful_factor),
         "limit": None if upgrade.limit is None else str(upgrade.limit),
     }
-
-
-def _collective(result: Throughput) -> list[str]:
-    how = "reduce-scatter, then allgather" if len(result.collective.parts) > 1 else ""
-    return [result.collective.name, format_rate(result.bandwidth), how]
 
 
 def _upgrade(upgrade: Upgrade, now: Fraction) -> list[str]:

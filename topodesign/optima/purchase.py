@@ -18,9 +18,8 @@ from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_bandwidth, format_rate
 from topodesign.base.wording import counted, suggest, with_article
 from topodesign.collectives import Collective
-from topodesign.fabrics.fabric import MAX_PRICE, Fabric, Price
+from topodesign.fabrics.fabric import MAX_PRICE, Fabric, Price, parse_price
 from topodesign.fabrics.places import PlaceLike
-from topodesign.fabrics.price import parse_price
 from topodesign.fabrics.wording import FABRIC_KEYS, RATE_KEYS, change_in_words, in_columns
 from topodesign.optima.forest.covering import Cover, Covering, Item
 from topodesign.optima.question import Asked, Question, asked
@@ -345,7 +344,8 @@ class Purchase(Result):
         key("before=known", "As it is."),
         *RATE_KEYS,
         key("bottleneck", "What binds with what is bought, in words."),
-        "cost least_cost=bound proven",
+        "cost least_cost=bound",
+        key("proven"),
         key("claims", "What it is said to be the best of, and by which proof."),
         key("upgrades=bought", "What to buy."),
     )

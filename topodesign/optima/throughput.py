@@ -21,41 +21,27 @@ from topodesign.solve.maxflow import worst_ratio
 
 @dataclass(frozen=True)
 class Throughput:
-    """The best throughput of a collective, with what proves it.
+    """The best throughput of a collective, with what proves it."""
 
-    Attributes
-    ----------
-    collective
-        Which one.
-    bandwidth
-        Algorithmic bandwidth: bytes of the whole data (all shards together, or what the root has) per second.
-    inverse_rate
-        1/x*: seconds per byte of a shard, of the mean one where they differ (of the whole data for ``broadcast`` and
-        ``reduce``). An allreduce is a reduce-scatter and an allgather, whose times add up.
-    bound
-        Algorithmic bandwidth that none of its kind exceeds, with switches that only forward (an allreduce that is a
-        reduce-scatter and then an allgather); the same, unless switches have unequal bandwidth in and out, where the
-        proof may miss it by a hair.
-    trees
-        Trees per root that surely reach it (Proposition 3); the larger number of the halves of an allreduce.
-    cut
-        Vertices on the sending side of a bottleneck: of the slower half of an allreduce, the allgather if equal. Empty
-        where no cut alone proves the bound, as may be at switches with unequal bandwidth in and out.
-    owners
-        Nodes whose shards have to cross the cut: those inside it if shards are sent out, as in an allgather; those
-        outside if partial results are, as in a reduce-scatter.
-    binding
-        Places, in ``fabric.links()``, of the links that bind: those out of the cut, or those that have a price in the
-        proof where there is none.
-    """
-
-    collective: Collective
+    collective: Collective  # which one
+    # algorithmic bandwidth: bytes of the whole data (all shards together, or what the root has) per second
     bandwidth: Fraction
+    # 1/x*: seconds per byte of a shard, of the mean one where they differ (of the whole data for ``broadcast``
+    # and ``reduce``). An allreduce is a reduce-scatter and an allgather, whose times add up.
     inverse_rate: Fraction
+    # algorithmic bandwidth that none of its kind exceeds, with switches that only forward (an allreduce that is a
+    # reduce-scatter and then an allgather); the same, unless switches have unequal bandwidth in and out, where
+    # the proof may miss it by a hair
     bound: Fraction
-    trees: int
+    trees: int  # trees per root that surely reach it (Proposition 3); the larger number of the halves of an allreduce
+    # vertices on the sending side of a bottleneck: of the slower half of an allreduce, the allgather if equal.
+    # Empty where no cut alone proves the bound, as may be at switches with unequal bandwidth in and out.
     cut: frozenset[int]
+    # nodes whose shards have to cross the cut: those inside it if shards are sent out, as in an allgather; those
+    # outside if partial results are, as in a reduce-scatter
     owners: tuple[int, ...]
+    # places, in ``fabric.links()``, of the links that bind: those out of the cut, or those that have a price in
+    # the proof where there is none
     binding: tuple[int, ...]
 
     def links(self, fabric: Fabric) -> list[FabricLink]:

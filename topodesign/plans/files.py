@@ -38,8 +38,7 @@ from topodesign.base.errors import FileFormatError, ParameterError, UnitError
 from topodesign.base.strict_json import parse_json
 from topodesign.base.version import __version__
 from topodesign.collectives import from_record
-from topodesign.fabrics.fabric import Fabric, Price, Shared
-from topodesign.fabrics.price import format_price, parse_price
+from topodesign.fabrics.fabric import Fabric, Price, Shared, format_price, parse_price
 from topodesign.plans.archive import (
     LINK_COLUMNS,
     MAX_HEADER,

@@ -159,13 +159,7 @@ class Program:
         low, high = self._row_bounds(rows)
         self._check(self._solver.changeRowsBounds(len(rows), _numbers(rows), low, high))
 
-    def solve(
-        self,
-        *,
-        seconds: float | None = None,
-        nodes: int | None = None,
-        interior: bool = False,
-    ) -> Status:
+    def solve(self, *, seconds: float | None = None, nodes: int | None = None, interior: bool = False) -> Status:
         """Solve, from the last basis if there is one, and return what the solver says.
 
         It is stopped after so much time, or so many nodes of the search tree, and begins with an interior point method

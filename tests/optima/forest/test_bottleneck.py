@@ -16,7 +16,7 @@ from tests.samples.forest import a100, cuts, duplex, fabrics, mi250, worst_ratio
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
 from topodesign.optima.forest.balance import always_balanced
 from topodesign.optima.forest.bottleneck import optimum, sensitivity, solved, tree_capacities
-from topodesign.optima.forest.tree_counts import fixed_optimum, scan, smallest_trees
+from topodesign.optima.forest.tree_counts import fixed_optimum, smallest_trees
 from topodesign.topology.library import build
 from topodesign.topology.topology import MAX_CAPACITY, IntArray, Topology
 
@@ -69,7 +69,7 @@ def test_published_optima(topology: Topology, bandwidth: float, trees: int) -> N
 
 
 def test_published_optima_with_few_trees() -> None:
-    one, two = scan(mi250(2), [1, 2])
+    one, two = (fixed_optimum(mi250(2), k) for k in (1, 2))
     assert algorithmic_bandwidth(mi250(2), one.inverse_rate) == 320
     assert algorithmic_bandwidth(mi250(2), two.inverse_rate) == 341.333
     assert smallest_trees(mi250(2)) == 83
@@ -154,7 +154,7 @@ def test_rounding_that_unbalances_a_switch() -> None:
 def test_smallest_trees_by_trying_all(topology: Topology) -> None:
     best = optimum(topology)
     reached = [
-        fixed.trees for fixed in scan(topology, range(1, best.trees + 1)) if fixed.inverse_rate == best.inverse_rate
+        k for k in range(1, best.trees + 1) if fixed_optimum(topology, k, best=best).inverse_rate == best.inverse_rate
     ]
     assert smallest_trees(topology) == reached[0]
     assert best.trees in reached

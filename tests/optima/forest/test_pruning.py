@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.samples.trees import TREE_COLLECTIVES, TreeCollective, fabric, tree_schedule
-from topodesign.base.errors import ParameterError
 from topodesign.collectives import ALLGATHER
 from topodesign.optima.forest.describe import Pruned, prune
 from topodesign.plans.trees import Trees
@@ -106,8 +105,3 @@ def test_around_one_switch_every_node_sends_its_own_data_once(collective: TreeCo
     assert pruned.height == 1
     assert prune(schedule, frozenset(), frozenset()).saved == 0
     assert "instead of" in str(pruned)
-
-
-def test_only_switches_multicast() -> None:
-    with pytest.raises(ParameterError, match="not a switch"):
-        prune(star(3, "allgather"), frozenset({0}), frozenset())

@@ -4,7 +4,7 @@
     Arcs, the limits that they share, and who can copy; of a reduction turned round, with who can add in their place.
 ``symmetry``
     Automorphisms that keep all of it, and the orbits of nodes and limits.
-``arborescence``, ``distribution``
+``cheapest_tree``
     The cheapest way from one root to everybody at given prices: trees, and paths where every pair has its own data.
 ``decomposition``
     Dantzig-Wolfe: trees become columns of a master program, which finds prices; with one root for each orbit it is the
@@ -15,5 +15,5 @@
     The same trees on links told apart, as a plan.
 
 The source is Algorithmic Techniques for Optimal Collective Communication, chapters 3 to 5. To add a program, say in
-``decomposition`` what its columns are and how they are linked. Imports solve, pricing and what is below.
+``decomposition`` what its columns are and how they are linked.
 """

@@ -17,15 +17,7 @@ from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import TextResult
 from topodesign.base.units import format_rate, format_time
-from topodesign.collectives import (
-    ALL_TO_ALL,
-    ALLGATHER,
-    ALLREDUCE,
-    BROADCAST,
-    GATHER,
-    SCATTER,
-    Collective,
-)
+from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, BROADCAST, GATHER, SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.wording import FABRIC_KEYS, RATE_KEYS, change_in_words
 from topodesign.optima.fluid.decomposition import Decomposition, Mixture, Progress, Source
@@ -187,9 +179,11 @@ class FluidOptimum(TextResult):
         key("k", "Trees are a mixture.", kind=type(None), value=lambda _: None),
         key("inv_x_star=inverse_rate", "Seconds that a byte of a shard takes at best: 1/x*."),
         *RATE_KEYS,
-        "bound proven proof_covers",
+        key("bound", "Bytes per second that no schedule of the kind exceeds."),
+        key("proven"),
+        "proof_covers",
         key("claims", "What it is said to be the best of, and by which proof."),
-        "bottleneck=in_words",
+        key("bottleneck=in_words", "What binds, in words."),
         key("bottleneck_limits=binding", "Limits that bind."),
         key("subproblems=len(problem.sources)", "Roots that are solved, one for each orbit."),
         key("rounds=mixture.rounds", "Of the master programs."),

@@ -27,16 +27,7 @@ from numpy.typing import NDArray
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
 from topodesign.optima.forest.balance import always_balanced, usable_part
 from topodesign.solve import flow_kernels
-from topodesign.solve.maxflow import (
-    LARGEST,
-    Side,
-    compute_nodes,
-    crossing,
-    demanded,
-    rooted_network,
-    scaled,
-    settle,
-)
+from topodesign.solve.maxflow import LARGEST, Side, compute_nodes, crossing, demanded, rooted_network, scaled, settle
 from topodesign.topology.shifts import distinct_nodes
 from topodesign.topology.topology import MAX_CAPACITY, IntArray, Topology
 
@@ -146,7 +137,13 @@ def sensitivity(
     """Return, for each group of links (a mask over them), what raising its capacity would buy."""
     demand = shard_sizes(topology, weights)
     _check_reach(topology, demand, None)
-    return [_gain(topology, np.asarray(group, dtype=bool), demand) for group in groups]
+    gains = []
+    for group in groups:
+        twice = np.where(group, 2 * topology.capacity, topology.capacity)
+        doubled = usable_part(topology, twice, demand).inverse_rate
+        limit = usable_part(topology, topology.capacity, demand, group).inverse_rate
+        gains.append(Gain(doubled, limit, _useful_factor(topology, group, demand, limit) if limit else None))
+    return gains
 
 
 def tree_capacities(topology: Topology, tree_rate: Fraction) -> Topology:
@@ -207,12 +204,6 @@ def _bottleneck(topology: Topology, capacity: IntArray, demand: IntArray, ratio:
     network = rooted_network(topology, scaled(capacity, ratio.numerator), wanted)
     ends = distinct_nodes(topology, demand, capacity)
     return flow_kernels.narrowest_tight_cut(network, len(topology.src), compute_nodes(topology), wanted, ends)
-
-
-def _gain(topology: Topology, group: NDArray[np.bool_], demand: IntArray) -> Gain:
-    doubled = usable_part(topology, np.where(group, 2 * topology.capacity, topology.capacity), demand).inverse_rate
-    limit = usable_part(topology, topology.capacity, demand, group).inverse_rate
-    return Gain(doubled, limit, _useful_factor(topology, group, demand, limit) if limit else None)
 
 
 def _useful_factor(topology: Topology, group: NDArray[np.bool_], demand: IntArray, limit: Fraction) -> Fraction:

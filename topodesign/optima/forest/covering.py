@@ -123,7 +123,8 @@ class _Search:
             if not waiting or waiting[0][0] >= self.cost:
                 break
             known, _, ends = heapq.heappop(waiting)
-            self._restrict(ends)
+            low, high = np.array(ends, dtype=np.int64).T
+            self.program.change_columns(self.times, lower=low, upper=high)
             bound = self._settle()
             for part in () if bound is None else self._parts(ends):
                 heapq.heappush(waiting, (max(known, bound or 0), next(number), part))
@@ -144,7 +145,7 @@ class _Search:
             values = self._values()
             whole = [round(value / _GRID) for value in values]
             near = all(abs(value - _GRID * one) <= 1 for value, one in zip(values, whole, strict=True))
-            if near and not self._lacks():
+            if near and self.program.solved and not self.program.values(_GRID)[self.lack[0]] > 0:
                 if not self.covering.short(whole, self.rate):
                     self._offer(whole)
                     return None if bound >= self.cost else bound
@@ -162,9 +163,6 @@ class _Search:
 
     def _values(self) -> list[int]:
         return np.clip(self.program.values(_GRID)[self.times], 0, None).tolist() if self.program.solved else self.most
-
-    def _lacks(self) -> bool:
-        return bool(self.program.values(_GRID)[self.lack[0]] > 0) if self.program.solved else True
 
     def _add(self) -> int:
         """Add rows for cuts that the program does not have yet; return how many."""
@@ -192,10 +190,6 @@ class _Search:
             self.program.add_rows(1, Entries(np.zeros_like(columns), columns, values), lower=-(-need // common))
             added += 1
         return added
-
-    def _restrict(self, ends: _Ends) -> None:
-        low, high = np.array(ends, dtype=np.int64).T
-        self.program.change_columns(self.times, lower=low, upper=high)
 
     def _parts(self, ends: _Ends) -> tuple[_Ends, ...]:
         """Return a branch in two parts, at the item whose number is least whole; none if there is one number left."""

@@ -21,7 +21,6 @@ import numpy as np
 
 from topodesign.base.cost import Rate
 from topodesign.base.declared import Declared, key
-from topodesign.base.errors import ParameterError
 from topodesign.base.units import format_rate, format_time
 from topodesign.base.wording import counted
 from topodesign.fabrics.fabric import Fabric
@@ -85,9 +84,6 @@ def prune(schedule: Trees, multicast: frozenset[int], aggregation: frozenset[int
     then. Routes of equal data are put side by side, so that trees whose weight is split over several routes save too.
     """
     topology = schedule.topology
-    if not multicast | aggregation <= topology.switches:
-        wrong = min((multicast | aggregation) - topology.switches)
-        raise ParameterError(f"node {wrong} is not a switch, so it neither multicasts nor aggregates")
     rows: list[tuple[int, int, int, int, int]] = []
     heights = np.zeros((2, topology.nodes), dtype=np.int64)  # of in-trees and out-trees, by root
     for tree in range(len(schedule)):
@@ -132,7 +128,10 @@ def _routes_from_root(schedule: Trees, tree: int, capable: frozenset[int]) -> li
     depth = {int(schedule.root[tree]): 0}
     edges = []
     for edge in order:
-        routes = sorted(_routes(schedule, edge, reduces=reduces), key=lambda route: _sorting(route[1], capable))
+        routes = sorted(
+            _routes(schedule, edge, reduces=reduces),
+            key=lambda route: ([v for v in route[1] if v in capable], route[1]),
+        )
         near, far = routes[0][1][0], routes[0][1][-1]
         depth[far] = depth[near] + 1
         intervals, at = [], 0
@@ -149,10 +148,6 @@ def _routes(schedule: Trees, edge: int, *, reduces: bool) -> Iterator[tuple[int,
     for route in range(first, last):
         way = schedule.hop[schedule.hop_start[route] : schedule.hop_start[route + 1]].tolist()
         yield int(schedule.route_weight[route]), way[::-1] if reduces else way
-
-
-def _sorting(way: list[int], capable: frozenset[int]) -> tuple[list[int], list[int]]:
-    return [vertex for vertex in way if vertex in capable], way
 
 
 def _loads(topology: Topology, reduce_trees: int, columns: IntArray) -> IntArray:
@@ -217,7 +212,9 @@ class TreeFacts(Declared):
     @property
     def shards(self) -> dict[str, int] | None:
         """Sizes of shards by node, where --shards gave them; else null."""
-        return _shards(self.fabric, self.schedule)
+        shard = self.schedule.shard
+        names = (self.fabric.names[node] for node in self.fabric.compute)
+        return None if shard is None else dict(zip(names, shard, strict=True))
 
     @property
     def rate(self) -> Rate:
@@ -250,12 +247,6 @@ def tree_summary(fabric: Fabric, schedule: Trees) -> str:
         lines[1] = f"{trees} through {through} that copy or add, height {reached.height}"
     pruned = _in_network(fabric, schedule)
     return "\n".join(lines if pruned is None else [*lines, str(pruned)])
-
-
-def _shards(fabric: Fabric, schedule: Trees) -> dict[str, int] | None:
-    if schedule.shard is None:
-        return None
-    return {fabric.names[node]: size for node, size in zip(fabric.compute, schedule.shard, strict=True)}
 
 
 def _in_network(fabric: Fabric, schedule: Trees) -> Pruned | None:

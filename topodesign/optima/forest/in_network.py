@@ -30,21 +30,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
+from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.optima.forest.allreduce import PHASES, AllreduceRate, Phase, allreduce_optimum
 from topodesign.optima.forest.bottleneck import with_capacity
 from topodesign.optima.forest.cut_program import CutProgram
 from topodesign.optima.forest.switch_removal import Split, remove_switches
 from topodesign.solve.certificate import Certificate, common_denominator
-from topodesign.solve.maxflow import (
-    LARGEST,
-    Side,
-    balanced_part,
-    compute_nodes,
-    crossing,
-    violated_cuts,
-    worst_ratio,
-)
+from topodesign.solve.maxflow import LARGEST, Side, balanced_part, compute_nodes, crossing, violated_cuts, worst_ratio
 from topodesign.solve.program import NO_BOUND, Entries, Program
 from topodesign.topology.topology import IntArray, Topology
 
@@ -93,9 +85,6 @@ def in_network_optimum(topology: Topology, multicast: frozenset[int], aggregatio
     Beyond ``MOST_NODES`` compute nodes no program is solved: what is reached is what a reduce-scatter and an allgather
     reach, below the narrowest cut.
     """
-    if not multicast | aggregation <= topology.switches:
-        wrong = min((multicast | aggregation) - topology.switches)
-        raise ParameterError(f"node {wrong} is not a switch, so it neither multicasts nor aggregates")
     plain = allreduce_optimum(topology)
     best = InNetworkOptimum(plain.throughput, plain.bound, plain.composed)
     if not multicast | aggregation:

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
+from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.optima.forest import lowering_kernels
 from topodesign.optima.forest import packing_kernels as kernels
 from topodesign.topology.topology import IntArray, Topology
@@ -51,16 +51,7 @@ def pack_trees(topology: Topology, roots: Sequence[tuple[int, int]]) -> Packing:
     ``roots`` are pairs (root, how many trees) such that for every set S of nodes but all of them, at most as many trees
     are rooted in S as the capacity of the links out of S; any such numbers will do.
     """
-    if topology.switches:
-        raise TopologyError("trees are packed into networks without switches; remove_switches makes one")
     starts = sorted(roots)
-    for root, number in starts:
-        if not 0 <= root < topology.nodes or number < 1:
-            raise ParameterError(
-                f"{number} trees with root {root}: a root is one of {topology.nodes} nodes, with trees"
-            )
-    if len({root for root, _ in starts}) < len(starts):
-        raise ParameterError("a root is listed twice")
     if sum(number for _, number in starts) > MAX_TREES:
         raise TooLargeError(f"at most {MAX_TREES} trees can be packed; fix a small number of trees per root")
     network = _network(topology)

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from topodesign.base.arguments import require_at_least
-from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
+from topodesign.base.errors import InfeasibleError, TooLargeError, TopologyError
 from topodesign.solve import flow_kernels
 from topodesign.solve.flow_kernels import Network
 from topodesign.solve.maxflow import compute_nodes, rooted_network
@@ -54,11 +53,8 @@ def remove_switches(topology: Topology, trees: int | Sequence[int], *, fan: int 
     ``fan`` others: more make lower trees, but more logical links to choose from; with 1, as much as possible to the
     same.
     """
-    require_at_least("fan", fan, 1)
     nodes = compute_nodes(topology)
     demand = np.full(len(nodes), trees) if isinstance(trees, int) else np.array(trees, dtype=np.int64)
-    if len(demand) != len(nodes) or demand.min() < 0:
-        raise ParameterError(f"the numbers of trees must be {len(nodes)}, one for each compute node, and not negative")
     check_balance(topology)
     pieces: dict[tuple[int, int], Pieces] = {
         (u, v): [(capacity, (u, v))] for u, v, capacity in topology.links() if u != v

@@ -15,7 +15,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -25,16 +25,7 @@ from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import TooLargeError
 from topodesign.optima.forest.balance import switch_balance
 from topodesign.optima.forest.bottleneck import Optimum, optimum, shard_sizes, tree_capacities, with_capacity
-from topodesign.solve.maxflow import (
-    LARGEST,
-    Side,
-    crossing,
-    demanded,
-    scaled,
-    settle,
-    surplus,
-    violated_cut,
-)
+from topodesign.solve.maxflow import LARGEST, Side, crossing, demanded, scaled, settle, surplus, violated_cut
 from topodesign.solve.program import NO_BOUND, Entries, Program
 from topodesign.topology.shifts import distinct_nodes
 from topodesign.topology.topology import IntArray, Topology
@@ -80,18 +71,8 @@ def fixed_optimum(
     return FixedOptimum(trees, scale / trees, 1 / scale, least / trees, reduced)
 
 
-def scan(topology: Topology, trees: Iterable[int], *, weights: Sequence[int] | None = None) -> list[FixedOptimum]:
-    """Return the best throughput for each of several numbers of trees."""
-    best = optimum(topology, weights=weights)
-    return [fixed_optimum(topology, k, weights=weights, best=best) for k in trees]
-
-
 def smallest_trees(
-    topology: Topology,
-    *,
-    weights: Sequence[int] | None = None,
-    best: Optimum | None = None,
-    tries: int = 1000,
+    topology: Topology, *, weights: Sequence[int] | None = None, best: Optimum | None = None, tries: int = 1000
 ) -> int:
     """Return the smallest number of trees per node that reaches the optimum.
 
