@@ -60,7 +60,7 @@ SHAPES: dict[str, tuple[Shape, int]] = {
     "wire show": (
         either(
             declared("wiring.plan.plan:WiringPlan") | {"description": "without NAME"},
-            declared("wiring.exports.trace:Traces"),
+            declared("wiring.exports.trace:Traces") | {"description": "with NAME"},
         ),
         1,
     ),

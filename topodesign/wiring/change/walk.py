@@ -58,17 +58,13 @@ def walk_of_jobs(inventory: Inventory, todo: Sequence[Job]) -> Walk:
     metres = None
     if apart is not None:
         metres = sum((apart[by_hand.index(a)][by_hand.index(b)] for a, b in itertools.pairwise(order)), Fraction(0))
-        metres += sum((2 * (distance(inventory, *way) or 0) for job in todo for way in _carried(inventory, job)), 0)
+        carried = ((a, b) for job in todo for a, b in job.carries if inventory.place(a)[:2] != inventory.place(b)[:2])
+        metres += sum((2 * (distance(inventory, *way) or 0) for way in carried), 0)
     place = {panel: number for number, panel in enumerate((*order, *others))}
     lines: dict[str, list[str]] = {panel: [] for panel in place}
     for job in todo:
         lines[min(job.panels, key=place.__getitem__)].append(job.words)
     return Walk(tuple((panel, tuple(some)) for panel, some in lines.items() if some), metres)
-
-
-def _carried(inventory: Inventory, job: Job) -> list[tuple[str, str]]:
-    """Return from which panels to which in another rack an end moves."""
-    return [(a, b) for a, b in job.carries if inventory.place(a)[:2] != inventory.place(b)[:2]]
 
 
 Table = tuple[tuple[Fraction, ...], ...]

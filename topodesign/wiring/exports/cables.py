@@ -117,6 +117,11 @@ class Plug:
     there: str
     polarity: str
 
+    @property
+    def at(self) -> Termination:
+        """Where it is plugged in."""
+        return self.cable.a if self.end == "a" else self.cable.b
+
 
 def plugs(plan: WiringPlan) -> Iterator[Plug]:
     """Yield all that is plugged in, cable by cable; trunks are in already."""
@@ -135,7 +140,11 @@ def plugs(plan: WiringPlan) -> Iterator[Plug]:
 def cables(plan: WiringPlan) -> Iterator[Cable]:
     """Yield the fixed cables, port by port, then the trunks behind them, then the cross-connects."""
     inventory = plan.inventory
-    colour = _lane_colours(inventory)
+    colour = {
+        (host.name, port.name, lane): _NAMES[number % len(_NAMES)]
+        for host in inventory.hosts
+        for number, (port, lane) in enumerate(lanes_of(host))
+    }
     port = {(host.name, port.name): port for host in inventory.hosts for port in host.ports}
     metres = fixed_lengths(inventory, plan.fixed)
     number = {port: row for row, port in enumerate(metres, start=1)}
@@ -201,14 +210,6 @@ def _host_end(inventory: Inventory, end: Fixed | End) -> Termination:
 
 def _panel_end(inventory: Inventory, panel: str, port: str, side: str) -> Termination:
     return Termination(inventory.place(panel), panel, port, None, side)
-
-
-def _lane_colours(inventory: Inventory) -> dict[tuple[str, str, int], str]:
-    return {
-        (host.name, port.name, lane): _NAMES[number % len(_NAMES)]
-        for host in inventory.hosts
-        for number, (port, lane) in enumerate(lanes_of(host))
-    }
 
 
 def fibres_at_host(connector: Connector, lane: int) -> tuple[int, int]:

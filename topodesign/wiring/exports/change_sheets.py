@@ -58,19 +58,15 @@ def to_change_page(change: Rewiring) -> str:
 
 def _sections(change: Rewiring) -> Iterator[tuple[str, str, str]]:
     """Yield the id, the name and the text of a section for every stage."""
-    now = change.change.before
+    now, lines = change.change.before, change.to_records()
     for number, stage in enumerate(change.stages, start=1):
-        rows = (_row(line) for record, line in _lines(change) if record == number)
+        rows = (_row(line["instruction"]) for line in lines if line["stage"] == number)
         removed = {connect.cable for connect in stage.removed}
         left = [connect for connect in now.connects if connect.cable not in removed]
         then = replace(now, connects=(*left, *stage.made))
         text = [*table(f"stage {number}: moves", _COLUMNS, rows), *_pictures(now, then, stage.removed, stage.made)]
         yield f"s{number}", f"Stage {number} of {len(change.stages)}", "\n".join(text)
         now = then
-
-
-def _lines(change: Rewiring) -> Iterator[tuple[int, str]]:
-    return ((record["stage"], record["instruction"]) for record in change.to_records())
 
 
 def _row(line: str) -> str:

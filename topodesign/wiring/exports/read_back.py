@@ -36,10 +36,12 @@ class ReadBack(Result):
         The links that it makes, numbered as in the plan.
     hosts
         The name of the host that is each node.
-    missing, extra
-        Links of the plan that it lacks, and those beyond the plan; self-loops do not count.
+    missing
+        Links of the plan that it lacks; self-loops do not count.
+    extra
+        Links that the plan lacks.
     notes
-        Labels that were taken for others, in words.
+        Labels of ports that were taken for others, such as 1 for 001, in words.
     """
 
     topology: Topology

@@ -29,12 +29,14 @@ class Way:
 
     Attributes
     ----------
-    sender, receiver
-        Lanes as ``HOST PORT/LANE``; the receiver is empty where nothing is patched.
+    sender
+        Where the light comes from, as ``HOST PORT/LANE``.
+    receiver
+        Where it goes to; null in JSON, and else empty, where nothing is patched.
     through
         Names of cables and panel ports in between, in order.
     metres
-        Of the cables on the way, as far as their lengths are known.
+        Metres of cable on the way, as far as they are known; else null in JSON.
     note
         What else there is to say: that it is free.
     """

@@ -33,8 +33,10 @@ class Failure(Declared):
     ----------
     kind
         What it is: a host, a port of a host with all its lanes, a port of a panel, or a patch.
-    device, name
-        The host or the panel and the port; of a host ``name`` is empty, of a cable ``device``.
+    device
+        The host or the panel; empty of a cable.
+    name
+        The port, or the cable; empty of a host.
     """
 
     kind: FailureKind

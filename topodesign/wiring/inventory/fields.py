@@ -284,7 +284,7 @@ def checked_row(data: object, kinds: Sequence[type], where: str) -> list[Any]:
 
 
 def checked_object(
-    data: object, kinds: dict[str, type], where: str, others: dict[str, type] | None = None
+    data: object, kinds: dict[str, Any], where: str, others: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """Return the fields of an object, of which these must be there and of these types, and others may be."""
     if not isinstance(data, dict):

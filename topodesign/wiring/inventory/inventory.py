@@ -115,12 +115,16 @@ class Fixed:
 
     Attributes
     ----------
-    host, port
-        Host and its port.
+    host
+        Host.
+    port
+        Its port.
     lane
         Lane of the port.
-    panel, panel_port
-        Panel and its port.
+    panel
+        Panel.
+    panel_port
+        Port of the panel.
     """
 
     host: str

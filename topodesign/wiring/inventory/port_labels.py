@@ -5,8 +5,6 @@ from __future__ import annotations
 from topodesign.base.errors import FileFormatError
 from topodesign.wiring.inventory.inventory import Inventory
 
-_MOST_DIGITS = 9
-
 
 class PortLabels:
     """The labels of an inventory, and how they were spelt in what was read.
@@ -18,7 +16,7 @@ class PortLabels:
         self._inventory = inventory
         self._by_number: dict[tuple[str, int], list[str]] = {}
         for panel, label in inventory.panel_port:
-            if _is_number(label):
+            if is_number(label):
                 self._by_number.setdefault((panel, int(label)), []).append(label)
         self._taken: dict[tuple[str, str], str] = {}
 
@@ -27,7 +25,7 @@ class PortLabels:
 
         What a panel lacks altogether comes back as it is.
         """
-        if (panel, said) in self._inventory.panel_port or not _is_number(said):
+        if (panel, said) in self._inventory.panel_port or not is_number(said):
             return said
         known = self._by_number.get((panel, int(said)), [said])
         if len(known) > 1:
@@ -46,5 +44,6 @@ class PortLabels:
         return (f"port '{said}' of panel '{panel}' is taken for '{label}'{more}: zeros are lost in spreadsheets",)
 
 
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
+def is_number(text: str, most: int = 9) -> bool:
+    """Return whether a text is a number of so many digits at most."""
+    return text.isascii() and text.isdecimal() and len(text) <= most

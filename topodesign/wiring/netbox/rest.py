@@ -19,13 +19,12 @@ from topodesign.base.errors import MissingLibraryError, ParameterError, Topodesi
 from topodesign.base.tables import plain_cell
 from topodesign.wiring.netbox.objects import (
     CableEnd,
-    Device,
     FrontPort,
-    Interface,
     NetboxCable,
     NetboxObjects,
     RearPort,
 )
+from topodesign.wiring.netbox.tables import device_of, interface_of, rear_port_of
 
 if TYPE_CHECKING:
     import requests
@@ -84,9 +83,13 @@ def _read(server: _Server, site: str | None) -> NetboxObjects:
     rears: dict[int, str] = {}
     return NetboxObjects(
         {name: comments for _, name, _, comments in chosen},
-        dict(server.read("racks", _rack, **which)),
-        tuple(one for one in server.read("devices", _device, **which) if one.name),
-        server.read("interfaces", _interface, **which),
+        dict(
+            server.read(
+                "racks", lambda one: ((_said(one["site"]), _said(one["name"])), _said(one["comments"])), **which
+            )
+        ),
+        tuple(device_of(row) for row in server.read("devices", _rows("devices"), **which) if row["name"]),
+        tuple(map(interface_of, server.read("interfaces", _rows("interfaces"), **which))),
         server.read("rear_ports", lambda one: _rear_port(one, rears), **which),
         server.read("front_ports", lambda one: _front_port(one, rears), **which),
         server.read("cables", _cable, **which),
@@ -236,47 +239,26 @@ def _whole(raw: Any) -> bytes:
     return bytes(body)
 
 
-def _text(value: object) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, str):
+def _said(value: object) -> str:
+    """Return a value as a table has it: of what is linked its name, of a choice its value, of nothing an empty cell."""
+    if isinstance(value, Mapping):
+        value = value["value"] if "value" in value else value["name"]
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, str | int | float | None):
         raise TypeError
-    return plain_cell(value)
+    return "" if value is None else plain_cell(str(value))
 
 
-def _name(value: Mapping[str, Any] | None) -> str:
-    return "" if value is None else _text(value["name"])
-
-
-def _word(value: Any) -> str:
-    """Return a choice, which comes with its label."""
-    return _text(value["value"] if isinstance(value, Mapping) else value)
-
-
-def _whole_number(value: Any) -> int | None:
-    return None if value is None else int(value)
-
-
-def _rack(one: Mapping[str, Any]) -> tuple[tuple[str, str], str]:
-    return (_name(one["site"]), _text(one["name"])), _text(one["comments"])
-
-
-def _device(one: Mapping[str, Any]) -> Device:
-    position = _whole_number(one["position"])
-    where = (_name(one["site"]), _name(one["rack"]), position)
-    return Device(_text(one["name"]), _name(one["role"]), *where, _text(one["comments"]))
-
-
-def _interface(one: Mapping[str, Any]) -> Interface:
-    speed, only = _whole_number(one["speed"]), bool(one["mgmt_only"])
-    name, label, sort = _text(one["name"]), _text(one["label"]), _word(one["type"])
-    return Interface(_name(one["device"]), name, label, sort, speed, only, _text(one["description"]))
+def _rows(kind: str) -> Callable[[Mapping[str, Any]], dict[str, str]]:
+    """Return what makes an object of a kind a row of its table."""
+    return lambda one: {name: _said(one[name]) for name in _FIELDS[kind].split(",")}
 
 
 def _rear_port(one: Mapping[str, Any], rears: dict[int, str]) -> RearPort:
-    name = rears[one["id"]] = _text(one["name"])
-    marked = bool(one["mark_connected"])
-    return RearPort(_name(one["device"]), name, int(one["positions"]), marked, _text(one["description"]))
+    found = rear_port_of(_rows("rear_ports")(one))
+    rears[one["id"]] = found.name
+    return found
 
 
 def _front_port(one: Mapping[str, Any], rears: Mapping[int, str]) -> FrontPort:
@@ -285,14 +267,14 @@ def _front_port(one: Mapping[str, Any], rears: Mapping[int, str]) -> FrontPort:
         rear = one["rear_port"]
         behind = [] if rear is None else [{"rear_port": rear["id"], "rear_port_position": one["rear_port_position"]}]
     pairs = tuple((rears[pair["rear_port"]], int(pair["rear_port_position"])) for pair in behind)
-    return FrontPort(_name(one["device"]), _text(one["name"]), pairs, bool(one["mark_connected"]))
+    return FrontPort(_said(one["device"]), _said(one["name"]), pairs, bool(one["mark_connected"]))
 
 
 def _cable(one: Mapping[str, Any]) -> NetboxCable:
     a, b = (tuple(map(_end, one[f"{side}_terminations"])) for side in "ab")
-    return NetboxCable(_text(one["label"]), _word(one["status"]), a, b, _word(one.get("profile")))
+    return NetboxCable(_said(one["label"]), _said(one["status"]), a, b, _said(one.get("profile")))
 
 
 def _end(one: Mapping[str, Any]) -> CableEnd:
     what = one["object"] or {}
-    return CableEnd(_name(what.get("device")), _text(one["object_type"]), _text(what.get("name")))
+    return CableEnd(_said(what.get("device")), _said(one["object_type"]), _said(what.get("name")))

@@ -15,6 +15,7 @@ from pathlib import Path
 from topodesign.base.errors import FileFormatError
 from topodesign.base.tables import csv_rows, named_columns, write_csv
 from topodesign.base.text_files import naming, read_text
+from topodesign.wiring.inventory.port_labels import is_number
 from topodesign.wiring.netbox.model import CONNECTED, ROLES, check_name
 from topodesign.wiring.netbox.objects import (
     FRONT,
@@ -68,7 +69,6 @@ _COLUMNS: dict[str, tuple[tuple[str, ...], ...]] = {
 
 _SLUG = re.compile("[^a-z0-9_]+")
 _YES = {"true", "yes"}
-_MOST_DIGITS = 12
 
 
 def cable_table(cables: Iterable[NetboxCable], sites: dict[str, str]) -> str:
@@ -195,9 +195,9 @@ def read_tables(path: Path) -> NetboxObjects:
     return NetboxObjects(
         {row["name"]: row.get("comments", "") for row in tables.get("sites", ())},
         {(row["site"], row["name"]): row.get("comments", "") for row in tables.get("racks", ())},
-        tuple(map(_device, tables["devices"])),
-        tuple(map(_interface, tables["interfaces"])),
-        tuple(map(_rear_port, tables["rear-ports"])),
+        tuple(map(device_of, tables["devices"])),
+        tuple(map(interface_of, tables["interfaces"])),
+        tuple(map(rear_port_of, tables["rear-ports"])),
         tuple(map(_front_port, tables["front-ports"])),
         tuple(replace(cable, a=_unlabelled(cable.a, shown), b=_unlabelled(cable.b, shown)) for cable in cables),
     )
@@ -247,22 +247,25 @@ def _column(cell: str) -> str:
     return cell.strip().lower().replace(" ", "_")
 
 
-def _device(row: Row) -> Device:
+def device_of(row: Row) -> Device:
+    """Return the object of a row."""
     position = row.get("position", "").partition(".")[0]
-    number = int(position) if _is_number(position) else None
+    number = int(position) if is_number(position) else None
     return Device(row["name"], row["role"], row["site"], row.get("rack", ""), number, row.get("comments", ""))
 
 
-def _interface(row: Row) -> Interface:
+def interface_of(row: Row) -> Interface:
+    """Return the object of a row."""
     kbps = row.get("speed_(kbps)", row.get("speed", ""))
-    number = int(kbps) if _is_number(kbps) else None
+    number = int(kbps) if is_number(kbps, 12) else None
     ignored = row.get("management_only", row.get("mgmt_only", "")).lower() in _YES
     words = row.get("description", "")
     return Interface(row["device"], row["name"], row.get("label", ""), row["type"].lower(), number, ignored, words)
 
 
-def _rear_port(row: Row) -> RearPort:
-    positions = int(row["positions"]) if _is_number(row["positions"]) else 1
+def rear_port_of(row: Row) -> RearPort:
+    """Return the object of a row."""
+    positions = int(row["positions"]) if is_number(row["positions"]) else 1
     marked = row.get("mark_connected", "").lower() in _YES
     return RearPort(row["device"], row["name"], positions, marked, row.get("description", ""))
 
@@ -270,15 +273,11 @@ def _rear_port(row: Row) -> RearPort:
 def _front_port(row: Row) -> FrontPort:
     if "mappings" in row:
         pairs = [one.rpartition(":") for one in row["mappings"].split(", ") if one]
-        behind = tuple((rear, int(place)) for rear, _, place in pairs if _is_number(place))
+        behind = tuple((rear, int(place)) for rear, _, place in pairs if is_number(place))
     else:
         place = row.get("rear_port_position", "")
-        behind = ((row["rear_port"], int(place) if _is_number(place) else 1),)
+        behind = ((row["rear_port"], int(place) if is_number(place) else 1),)
     return FrontPort(row["device"], row["name"], behind, row.get("mark_connected", "").lower() in _YES)
-
-
-def _is_number(cell: str) -> bool:
-    return cell.isascii() and cell.isdecimal() and len(cell) <= _MOST_DIGITS
 
 
 def cable_of(row: Row, is_panel: Callable[[str], bool]) -> NetboxCable:

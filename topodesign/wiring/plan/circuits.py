@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -50,8 +50,10 @@ def topology_of(made: Iterable[Circuit], plan: WiringPlan) -> Topology:
     return Topology.from_links(len(plan.hosts), links)
 
 
-def recabled(plan: WiringPlan, fixed: Sequence[Fixed]) -> WiringPlan:
-    """Return a plan without cross-connects whose fixed cabling is that of a file."""
-    inventory = plan.inventory
-    Inventory(inventory.hosts, inventory.panels, tuple(fixed))
-    return replace(plan, fixed=tuple(fixed), connects=())
+def topology_as_cabled(
+    made: Iterable[Circuit], fixed: Iterable[Fixed], led: Mapping[PanelEnd, PanelEnd], plan: WiringPlan
+) -> Topology:
+    """Return the links that circuits make with the fixed cabling of a file, and the trunks that lead its ends on."""
+    behind = tuple(Fixed(one.host, one.port, one.lane, *led.get(one.place, one.place)) for one in fixed)
+    Inventory(plan.inventory.hosts, plan.inventory.panels, behind)
+    return topology_of(made, replace(plan, fixed=behind, connects=()))

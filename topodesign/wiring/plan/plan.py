@@ -87,9 +87,9 @@ class WiringPlan(Result):
     topology
         What it makes, without switches.
     hosts
-        The name of the host that is each node, shape ``(nodes,)``.
+        The name of the host that is each node.
     mode
-        ``simplex`` or ``duplex``, of all cross-connects.
+        Whether the two fibres of a lane are patched apart (``simplex``) or together (``duplex``).
     connects
         The cross-connects, by panel port.
     fixed
@@ -107,7 +107,9 @@ class WiringPlan(Result):
         key("spec=topology.spec", "What names and rebuilds the topology; null for links that have no spec."),
         key("alias=topology.alias", "The short spec that it was asked for by, with the version of the catalog."),
         key("nodes=topology.nodes", "Nodes N."),
-        "mode hosts cross_connects=len(connects) panels spare trunks",
+        "mode hosts",
+        key("cross_connects=len(connects)", "Patches and circuits."),
+        "panels spare trunks",
         key("bill=bill.items", "Bill of materials."),
         key("cable_m=bill.metres", "Metres in all; null where they are not known."),
         "loss",

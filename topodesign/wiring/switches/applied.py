@@ -65,8 +65,7 @@ class Applied(TextResult):
     Attributes
     ----------
     outcome
-        ``nothing to do``, ``dry run``, ``applied``, ``rolled back``, or ``stopped`` if the plan is neither in the
-        switches nor out of them again.
+        How it ended; ``stopped`` if the plan is neither in the switches nor out of them again.
     steps
         What goes and comes in each stage.
     done

@@ -11,6 +11,7 @@ from typing import ClassVar, Literal, NamedTuple, Protocol, get_args
 
 from topodesign.base.errors import ParameterError, TopodesignError
 from topodesign.wiring.inventory.inventory import Panel
+from topodesign.wiring.inventory.port_labels import is_number
 from topodesign.wiring.plan.circuits import Circuit, circuits
 from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.plan import WiringPlan
@@ -148,7 +149,7 @@ class Driver(ABC):
 
 def port_number(panel: Panel, label: str) -> int:
     """Return the number of a port of a switch."""
-    if not (label.isascii() and label.isdecimal() and len(label) <= 9 and not label.startswith("0")):
+    if not is_number(label) or label.startswith("0"):
         raise ParameterError(f"switches number their ports; '{label}' of '{panel.name}' is no number")
     return int(label)
 

@@ -68,15 +68,9 @@ def sheets(plan: WiringPlan, url: str = "") -> list[list[Label]]:
     some = [plug for plug in plugs(plan) if plug.cable.kind != "circuit"]
     if not some:
         raise ParameterError("there are no cables to label: every cross-connect is a circuit of a switch")
-    some.sort(key=_device)
+    some.sort(key=lambda plug: (*plug.at.place, plug.at.device))
     full = [some[first : first + PER_SHEET] for first in range(0, len(some), PER_SHEET)]
     return [[_label(place, plug, url) for place, plug in enumerate(sheet)] for sheet in full]
-
-
-def _device(plug: Plug) -> tuple[str, str, int, str]:
-    """Return where the device of a plug stands, and its name."""
-    end = plug.cable.a if plug.end == "a" else plug.cable.b
-    return *end.place, end.device
 
 
 def to_svg(plan: WiringPlan, url: str = "") -> dict[str, str]:

@@ -13,7 +13,7 @@ without which NetBox 4.5 and later trace none through a rear port of two positio
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import astuple, replace
+from dataclasses import replace
 from pathlib import Path
 
 from topodesign.base.errors import FileFormatError
@@ -21,7 +21,7 @@ from topodesign.base.file_kinds import FileKind
 from topodesign.base.tables import named_columns
 from topodesign.base.text_files import read_text
 from topodesign.topology.topology import Topology
-from topodesign.wiring.exports.cables import COLOURS, Cable, cables
+from topodesign.wiring.exports.cables import COLOURS, cables
 from topodesign.wiring.exports.format import Format
 from topodesign.wiring.inventory.inventory import MODES, Fixed, Mode, interface_name, lanes_of
 from topodesign.wiring.inventory.lengths import format_metres
@@ -39,7 +39,7 @@ from topodesign.wiring.netbox.model import (
 )
 from topodesign.wiring.netbox.objects import FRONT, INTERFACE, REAR, CableEnd, NetboxCable
 from topodesign.wiring.netbox.tables import cable_file, cable_table, import_files
-from topodesign.wiring.plan.circuits import Circuit, recabled, topology_of
+from topodesign.wiring.plan.circuits import Circuit, topology_as_cabled
 from topodesign.wiring.plan.plan import WiringPlan
 
 COLUMNS = ("side_a_device", "side_a_type", "side_a_name", "side_b_device", "side_b_type", "side_b_name")
@@ -61,7 +61,7 @@ def netbox_cables(plan: WiringPlan) -> Iterator[NetboxCable]:
     """Yield the cables of a plan as NetBox has them."""
     lanes = {(host.name, port.name): port.lanes for host in plan.inventory.hosts for port in host.ports}
     room = plan.inventory
-    there = {one[:3] for one in map(astuple, room.cabling)}
+    there = {(one.host, one.port, one.lane) for one in room.cabling}
     for cable in cables(plan):
         if cable.kind == "trunk":
             continue
@@ -72,18 +72,13 @@ def netbox_cables(plan: WiringPlan) -> Iterator[NetboxCable]:
             status = CONNECTED if (fixed.host, fixed.port, fixed.lane) in there else status
             positions = len(sides_of(room, fixed.panel, fixed.panel_port, plan.mode))
         else:
-            a, b = _patch_ends(plan, cable)
+            a, b = (
+                CableEnd(end.device, FRONT, f"{end.port}{side if plan.mode == 'simplex' else ''}")
+                for end, side in ((cable.a, "A"), (cable.b, "B"))
+            )
         profile, colour, metres = PROFILES[positions], COLOURS[cable.colour], format_metres(cable.length)
         yield NetboxCable(cable.name, status, (a,), (b,), profile, colour, metres)
     yield from trunk_cables(room, plan.mode)
-
-
-def _patch_ends(plan: WiringPlan, cable: Cable) -> tuple[CableEnd, CableEnd]:
-    sides = ("A", "B") if plan.mode == "simplex" else ("", "")
-    a, b = (
-        CableEnd(end.device, FRONT, f"{end.port}{side}") for end, side in zip((cable.a, cable.b), sides, strict=True)
-    )
-    return a, b
 
 
 def from_netbox(path: Path, plan: WiringPlan, labels: PortLabels | None = None) -> Topology:
@@ -116,8 +111,7 @@ def from_netbox(path: Path, plan: WiringPlan, labels: PortLabels | None = None) 
             raise FileFormatError(
                 f"line {line}: {' '.join(a)} and {' '.join(b)} are no interface and rear port, or front ports"
             )
-    behind = [Fixed(*one[:3], *led.get(one[3:], one[3:])) for one in map(astuple, fixed)]
-    return topology_of(made, recabled(plan, behind))
+    return topology_as_cabled(made, fixed, led, plan)
 
 
 def front_port_sides(plan: WiringPlan) -> Iterator[tuple[tuple[str, str], tuple[str, str, str]]]:

@@ -6,7 +6,6 @@ the host lanes behind them. Lengths are in metres.
 
 from __future__ import annotations
 
-from dataclasses import astuple
 from pathlib import Path
 
 from topodesign.base.errors import FileFormatError
@@ -18,8 +17,8 @@ from topodesign.wiring.exports.cables import Termination, cables
 from topodesign.wiring.exports.format import Format
 from topodesign.wiring.inventory.inventory import Fixed
 from topodesign.wiring.inventory.lengths import format_metres
-from topodesign.wiring.inventory.port_labels import PortLabels
-from topodesign.wiring.plan.circuits import Circuit, recabled, topology_of
+from topodesign.wiring.inventory.port_labels import PortLabels, is_number
+from topodesign.wiring.plan.circuits import Circuit, topology_as_cabled
 from topodesign.wiring.plan.plan import WiringPlan
 
 _END = ("label", "site", "rack", "unit", "device", "port", "lane", "side")
@@ -71,7 +70,7 @@ def from_patches(path: Path, plan: WiringPlan, labels: PortLabels | None = None)
     for line, row in named_columns(read_text(path, (".csv",)), COLUMNS):
         a, b = ((row[f"{end}_device"], labels.read(row[f"{end}_device"], row[f"{end}_port"])) for end in "ab")
         sides = row["a_side"], row["b_side"]
-        if row["kind"] == "fixed" and _is_number(row["a_lane"]):
+        if row["kind"] == "fixed" and is_number(row["a_lane"]):
             fixed.append(Fixed(*a, int(row["a_lane"]), *b))
         elif row["kind"] == "trunk" and sides == ("A+B", "A+B"):
             led[a] = b
@@ -82,12 +81,7 @@ def from_patches(path: Path, plan: WiringPlan, labels: PortLabels | None = None)
         else:
             what = f"kind {row['kind']!r}, lane {row['a_lane']!r}, sides {sides}"
             raise FileFormatError(f"line {line}: no cable has {what}")
-    behind = [Fixed(*one[:3], *led.get(one[3:], one[3:])) for one in map(astuple, fixed)]
-    return topology_of(made, recabled(plan, behind))
-
-
-def _is_number(cell: str) -> bool:
-    return cell.isascii() and cell.isdecimal() and len(cell) <= 9
+    return topology_as_cabled(made, fixed, led, plan)
 
 
 FORMATS = {

@@ -46,8 +46,7 @@ def rack_sections(plan: WiringPlan) -> Iterator[tuple[str, str, str]]:
     racks: dict[Rack, list[Plug]] = {}
     for plug in plugs(plan):
         if plug.cable.kind != "circuit" and (plug.end == "a" or not _for_both(plug)):
-            end = plug.cable.a if plug.end == "a" else plug.cable.b
-            racks.setdefault(end.place[:2], []).append(plug)
+            racks.setdefault(plug.at.place[:2], []).append(plug)
     joins = {
         connect.cable: f"{plan.lane_name(connect.a)} {_ARROW[connect.mode]} {plan.lane_name(connect.b)}"
         for connect in plan.connects
