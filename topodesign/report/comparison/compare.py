@@ -38,7 +38,7 @@ class TimedBounds(Bounds):
 
     times: Mapping[int | float, Fraction]
 
-    KEYS = (*keys_of(Bounds.KEYS), key("times_s=float(times)"))
+    KEYS = (*keys_of(Bounds.KEYS), key("times_s=float(times)", "Seconds of an allreduce by size in bytes."))
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,7 +207,7 @@ class Commands(Declared):
 
     KEYS = (
         _part("commands"),
-        key("steps", kind=list[Command], value=lambda one: [Command(*step) for step in one.steps]),
+        key("steps", "In their order.", kind=list[Command], value=lambda one: [Command(*step) for step in one.steps]),
     )
 
 
@@ -256,5 +256,9 @@ class Document(Declared):
         key("sections", "What is told of all choices together."),
         key("choices", "What there is to choose from; one where the report is on one thing."),
         key("chosen", "Number of the choice that is shown first."),
-        key("result", kind=dict),
+        key(
+            "result",
+            "What the command about the same thing prints: pareto, evaluate, optimum, or verify and simulate.",
+            kind=dict,
+        ),
     )
