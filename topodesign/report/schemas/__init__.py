@@ -1,6 +1,6 @@
 """What ``--json`` prints, as JSON Schema (2020-12), made of what classes declare (:mod:`topodesign.base.records`).
 
-* ``documents`` lists the commands with their versions and what they print: a class by its place, ``declared(...)``, or a
+* ``documents`` lists commands with their versions and what they print: a class by its place, ``declared(...)``, or a
   few keys that a command puts together itself. It has :func:`topodesign.json_schema`.
 * ``derived`` makes the shape of a class: its keys, types and meanings. Nothing is imported before it is asked for.
 * ``shapes`` are functions that return pieces of a schema: ``text``, ``fraction``, ``array``, ``record``.
