@@ -131,21 +131,11 @@ def moore_bound(nodes: int, degree: int, *, duplex: bool = False) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LeastSteps:
-    """How few steps a topology can have, as far as is proven.
+    """How few steps a topology can have, as far as is proven."""
 
-    Attributes
-    ----------
-    steps
-        No topology has fewer.
-    moore
-        Moore's bound, of which it is one more where a theorem says that no topology reaches it.
-    why
-        That theorem.
-    """
-
-    steps: int
-    moore: int
-    why: str | None
+    steps: int  # no topology has fewer
+    moore: int  # Moore's bound, of which it is one more where a theorem says that no topology reaches it
+    why: str | None  # that theorem
 
 
 def least_steps(nodes: int, degree: int, *, duplex: bool = False) -> LeastSteps:
