@@ -31,9 +31,9 @@ from topodesign.report.schemas.outline import lines_of, outline
 
 Json = dict[str, Any]
 HINT = """
-What `topodesign {command} --json` prints is described in topodesign/report/schemas/ (documents.py says where). For a
-new key add a line there: "key": shape("what it is"), or "key?" if it is not always there. Where a key goes or means
-something else, raise the version in documents.py as well. Then run: python -m tests.pages json.md"""
+What `topodesign {command} --json` prints is declared by the class that topodesign/report/schemas/documents.py names:
+for a new key add it to KEYS there (topodesign/base/records.py says how). Where a key goes or means something else,
+raise the version in documents.py as well. Then run: python -m tests.pages json.md"""
 
 CASES = {
     "topologies": """

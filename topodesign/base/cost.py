@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from topodesign.base.arguments import as_integer
-from topodesign.base.declared import Declared, Keys
+from topodesign.base.declared import Declared, Keys, key
 from topodesign.base.errors import ParameterError
 from topodesign.base.moore import why_impossible
 
@@ -131,21 +131,11 @@ def moore_bound(nodes: int, degree: int, *, duplex: bool = False) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LeastSteps:
-    """How few steps a topology can have, as far as is proven.
+    """How few steps a topology can have, as far as is proven."""
 
-    Attributes
-    ----------
-    steps
-        No topology has fewer.
-    moore
-        Moore's bound, of which it is one more where a theorem says that no topology reaches it.
-    why
-        That theorem.
-    """
-
-    steps: int
-    moore: int
-    why: str | None
+    steps: int  # no topology has fewer
+    moore: int  # Moore's bound, of which it is one more where a theorem says that no topology reaches it
+    why: str | None  # that theorem
 
 
 def least_steps(nodes: int, degree: int, *, duplex: bool = False) -> LeastSteps:
@@ -229,17 +219,14 @@ def bound_in(steps: int, bounds: Sequence[Cost]) -> Cost:
 
 @dataclass(frozen=True, slots=True)
 class Rate(Declared):
-    """How fast a collective is.
-
-    Attributes
-    ----------
-    bandwidth
-        Whole data over the time, without latency, in bytes per second.
-    """
+    """How fast a collective is."""
 
     bandwidth: Fraction
 
-    KEYS = "algorithmic_bandwidth=bandwidth algorithmic_bandwidth_GBps=float(gigabytes)"
+    KEYS = (
+        key("algorithmic_bandwidth=bandwidth", "Whole data over the time, without latency, in bytes per second."),
+        "algorithmic_bandwidth_GBps=float(gigabytes)",
+    )
 
     @property
     def gigabytes(self) -> Fraction:
@@ -249,17 +236,14 @@ class Rate(Declared):
 
 @dataclass(frozen=True, slots=True)
 class Bounds(Declared):
-    """What no topology of as many nodes and ports is better than.
-
-    Attributes
-    ----------
-    by_steps
-        What goes together: every topology has at least one of these or more. Mostly it is one.
-    """
+    """What no topology of as many nodes and ports is better than."""
 
     by_steps: tuple[Cost, ...]
 
-    KEYS: ClassVar[Keys] = "steps bandwidth by_steps"
+    KEYS: ClassVar[Keys] = (
+        "steps bandwidth",
+        key("by_steps", "What goes together: every topology has at least one of these or more. Mostly it is one."),
+    )
 
     @property
     def steps(self) -> int:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from topodesign.base.arguments import as_path
-from topodesign.base.declared import Declared
+from topodesign.base.declared import Declared, key
 from topodesign.base.errors import FileFormatError, UnitError
 from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.tables import Located, parse_yaml
@@ -25,23 +25,20 @@ _MOST_COUNT = 10**9
 
 @dataclass(frozen=True, slots=True)
 class Share(Declared):
-    """A collective of a step.
-
-    Attributes
-    ----------
-    collective
-        What is done; one of ``PRICED``.
-    size
-        Data M in bytes: the whole of it for an allgather and its like, the data of a node for all-to-all.
-    count
-        How often in a step.
-    """
+    """A collective of a step."""
 
     collective: str
     size: Fraction
     count: int = 1
 
-    KEYS = "collective size_bytes=number(size) count"
+    KEYS = (
+        key("collective", "What is done; one of `PRICED`."),
+        key(
+            "size_bytes=number(size)",
+            "Data M in bytes: the whole of it for an allgather and its like, the data of a node for all-to-all.",
+        ),
+        key("count", "How often in a step."),
+    )
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from numbers import Real
 from typing import Any
 
 from topodesign.base.cost import Cost, lower_bounds
-from topodesign.base.declared import Declared
+from topodesign.base.declared import Declared, key
 from topodesign.base.errors import ParameterError
 from topodesign.base.latency import GAP, HOP, Latency
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
@@ -17,36 +17,22 @@ from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
 
 @dataclass(frozen=True, slots=True)
 class Runtime(Declared):
-    """The time for one size.
-
-    Attributes
-    ----------
-    size
-        Data, in bytes.
-    seconds
-        Seconds.
-    """
+    """The time for one size."""
 
     size: Fraction
     seconds: Fraction
 
-    KEYS = "size_bytes=number(size) allreduce_s=float(seconds)"
+    KEYS = (key("size_bytes=number(size)", "Data, in bytes."), key("allreduce_s=float(seconds)", "Seconds."))
     SHARED = "runtime"
 
 
 @dataclass(frozen=True, slots=True)
 class Runtimes(Declared):
-    """Times of an allreduce.
-
-    Attributes
-    ----------
-    each
-        The time for every size.
-    """
+    """Times of an allreduce."""
 
     each: tuple[Runtime, ...]
 
-    KEYS = "allreduce_s=float(first) runtimes=each"
+    KEYS = ("allreduce_s=float(first)", key("runtimes=each", "The time for every size."))
 
     @property
     def first(self) -> Fraction:

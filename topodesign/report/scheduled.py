@@ -59,17 +59,11 @@ class Scheduled(Declared):
 
 @dataclass(frozen=True, slots=True)
 class OtherMethod(Cost):
-    """A method that is better in steps or bandwidth.
-
-    Attributes
-    ----------
-    method
-        Its name.
-    """
+    """A method that is better in steps or bandwidth."""
 
     method: str
 
-    KEYS = ("method", *keys_of(Cost.KEYS))
+    KEYS = (key("method", "Its name."), *keys_of(Cost.KEYS))
 
 
 class InRounds(Scheduled):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import itertools
 import json
-import time
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -144,7 +143,7 @@ def test_what_takes_too_long_is_left_out_with_a_note(monkeypatch: pytest.MonkeyP
 
     def slow_ring(what: ContenderLike, *args: Any) -> Contender:
         while what == "ring":
-            time.sleep(0.001)
+            pass  # a deadline is about work
         made: Contender = usual(what, *args)
         return made
 
@@ -153,9 +152,9 @@ def test_what_takes_too_long_is_left_out_with_a_note(monkeypatch: pytest.MonkeyP
     with pytest.raises(InfeasibleError, match="ring: was not scheduled, verified and measured within 50ms"):
         compare(["ring"], nodes=16, degree=4, time_limit="50ms", progress=told.append)
     assert told == [1]
-    found = compare(["torus", "ring", "tree"], nodes=16, degree=4, time_limit="5s", progress=told.append)
+    found = compare(["torus", "ring", "tree"], nodes=16, degree=4, time_limit="2s", progress=told.append)
     assert [one.name for one in found.contenders] == ["torus", "tree"]
-    assert found.missing == (("ring", "was not scheduled, verified and measured within 5s"),)
+    assert found.missing == (("ring", "was not scheduled, verified and measured within 2s"),)
     assert "ring: was not scheduled" in str(found.table().footnote)
     assert told[1:] == [1 / 3, 2 / 3, 1]
     assert found.contenders[0].times == compare(["torus"], nodes=16, degree=4).contenders[0].times

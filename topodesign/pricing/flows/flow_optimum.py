@@ -113,64 +113,49 @@ def _cost(word: str, value: float | str | Fraction) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class BindingLink(Declared):
-    """A link of the bottleneck.
-
-    Attributes
-    ----------
-    src, dst
-        A node or switch.
-    bandwidth
-        Bytes per second.
-    kind
-        The class that the fabric gives it; nothing if none.
-    """
+    """A link of the bottleneck."""
 
     src: str
     dst: str
     bandwidth: Fraction
     kind: str
 
-    KEYS = "from=src to=dst bandwidth class=kind"
+    KEYS = (
+        key("from=src", "A node or switch."),
+        key("to=dst", "A node or switch."),
+        key("bandwidth", "Bytes per second."),
+        key("class=kind", "The class that the fabric gives it; nothing if none."),
+    )
     SHARED = "binding_link"
 
 
 @dataclass(frozen=True, slots=True)
 class Doubled(Declared):
-    """What more bandwidth would buy.
-
-    Attributes
-    ----------
-    kind
-        The class of links.
-    bandwidth
-        Bytes per second with these links twice as fast.
-    gain
-        That over what it is now, less 1.
-    """
+    """What more bandwidth would buy."""
 
     kind: str
     bandwidth: Fraction
     gain: Fraction
 
-    KEYS = "class=kind doubled=bandwidth doubled_gain=float(gain)"
+    KEYS = (
+        key("class=kind", "The class of links."),
+        key("doubled=bandwidth", "Bytes per second with these links twice as fast."),
+        key("doubled_gain=float(gain)", "That over what it is now, less 1."),
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class LeastCost(Declared):
-    """The least cost at that speed.
-
-    Attributes
-    ----------
-    of_classes
-        What was given.
-    total
-        For a unit of data in a block.
-    """
+    """The least cost at that speed."""
 
     of_classes: Mapping[str, Fraction]
     total: Fraction
 
-    KEYS = ("of_classes total", key("total_float=float(total)", "The same, rounded."))
+    KEYS = (
+        key("of_classes", "What was given."),
+        key("total", "For a unit of data in a block."),
+        key("total_float=float(total)", "The same, rounded."),
+    )
 
 
 @dataclass(frozen=True, repr=False)

@@ -28,39 +28,23 @@ Role = Literal["ours", "bound", "other"]
 
 @dataclass(frozen=True, slots=True)
 class Axis(Declared):
-    """An axis.
-
-    Attributes
-    ----------
-    label
-        What it is, with its unit.
-    scale
-        How it is divided.
-    """
+    """An axis."""
 
     label: str
     scale: Scale
 
-    KEYS = "label scale"
+    KEYS = (key("label", "What it is, with its unit."), key("scale", "How it is divided."))
     SHARED = "axis"
 
 
 @dataclass(frozen=True, slots=True)
 class Mark(Declared):
-    """A place along x.
-
-    Attributes
-    ----------
-    x
-        Where.
-    text
-        What is there.
-    """
+    """A place along x."""
 
     x: Number
     text: str
 
-    KEYS = "x=float(x) text"
+    KEYS = (key("x=float(x)", "Where."), key("text", "What is there."))
     SHARED = "mark"
 
 
@@ -162,43 +146,24 @@ class Chart(Result):
 
 @dataclass(frozen=True, slots=True)
 class Spot(Declared):
-    """A node of a drawing.
-
-    Attributes
-    ----------
-    name
-        Node or switch.
-    x
-        From left to right.
-    y
-        From bottom to top.
-    group
-        Its kind, for the legend.
-    """
+    """A node of a drawing."""
 
     name: str
     x: float
     y: float
     group: str
 
-    KEYS = "name x y group"
+    KEYS = (
+        key("name", "Node or switch."),
+        key("x", "From left to right."),
+        key("y", "From bottom to top."),
+        key("group", "Its kind, for the legend."),
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Line(Declared):
-    """A link of a drawing.
-
-    Attributes
-    ----------
-    begin, end
-        A node or switch.
-    duplex
-        Whether it is one line for both directions.
-    weight
-        How thick.
-    marked
-        Whether it stands out.
-    """
+    """A link of a drawing."""
 
     begin: str
     end: str
@@ -206,7 +171,13 @@ class Line(Declared):
     weight: float
     marked: bool
 
-    KEYS = "from=begin to=end duplex weight marked"
+    KEYS = (
+        key("from=begin", "A node or switch."),
+        key("to=end", "A node or switch."),
+        key("duplex", "Whether it is one line for both directions."),
+        key("weight", "How thick."),
+        key("marked", "Whether it stands out."),
+    )
 
 
 @dataclass(frozen=True, repr=False)

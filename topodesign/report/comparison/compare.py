@@ -34,35 +34,21 @@ from topodesign.topology.topology import Topology
 
 @dataclass(frozen=True, slots=True)
 class TimedBounds(Bounds):
-    """What no topology beats.
-
-    Attributes
-    ----------
-    times
-        Seconds of an allreduce by size in bytes.
-    """
+    """What no topology beats."""
 
     times: Mapping[int | float, Fraction]
 
-    KEYS = (*keys_of(Bounds.KEYS), key("times_s=float(times)"))
+    KEYS = (*keys_of(Bounds.KEYS), key("times_s=float(times)", "Seconds of an allreduce by size in bytes."))
 
 
 @dataclass(frozen=True, slots=True)
 class Missing(Declared):
-    """A name of which there is no design, or none in time.
-
-    Attributes
-    ----------
-    name
-        The name.
-    why
-        Why there is none.
-    """
+    """A name of which there is no design, or none in time."""
 
     name: str
     why: str
 
-    KEYS = "name why"
+    KEYS = (key("name", "The name."), key("why", "Why there is none."))
 
 
 @dataclass(frozen=True, repr=False)

@@ -49,20 +49,15 @@ PRICED = ("cable", "port", "switch", "switch-port")
 
 @dataclass(frozen=True, slots=True)
 class Interval(Declared):
-    """What lies between two bounds.
-
-    Attributes
-    ----------
-    lower
-        What nothing goes below, proved; None if it is not worked out, as of large fabrics.
-    upper
-        What is reached; None if it is not worked out.
-    """
+    """What lies between two bounds."""
 
     lower: Fraction | None
     upper: Fraction | None
 
-    KEYS: ClassVar[Keys] = "lower upper"
+    KEYS: ClassVar[Keys] = (
+        key("lower", "What nothing goes below, proved; null if it is not worked out, as of large fabrics."),
+        key("upper", "What is reached; null if it is not worked out."),
+    )
 
 
 class Factor(Interval):

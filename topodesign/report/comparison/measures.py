@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.declared import Declared
+from topodesign.base.declared import Declared, key
 from topodesign.solve.flow_kernels import make_network, push
 from topodesign.solve.maxflow import LARGEST
 from topodesign.topology.topology import IntArray, Topology
@@ -25,21 +25,7 @@ _SAME, _DIGITS = 1e-9, 9
 
 @dataclass(frozen=True, slots=True)
 class Counts(Declared):
-    """What has to be bought and what it stands.
-
-    Attributes
-    ----------
-    cables
-        Cables: one for a pair of opposite links (or a cord of two fibres), one for a link of one way.
-    ports
-        Ports of nodes that are in use.
-    switches
-        Switches.
-    switch_ports
-        Ports of switches.
-    survives
-        Links that may fail, whichever they are, with every node still reaching every other; None if not worked out.
-    """
+    """What has to be bought and what it stands."""
 
     cables: int
     ports: int
@@ -47,7 +33,16 @@ class Counts(Declared):
     switch_ports: int
     survives: int | None
 
-    KEYS = "cables ports switches switch_ports failures_survived=survives"
+    KEYS = (
+        key("cables", "Cables: one for a pair of opposite links (or a cord of two fibres), one for a link of one way."),
+        key("ports", "Ports of nodes that are in use."),
+        key("switches", "Switches."),
+        key("switch_ports", "Ports of switches."),
+        key(
+            "failures_survived=survives",
+            "Links that may fail, whichever they are, and all still reach each other; null if not worked out.",
+        ),
+    )
 
 
 def counts(topology: Topology) -> Counts:

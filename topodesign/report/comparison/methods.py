@@ -102,17 +102,11 @@ class MethodResult(Declared):
 
 @dataclass(frozen=True, slots=True)
 class PlanBound(Cost):
-    """What no plan beats, proved.
-
-    Attributes
-    ----------
-    times
-        Seconds for each size.
-    """
+    """What no plan beats, proved."""
 
     times: tuple[Fraction, ...]
 
-    KEYS = "steps bandwidth times_s=float(times)"
+    KEYS = ("steps bandwidth", key("times_s=float(times)", "Seconds for each size."))
 
 
 @dataclass(frozen=True, repr=False)

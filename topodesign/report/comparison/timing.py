@@ -16,24 +16,12 @@ GAPS_AND_HOPS = "g,h"
 
 
 class Phase(NamedTuple):
-    """A part of an allreduce: its steps or height, and what a step has of messages, switches and data.
+    """A part of an allreduce: its steps or height, and what a step has of messages, switches and data."""
 
-    Attributes
-    ----------
-    steps
-        Communication steps, or height of trees.
-    starts
-        Messages that the busiest port starts in a step.
-    switches
-        Switches that data pass at most from node to node.
-    factor
-        Bandwidth factor y.
-    """
-
-    steps: int
-    starts: int
-    switches: int
-    factor: Fraction
+    steps: int  # communication steps, or height of trees
+    starts: int  # messages that the busiest port starts in a step
+    switches: int  # switches that data pass at most from node to node
+    factor: Fraction  # bandwidth factor y
 
 
 @dataclass(frozen=True, slots=True)

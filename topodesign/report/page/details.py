@@ -44,24 +44,16 @@ class Made:
 
 @dataclass(frozen=True)
 class Beside:
-    """The fastest topology of an answer beside other designs.
+    """The fastest topology of an answer beside other designs."""
 
-    Attributes
-    ----------
-    table, record
-        As ``compare`` shows them, at the sizes that were asked for.
-    sizes, names, times
-        Sizes of a plot, and for every design its name and times.
-    bound
-        What no topology beats at these sizes.
-    """
-
+    # table, record: as ``compare`` shows them, at the sizes that were asked for
     table: Table
     record: dict[str, Any]
+    # sizes, names, times: sizes of a plot, and for every design its name and times
     sizes: tuple[Fraction, ...]
     names: tuple[str, ...]
     times: tuple[tuple[Fraction, ...], ...]
-    bound: tuple[Fraction, ...]
+    bound: tuple[Fraction, ...]  # what no topology beats at these sizes
 
 
 def made_for(graph: Topology) -> Made:

@@ -50,10 +50,7 @@ class Page(Result):
 
     document: Document
 
-    KEYS = (
-        key("program", "Name and version of the program.", kind=str, value=lambda _: PROGRAM),
-        "*document",
-    )
+    KEYS = (key("program", "Name and version of the program.", kind=str, value=lambda _: PROGRAM), "*document")
 
     def heading(self) -> str:
         """Return what it is about."""

@@ -17,75 +17,46 @@ def _part(name: str) -> Key:
 
 @dataclass(frozen=True)
 class Words(Declared):
-    """Paragraphs.
-
-    Attributes
-    ----------
-    lines
-        One each.
-    """
+    """Paragraphs."""
 
     lines: tuple[str, ...]
 
-    KEYS = (_part("words"), "lines")
+    KEYS = (_part("words"), key("lines", "One each."))
 
 
 @dataclass(frozen=True)
 class Fact(Declared):
-    """A figure.
-
-    Attributes
-    ----------
-    name
-        What it is called.
-    exact
-        Its exact value.
-    about
-        The same for people, and the bound.
-    proof
-        What it rests on.
-    """
+    """A figure."""
 
     name: str
     exact: str
     about: str
     proof: str
 
-    KEYS = "name exact about proof"
+    KEYS = (
+        key("name", "What it is called."),
+        key("exact", "Its exact value."),
+        key("about", "The same for people, and the bound."),
+        key("proof", "What it rests on."),
+    )
 
 
 @dataclass(frozen=True)
 class Facts(Declared):
-    """Figures with their proofs.
-
-    Attributes
-    ----------
-    facts
-        Figures.
-    """
+    """Figures with their proofs."""
 
     facts: tuple[Fact, ...]
 
-    KEYS = (_part("facts"), "facts")
+    KEYS = (_part("facts"), key("facts", "Figures."))
 
 
 @dataclass(frozen=True)
 class Listing(Declared):
-    """A table.
-
-    Attributes
-    ----------
-    table
-        Titles and rows.
-    chooses
-        Whether its first rows are the choices of the document.
-    named
-        Whether the last column says what a row is about: a page has it first.
-    """
+    """A table."""
 
     table: Table
-    chooses: bool = False
-    named: bool = False
+    chooses: bool = False  # whether its first rows are the choices of the document
+    named: bool = False  # whether the last column says what a row is about: a page has it first
 
     KEYS = (
         _part("table"),
@@ -97,20 +68,12 @@ class Listing(Declared):
 
 @dataclass(frozen=True)
 class Plotted(Declared):
-    """A plot.
-
-    Attributes
-    ----------
-    chart
-        What is shown.
-    chooses
-        Whether its first series are the choices of the document.
-    """
+    """A plot."""
 
     chart: Chart
     chooses: bool = False
 
-    KEYS = (_part("chart"), "chooses *chart")
+    KEYS = (_part("chart"), key("chooses", "Whether its first series are the choices of the document."), "*chart")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,46 +121,22 @@ class Drawn(Declared):
 
 @dataclass(frozen=True, slots=True)
 class Block(Declared):
-    """Data that are told apart.
-
-    Attributes
-    ----------
-    name
-        Whose data it is.
-    start
-        Who has it at the start; None for all members.
-    end
-        Who has it at the end; None for all members.
-    """
+    """Data that are told apart."""
 
     name: str
     start: list[int] | None
     end: list[int] | None
 
-    KEYS = "name from=start to=end"
+    KEYS = (
+        key("name", "Whose data it is."),
+        key("from=start", "Who has it at the start; null for all members."),
+        key("to=end", "Who has it at the end; null for all members."),
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Sends(Declared):
-    """Sends, in columns.
-
-    Attributes
-    ----------
-    start
-        Instants at which they start.
-    end
-        Instants at which data have arrived.
-    path
-        Their ways.
-    block
-        Their blocks.
-    low
-        First parts of the block.
-    high
-        Ends of the parts.
-    add
-        1 where the receiver adds.
-    """
+    """Sends, in columns."""
 
     start: IntArray
     end: IntArray
@@ -207,38 +146,20 @@ class Sends(Declared):
     high: IntArray
     add: IntArray
 
-    KEYS = "from=start to=end path block low high add"
+    KEYS = (
+        key("from=start", "Instants at which they start."),
+        key("to=end", "Instants at which data have arrived."),
+        key("path", "Their ways."),
+        key("block", "Their blocks."),
+        key("low", "First parts of the block."),
+        key("high", "Ends of the parts."),
+        key("add", "1 where the receiver adds."),
+    )
 
 
 @dataclass(frozen=True)
 class Played(Declared):
-    """A plan to play, step by step.
-
-    Attributes
-    ----------
-    title
-        What is played.
-    drawing
-        Where.
-    members
-        Nodes that take part.
-    blocks
-        Data that are told apart.
-    adds
-        Whether contributions are added up.
-    units
-        Equal parts of a block.
-    cuts
-        Units at which a block is cut into parts that move together.
-    instants
-        What there is after each instant but the last: a step, or a time.
-    paths
-        Ways that data go: vertices.
-    sends
-        Sends, in columns.
-    note
-        A line below.
-    """
+    """A plan to play, step by step."""
 
     title: str
     drawing: Compact
@@ -252,42 +173,41 @@ class Played(Declared):
     sends: Sends
     note: str
 
-    KEYS = (_part("player"), "title drawing members blocks adds units cuts instants paths sends note")
+    KEYS = (
+        _part("player"),
+        key("title", "What is played."),
+        key("drawing", "Where."),
+        key("members", "Nodes that take part."),
+        key("blocks", "Data that are told apart."),
+        key("adds", "Whether contributions are added up."),
+        key("units", "Equal parts of a block."),
+        key("cuts", "Units at which a block is cut into parts that move together."),
+        key("instants", "What there is after each instant but the last: a step, or a time."),
+        key("paths", "Ways that data go: vertices."),
+        key("sends", "Sends, in columns."),
+        key("note", "A line below."),
+    )
 
 
 @dataclass(frozen=True)
 class Command(Declared):
-    """A command line.
-
-    Attributes
-    ----------
-    about
-        What for.
-    command
-        A command line.
-    """
+    """A command line."""
 
     about: str
     command: str
 
-    KEYS = "about command"
+    KEYS = (key("about", "What for."), key("command", "A command line."))
 
 
 @dataclass(frozen=True)
 class Commands(Declared):
-    """What to type.
-
-    Attributes
-    ----------
-    steps
-        In their order.
-    """
+    """What to type."""
 
     steps: tuple[tuple[str, str], ...]
 
     KEYS = (
         _part("commands"),
-        key("steps", kind=list[Command], value=lambda one: [Command(*step) for step in one.steps]),
+        key("steps", "In their order.", kind=list[Command], value=lambda one: [Command(*step) for step in one.steps]),
     )
 
 
@@ -296,64 +216,28 @@ Part = Words | Facts | Listing | Plotted | Drawn | Played | Commands
 
 @dataclass(frozen=True)
 class Section(Declared):
-    """A section of a report.
-
-    Attributes
-    ----------
-    title
-        Its title.
-    parts
-        What there is in it.
-    """
+    """A section of a report."""
 
     title: str
     parts: tuple[Part, ...]
 
-    KEYS = "title parts"
+    KEYS = (key("title", "Its title."), key("parts", "What there is in it."))
     SHARED = "report_section"
 
 
 @dataclass(frozen=True)
 class Choice(Declared):
-    """One of several things that the page can be about.
-
-    Attributes
-    ----------
-    name
-        What it is called.
-    sections
-        What is told of it alone.
-    """
+    """One of several things that the page can be about."""
 
     name: str
     sections: tuple[Section, ...]
 
-    KEYS = "name sections"
+    KEYS = (key("name", "What it is called."), key("sections", "What is told of it alone."))
 
 
 @dataclass(frozen=True)
 class Document(Declared):
-    """All that a page tells.
-
-    Attributes
-    ----------
-    kind
-        What it is on.
-    title
-        What it is on, in words.
-    setting
-        What times are for.
-    verdict
-        The answer in a sentence or two.
-    sections
-        What is told of all choices together.
-    choices
-        What there is to choose from; one where the report is on one thing.
-    chosen
-        Number of the choice that is shown first.
-    result
-        What the command about the same thing prints: pareto, evaluate, optimum, or verify and simulate.
-    """
+    """All that a page tells."""
 
     kind: Literal["answer", "topology", "fabric", "plan"]
     title: str
@@ -364,4 +248,17 @@ class Document(Declared):
     chosen: int
     result: dict[str, Any]
 
-    KEYS = ("kind title setting verdict sections choices chosen", key("result", kind=dict))
+    KEYS = (
+        key("kind", "What it is on."),
+        key("title", "What it is on, in words."),
+        key("setting", "What times are for."),
+        key("verdict", "The answer in a sentence or two."),
+        key("sections", "What is told of all choices together."),
+        key("choices", "What there is to choose from; one where the report is on one thing."),
+        key("chosen", "Number of the choice that is shown first."),
+        key(
+            "result",
+            "What the command about the same thing prints: pareto, evaluate, optimum, or verify and simulate.",
+            kind=dict,
+        ),
+    )

@@ -52,28 +52,16 @@ _MOST_DRAWN = (1100, 4400)
 
 @dataclass(frozen=True)
 class Priced:
-    """What a topology costs, and what that rests on.
+    """What a topology costs, and what that rests on."""
 
-    Attributes
-    ----------
-    reduce_scatter, allgather
-        Their prices.
-    bounds
-        Those of :func:`topodesign.base.cost.lower_bounds`.
-    duplex
-        Whether these are of duplex topologies.
-    basis
-        How the prices were found, and of which schedules they are, in words.
-    all_to_all
-        What the bandwidth factor of an all-to-all is at least and at most, the second None where that is not known;
-        None if neither is.
-    """
-
+    # reduce_scatter, allgather: their prices
     reduce_scatter: Cost
     allgather: Cost
-    bounds: tuple[Cost, ...]
-    duplex: bool
-    basis: str
+    bounds: tuple[Cost, ...]  # those of topodesign.base.cost.lower_bounds
+    duplex: bool  # whether these are of duplex topologies
+    basis: str  # how the prices were found, and of which schedules they are, in words
+    # what the bandwidth factor of an all-to-all is at least and at most, the second None where that is not known;
+    # None if neither is
     all_to_all: tuple[Fraction, Fraction | None] | None
 
     @property

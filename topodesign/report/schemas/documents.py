@@ -6,12 +6,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from topodesign.base.arguments import as_choice
-from topodesign.report.schemas import catalogs, commands, fabrics, plans, topologies
+from topodesign.report.schemas import catalogs, fabrics, plans, topologies
 from topodesign.report.schemas.derived import Shapes, loaded
-from topodesign.report.schemas.shapes import Shape, declared, either, record
+from topodesign.report.schemas.shapes import Shape, array, declared, either, mapping, record, texts
 from topodesign.report.schemas.shared import SHARED
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
+EXAMPLES = either(
+    record({"examples": array(declared("base.shipped:Example"), "Those that there are.")}, "the list"),
+    record({"files": texts("Copies that were made.")}, "with NAMES"),
+)
+SCHEMA = record({"schemas": mapping({"type": "object"}, "The JSON Schema of each command that was named, or of all.")})
 CHART, DRAWING = declared("report.charts.chart:Chart"), declared("report.charts.chart:Drawing")
 SHAPES: dict[str, tuple[Shape, int]] = {
     "pareto": (topologies.ANSWER, 1),
@@ -52,8 +57,8 @@ SHAPES: dict[str, tuple[Shape, int]] = {
     "plot use": (CHART, 1),
     "plot cut": (DRAWING, 1),
     "report": (declared("report.page.page:Page"), 1),
-    "examples": (commands.EXAMPLES, 1),
-    "schema": (commands.SCHEMA, 1),
+    "examples": (EXAMPLES, 1),
+    "schema": (SCHEMA, 1),
     "plugins": (declared("base.plugins:Plugins"), 1),
     "wire plan": (declared("wiring.plan.plan:WiringPlan"), 1),
     "wire loss": (declared("wiring.plan.losses:LossBudget"), 1),
