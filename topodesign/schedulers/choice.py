@@ -42,9 +42,9 @@ def make_plan(request: Request, method: str, methods: Methods) -> Plan:
     if request.grouped and not any(one.movement == "rounds" or "group" in one.options for one in chosen):
         request = _only(request, chosen[0])
     if request.grouped and all(one.movement == "rounds" for one in chosen):
-        request, ask = replace(request, collective=request.among, only=(), group=(), placement=None, root=None), among
+        request, ask = request.but(collective=request.among, only=(), group=(), placement=None, root=None), among
     # Whoever was late is there when the first part of an allreduce is over.
-    after = request if request.ready is None else replace(request, ready=None)
+    after = request if request.ready is None else request.but(ready=None)
     parts = [
         ask((after if place else request).asking(part), chosen)
         for place, part in enumerate(_steps(request.collective, chosen))
@@ -141,7 +141,7 @@ def _only(request: Request, method: Method) -> Request:
     names = tuple(request.called.names[node] for node in among.group or ())
     root = None if among.root is None else request.called.names[among.root]
     alone = replace(among, group=None)
-    return replace(request, collective=alone, root=root, only=names, group=(), placement=None)
+    return request.but(collective=alone, root=root, only=names, group=(), placement=None)
 
 
 def _misplaced(option: str, method: Method, methods: Iterable[Method]) -> str:

@@ -7,62 +7,35 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from topodesign.base.arguments import as_integer
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError
 from topodesign.base.latency import ALPHA
+from topodesign.base.options import with_fields
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
-from topodesign.fabrics.groups import Groups, Placement, as_groups, roots_of
-from topodesign.fabrics.part import Others, Some, chosen_nodes, listed, part_of
-from topodesign.fabrics.ready import Ready, as_ready
-from topodesign.fabrics.shards import Shards
-from topodesign.fabrics.traffic import Traffic
+from topodesign.fabrics.groups import as_groups, roots_of
+from topodesign.fabrics.part import chosen_nodes, listed, part_of
+from topodesign.fabrics.ready import as_ready
 from topodesign.fabrics.unwinding import unwind
 from topodesign.graphs.expansions.places import PlaceLike, as_fabric, as_place
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed_ops import LinkTimes, link_times
+from topodesign.schedulers.options import EVERYONES, OPTIONS, ScheduleOptions
 from topodesign.topology.link_table import Link, LinkTable, read_link_table
 from topodesign.topology.topology import Topology
 
 Progress = Callable[[float], None]
 
-OPTIONS = (
-    "chunks",
-    "auto_chunks",
-    "steps",
-    "link_table",
-    "root",
-    "fixed_k",
-    "shards",
-    "only",
-    "group",
-    "placement",
-    "traffic",
-    "without",
-    "alpha",
-    "bandwidth",
-    "overlap",
-    "tick",
-    "window",
-    "unwind",
-    "ready",
-    "seed",
-    "symmetric",
-    "tries",
-    "time_limit",
-    "jobs",
-)
-"""What may be asked beside place, collective and method, by its name in :class:`Request`."""
-
 
 @dataclass(frozen=True)
+@with_fields(ScheduleOptions)
 class Request:
-    """What a scheduler is asked for.
+    """What a scheduler is asked for, with a field for each of :class:`~topodesign.schedulers.options.ScheduleOptions`.
 
     Attributes
     ----------
@@ -70,92 +43,28 @@ class Request:
         Where, as it was given.
     collective
         What, of one movement unless the method says that it makes it otherwise.
-    chunks
-        Most units per shard.
     auto_chunks
-        Whether the number of units per shard is looked for with which the plan is fastest.
-    steps
-        Communication steps that the plan is to have.
-    root
-        Name or number of the node that a rooted collective starts or ends at.
-    fixed_k
-        Number of trees per root.
-    shards
-        Relative shard sizes, as :func:`topodesign.fabrics.shards.as_shards` takes them.
-    only, others, without
-        Who takes part and what has failed, as :func:`topodesign.fabrics.part.part_of` takes them.
-    group, placement
-        Groups that do it at the same time, and on which nodes ranks are that are named by a shape, as
-        :func:`topodesign.fabrics.groups.as_groups` takes them.
-    traffic
-        Several collectives at the same time, as :func:`topodesign.fabrics.traffic.as_streams` takes them; the
-        collective then counts for nothing.
-    link_table
-        Latency and bandwidth of links that are not alike: a table or its file.
-    size
-        Bytes of the whole data, where the best schedule depends on them.
-    alpha
-        Seconds of latency of links that the table does not name, or ``OWN_LATENCIES`` for what the fabric says of
-        them; 10 us if None.
-    bandwidth
-        Bits per second of all links of a node, for a topology; 100 Gbps if None. Fabrics have their own.
-    overlap
-        Whether a link is free as soon as it has transmitted, its latency running on.
-    tick
-        Seconds of one step of a time-expanded network; None for exact times.
-    window
-        Steps of each program of a time-expanded network; None for programs of the whole time.
-    unwind
-        How switches are replaced by links: ``all``, a number of links out of each neighbour, or ``ring``, both ways.
-        None where sends go through switches as they are.
-    ready
-        When nodes are ready, as :func:`topodesign.fabrics.ready.as_ready` takes it.
-    seed
-        Of what is drawn by chance.
-    symmetric
-        Whether the sends of a few nodes are copied to all others by a group; None where that is better.
-    tries
-        How many independent seeds are tried, of which the best is kept.
-    time_limit
-        Seconds after which a search ends with what it has.
-    jobs
-        Processes that work at the same time; what is made does not depend on it.
+        Whether the number of units per shard is looked for with which the plan is fastest; ``chunks`` is None then.
     progress
         Called with the share of the work that is done, or None.
     """
 
     place: PlaceLike
     collective: Collective
-    chunks: int | None = None
     auto_chunks: bool = False
-    steps: int | None = None
-    root: str | int | None = None
-    fixed_k: int | None = None
-    shards: Shards | None = None
-    only: Some = ()
-    others: Others = "vanish"
-    group: Groups = ()
-    placement: Placement | None = None
-    without: Some = ()
-    traffic: Traffic | Iterable[Traffic] | None = None
-    link_table: LinkTable | str | Path | None = None
-    size: Fraction = Fraction(2**20)
-    alpha: Fraction | str | None = None
-    bandwidth: Fraction | None = None
-    overlap: bool = False
-    tick: Fraction | None = None
-    window: int | None = None
-    unwind: str | None = None
-    ready: Ready | None = None
-    seed: int | None = None
-    symmetric: bool | None = None
-    tries: int | None = None
-    time_limit: Fraction | None = None
-    jobs: int | None = None
     progress: Progress | None = field(default=None, compare=False)
 
+    if TYPE_CHECKING:
+
+        def __init__(self, place: PlaceLike, collective: Collective, **options: Any) -> None: ...
+
+        def __getattr__(self, name: str) -> Any: ...
+
     def __post_init__(self) -> None:
-        """Keep what may be said in one text or several as several."""
+        """Keep what may be said in one text or several as several, and which kind of chunks is meant."""
+        if self.chunks == "auto":
+            object.__setattr__(self, "chunks", None)
+            object.__setattr__(self, "auto_chunks", True)
         object.__setattr__(self, "only", listed(self.only))
         object.__setattr__(self, "without", listed(self.without))
         if not isinstance(self.group, str | Path) and isinstance(self.group, Iterable):
@@ -386,16 +295,26 @@ class Request:
 
     def given(self) -> list[str]:
         """Return the names of the options in use."""
+        named = [name for name in (*OPTIONS, "auto_chunks") if name not in EVERYONES]
         return [
             name
-            for name in OPTIONS
+            for name in named
             if not any(getattr(self, name) is nothing for nothing in (None, False, ()))
             or (name == "symmetric" and self.symmetric is False)
         ]
 
+    def runtime(self, cost: Cost) -> Fraction:
+        """Return how long rounds of a cost take for the size, latency and bandwidth that are asked for."""
+        rate = 8 * NODE_BANDWIDTH if self.bandwidth is None else self.bandwidth
+        return cost.runtime(self.step_alpha, self.size, rate)
+
+    def but(self, **changes: Any) -> Request:
+        """Return the same with other values of some fields."""
+        return replace(self, **changes)
+
     def asking(self, collective: Collective) -> Request:
         """Return the same for another collective."""
-        other = replace(self, collective=collective)
+        other = self.but(collective=collective)
         other.__dict__.update({name: self.__dict__[name] for name in ("found", "topology") if name in self.__dict__})
         return other
 
@@ -413,7 +332,7 @@ class Method:
     name
         As in ``--method``.
     options
-        Which of :data:`OPTIONS` it understands; others are refused.
+        Which of :data:`topodesign.schedulers.options.OPTIONS` it understands; others are refused.
     collectives
         What it makes. A collective of several movements that is not among them is made of its parts.
     make

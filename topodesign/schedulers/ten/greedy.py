@@ -156,7 +156,7 @@ def _sent(request: Request, wires: Network, collective: Collective, units: int) 
         return made
     found = [made.timed, merged(wires.topology, made.timed, wires.opens)]
     if collective.ends & {"all"} and len(made.timed) <= MOST_SENDS:
-        other = _whole(replace(request, progress=None), wires, collective, units, in_a_row=True)
+        other = _whole(request.but(progress=None), wires, collective, units, in_a_row=True)
         found.append(merged(wires.topology, other.timed, wires.opens))
     return made._replace(timed=min(found, key=lambda one: (one.time, len(one))), before=made.timed.time)
 
