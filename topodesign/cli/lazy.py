@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from topodesign.base.wording import suggest
-from topodesign.cli.answers import complete
+from topodesign.cli.answers import Group
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Group):
     """A group of commands, one a module of a package, each with the function ``command``.
 
     Parameters
@@ -51,7 +51,7 @@ class LazyGroup(click.Group):
             return None
         module = f"{cmd_name}_" if cmd_name == "import" else cmd_name
         command: click.Command = importlib.import_module(f"{self.package}.{module}").command
-        return complete(command)
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the lists of commands without importing any, all as wide."""
