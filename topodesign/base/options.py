@@ -10,6 +10,7 @@ text needs nothing that these come from.
 from __future__ import annotations
 
 import inspect
+import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -198,7 +199,7 @@ def takes(group: type, **defaults: Any) -> Callable[[_Function], _Function]:
                 name,
                 inspect.Parameter.KEYWORD_ONLY,
                 default=defaults.get(name, option.default),
-                annotation=group.__annotations__[name].__origin__,
+                annotation=_named(group.__annotations__[name].__origin__),
             )
             for name, option in known.items()
         ]
@@ -207,6 +208,11 @@ def takes(group: type, **defaults: Any) -> Callable[[_Function], _Function]:
         return function
 
     return told
+
+
+def _named(kind: Any) -> str:
+    """Return a type as it was written."""
+    return str(getattr(kind, "__forward_arg__", None) or inspect.formatannotation(kind))
 
 
 def _with_options(text: str, known: Mapping[str, Option]) -> str:
@@ -218,8 +224,9 @@ def _with_options(text: str, known: Mapping[str, Option]) -> str:
     indent = lines[place][: len(lines[place]) - len(lines[place].lstrip())]
     told: list[str] = []
     for name, option in known.items():
-        told += [indent + name, *textwrap.wrap(option.about, 116 - len(indent), initial_indent=f"{indent}    ",
-                                               subsequent_indent=f"{indent}    ")]  # fmt: skip
+        about = re.sub(r"--([a-z][a-z-]*)", lambda flag: flag[1].replace("-", "_"), option.about)
+        told.append(indent + name)
+        told += textwrap.wrap(about, 116, initial_indent=f"{indent}    ", subsequent_indent=f"{indent}    ")
     rest = place + 1
     while rest < len(lines) and lines[rest].startswith(f"{indent} "):
         rest += 1

@@ -14,7 +14,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -38,16 +38,6 @@ _MOST_NAME = 24
 """Columns that names of options take at most beside what is said of them."""
 OUTPUT = "Output"
 """The last section of help texts."""
-
-
-class Record(Protocol):
-    """A result that prints as text, document and rows."""
-
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return rows."""
 
 
 class FittedHelp(click.HelpFormatter):
@@ -175,16 +165,18 @@ def show(result: Any, document: dict[str, Any] | None = None) -> None:
         from topodesign.report.table import print_result  # noqa: PLC0415  heavy, and not for --json
 
         print_result(result)
+    elif form() == "csv":
+        print_csv([flat(dict(row)) for row in result.to_records()])
     else:
-        print_json(result.record() if document is None else document, result.to_records)
+        print_json(result.record() if document is None else document)
 
 
-def tell(result: Record, text: str | None = None) -> None:
+def tell(result: Any, text: str | None = None) -> None:
     """Print a result whose text is more than a table, or another text that it has."""
     if form() == "text":
         say(str(result) if text is None else text)
     else:
-        print_json(result.record(), result.to_records)
+        show(result)
 
 
 def print_json(document: dict[str, Any], rows: Callable[[], Iterable[Mapping[str, Any]]] | None = None) -> None:

@@ -50,7 +50,7 @@ class ShapeOptions(TypedDict, total=False):
         int | None,
         Option(
             "Exactly K trees per root (per unit of --shards); without it as few as reach the optimum.",
-            Whole(0, 10**6),
+            Whole(1, 10**6),
             metavar="K",
         ),
     ]

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from topodesign.cli.answers import Command
 from topodesign.cli.wire.options import style_options
 from topodesign.wiring.exports.formats import FORMATS, export_wiring
 
@@ -18,7 +19,7 @@ _HELP = (
 )
 
 
-@click.command(name="export", help=_HELP, short_help="Write a wiring plan for those who carry it out.")
+@click.command(name="export", cls=Command, help=_HELP, short_help="Write a wiring plan for those who carry it out.")
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.option("--format", "file_format", type=click.Choice(list(FORMATS)), required=True, help="What to write.")
 @click.option(
