@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import time
 
-from topodesign.graphs.expansions.library import build
 from topodesign.pricing.all_to_all import AllToAll, all_to_all
 from topodesign.pricing.efforts import Effort
+from topodesign.topology.library import build
 
 SYMMETRIC = ("torus({n},{n})", "circulant({N},1,5,30,200)", "cayley(metacyclic({m},16,3),1,40,{h})", "hypercube({b})")
 GROWING: tuple[tuple[str, Effort, tuple[int, ...]], ...] = (

@@ -19,12 +19,12 @@ from importlib.metadata import version
 from pathlib import Path
 
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective
-from topodesign.graphs.expansions.library import build
 from topodesign.plans.measure import cost_of
 from topodesign.pricing.closed_form import price
 from topodesign.schedulers.exact_rounds import fewest_rounds
 from topodesign.schedulers.steps_bound import lower_bound_lp
 from topodesign.schedulers.stored import DATA, Stored, file_of, to_text
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 HALVES = (ALLGATHER, REDUCE_SCATTER)

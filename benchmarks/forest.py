@@ -18,7 +18,7 @@ from typing import TypeVar
 import numpy as np
 
 from topodesign.base import compiled
-from topodesign.graphs.expansions.places import as_fabric
+from topodesign.fabrics.places import as_fabric
 from topodesign.optima.forest.fixed import FixedOptimum, fixed_optimum, smallest_trees
 from topodesign.optima.forest.optimum import optimum, solved
 from topodesign.optima.forest.packing import Packing, pack_trees

@@ -20,7 +20,6 @@ from topodesign.base import compiled
 from topodesign.base.errors import TopodesignError
 from topodesign.collectives import as_collective
 from topodesign.fabrics.presets import build_fabric
-from topodesign.graphs.expansions.library import build
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.timed_ops import LinkTimes
@@ -28,6 +27,7 @@ from topodesign.plans.timing.plans import simulate
 from topodesign.schedulers.scheduling import schedule
 from topodesign.schedulers.ten.copying import copy_chunks
 from topodesign.schedulers.ten.network import Network, chunks_of, network_of
+from topodesign.topology.library import build
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
 

@@ -41,7 +41,6 @@ from topodesign.base.records import Result
 from topodesign.cli.main import run
 from topodesign.report.schemas.documents import FILES, SHAPES, identifier, json_schema
 from topodesign.report.schemas.outline import Line, lines_of
-from topodesign.report.schemas.shared import SHARED
 from topodesign.report.table import print_result
 
 ROOT = Path(__file__).parents[1]
@@ -320,7 +319,7 @@ def show(value: object, screen: io.StringIO) -> None:
 def with_documents(page: str) -> str:
     """Return the page about ``--json`` with all schemas below its mark."""
     mark = "<!-- made of the schemas by python -m tests.pages -->\n"
-    parts, known = [page[: page.index(mark)] + mark.strip()], dict[int, str]()
+    parts, known, shared = [page[: page.index(mark)] + mark.strip()], dict[int, str](), dict[str, Any]()
     for command, (shape, _) in SHAPES.items():
         parts.append(f"## {command}")
         first = known.setdefault(id(shape), command)
@@ -328,9 +327,11 @@ def with_documents(page: str) -> str:
             parts.append(f"As that of [{first}](#{first.replace(' ', '-')}), with a name of its own.")
             continue
         parts.append("A file that other commands read." if command in FILES else f"`{identifier(command)}`")
-        parts.append(bullets(line for line in lines_of(json_schema(command)) if line.name != "schema"))
+        schema = json_schema(command)
+        shared |= schema.get("$defs", {})
+        parts.append(bullets(line for line in lines_of(schema) if line.name != "schema"))
     parts.append("## Shared")
-    for name, inner in sorted(SHARED.items()):
+    for name, inner in sorted(shared.items()):
         parts += [f"### {name}", str(inner["description"]), bullets(lines_of(inner))]
     return "\n\n".join(filter(None, parts)) + "\n"
 

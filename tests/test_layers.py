@@ -54,7 +54,7 @@ INDEPENDENT = {
 UPWARD: dict[tuple[str, str], str] = {}
 
 # Modules that import names by text: they alone may, since the walk below cannot see it.
-BY_NAME = {"__init__.py", "cli/lazy.py", "schedulers/scheduling.py"}
+BY_NAME = {"__init__.py", "base/doors.py", "cli/lazy.py", "schedulers/scheduling.py"}
 
 HEAVY = ("highspy", "igraph", "matplotlib", "networkx", "scipy", "sympy", "numba", "lxml", "rich", "pandas", "yaml")
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from topodesign.base.cost import lower_bound as lower_bound
     from topodesign.base.cost import lower_bounds as lower_bounds
     from topodesign.base.cost import moore_bound as moore_bound
+    from topodesign.base.plugins import plugins as plugins
     from topodesign.base.shipped import copy_examples as copy_examples
     from topodesign.base.shipped import examples as examples
     from topodesign.base.spec import Spec as Spec
@@ -47,11 +48,9 @@ if TYPE_CHECKING:
     from topodesign.fabrics.files import read_fabric as read_fabric
     from topodesign.fabrics.files import write_fabric as write_fabric
     from topodesign.fabrics.part import part_of as part_of
+    from topodesign.fabrics.places import as_fabric as as_fabric
     from topodesign.fabrics.presets import build_fabric as build_fabric
     from topodesign.fabrics.unwinding import unwind as unwind
-    from topodesign.graphs.expansions.library import as_topology as as_topology
-    from topodesign.graphs.expansions.library import build as build
-    from topodesign.graphs.expansions.places import as_fabric as as_fabric
     from topodesign.optima.forest.fabric_optimum import optimum as optimum
     from topodesign.optima.forest.group_price import price_groups as price_groups
     from topodesign.optima.forest.purchase import upgrade as upgrade
@@ -91,6 +90,8 @@ if TYPE_CHECKING:
     from topodesign.search.layout import layout as layout
     from topodesign.search.synthesis import synthesize as synthesize
     from topodesign.topology.files import write_links as write_links
+    from topodesign.topology.library import as_topology as as_topology
+    from topodesign.topology.library import build as build
     from topodesign.topology.topology import Topology as Topology
     from topodesign.wiring.apply.apply import apply_wiring as apply_wiring
     from topodesign.wiring.apply.stage_files import export_stages as export_stages
@@ -117,9 +118,9 @@ _HOMES = {
     "all_to_all": "pricing.all_to_all",
     "apply_wiring": "wiring.apply.apply",
     "as_collective": "collectives",
-    "as_fabric": "graphs.expansions.places",
-    "as_topology": "graphs.expansions.library",
-    "build": "graphs.expansions.library",
+    "as_fabric": "fabrics.places",
+    "as_topology": "topology.library",
+    "build": "topology.library",
     "build_catalog": "catalog.build",
     "build_fabric": "fabrics.presets",
     "Catalog": "catalog.lookup",
@@ -177,6 +178,7 @@ _HOMES = {
     "plain_inventory": "wiring.inventory.plain",
     "Plan": "plans.plan",
     "plot": "report.plots",
+    "plugins": "base.plugins",
     "price": "pricing.evaluation",
     "price_catalog": "catalog.price",
     "price_deferred": "pricing.evaluation",

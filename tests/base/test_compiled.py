@@ -28,7 +28,6 @@ from topodesign.collectives import as_collective
 from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.frontends import progress_kernels
 from topodesign.compiler.frontends.progress import ends
-from topodesign.graphs.expansions.library import build
 from topodesign.optima.forest import flattening_kernels, packing_kernels
 from topodesign.optima.forest.allreduce import allreduce_optimum
 from topodesign.optima.forest.optimum import optimum, with_capacity
@@ -65,6 +64,7 @@ from topodesign.schedulers.ten.network import chunks_of, network_of
 from topodesign.schedulers.ten.repair import repaired
 from topodesign.solve import flow_kernels
 from topodesign.solve.maxflow import balanced_part
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change import field_kernels
 from topodesign.wiring.change.change import fewest_moves

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from topodesign.base.cost import Cost, bound_in, check_size, least_steps, lower_bound, lower_bounds, moore_bound
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.circulant import dicirculant
-from topodesign.graphs.expansions.library import build
 from topodesign.pricing.closed_form import price
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 COSTS = st.builds(Cost, st.integers(0, 5), st.fractions(0, 3, max_denominator=4))

@@ -22,8 +22,8 @@ from topodesign.catalog.rows import VERSION, Row, how_found, read_row
 from topodesign.catalog.verify import Place, Verified, check_row, draw, misplaced, places, verify, verify_catalog
 from topodesign.cli.main import run
 from topodesign.graphs.expansions.expansion import Base, Expansion
-from topodesign.graphs.expansions.library import LIBRARY, build
 from topodesign.pricing.closed_form import price
+from topodesign.topology.library import build, generator
 from topodesign.topology.topology import Topology
 
 Run = Callable[..., tuple[int, str, str]]
@@ -128,7 +128,7 @@ def dearer_way(graph: Topology) -> Base:
 )
 def test_rows_on_theorems_are_held_against_them_and_the_links(text: str) -> None:
     spec = parse(text)
-    entry = LIBRARY[spec.name]
+    entry = generator(spec.name)
     assert isinstance(entry, Expansion)
     bases = [dearer_way(build(arg)) if isinstance(arg, Spec) else arg for arg in spec.args]
     claim = entry.claim(*bases)

@@ -24,10 +24,10 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.base.spec import LONGEST_SPEC
 from topodesign.cli.main import COMMANDS, SECTIONS, run
 from topodesign.cli.main import program as program_group
-from topodesign.graphs.expansions.library import build
 from topodesign.schedulers import SCHEDULERS
 from topodesign.schedulers.scheduling import METHODS
 from topodesign.topology.files import write_links
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 

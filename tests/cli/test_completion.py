@@ -7,11 +7,11 @@ import pytest
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
 
 from tests.cli.test_answers import ALL
+from topodesign.base import doors
 from topodesign.cli.completion import SPEC
 from topodesign.cli.main import COMMANDS, program
 from topodesign.fabrics.presets import FABRICS
-from topodesign.graphs.expansions.everyday import SPOKEN
-from topodesign.graphs.expansions.library import LIBRARY
+from topodesign.topology.everyday import SPOKEN
 
 SHELLS: list[type[ShellComplete]] = [BashComplete, ZshComplete, FishComplete]
 
@@ -35,7 +35,7 @@ def test_commands_and_options(shell: type[ShellComplete]) -> None:
 
 
 def test_names_of_specs_and_files() -> None:
-    assert set(offered("evaluate ")) - {""} >= LIBRARY.keys() | SPOKEN.keys() | FABRICS.keys() | {"catalog"}
+    assert set(offered("evaluate ")) - {""} >= {*doors.FAMILIES, *doors.EXPANSIONS, *SPOKEN, *FABRICS, "catalog"}
     assert offered("evaluate gen") == {"genkautz": "plain", "genkautzjoined": "plain", "gen": "file"}
     assert "jellyfish" in offered("compare best jel")
     assert "fat_tree" in offered("optimum fat")

@@ -24,9 +24,9 @@ from topodesign.fabrics.drawing import GB
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.files import read_fabric
 from topodesign.fabrics.presets import build_fabric
-from topodesign.graphs.expansions.library import build
 from topodesign.optima.forest.bottleneck import bottleneck_in_words
 from topodesign.optima.forest.throughput import limited, throughput, upgrades
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 CONFIGS = Path(__file__).parents[2] / "configs"

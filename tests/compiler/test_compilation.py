@@ -29,11 +29,11 @@ from topodesign.compiler.compilation import CompilationError, Compiled, compile_
 from topodesign.compiler.frontends import rounds
 from topodesign.compiler.ir import Instruction, Program
 from topodesign.compiler.limits import Limits
-from topodesign.graphs.expansions.library import build
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import is_lean
 from topodesign.runtime.check import CheckReport
 from topodesign.schedulers.spff import spff_orbit
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 

@@ -17,12 +17,12 @@ from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
 from topodesign.compiler.compilation import Compiled, compile_plan
 from topodesign.compiler.frontends.exchange import journeys
 from topodesign.compiler.ir import Buffer
-from topodesign.graphs.expansions.library import build
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble
 from topodesign.runtime.profiles import PROFILES, RuntimeProfile
 from topodesign.schedulers.peel import exchange
 from topodesign.schedulers.scheduling import schedule
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 ANY = RuntimeProfile("knows-every-word", steps_per_threadblock=1024, largest_offset=2**20, xml_nodes_per_rank=2**20)

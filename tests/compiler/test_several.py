@@ -12,11 +12,11 @@ from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleErro
 from topodesign.cli.main import run
 from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.several import compile_groups, compile_roots
-from topodesign.graphs.expansions.library import build
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.plans.replay.trees import verify_trees
 from topodesign.plans.trees import relabelled
 from topodesign.schedulers.scheduling import schedule
+from topodesign.topology.library import build
 
 
 @pytest.mark.parametrize("collective", ["allreduce", "allgather", "reduce-scatter", "all-to-all"])

@@ -14,7 +14,7 @@ from topodesign.compiler.backends.backend import Options
 from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.wires import boxes_of, wiring_notes
 from topodesign.fabrics.fabric import Fabric, FabricLink
-from topodesign.graphs.expansions.places import as_place
+from topodesign.fabrics.places import as_place
 from topodesign.runtime.connections import pat_pairs, ring_pairs, tree_pairs
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.topology import Topology

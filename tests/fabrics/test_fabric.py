@@ -17,8 +17,8 @@ from topodesign.base.errors import ParameterError, SpecError, TooLargeError, Top
 from topodesign.fabrics.drawing import GB
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.presets import FABRICS, build_fabric
-from topodesign.graphs.expansions.library import build
 from topodesign.optima.forest.throughput import throughput
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 RATES = st.fractions(min_value=Fraction(1, 12), max_value=400, max_denominator=12)

@@ -19,8 +19,8 @@ from topodesign.fabrics.drawing import GB
 from topodesign.fabrics.fabric import Fabric, FabricLink, Price, Shared
 from topodesign.fabrics.files import FABRIC_FORMATS, FabricFormat, read_fabric, write_fabric
 from topodesign.fabrics.presets import build_fabric
-from topodesign.graphs.expansions.library import build
 from topodesign.topology.files import write_links
+from topodesign.topology.library import build
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 FILES = sorted(CONFIGS.glob("fabric_*.yaml"))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from topodesign.base.errors import TopodesignError
 from topodesign.fabrics.groups import as_groups, as_placement, roots_of
-from topodesign.graphs.expansions.places import as_fabric
+from topodesign.fabrics.places import as_fabric
 
 FABRIC = as_fabric("dgx_a100(1)")
 PLAIN = as_fabric("torus(2,3)")

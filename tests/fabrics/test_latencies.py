@@ -11,7 +11,7 @@ from topodesign.base.latency import HOP, USUAL
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.latencies import as_latency, latency_words
 from topodesign.fabrics.presets import build_fabric
-from topodesign.graphs import torus
+from topodesign.graphs.torus import torus
 
 
 def test_what_is_not_given_is_the_usual() -> None:

@@ -29,7 +29,6 @@ from topodesign.fabrics.groups import as_groups
 from topodesign.fabrics.presets import build_fabric
 from topodesign.fabrics.ready import read_ready
 from topodesign.fabrics.shards import read_shards
-from topodesign.graphs.expansions.library import build
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.timing.workload import load_workload
 from topodesign.pricing.mix import read_mix
@@ -44,6 +43,7 @@ from topodesign.runtime.trace_check import expected_time
 from topodesign.runtime.traces import read_trace
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.files import LinkFormat, read_topology, write_links
+from topodesign.topology.library import build
 from topodesign.topology.link_table import read_link_table
 from topodesign.wiring.apply.journal import Journal as SentJournal
 from topodesign.wiring.apply.journal import read_journal

@@ -32,12 +32,12 @@ from topodesign.catalog.verify import _Progress, places
 from topodesign.cli.interrupt import Ended, listen
 from topodesign.cli.main import run
 from topodesign.compiler.compilation import compile_plan
-from topodesign.graphs.expansions.library import build
 from topodesign.plans.files import save_plan
 from topodesign.report.page.page import report_page
 from topodesign.report.plots import plot
 from topodesign.schedulers.scheduling import schedule
 from topodesign.search.layout import layout
+from topodesign.topology.library import build
 from topodesign.wiring.apply.journal import Journal as SentJournal
 from topodesign.wiring.apply.journal import read_journal
 from topodesign.wiring.apply.stage_files import export_stages

@@ -13,9 +13,9 @@ from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.base.spec import parse
 from topodesign.graphs.congruential import congruential
 from topodesign.graphs.debruijn import debruijn
-from topodesign.graphs.expansions.library import build
 from topodesign.graphs.genkautz import genkautz
 from topodesign.pricing.closed_form import price
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 

@@ -23,13 +23,13 @@ from topodesign.base.errors import FileFormatError, ScheduleError, TopodesignErr
 from topodesign.collectives import ALL_TO_ALL, COLLECTIVES
 from topodesign.fabrics.presets import build_fabric
 from topodesign.fabrics.price import parse_price
-from topodesign.graphs.expansions.library import build
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.plans.files import KINDS, is_plan, load_plan, save_plan
 from topodesign.plans.measure import cost_claim, cost_of, path_claim, tree_figures
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import assemble
 from topodesign.schedulers.spff import spff_orbit
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 

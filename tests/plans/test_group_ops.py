@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, COLLECTIVES, from_record
-from topodesign.graphs.expansions.library import build
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.plans.group_ops import alongside, apart, carried_over, part_of_topology, restricted
 from topodesign.plans.measure import cost_of
@@ -21,6 +20,7 @@ from topodesign.plans.pipeline import pipelined
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds_ops import allreduce, assemble, relabel, reverse
 from topodesign.schedulers.spff import spff
+from topodesign.topology.library import build
 
 TORUS = build("torus(3,4)")
 UNEVEN = ((0, 1, 2), (3, 7), (4, 5, 8, 9), (11,))

@@ -10,7 +10,6 @@ import pytest
 
 from topodesign.base.errors import ScheduleError, TopologyError
 from topodesign.collectives import BROADCAST
-from topodesign.graphs.expansions.library import build
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.orbit import OrbitRounds, orbit_of, reverse_orbit
@@ -19,6 +18,7 @@ from topodesign.plans.replay.plans import verify
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import canonical, reverse
 from topodesign.schedulers.spff import spff, spff_orbit
+from topodesign.topology.library import build
 from topodesign.topology.symmetry import Symmetry
 
 SPECS = ("circulant(12,2,3)", "torus(3,4)", "complete(5)", "hypercube(3)", "cyclemesh(3,4)")

@@ -9,8 +9,8 @@ import pytest
 
 from tests.plans.test_files import PLANS, rounds_plan, trees_plan
 from topodesign.base.errors import ScheduleError
-from topodesign.graphs.expansions.library import build
 from topodesign.plans.plan import Plan
+from topodesign.topology.library import build
 
 
 @pytest.mark.parametrize("kind", PLANS)

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from tests.samples.topologies import regular_digraphs
 from topodesign.base.errors import DisconnectedError, TooLargeError, TopologyError
-from topodesign.graphs.expansions.library import build
 from topodesign.plans.measure import cost_of
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds_ops import canonical
@@ -24,6 +23,7 @@ from topodesign.pricing.split_deferral import price_deferred
 from topodesign.schedulers import deferred as scheduler
 from topodesign.schedulers.deferred import deferred, deferred_orbit
 from topodesign.schedulers.scheduling import schedule
+from topodesign.topology.library import build
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import Topology
 

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from tests.floors import reached
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.fabrics.presets import build_fabric
-from topodesign.graphs.expansions.library import build
 from topodesign.pricing.flows import classes, demands
 from topodesign.pricing.flows.arcs import arc_flow
 from topodesign.pricing.flows.classes import Limit, equitable_classes
 from topodesign.pricing.flows.demands import DemandFlow, UnreachableError, demand_flow
 from topodesign.pricing.flows.quotient import quotient
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 Random = np.random.Generator

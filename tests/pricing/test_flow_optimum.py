@@ -14,8 +14,8 @@ from topodesign.cli.main import run
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER
 from topodesign.fabrics.drawing import GB
 from topodesign.fabrics.fabric import Fabric, FabricLink
+from topodesign.fabrics.places import as_fabric
 from topodesign.fabrics.presets import build_fabric
-from topodesign.graphs.expansions.places import as_fabric
 from topodesign.optima.forest.fabric_optimum import FabricOptimum, optimum
 from topodesign.pricing.flows.flow_optimum import FLOWS, FlowOptimum, flow_optimum
 

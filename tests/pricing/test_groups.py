@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from topodesign.collectives import ALLREDUCE
-from topodesign.graphs.expansions.library import build
 from topodesign.optima.forest.allreduce import allreduce_optimum
 from topodesign.pricing.flows.shared import Multicast, share_both, share_links
 from topodesign.pricing.groups import bandwidth_of, both_of, degree_of, in_turn_of, shared
+from topodesign.topology.library import build
 
 
 def test_parts_of_links_add_up() -> None:

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.samples.topologies import regular_digraphs
-from topodesign.graphs.expansions.library import build
 from topodesign.pricing import deferral, relays
 from topodesign.pricing.closed_form import distances, price
 from topodesign.pricing.deferral import defer
 from topodesign.pricing.deferral_kernels import CLASSES
 from topodesign.pricing.relays import UnitLinks, balanced_relays
 from topodesign.pricing.split_deferral import price_deferred
+from topodesign.topology.library import build
 from topodesign.topology.topology import IntArray, Topology
 
 

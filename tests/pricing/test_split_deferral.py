@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from topodesign.base.cost import Cost, lower_bounds
 from topodesign.graphs.circulant import dicirculant
-from topodesign.graphs.expansions.library import build
 from topodesign.plans.measure import cost_of
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds_ops import canonical
@@ -19,6 +18,7 @@ from topodesign.pricing.closed_form import price
 from topodesign.pricing.deferral import defer
 from topodesign.pricing.split_deferral import MOST_NODES, best_deferral, defer_split, price_deferred
 from topodesign.schedulers.deferred import deferred, deferred_orbit
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 UNEVEN = "dicirculant(7,1,1,2,2,3,3,4,4,5,5,5)"

@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 
 from topodesign import build, families, price
+from topodesign.base import doors
 from topodesign.base.errors import ParameterError, SpecError, TopodesignError
 from topodesign.base.spec import Spec, parse
 from topodesign.cli.main import run
 from topodesign.fabrics.presets import FABRICS
-from topodesign.graphs.expansions.everyday import SPOKEN
-from topodesign.graphs.expansions.library import CATALOG_NAMES, LIBRARY
 from topodesign.report.families import SIZES, Described, picture
+from topodesign.topology.everyday import SPOKEN
 from topodesign.topology.family import Family
+from topodesign.topology.library import CATALOG_NAMES, generator
 
 EVERY = list(families())
 NAMES = [f"{one.name}-{one.kind}" for one in EVERY]
@@ -27,11 +28,12 @@ def test_every_name_that_specs_know_is_described_once() -> None:
     found = [(one.kind, one.name) for one in EVERY]
     assert len(set(found)) == len(found)
     known = {name for kind, name in found if kind in {"family", "expansion"}}
-    assert known == LIBRARY.keys()
+    assert known == {*doors.FAMILIES, *doors.EXPANSIONS}
     assert {name for kind, name in found if kind == "everyday"} == SPOKEN.keys()
     assert {name for kind, name in found if kind == "catalog"} == set(CATALOG_NAMES)
     assert {name for kind, name in found if kind == "fabric"} == FABRICS.keys()
-    assert SIZES.keys() == {name for _, name in found}
+    assert SIZES.keys() == {name for kind, name in found if kind not in {"family", "expansion"}}
+    assert all(one.size[2].startswith(f"{name}(") for name, one in [*doors.FAMILIES.items(), *doors.EXPANSIONS.items()])
 
 
 def arguments(one: Described) -> dict[str, object]:
@@ -43,9 +45,10 @@ def arguments(one: Described) -> dict[str, object]:
     if one.kind == "expansion":
         base = build(str(spec.args[0]))
         known = {"N": base.nodes, "d": base.degree}
-        function = LIBRARY[one.name].graph  # type: ignore[union-attr]
+        function = doors.EXPANSIONS[one.name].graph
     elif one.kind == "family":
-        entry = LIBRARY[one.name]
+        entry = generator(one.name)
+        assert entry is not None
         assert isinstance(entry, Family)
         function = entry.function
     else:

@@ -27,7 +27,6 @@ from topodesign.cli.main import program, run
 from topodesign.report.schemas import shapes
 from topodesign.report.schemas.documents import FILES, SHAPES, identifier
 from topodesign.report.schemas.outline import lines_of, outline
-from topodesign.report.schemas.shared import SHARED
 
 Json = dict[str, Any]
 HINT = """
@@ -268,7 +267,8 @@ def complaint(command: str, found: Json) -> str:
     """Return what a document has that its schema has not, or the other way round; nothing if they agree."""
     schema = topodesign.json_schema(command)
     variants = schema.get("anyOf") or [{name: shape for name, shape in schema.items() if name[0] != "$"}]
-    wrong = [list(Draft202012Validator({"$defs": SHARED, **one}).iter_errors(found)) for one in variants]
+    defs = schema.get("$defs", {})
+    wrong = [list(Draft202012Validator({"$defs": defs, **one}).iter_errors(found)) for one in variants]
     errors = min(wrong, key=lambda some: (len(some), sum(map(len, (one.message for one in some)))))
     said = "\n".join(f"  {one.json_path}: {one.message[-300:]}" for one in errors[:5])
     return f"{said}{HINT.format(command=command)}" if errors else ""
@@ -338,8 +338,9 @@ def test_documents_are_what_their_schemas_say(area: str) -> None:
             assert not (wrong := complaint(command, found)), f"{line}:\n{wrong}"
             schema = topodesign.json_schema(command)
             assert command in FILES or found["schema"] == schema["$id"]
-            expected |= set(parts(schema, command, SHARED))
-            seen |= set(met(schema, found, command, SHARED))
+            defs = schema.get("$defs", {})
+            expected |= set(parts(schema, command, defs))
+            seen |= set(met(schema, found, command, defs))
     unmet = sorted(one for one in expected - seen if not one.startswith(BY_THE_CLOCK))
     assert not unmet, f"no document has {unmet}; add a command line, or take them away"
 

@@ -14,8 +14,7 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, InfeasibleError, ParameterError, TooLargeError
 from topodesign.base.units import as_size
 from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, COLLECTIVES, GATHER, REDUCE
-from topodesign.graphs.expansions.library import build
-from topodesign.graphs.expansions.places import as_fabric
+from topodesign.fabrics.places import as_fabric
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.timing.plans import simulate
@@ -30,6 +29,7 @@ from topodesign.schedulers.baselines.routing import MOST_NODES, Router
 from topodesign.schedulers.baselines.spread_out import spread_out
 from topodesign.schedulers.method import cost_in
 from topodesign.schedulers.scheduling import METHODS, schedule
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 SMALL = [text for text in SAMPLES if build(text).nodes <= 32]

@@ -14,13 +14,13 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import COLLECTIVES, Collective
 from topodesign.compiler.frontends import rounds
 from topodesign.compiler.several import compile_groups
-from topodesign.graphs.expansions.library import build
 from topodesign.plans.group_ops import part_of_topology
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.timing.plans import simulate
 from topodesign.pricing.closed_form import price
 from topodesign.schedulers.scheduling import schedule
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 MOST = 32

@@ -13,9 +13,8 @@ from topodesign.cli.main import run
 from topodesign.collectives import ALLGATHER, COLLECTIVES, REDUCE_SCATTER
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import part_of
+from topodesign.fabrics.places import as_fabric
 from topodesign.fabrics.presets import build_fabric
-from topodesign.graphs.expansions.library import build
-from topodesign.graphs.expansions.places import as_fabric
 from topodesign.optima.forest.fabric_optimum import optimum
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
@@ -26,6 +25,7 @@ from topodesign.schedulers import SCHEDULERS, forest, lift, peel, spff, stored
 from topodesign.schedulers.method import Method, Request, cost_in, planned
 from topodesign.schedulers.options import OPTIONS
 from topodesign.schedulers.scheduling import METHODS, schedule
+from topodesign.topology.library import build
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
 

@@ -26,7 +26,6 @@ from topodesign.base.errors import (
 from topodesign.base.spec import Spec
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, GATHER, SCATTER, Collective
 from topodesign.graphs import FAMILIES
-from topodesign.graphs.expansions.library import build
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.measure import cost_of
 from topodesign.plans.replay.plans import verify
@@ -38,6 +37,7 @@ from topodesign.pricing.flows.quotient import quotient
 from topodesign.schedulers import peel, spread_kernels
 from topodesign.schedulers.peel import Exchange, exchange, frontier
 from topodesign.schedulers.scheduling import schedule
+from topodesign.topology.library import build
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
 

@@ -11,7 +11,6 @@ import pytest
 from tests.graphs.test_graphs import SAMPLES
 from topodesign.base.errors import TopodesignError
 from topodesign.collectives import ALLGATHER, BROADCAST, COLLECTIVES
-from topodesign.graphs.expansions.library import build
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.plans.pipeline import pipelined
 from topodesign.plans.replay.plans import verify
@@ -19,6 +18,7 @@ from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.schedulers.frontier import pipeline_frontier
 from topodesign.schedulers.pipeline import METHOD, Pipeline, finished, pipelines
 from topodesign.schedulers.scheduling import schedule
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 PLACES = ("torus(3,3)", "genkautz(2,9)", "line(diamond())", "complete(5)", "circulant(8,1,3)", "uniring(1,5)")

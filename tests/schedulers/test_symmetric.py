@@ -10,7 +10,6 @@ import pytest
 
 from topodesign.base.errors import ParameterError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, Collective, as_collective
-from topodesign.graphs.expansions.library import build
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.timed_ops import link_times
@@ -18,6 +17,7 @@ from topodesign.plans.timing.plans import simulate
 from topodesign.schedulers.scheduling import schedule
 from topodesign.schedulers.ten.network import network_of
 from topodesign.schedulers.ten.symmetric import COLLECTIVES, bound_symmetric, link_orbits, symmetric, symmetry_of
+from topodesign.topology.library import build
 from topodesign.topology.link_table import LinkTable
 
 SPECS = [

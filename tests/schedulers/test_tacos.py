@@ -18,7 +18,6 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeErro
 from topodesign.collectives import COLLECTIVES, Collective, as_collective
 from topodesign.compiler.compilation import compile_plan
 from topodesign.fabrics.fabric import Fabric, FabricLink
-from topodesign.graphs.expansions.library import build
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.replay.rounds import verify_rounds
@@ -36,6 +35,7 @@ from topodesign.schedulers.ten.merging import merged
 from topodesign.schedulers.ten.network import Network, chunks_of, network_of, timed_from
 from topodesign.schedulers.ten.repair import repaired
 from topodesign.schedulers.ten.tries import best_of
+from topodesign.topology.library import build
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
 

@@ -13,7 +13,7 @@ from tests.samples.topologies import regular_digraphs
 from topodesign import build
 from topodesign.base.cost import Cost, lower_bound
 from topodesign.base.spec import Spec, parse
-from topodesign.graphs.expansions import swap
+from topodesign.graphs.expansions.swap import swap
 from topodesign.pricing.closed_form import price
 from topodesign.search import anneal_kernels as kernels
 from topodesign.search.annealing import Walk, anneal, start_walk, swaps_between

@@ -14,12 +14,12 @@ from tests.floors import reached
 from tests.samples.topologies import regular_digraphs
 from topodesign.base.compiled import LARGEST
 from topodesign.base.spec import Spec
-from topodesign.graphs.expansions.library import build
 from topodesign.pricing.closed_form import distances
 from topodesign.pricing.evaluation import price, price_deferred
 from topodesign.search import congruential_kernels as kernels
 from topodesign.search.congruential import _Draft, search_congruential
 from topodesign.search.target import Target
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 

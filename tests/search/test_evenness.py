@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topodesign.base.compiled import LARGEST
-from topodesign.graphs.expansions.library import build
 from topodesign.pricing.closed_form import distances, price
 from topodesign.pricing.evaluation import deferred_both
 from topodesign.search.evenness import _goals, search_even
 from topodesign.search.evenness_kernels import PART, even_out, excess
 from topodesign.search.near_kernels import _fill, _levels
+from topodesign.topology.library import build
 from topodesign.topology.topology import IntArray, Topology
 
 UNEVEN = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from topodesign import build, price
-from topodesign.graphs.expansions import degree as copies
-from topodesign.graphs.expansions import line
+from topodesign.graphs.expansions.degree import degree as copies
+from topodesign.graphs.expansions.line import line
 from topodesign.search.frontier import search_frontier, search_targets
 from topodesign.search.target import Target
 

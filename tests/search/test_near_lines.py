@@ -7,12 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from topodesign.graphs.expansions import delete, line
-from topodesign.graphs.expansions.library import build
+from topodesign.graphs.expansions.delete import delete
+from topodesign.graphs.expansions.line import line
 from topodesign.pricing.closed_form import distances, price
 from topodesign.pricing.evaluation import price_both
 from topodesign.search.near_lines import bases_of_lines, without_nodes
 from topodesign.search.target import Target
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 BASE = "cayley(dicyclic(4),3,6,7,12,13,14)"  # 16 nodes, degree 6, 2 steps, no link with one back

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topodesign.graphs.expansions.library import build
 from topodesign.pricing.closed_form import distances, price
 from topodesign.search import nearness
 from topodesign.search.near_kernels import bring_near
 from topodesign.search.nearness import search_near
 from topodesign.search.target import Target
+from topodesign.topology.library import build
 
 
 @pytest.mark.parametrize(

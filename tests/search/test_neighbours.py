@@ -18,7 +18,9 @@ from tests.samples.topologies import regular_digraphs
 from topodesign import build
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError, SpecError
-from topodesign.graphs.expansions import delete, insert, swap
+from topodesign.graphs.expansions.delete import delete
+from topodesign.graphs.expansions.insert import insert
+from topodesign.graphs.expansions.swap import swap
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.pricing.closed_form import price
 from topodesign.search.neighbours import _deleted, _inserted, _number, compact, drawn, search_neighbours

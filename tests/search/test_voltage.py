@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from topodesign import build
 from topodesign.base.errors import DisconnectedError, SpecError
 from topodesign.base.spec import Spec
-from topodesign.graphs.expansions import lift
+from topodesign.graphs.expansions.voltage import lift
 from topodesign.graphs.successors import successors
 from topodesign.pricing.closed_form import price
 from topodesign.schedulers.lift import lifted

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from tests.floors import reached
 from topodesign.base.errors import FileFormatError
 from topodesign.base.text_files import LARGEST_FILE
-from topodesign.graphs.expansions.library import build
 from topodesign.topology.files import LINK_FORMATS, LinkFormat, links_in_pieces, read_topology, write_links
+from topodesign.topology.library import build
 from topodesign.topology.topology import MAX_NODES, Topology
 
 SPECS = ["complete(2)", "diamond()", "genkautz(4,9)", "circulant(12,2,3)", "biring(4,5)", "uniring(3,2)", "torus(3,3)"]

@@ -13,8 +13,8 @@ from sympy.combinatorics import Permutation, PermutationGroup
 
 from topodesign.base.errors import TopologyError
 from topodesign.base.spec import parse
-from topodesign.graphs.expansions.library import build
 from topodesign.topology.groups import cyclic, group
+from topodesign.topology.library import build
 from topodesign.topology.symmetry import Symmetry, joined
 from topodesign.topology.topology import Topology
 

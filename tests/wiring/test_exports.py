@@ -30,7 +30,7 @@ from topodesign.base.atomic import write_directory, write_whole
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError, TopodesignError
 from topodesign.cli.wire import export as export_command
 from topodesign.cli.wire import import_ as import_command
-from topodesign.graphs.expansions.library import build
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.cables import COLOURS, cables
 from topodesign.wiring.exports.formats import READERS, export_wiring

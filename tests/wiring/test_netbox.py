@@ -16,7 +16,7 @@ from tests.samples.netbox import PROFILES, NetboxDouble
 from tests.samples.plans import plan_of, plans
 from tests.samples.wirings import behind_trunks, wired
 from topodesign.base.errors import FileFormatError, ParameterError
-from topodesign.graphs.expansions.library import build
+from topodesign.topology.library import build
 from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.exports.formats import export_wiring
 from topodesign.wiring.exports.netbox import to_netbox, to_netbox_cables

@@ -11,7 +11,7 @@ import pytest
 
 from tests.samples.netbox import ANSWERS, GOOD_TOKEN, Asked, answer, recorded, serving
 from topodesign.base.errors import FileFormatError, ParameterError, TopodesignError
-from topodesign.graphs.expansions.library import build
+from topodesign.topology.library import build
 from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.exports.netbox import to_netbox, to_netbox_cables
 from topodesign.wiring.inventory.files import read_inventory

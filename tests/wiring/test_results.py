@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.records import Result
 from topodesign.cli.main import program
-from topodesign.graphs.expansions.library import build
+from topodesign.topology.library import build
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.check.check import WiringCheck, check_wiring
 from topodesign.wiring.check.observed import read_lldp

@@ -6,7 +6,7 @@ its scope, so that the best row of a catalog is not taken for the best topology,
 schedule. What was not searched is not claimed. Each kind of claim (what, among what) has an oracle in
 ``tests/claims/`` that tries to refute it.
 
-Imports nothing but words and numbers. A new scope is a member of :class:`Among`, with its oracle there.
+A new scope is a member of :class:`Among`, with its oracle there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from fractions import Fraction
-from typing import Any
+
+from topodesign.base.declared import Declared, key
 
 FASTEST_OF_COLUMN = "* fastest of its column"
 """Below tables whose asterisks mark the least of what the column shows."""
@@ -160,7 +161,7 @@ class Of(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Declared):
     """That something is the best of some, or how far from that it can be.
 
     Attributes
@@ -185,6 +186,18 @@ class Claim:
     proof: Proof
     bound: Fraction | int | None = None
     by: str = ""
+
+    KEYS = (
+        key("of=of.key", kind=tuple(one.key for one in Of)),
+        "value=str(value)",
+        key("among=among.several", "What it is compared with.", kind=tuple(one.several for one in Among)),
+        "proof bound=str(bound)",
+        key(
+            "by=or_null(by)", "The theorem, search or certificate, or why it is not proven; null where nothing is said."
+        ),
+        key("words=str(self)", "The claim in a sentence.", kind=str),
+    )
+    SHARED = "claim"
 
     @classmethod
     def to_bound(
@@ -245,18 +258,6 @@ class Claim:
         value = Fraction(self.value)
         figure = str(value) if value.denominator == 1 else f"{float(value):.4f}"
         return f"{self.of.better} than {figure}{f' {self.by}' if self.by else ''}"
-
-    def record(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return {
-            "of": self.of.key,
-            "value": str(self.value),
-            "among": self.among.several,
-            "proof": self.proof.value,
-            "bound": None if self.bound is None else str(self.bound),
-            "by": self.by or None,
-            "words": str(self),
-        }
 
 
 def joined(claims: Sequence[Claim]) -> str:

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+
+from topodesign.base.declared import Declared
 
 ALPHA = Fraction(1, 10**5)
 """Seconds of latency of a message where nothing is said: what the papers' figures are for."""
@@ -26,7 +27,7 @@ us and more of Ethernet ones."""
 
 
 @dataclass(frozen=True, slots=True)
-class Latency:
+class Latency(Declared):
     """What messages take beside their bytes.
 
     Attributes
@@ -44,17 +45,11 @@ class Latency:
     gap: Fraction = GAP
     hop: Fraction = HOP
 
+    KEYS = "alpha_s=float(alpha) gap_s=float(gap) hop_s=float(hop)"
+
     def of_step(self, starts: int, switches: int) -> Fraction:
         """Return the seconds of a step in which a port starts so many messages, that pass so many switches."""
         return (self.alpha or Fraction(0)) + max(starts - 1, 0) * self.gap + switches * self.hop
-
-    def record(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return {
-            "alpha_s": None if self.alpha is None else float(self.alpha),
-            "gap_s": float(self.gap),
-            "hop_s": float(self.hop),
-        }
 
 
 USUAL = Latency()

@@ -1,22 +1,53 @@
-"""What a result shows of itself: flat records, a data frame, and one plain table for terminals and notebooks.
+"""What a result shows of itself: one JSON document, flat rows, a data frame, and a plain table for terminals.
 
-Every value that a public function returns and that people look at is a :class:`Result`. It says its rows once, as
-records, and gets ``repr``, ``str``, ``_repr_html_`` and ``to_dataframe`` from here; several of one kind are a
-:class:`ResultList`.
+Every value that a public function returns and that people look at is a :class:`Result`. It declares its keys once; JSON
+(``record``), its schema (``topodesign schema``, docs/json.md), rows (``to_records``, CSV, data frames), ``repr``,
+``str`` and HTML derive from that. Several results of one kind are a :class:`ResultList`. What is only part of a
+document is a :class:`topodesign.base.declared.Declared`, or any class with ``KEYS``, such as a ``NamedTuple``.
 
-How to use it::
+How to declare a result::
 
     @dataclass(frozen=True, repr=False)             # the short repr below, not the dataclass's
-    class Throughput(Result):
-        ...
-        def to_records(self) -> list[dict[str, Any]]:   # exact values: Fraction, int, str, bool, None
-            return [{"k": self.k, "bandwidth": self.bandwidth}]
+    class LossBudget(Result):
+        \"\"\"The losses of all links of a plan.        # heads its part of the schema where there are several kinds
+        ...                                         # in "Attributes": the meaning of the key "links"
+        \"\"\"
 
-        def heading(self) -> str:                       # one line; optional
-            return f"best throughput of {self.fabric.name}"
+        links: tuple[LinkLoss, ...]                 # its type: a list of what LinkLoss declares
 
-        def record(self) -> dict[str, Any]:             # what the command prints with --json; optional
-            return {"k": self.k, "bandwidth": str(self.bandwidth)}
+        KEYS = (
+            "ok known links",                       # keys in the order of the document: attributes or properties
+            "spec=plan.topology.spec",              # another name; along a path; null where one on the way is None
+            "cables=len(plan.cables)",              # len(), not(), or_null() of the value: null for what is empty
+            "time_s=float(time) size_bytes=number(size)",   # each number in it as float, or as int where it is whole
+            "proof?",                               # no such key where the value is None
+            "*latency",                             # all keys of what is there, in this place
+            key("bandwidth=str(cost.bandwidth)", "Bytes per second."),  # where the docs of the attribute do not say it
+            key("text=str(self)", "The same for people.", kind=str),    # or the annotation not which type
+            key("mode", "How.", kind=("simplex", "duplex")),            # one of some words
+            key("lost", "Links that fail.", kind=int, value=lambda found: found.count(0)),  # where no path leads
+            key("found_*=counts", "Rows of a kind."),                   # "found_line": 3, of a mapping with "line"
+        )
+        ROW = "name=plan.name steps=cost.steps"     # a flat row with exact numbers, if it is not KEYS
+        ROWS = "links"                              # or: a row for each of an attribute, by the ROW of these
+
+        def heading(self) -> str:                   # one line; optional
+            return f"{len(self.links)} links"
+
+* **Exact values.** A ``Fraction`` is ``"p/q"`` in JSON and itself in rows; ``float(...)`` makes the rounded twin. An
+  ``Enum`` is its value; what is neither a number, a container nor declared (a spec, a path) is its ``str``.
+* **Meaning.** ``about``, or what the section ``Attributes``, or the docstring of the property or method, says at the
+  end of the path. If a value may be null the words say when: the annotation ``X | None`` makes it so.
+* **Types.** The annotation at the end of the path; ``kind`` where that says too little: a type, a union, a tuple of
+  words, or a text that is read in the module of the class, for what it imports only for types.
+* **One of several documents.** A union of declared classes, as the type of a key or of what ``*`` takes in, is one
+  variant each, headed by the first lines of their docstrings.
+* **Shared parts.** ``SHARED = "claim"`` gives a class a name in schemas, so that it is described once.
+* **Keys of others.** ``KEYS = (*keys_of(Base.KEYS), ...)``; ``without`` and ``said`` leave some out or say them anew.
+* **Documents of commands.** ``report/schemas/documents.py`` names the classes that a command prints, as text. What a
+  command puts together from several results is a small declared dataclass, or has its extra keys there.
+* **By hand.** ``record`` and ``to_records`` may be written where an order or a row is special; the schema still is
+  that of ``KEYS``, and tests hold both against each other.
 
 A result whose table is not its records (units, marks, rows to compare with) gives a :class:`Table` of its own from
 ``table``; the command line prints the same table in colour.
@@ -29,8 +60,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
+from topodesign.base.declared import Declared, Keys, row_of
 from topodesign.base.errors import MissingLibraryError
 from topodesign.base.fitted import wrapped
 
@@ -118,14 +150,17 @@ class Table:
         return f"<table>\n{caption}{head}<tbody>\n{body}\n</tbody>\n</table>{foot}"
 
 
-class Result(ABC):
+class Result(Declared):
     """A value with rows for people and programs; a mixin without state."""
 
     __slots__ = ()
 
-    @abstractmethod
+    ROW: ClassVar[Keys] = ()
+    ROWS: ClassVar[str] = ""
+
     def to_records(self) -> list[dict[str, Any]]:
         """Return one flat dictionary a row, with exact values, ready for ``pandas.DataFrame``."""
+        return [row_of(one) for one in getattr(self, self.ROWS)] if self.ROWS else [row_of(self)]
 
     def heading(self) -> str:
         """Return what it is about, in one line."""
@@ -231,7 +266,7 @@ Named: TypeAlias = Sequence[tuple[str, Sequence[Fraction]]]
 """Names with a time for every size."""
 
 
-class SideBySide(Result):
+class SideBySide(Result, ABC):
     """What was compared at some sizes of data, which a plot can show without knowing what it is."""
 
     __slots__ = ()

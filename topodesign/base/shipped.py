@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from topodesign.base.arguments import as_path, as_several
 from topodesign.base.atomic import write_whole
@@ -44,6 +44,9 @@ class Example(Result):
     name: str
     about: str
 
+    KEYS = "name about path"
+    ROW = "name about"
+
     @property
     def path(self) -> Path:
         """Where it lies; to change it, copy it."""
@@ -52,14 +55,6 @@ class Example(Result):
     def heading(self) -> str:
         """Return the name and what it holds."""
         return f"{self.name}, {self.about}"
-
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return {"name": self.name, "about": self.about, "path": str(self.path)}
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return name and content as one row."""
-        return [{"name": self.name, "about": self.about}]
 
 
 def examples() -> ResultList[Example]:

@@ -2,7 +2,7 @@
 
 A spec is a name and a list of arguments, each an integer or another spec. It is read with Python's own parser and a
 strict walk over the tree, never evaluated. Whether a name exists and its arguments make sense is decided when the
-topology is built (:func:`topodesign.graphs.expansions.library.build`); here only the form counts.
+topology is built (:func:`topodesign.topology.library.build`); here only the form counts.
 """
 
 from __future__ import annotations

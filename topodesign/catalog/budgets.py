@@ -13,12 +13,12 @@ from typing import Any
 from topodesign.base.cost import Cost, keeps_port_free, lower_bound
 from topodesign.base.spec import Spec
 from topodesign.catalog.quality import runtime
-from topodesign.graphs.expansions.library import build
 from topodesign.search.annealing import MOST_PORTS, anneal
 from topodesign.search.finder import Candidate
 from topodesign.search.neighbours import REACH, search_neighbours
 from topodesign.search.symmetric import search_symmetric
 from topodesign.search.target import Found, Target
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 _FILE = Path(__file__).with_suffix(".toml")

@@ -7,9 +7,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from topodesign.base.cost import Cost
+from topodesign.base.declared import Declared, key
 from topodesign.base.units import format_time
 from topodesign.catalog.files import read_rows
 from topodesign.catalog.lookup import Catalog
@@ -35,7 +36,7 @@ _WORTH = Fraction(21, 20)
 
 
 @dataclass(frozen=True)
-class Better:
+class Better(Declared):
     """A size close by whose best allreduce is faster.
 
     Attributes
@@ -51,14 +52,17 @@ class Better:
     time: Fraction
     other_time: Fraction
 
+    KEYS = (
+        key("nodes=other", "Its number of nodes."),
+        key("allreduce_s=float(other_time)", "Seconds of its fastest allreduce."),
+        "speedup=float(speedup)",
+    )
+    SHARED = "better_size"
+
     @property
     def speedup(self) -> Fraction:
         """How many times faster it is."""
         return self.time / self.other_time
-
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return {"nodes": self.other, "allreduce_s": float(self.other_time), "speedup": float(self.speedup)}
 
     def __str__(self) -> str:
         """Return the advice in words."""

@@ -24,13 +24,13 @@ from topodesign.catalog.rows import Row
 from topodesign.catalog.searched import few_away, is_poor, search_beyond
 from topodesign.catalog.sizes import MOST_NODES, covers
 from topodesign.graphs import FAMILIES
-from topodesign.graphs.expansions import line
 from topodesign.graphs.expansions.expansion import Base
-from topodesign.graphs.expansions.library import build
+from topodesign.graphs.expansions.line import line
 from topodesign.pricing.evaluation import price_both
 from topodesign.pricing.windows import genkautz_at_most
 from topodesign.search.finder import Candidate, insert, line_spec, product_spec, transpose_spec
 from topodesign.search.target import Found, Target
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 _MOST_BUILT = 2**23

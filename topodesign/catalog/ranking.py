@@ -286,9 +286,9 @@ def rank(
 
 def _ranked(spec: Spec, row: Row | None, questions: Iterable[Mix], work: Workload) -> Ranked | None:
     """Return a topology with its times; None if it cannot be built, or is not connected."""
-    from topodesign.graphs.expansions.library import build  # noqa: PLC0415  heavy
     from topodesign.pricing.all_to_all import all_to_all  # noqa: PLC0415
     from topodesign.pricing.evaluation import price_both  # noqa: PLC0415
+    from topodesign.topology.library import build  # noqa: PLC0415  heavy
 
     known = None if row is None else row.all_to_all
     try:

@@ -122,7 +122,7 @@ class Row(Result):
 
     def build(self) -> Topology:
         """Build the topology."""
-        from topodesign.graphs.expansions.library import build  # noqa: PLC0415  heavy, and looking up needs none of it
+        from topodesign.topology.library import build  # noqa: PLC0415  heavy, and looking up needs none of it
 
         return build(self.spec)
 

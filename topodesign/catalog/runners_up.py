@@ -18,9 +18,9 @@ from topodesign.base.units import format_excess, format_size, format_time
 from topodesign.catalog.candidates import candidates
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.rows import Row
-from topodesign.graphs.expansions.library import build
 from topodesign.pricing.evaluation import price_both
 from topodesign.pricing.workload import Workload
+from topodesign.topology.library import build
 
 if TYPE_CHECKING:
     from topodesign.topology.topology import Topology

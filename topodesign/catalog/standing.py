@@ -20,11 +20,11 @@ from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.quality import least_runtime, runtime
 from topodesign.catalog.records import record_bounds
 from topodesign.catalog.rows import VERSION, Row, how_found, undominated, worth_keeping
-from topodesign.graphs.expansions.library import build
 from topodesign.pricing.deferral import why_not
 from topodesign.pricing.evaluation import deferred_both, price_both
 from topodesign.search.finder import Candidate, Finder, transpose_spec
 from topodesign.search.target import Target
+from topodesign.topology.library import build
 
 WORTHWHILE = 0.002
 """By how much a ratio could get lower that is worth a deferred schedule."""

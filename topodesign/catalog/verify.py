@@ -27,9 +27,9 @@ from topodesign.catalog.price import wrong_price
 from topodesign.catalog.rows import VERSION, Row, how_found, worth_keeping
 from topodesign.catalog.task_runner import check_threads, end_with_parent
 from topodesign.graphs.expansions.expansion import Base, Claim, Expansion
-from topodesign.graphs.expansions.library import LIBRARY, build
 from topodesign.pricing.closed_form import price
 from topodesign.pricing.evaluation import cheaper, deferred_both
+from topodesign.topology.library import build, generator
 from topodesign.topology.topology import Topology
 
 _CORES = os.cpu_count() or 1
@@ -325,7 +325,7 @@ def _claim(spec: Spec) -> Claim | None:
 
     Rows of all other kinds must be priced by their links.
     """
-    entry = LIBRARY[spec.name]
+    entry = generator(spec.name)
     if not isinstance(entry, Expansion) or how_found(spec) != "expansion":
         return None
     return entry.claim(*(_base(build(arg)) if isinstance(arg, Spec) else arg for arg in spec.args))

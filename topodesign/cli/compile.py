@@ -10,6 +10,7 @@ import click
 
 import topodesign
 from topodesign.base.atomic import write_directory
+from topodesign.base.doors import BACKENDS
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.options import Choice, declared
 from topodesign.cli.answers import Command, form, json_option, print_json, say
@@ -17,7 +18,6 @@ from topodesign.cli.completion import SPEC
 from topodesign.cli.options import offer, output_option, schedule_options
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import check_ending, names_schedule, refuse_choices, tell_of_names
-from topodesign.compiler.backends import BACKENDS
 from topodesign.compiler.options import CallOptions, ChakraOptions, CompileOptions, MscclppOptions, ProgramOptions
 
 if TYPE_CHECKING:

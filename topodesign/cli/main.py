@@ -54,6 +54,7 @@ SECTIONS = {
         "report": "Write one page with an answer, its reasons and plots.",
         "examples": "List and copy example fabrics, inventories and workloads.",
         "schema": "Describe what --json prints, as JSON Schema too.",
+        "plugins": "List what other packages bring to this one.",
     },
 }
 """Commands by section in the order of the help text; the function is ``command`` in the module of that name in this

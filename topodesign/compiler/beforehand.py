@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from topodesign.base.doors import BACKENDS
 from topodesign.base.errors import ParameterError
 from topodesign.collectives import Collective, as_collective
-from topodesign.compiler.backends import BACKENDS
 from topodesign.compiler.backends.backend import Backend, Options
 from topodesign.compiler.frontends import exchange, layout, trees
 from topodesign.fabrics.fabric import Fabric
-from topodesign.graphs.expansions.places import PlaceLike, as_place
+from topodesign.fabrics.places import PlaceLike, as_place
 from topodesign.pricing.closed_form import distances
 from topodesign.runtime.profiles import RuntimeProfile
 from topodesign.topology.topology import Topology

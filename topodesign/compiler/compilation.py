@@ -9,12 +9,12 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Unpack
 
 from topodesign.base.atomic import write_directory, write_whole
+from topodesign.base.doors import BACKENDS
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TopodesignError
 from topodesign.base.options import read, takes
 from topodesign.base.records import Result
 from topodesign.base.wording import listed, with_article
 from topodesign.collectives import Collective
-from topodesign.compiler.backends import BACKENDS
 from topodesign.compiler.backends.backend import Backend, Checked, Files, Options
 from topodesign.compiler.frontends import exchange, rounds, trees
 from topodesign.compiler.ir import Program, Threadblocks

@@ -19,7 +19,7 @@ from topodesign.compiler.compilation import Compiled, compile_plan
 from topodesign.compiler.fitting import compile_fitting
 from topodesign.compiler.options import CompileOptions
 from topodesign.fabrics.fabric import Fabric
-from topodesign.graphs.expansions.places import PlaceLike, as_place
+from topodesign.fabrics.places import PlaceLike, as_place
 from topodesign.plans.files import as_plan
 from topodesign.plans.group_ops import apart
 from topodesign.plans.measure import cost_claim, cost_of

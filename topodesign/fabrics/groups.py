@@ -59,7 +59,7 @@ def as_groups(fabric: Fabric, value: Groups, placement: Placement | None = None)
 
     Examples
     --------
-    >>> from topodesign.graphs.expansions.places import as_fabric
+    >>> from topodesign.fabrics.places import as_fabric
     >>> as_groups(as_fabric("torus(2,3)"), "2x3:0")
     ((0, 1), (2, 3), (4, 5))
     >>> as_groups(as_fabric("torus(2,3)"), ["0,1,2", "3,4"])

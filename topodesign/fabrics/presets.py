@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
+from topodesign.base import doors
 from topodesign.base.arguments import as_text, require_at_least
 from topodesign.base.errors import ParameterError, SpecError, TopologyError
 from topodesign.base.spec import Spec, name_alone, parse
@@ -17,7 +18,7 @@ from topodesign.fabrics.drawing import GB, check_boxes, drawn, duplex, members, 
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.networks import dragonfly_plus, fat_tree3, rail_spine
 from topodesign.fabrics.pods import gb200_nvl72, infinity_boxes, mi325x, pcie_box, tpu_v4, tpu_v5p
-from topodesign.graphs.torus import torus
+from topodesign.topology.everyday import SPOKEN_FABRICS
 from topodesign.topology.family import call_signature, inspect_call
 from topodesign.topology.topology import check_buildable
 
@@ -47,10 +48,10 @@ def build_fabric(text: str) -> Fabric:
     """
     name = name_alone(as_text("a spec", text))
     spec = Spec(name) if name else parse(text)
-    generator = FABRICS.get(SPOKEN.get(spec.name, spec.name))
+    generator: Callable[..., Fabric] | None = doors.FABRICS.get(SPOKEN_FABRICS.get(spec.name, spec.name))
     if generator is None:
-        near = nearest(spec.name, [*FABRICS, *SPOKEN])
-        raise SpecError(f"unknown fabric '{spec.name}'; {suggest(spec.name, near or FABRICS)}", text, spec.position)
+        known = nearest(spec.name, [*doors.FABRICS, *SPOKEN_FABRICS]) or doors.FABRICS
+        raise SpecError(f"unknown fabric '{spec.name}'; {suggest(spec.name, known)}", text, spec.position)
     if name:
         raise SpecError(f"'{name}' needs brackets: {call_signature(generator)}", text, 0)
     if not all(isinstance(argument, int) for argument in spec.args):
@@ -197,7 +198,7 @@ def tpu_torus(*sides: int) -> Fabric:
     ----------
     Jouppi et al., TPU v4: An Optically Reconfigurable Supercomputer (2023), section 2.
     """
-    graph = torus(*sides)
+    graph = doors.FAMILIES["torus"](*sides)
     names = []
     for node in range(graph.nodes):
         place, rest = [], node
@@ -305,9 +306,6 @@ FABRICS: dict[str, Callable[..., Fabric]] = {
     )
 }
 """Every generator by its name in a spec."""
-
-SPOKEN = {"fattree": "fat_tree", "clos": "fat_tree", "rail_optimized": "rail_optimised"}
-"""Everyday names of fabrics, and what they stand for."""
 
 
 def _nvswitch_boxes(

@@ -13,7 +13,7 @@ from topodesign.topology.groups import Group, group
 from topodesign.topology.topology import Topology, check_buildable
 
 
-@named()
+@named(size=("order of the group", "len(elements)", "cayley(dihedral(8),1,9)"))
 def cayley(base: Spec, *elements: int) -> Topology:
     """Cayley digraph: node g has a link to g*s for every s in the connection set, so ``cayley(dihedral(8),1,9)``.
 

@@ -112,7 +112,7 @@ def _double_loop(n: int) -> list[tuple[int, int]]:
     return [] if best is None else [best[1:]]
 
 
-@named(_find_duplex)
+@named(_find_duplex, size=("n", "2*len(jumps)", "circulant(12,2,3)"))
 def circulant(n: int, *jumps: int) -> Topology:
     """Circulant graph: node i has links to i + a and i - a (mod n) for every jump a; degree is twice their number.
 
@@ -126,7 +126,7 @@ def circulant(n: int, *jumps: int) -> Topology:
     return _build(n, (*jumps, *(-a for a in jumps)))
 
 
-@named(_find_simplex)
+@named(_find_simplex, size=("n", "len(jumps)", "dicirculant(8,1,3)"))
 def dicirculant(n: int, *jumps: int) -> Topology:
     """Directed circulant: node i has a link to i + a (mod n) for every jump a; degree is their number.
 

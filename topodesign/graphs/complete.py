@@ -17,7 +17,7 @@ def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
         yield (nodes,)
 
 
-@named(_find)
+@named(_find, size=("n", "n - 1", "complete(6)"))
 def complete(n: int) -> Topology:
     """Complete graph K_n: every node has a link to every other; degree n - 1, diameter 1.
 

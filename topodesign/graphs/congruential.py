@@ -14,7 +14,7 @@ from topodesign.topology.symmetry import Symmetry, shift
 from topodesign.topology.topology import Topology, check_buildable
 
 
-@named()
+@named(size=("n", "len(digits)", "congruential(11,-2,0,3)"))
 def congruential(n: int, a: int, *digits: int) -> Topology:
     """Linear congruential digraph: node x has links to ax + c (mod n), one for each of the digits c.
 

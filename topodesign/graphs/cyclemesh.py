@@ -22,7 +22,7 @@ def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
             yield r, nodes // r
 
 
-@named(_find)
+@named(_find, size=("r*c", "2", "cyclemesh(4,4)"))
 def cyclemesh(r: int, c: int) -> Topology:
     """Cycle mesh: r rings over c consecutive nodes each, and r rings of stride r; N = rc, degree 2, unidirectional.
 

@@ -24,7 +24,7 @@ def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
         yield degree, k
 
 
-@named(_find)
+@named(_find, size=("factorial(d + 1)/factorial(d + 1 - k)", "d", "cycleprefix(3,2)"))
 def cycleprefix(d: int, k: int) -> Topology:
     """Cycle prefix digraph of Faber, Moore and Chen: (d + 1)!/(d + 1 - k)! nodes, degree d >= k, diameter k.
 

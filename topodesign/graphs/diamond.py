@@ -17,7 +17,7 @@ def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
         yield ()
 
 
-@named(_find)
+@named(_find, size=("8", "2", "diamond()"))
 def diamond() -> Topology:
     """Diamond digraph: 8 nodes, degree 2, diameter 3, not isomorphic to its transpose.
 

@@ -10,7 +10,7 @@ from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import Topology, check_buildable
 
 
-@named()
+@named(size=("a*(a*h + 1)", "a - 1 + h", "dragonflygroups(3,2)"))
 def dragonflygroups(a: int, h: int) -> Topology:
     """Largest dragonfly of groups of a nodes with h global links each; a (a h + 1) nodes, degree a - 1 + h.
 

@@ -32,7 +32,7 @@ def _self_loops(d: int, n: int) -> int:
     return d // g * g
 
 
-@named(_find)
+@named(_find, size=("n", "d", "genkautz(2,11)"))
 def genkautz(d: int, n: int) -> Topology:
     """Generalized Kautz digraph: node x has links to -dx - a (mod n) for a = 1..d.
 
@@ -60,7 +60,7 @@ def _shift_and_mirror(n: int, period: int) -> tuple[IntArray, IntArray]:
     return shift(n, period), np.arange(n)[::-1]
 
 
-@named(_find_joined)
+@named(_find_joined, size=("n", "d", "genkautzjoined(2,11)"))
 def genkautzjoined(d: int, n: int) -> Topology:
     """Generalized Kautz digraph whose self-loops give way to links between their nodes, so that no port is wasted.
 

@@ -21,7 +21,7 @@ def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
             yield n, q + 1
 
 
-@named(_find)
+@named(_find, size=("q**n", "n*(q - 1)", "hamming(2,4)"))
 def hamming(n: int, q: int) -> Topology:
     """Hamming graph H(n,q) = K_q^n: words of n letters below q; degree n(q - 1), diameter n.
 

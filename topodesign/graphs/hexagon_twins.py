@@ -23,7 +23,7 @@ def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
         yield (nodes - 728,)
 
 
-@named(_find)
+@named(_find, size=("728 + k", "4", "ghtwins(12)"))
 def ghtwins(k: int) -> Topology:
     """Incidence graph of the hexagon H(3) with k points split in two, up to 18: 728 + k nodes, degree 4, diameter 6.
 

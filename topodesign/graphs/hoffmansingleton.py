@@ -16,7 +16,7 @@ def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
         yield ()
 
 
-@named(_find)
+@named(_find, size=("50", "7", "hoffmansingleton()"))
 def hoffmansingleton() -> Topology:
     """Hoffman-Singleton graph: 50 nodes, degree 7, diameter 2, which meets the undirected Moore bound.
 

@@ -36,7 +36,7 @@ def _find_halved(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
         yield (n,)
 
 
-@named(_find_hypercube)
+@named(_find_hypercube, size=("2**n", "n", "hypercube(4)"))
 def hypercube(n: int) -> Topology:
     """Hypercube Q_n: nodes whose numbers differ in one bit are linked; 2^n nodes, degree n, diameter n.
 
@@ -48,7 +48,7 @@ def hypercube(n: int) -> Topology:
     return _cube(power(2, n), np.int64(1) << np.arange(n))
 
 
-@named(_find_twisted)
+@named(_find_twisted, size=("2**n", "n", "twistedhypercube(4)"))
 def twistedhypercube(n: int) -> Topology:
     """Twisted hypercube TQ_n: Q_n with the links 0-1 and 2-3 of one 4-cycle replaced by 0-3 and 1-2; n >= 3.
 
@@ -66,7 +66,7 @@ def twistedhypercube(n: int) -> Topology:
     return Topology.from_arrays(cube.nodes, cube.src, target)
 
 
-@named(_find_folded)
+@named(_find_folded, size=("2**(n - 1)", "n", "foldedcube(5)"))
 def foldedcube(n: int) -> Topology:
     """Folded n-cube: Q_{n-1} with a link between opposite corners; 2^(n-1) nodes, degree n, diameter floor(n/2).
 
@@ -79,7 +79,7 @@ def foldedcube(n: int) -> Topology:
     return _cube(nodes, np.append(np.int64(1) << np.arange(n - 1), nodes - 1))
 
 
-@named(_find_halved)
+@named(_find_halved, size=("2**(n - 1)", "n*(n - 1)/2", "halvedcube(4)"))
 def halvedcube(n: int) -> Topology:
     """Halved n-cube: the even words of n bits, linked when they differ in two; 2^(n-1) nodes, degree n(n - 1)/2.
 

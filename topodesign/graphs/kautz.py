@@ -19,7 +19,7 @@ def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
         yield degree, n
 
 
-@named(_find)
+@named(_find, size=("d**n*(d + 1)", "d", "kautz(2,2)"))
 def kautz(d: int, n: int) -> Topology:
     """Kautz digraph K(d,n) = L^n(K_{d+1}): d^n (d + 1) nodes, degree d, diameter n + 1.
 

@@ -69,7 +69,7 @@ def _table(rows: Iterable[tuple[int, int, tuple[int, int]]]) -> Sizes:
     return table
 
 
-@named(_find_kneser)
+@named(_find_kneser, size=("binom(n, k)", "binom(n - k, k)", "kneser(5,2)"))
 def kneser(n: int, k: int) -> Topology:
     """Kneser graph K(n,k): the k-subsets of n elements, linked when disjoint; degree C(n-k,k), needs n > 2k.
 
@@ -89,7 +89,7 @@ def kneser(n: int, k: int) -> Topology:
     return _symmetric(nodes, target, n, k)
 
 
-@named(_find_odd)
+@named(_find_odd, size=("binom(2*k - 1, k - 1)", "k", "odd(3)"))
 def odd(k: int) -> Topology:
     """Odd graph O_k = K(2k-1, k-1): degree k, diameter k - 1; O_3 is the Petersen graph.
 
@@ -101,7 +101,7 @@ def odd(k: int) -> Topology:
     return kneser.function(2 * k - 1, k - 1)
 
 
-@named(_find_doubledodd)
+@named(_find_doubledodd, size=("2*binom(2*k - 1, k)", "k", "doubledodd(3)"))
 def doubledodd(k: int) -> Topology:
     """Doubled odd graph D(O_k): (k-1)- and k-subsets of 2k - 1 elements, linked when nested; degree k, diameter 2k - 1.
 
@@ -128,7 +128,7 @@ def _doubled(k: int) -> Iterator[IntArray]:
     yield np.roll(np.arange(2 * len(image)), len(image))
 
 
-@named(_find_johnson)
+@named(_find_johnson, size=("binom(n, k)", "k*(n - k)", "johnson(5,2)"))
 def johnson(n: int, k: int) -> Topology:
     """Johnson graph J(n,k): the k-subsets of n elements, linked when they share k - 1; degree k(n - k), n > k.
 

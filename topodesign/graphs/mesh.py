@@ -12,7 +12,7 @@ from topodesign.topology.family import named, never
 from topodesign.topology.topology import Topology, check_buildable
 
 
-@named(never)
+@named(never, size=("prod(sides)", "2 for each side, 1 for a side of 2", "mesh(4,4)"))
 def mesh(*sides: int) -> Topology:
     """Mesh: duplex links between neighbours along every dimension; the node (x0, x1, ...) is x0 + a(x1 + b(x2 + ...)).
 

@@ -25,7 +25,7 @@ def _degree(q: int) -> int:
     return q + (q + 1) // 2 if q % 4 == 3 else q + q // 2
 
 
-@named(_find)
+@named(_find, size=("2*q**2", "(3*q - e)/2 with e = -1, 0 or 1, q = e (mod 4)", "mms(4)"))
 def mms(q: int) -> Topology:
     """McKay-Miller-Siran graph: 2q^2 nodes, degree (3q - e)/2 with e = 0, 1, -1 for q = e (mod 4), diameter 2.
 

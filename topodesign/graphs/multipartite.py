@@ -27,7 +27,7 @@ def _find_crown(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
         yield (degree + 1,)
 
 
-@named(_find_bipartite)
+@named(_find_bipartite, size=("2*d", "d", "bipartite(4)"))
 def bipartite(d: int) -> Topology:
     """Complete bipartite graph K_{d,d}: nodes 0..d-1 against d..2d-1; degree d, diameter 2 (1 for d = 1).
 
@@ -40,7 +40,7 @@ def bipartite(d: int) -> Topology:
     return _between(*np.divmod(np.arange(d * d), d), d)
 
 
-@named(_find_cocktailparty)
+@named(_find_cocktailparty, size=("2*n", "2*n - 2", "cocktailparty(4)"))
 def cocktailparty(n: int) -> Topology:
     """Cocktail-party graph K_{2,...,2} on n pairs: i is linked to all but i + n (mod 2n); degree 2n - 2, diameter 2.
 
@@ -57,7 +57,7 @@ def cocktailparty(n: int) -> Topology:
     return Topology.from_arrays(nodes, source, (source + np.tile(jump, nodes)) % nodes, symmetry=symmetry)
 
 
-@named()
+@named(size=("6", "4", "octahedron()"))
 def octahedron() -> Topology:
     """Octahedron K_{2,2,2} = J(4,2): 6 nodes, degree 4; the finder knows it as ``cocktailparty(3)``.
 
@@ -68,7 +68,7 @@ def octahedron() -> Topology:
     return cocktailparty.function(3)
 
 
-@named(_find_crown)
+@named(_find_crown, size=("2*n", "n - 1", "crown(5)"))
 def crown(n: int) -> Topology:
     """Crown graph: K_{n,n} minus the matching of i with n + i, i = 0..n-1; degree n - 1, diameter 3.
 

@@ -23,7 +23,7 @@ def _find_simplex(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
         yield (nodes,)
 
 
-@named(_find_duplex)
+@named(_find_duplex, size=("q", "(q - 1)/2", "paley(13)"))
 def paley(q: int) -> Topology:
     """Paley graph: x and y in GF(q) are linked when y - x is a square; q = 1 (mod 4), degree (q - 1)/2, diameter 2.
 
@@ -37,7 +37,7 @@ def paley(q: int) -> Topology:
     return _paley(q, 1, "paleydigraph")
 
 
-@named(_find_simplex)
+@named(_find_simplex, size=("q", "(q - 1)/2", "paleydigraph(11)"))
 def paleydigraph(q: int) -> Topology:
     """Paley digraph (tournament): a link from x to x + s for every square s of GF(q); q = 3 (mod 4), degree (q - 1)/2.
 

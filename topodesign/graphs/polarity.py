@@ -64,7 +64,7 @@ def _is_odd_power_of_two(q: int) -> bool:
     return is_prime_power(q) and prime_power(q)[0] == 2 and prime_power(q)[1] % 2 == 1
 
 
-@named(_find_plane)
+@named(_find_plane, size=("q**2 + q + 1", "q + 1", "polarity(3)"))
 def polarity(q: int) -> Topology:
     """Brown's graph, the polarity graph of the projective plane PG(2,q): q^2 + q + 1 nodes, degree q + 1, diameter 2.
 
@@ -82,7 +82,7 @@ def polarity(q: int) -> Topology:
     return join_loops(_plane_graph(q))
 
 
-@named(_find_quadrangle)
+@named(_find_quadrangle, size=("(q + 1)*(q**2 + 1)", "q + 1", "gqpolarity(2)"))
 def gqpolarity(q: int) -> Topology:
     """Polarity graph of the quadrangle W(q), q = 2^(2e+1): (q + 1)(q^2 + 1) nodes, degree q + 1, diameter 3.
 
@@ -97,7 +97,7 @@ def gqpolarity(q: int) -> Topology:
     return join_loops(quadrangle_graph(q))
 
 
-@named(_find_nucleus)
+@named(_find_nucleus, size=("q**2 + q + 2", "q + 1", "polaritynucleus(4)"))
 def polaritynucleus(q: int) -> Topology:
     """Brown's graph of an even q with a node more: q^2 + q + 2 nodes, degree q + 1, diameter 2.
 
@@ -122,7 +122,7 @@ def polaritynucleus(q: int) -> Topology:
     )
 
 
-@named(_find_plane_copies)
+@named(_find_plane_copies, size=("q**2 + q + 5", "q + 2", "polaritycopies(3)"))
 def polaritycopies(q: int) -> Topology:
     """Brown's graph of an odd q with copies of four nodes: q^2 + q + 5 nodes, degree q + 2, diameter 2.
 
@@ -163,7 +163,7 @@ def polaritycopies(q: int) -> Topology:
     return pair_free_ports(Topology.from_arrays(nodes + 4, *both), q + 2)
 
 
-@named(_find_copies)
+@named(_find_copies, size=("(q + 1 + k)*(q**2 + 1)", "q + 1 + k", "gqpolaritycopies(2,1)"))
 def gqpolaritycopies(q: int, k: int) -> Topology:
     """Polarity graph of W(q) with k copies of some nodes: (q + 1 + k)(q^2 + 1) nodes, degree q + 1 + k, diameter 3.
 
@@ -229,7 +229,7 @@ def quadrangle_graph(q: int) -> Topology:
     return _polarity_graph(gq.function(q), line_of)
 
 
-@named(_find_hexagon)
+@named(_find_hexagon, size=("364", "4", "ghpolarity()"))
 def ghpolarity() -> Topology:
     """Polarity graph of the generalised hexagon H(3): 364 nodes, degree 4, diameter 5.
 

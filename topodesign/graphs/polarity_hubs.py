@@ -44,7 +44,7 @@ def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
         yield nodes, degree
 
 
-@named(_find)
+@named(_find, size=("n", "d", "gqpolarityhubs(856,13)"))
 def gqpolarityhubs(n: int, d: int) -> Topology:
     """Polarity graph of W(8) with copies of nodes and 13 hubs: 65d + 1 to 65d + 13 nodes, d = 13 or 14; diameter 3.
 

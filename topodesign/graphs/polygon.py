@@ -53,7 +53,7 @@ def _find_heawoodd3(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
         yield ()
 
 
-@named(_find_pg2)
+@named(_find_pg2, size=("2*(q**2 + q + 1)", "q + 1", "pg2(2)"))
 def pg2(q: int) -> Topology:
     """Incidence graph of the projective plane PG(2,q): 2(q^2 + q + 1) nodes, degree q + 1, diameter 3.
 
@@ -72,7 +72,7 @@ def pg2(q: int) -> Topology:
     return _polygon(q, 3, equations)
 
 
-@named(_find_ag2)
+@named(_find_ag2, size=("2*q**2", "q", "ag2(3)"))
 def ag2(q: int) -> Topology:
     """Incidence graph of the affine plane AG(2,q) without its vertical lines: 2q^2 nodes, degree q, diameter 4.
 
@@ -108,7 +108,7 @@ def _affine_automorphisms(field: FiniteField) -> Iterator[IntArray]:
     yield np.concatenate((q * q + other, other))
 
 
-@named(_find_gq)
+@named(_find_gq, size=("2*(q + 1)*(q**2 + 1)", "q + 1", "gq(2)"))
 def gq(q: int) -> Topology:
     """Incidence graph of the generalized quadrangle W(q): 2(q + 1)(q^2 + 1) nodes, degree q + 1, diameter 4.
 
@@ -129,7 +129,7 @@ def gq(q: int) -> Topology:
     return _polygon(q, 4, equations)
 
 
-@named(_find_gh)
+@named(_find_gh, size=("2*(q**6 - 1)/(q - 1)", "q + 1", "gh(2)"))
 def gh(q: int) -> Topology:
     """Incidence graph of the split Cayley hexagon H(q): 2(q^6 - 1)/(q - 1) nodes, degree q + 1, diameter 6.
 
@@ -162,7 +162,7 @@ def gh(q: int) -> Topology:
     return _polygon(q, 6, equations)
 
 
-@named(_find_heawoodd3)
+@named(_find_heawoodd3, size=("14", "4", "heawoodd3()"))
 def heawoodd3() -> Topology:
     """Distance-3 graph of the Heawood graph: the points and lines of PG(2,2) that are not incident; 14 nodes, degree 4.
 

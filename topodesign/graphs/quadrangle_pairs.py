@@ -25,7 +25,7 @@ def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
         yield 2, 4
 
 
-@named(_find)
+@named(_find, size=("(s + 1)*(t + 1)*(s*t + 1)**2", "(s + 1)*(t + 1)", "gqpairs(2,2)"))
 def gqpairs(s: int, t: int) -> Topology:
     """Pairs of a point and a line of a generalised quadrangle of order (s,t): degree (s + 1)(t + 1), diameter 3.
 

@@ -40,7 +40,7 @@ def _find_graph(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
             yield nodes, degree, seed
 
 
-@named(_find)
+@named(_find, size=("n", "d", "randomregular(16,3,0)"))
 def randomregular(n: int, d: int, seed: int) -> Topology:
     """Random d-regular digraph on n > d nodes without self-loops and parallel links, strongly connected.
 
@@ -68,7 +68,7 @@ def randomregular(n: int, d: int, seed: int) -> Topology:
     raise ParameterError(f"no random digraph found for randomregular({n},{d},{seed}); try another seed")
 
 
-@named(_find_graph)
+@named(_find_graph, size=("n", "d", "randomregulargraph(16,3,0)"))
 def randomregulargraph(n: int, d: int, seed: int) -> Topology:
     """Random d-regular graph on n > d nodes: every link has its reverse, no self-loops or parallel links, connected.
 

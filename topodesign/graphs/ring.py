@@ -24,7 +24,7 @@ def _find_duplex(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
         yield degree, nodes
 
 
-@named(_find_simplex)
+@named(_find_simplex, size=("n", "d", "uniring(1,8)"))
 def uniring(d: int, n: int) -> Topology:
     """Unidirectional ring of degree d: node i has d parallel links to i + 1 (mod n); diameter n - 1.
 
@@ -36,7 +36,7 @@ def uniring(d: int, n: int) -> Topology:
     return _ring(n, (1,), d)
 
 
-@named(_find_duplex)
+@named(_find_duplex, size=("n", "d", "biring(2,8)"))
 def biring(d: int, n: int) -> Topology:
     """Bidirectional ring of even degree d: node i has d/2 parallel links each to i + 1 and i - 1 (mod n).
 
@@ -52,7 +52,7 @@ def biring(d: int, n: int) -> Topology:
     return _ring(n, (1, -1), d // 2)
 
 
-@named()
+@named(size=("n", "4", "shiftedring(16)"))
 def shiftedring(n: int) -> Topology:
     """Shifted ring: the bidirectional ring 0, 1, ..., n-1 and a second one of stride p on the same nodes; degree 4.
 

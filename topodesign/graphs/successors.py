@@ -10,7 +10,7 @@ from topodesign.topology.family import named
 from topodesign.topology.topology import Topology, check_buildable
 
 
-@named()
+@named(size=("len(heads)/d", "d", "successors(2,1,2,2,3,3,0,0,1)"))
 def successors(d: int, *heads: int) -> Topology:
     """Digraph in which node i has links to the d nodes ``heads[i*d]`` to ``heads[i*d + d-1]``: a whole list of links.
 

@@ -57,7 +57,7 @@ def _factors(product: int, count: int, least: int) -> Iterator[tuple[int, ...]]:
                 yield (factor, *rest)
 
 
-@named(_find_torus)
+@named(_find_torus, size=("prod(sides)", "2 for each side, 1 for a side of 2", "torus(4,4)"))
 def torus(*sides: int) -> Topology:
     """Torus: a bidirectional ring along every dimension; the node (x0, x1, ...) is x0 + a(x1 + b(x2 + ...)).
 
@@ -72,7 +72,7 @@ def torus(*sides: int) -> Topology:
     return _grid(sides, np.diag(np.array(sides, dtype=np.int64)))
 
 
-@named(_find_twisted)
+@named(_find_twisted, size=("prod(sides)", "2*len(sides)", "twistedtorus(3,6)"))
 def twistedtorus(*sides: int) -> Topology:
     """Twisted torus: as ``torus``, but crossing the wrap of a dimension of side a shifts all longer ones by a.
 

@@ -15,12 +15,12 @@ from topodesign.base.errors import TooLargeError, TopologyError
 from topodesign.base.pieces import Progress, part
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import Quantity, format_excess, format_size, format_time
-from topodesign.graphs.expansions.library import TopologyLike, as_topology
 from topodesign.pricing import closed_form, deferral, split_deferral
 from topodesign.pricing.all_to_all import AllToAll, all_to_all
 from topodesign.pricing.efforts import Effort
 from topodesign.pricing.flows.balanced import GAP
 from topodesign.pricing.workload import Workload, as_workload
+from topodesign.topology.library import TopologyLike, as_topology
 from topodesign.topology.topology import Topology
 
 _QUICK_WORK = 2**27
@@ -320,7 +320,7 @@ def evaluate(
     Raises
     ------
     SpecError, FileFormatError, ParameterError
-        As :func:`topodesign.graphs.expansions.library.as_topology`.
+        As :func:`topodesign.topology.library.as_topology`.
     UnitError
         If a quantity cannot be read.
     DisconnectedError, TopologyError

@@ -8,99 +8,23 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from topodesign.base import doors
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError
 from topodesign.base.records import Result, ResultList, Table
 from topodesign.base.spec import Spec, parse
 from topodesign.base.wording import suggest
-from topodesign.fabrics.presets import FABRICS, build_fabric
-from topodesign.fabrics.presets import SPOKEN as FABRICS_SPOKEN
-from topodesign.graphs.expansions.everyday import SPOKEN
-from topodesign.graphs.expansions.library import LIBRARY, build
+from topodesign.fabrics.presets import build_fabric
 from topodesign.pricing.evaluation import dearer, price_both
+from topodesign.topology.everyday import SPOKEN, SPOKEN_FABRICS
 from topodesign.topology.family import Family, call_signature
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 _MOST_DRAWN = 40
 """Nodes up to which there is a picture."""
 
 SIZES: dict[str, tuple[str, str, str]] = {
-    # Families: nodes and ports by the names of the arguments, where a list has that of its name, and an example.
-    "ag2": ("2*q**2", "q", "ag2(3)"),
-    "bipartite": ("2*d", "d", "bipartite(4)"),
-    "biring": ("n", "d", "biring(2,8)"),
-    "cayley": ("order of the group", "len(elements)", "cayley(dihedral(8),1,9)"),
-    "circulant": ("n", "2*len(jumps)", "circulant(12,2,3)"),
-    "cocktailparty": ("2*n", "2*n - 2", "cocktailparty(4)"),
-    "complete": ("n", "n - 1", "complete(6)"),
-    "congruential": ("n", "len(digits)", "congruential(11,-2,0,3)"),
-    "crown": ("2*n", "n - 1", "crown(5)"),
-    "cyclemesh": ("r*c", "2", "cyclemesh(4,4)"),
-    "cycleprefix": ("factorial(d + 1)/factorial(d + 1 - k)", "d", "cycleprefix(3,2)"),
-    "dbjmod": ("d**n", "d", "dbjmod(2,4)"),
-    "debruijn": ("d**n", "d", "debruijn(2,4)"),
-    "diamond": ("8", "2", "diamond()"),
-    "dicirculant": ("n", "len(jumps)", "dicirculant(8,1,3)"),
-    "doubledodd": ("2*binom(2*k - 1, k)", "k", "doubledodd(3)"),
-    "dragonflygroups": ("a*(a*h + 1)", "a - 1 + h", "dragonflygroups(3,2)"),
-    "foldedcube": ("2**(n - 1)", "n", "foldedcube(5)"),
-    "genkautz": ("n", "d", "genkautz(2,11)"),
-    "genkautzjoined": ("n", "d", "genkautzjoined(2,11)"),
-    "gh": ("2*(q**6 - 1)/(q - 1)", "q + 1", "gh(2)"),
-    "ghline": ("(q + 1)*(q**6 - 1)/(q - 1)", "2*q", "ghline(2)"),
-    "ghpolarity": ("364", "4", "ghpolarity()"),
-    "ghtwins": ("728 + k", "4", "ghtwins(12)"),
-    "gq": ("2*(q + 1)*(q**2 + 1)", "q + 1", "gq(2)"),
-    "gqline": ("(q + 1)**2*(q**2 + 1)", "2*q", "gqline(2)"),
-    "gqpairs": ("(s + 1)*(t + 1)*(s*t + 1)**2", "(s + 1)*(t + 1)", "gqpairs(2,2)"),
-    "gqpolaritycopies": ("(q + 1 + k)*(q**2 + 1)", "q + 1 + k", "gqpolaritycopies(2,1)"),
-    "gqpolarityhubs": ("n", "d", "gqpolarityhubs(856,13)"),
-    "polaritycopies": ("q**2 + q + 5", "q + 2", "polaritycopies(3)"),
-    "polaritynucleus": ("q**2 + q + 2", "q + 1", "polaritynucleus(4)"),
-    "gqpolarity": ("(q + 1)*(q**2 + 1)", "q + 1", "gqpolarity(2)"),
-    "halvedcube": ("2**(n - 1)", "n*(n - 1)/2", "halvedcube(4)"),
-    "hamming": ("q**n", "n*(q - 1)", "hamming(2,4)"),
-    "heawoodd3": ("14", "4", "heawoodd3()"),
-    "heawoodline": ("21", "4", "heawoodline()"),
-    "hoffmansingleton": ("50", "7", "hoffmansingleton()"),
-    "hypercube": ("2**n", "n", "hypercube(4)"),
-    "johnson": ("binom(n, k)", "k*(n - k)", "johnson(5,2)"),
-    "kautz": ("d**n*(d + 1)", "d", "kautz(2,2)"),
-    "kneser": ("binom(n, k)", "binom(n - k, k)", "kneser(5,2)"),
-    "mesh": ("prod(sides)", "2 for each side, 1 for a side of 2", "mesh(4,4)"),
-    "mms": ("2*q**2", "(3*q - e)/2 with e = -1, 0 or 1, q = e (mod 4)", "mms(4)"),
-    "octahedron": ("6", "4", "octahedron()"),
-    "odd": ("binom(2*k - 1, k - 1)", "k", "odd(3)"),
-    "paley": ("q", "(q - 1)/2", "paley(13)"),
-    "paleydigraph": ("q", "(q - 1)/2", "paleydigraph(11)"),
-    "petersenline": ("15", "4", "petersenline()"),
-    "pg2": ("2*(q**2 + q + 1)", "q + 1", "pg2(2)"),
-    "pg2line": ("(q + 1)*(q**2 + q + 1)", "2*q", "pg2line(2)"),
-    "polarity": ("q**2 + q + 1", "q + 1", "polarity(3)"),
-    "randomregular": ("n", "d", "randomregular(16,3,0)"),
-    "randomregulargraph": ("n", "d", "randomregulargraph(16,3,0)"),
-    "shiftedring": ("n", "4", "shiftedring(16)"),
-    "successors": ("len(heads)/d", "d", "successors(2,1,2,2,3,3,0,0,1)"),
-    "torus": ("prod(sides)", "2 for each side, 1 for a side of 2", "torus(4,4)"),
-    "tutte12line": ("189", "4", "tutte12line()"),
-    "tutte8line": ("45", "4", "tutte8line()"),
-    "twistedhypercube": ("2**n", "n", "twistedhypercube(4)"),
-    "twistedtorus": ("prod(sides)", "2*len(sides)", "twistedtorus(3,6)"),
-    "uniring": ("n", "d", "uniring(1,8)"),
-    # Expansions: by N and d of what they expand.
-    "bidirect": ("N", "2*d", "bidirect(genkautz(2,11))"),
-    "cover": ("m*N", "d", "cover(genkautz(2,7),2)"),
-    "degree": ("n*N", "n*d", "degree(biring(2,6),2)"),
-    "delete": ("N - 1 for each pair v,m", "d", "delete(circulant(12,2,3),5,0)"),
-    "insert": ("N + 1 for every d links", "d", "insert(circulant(12,2,3),0,2,3,5,6,8,9,11)"),
-    "lift": ("N times the order of the group", "d", "lift(complete(3),cyclic(4),0,1,2,3,0,1)"),
-    "line": ("d**k*N", "d", "line(diamond(),1)"),
-    "parallel": ("N", "m*d", "parallel(biring(2,6),2)"),
-    "power": ("N**n", "n*d", "power(complete(3),2)"),
-    "product": ("product of all N", "sum of all d", "product(complete(3),complete(4))"),
-    "swap": ("N", "d", "swap(circulant(8,1,2),0,1,5,4,1,0,4,5)"),
-    "turn": ("N", "d", "turn(genkautz(2,11),1)"),
-    "transpose": ("N", "d", "transpose(diamond())"),
     # Everyday names.
     "slimfly": ("2*q**2", "about 3*q/2", "slimfly(4)"),
     "jellyfish": ("n", "d", "jellyfish(16,3)"),
@@ -135,8 +59,10 @@ SIZES: dict[str, tuple[str, str, str]] = {
     "fat_tree3": ("pods*leaves*hosts", "a leaf switch", "fat_tree3(2,2,2,2,2)"),
     "dragonfly_plus": ("groups*leaves*hosts", "a leaf switch", "dragonfly_plus(3,2,2,2)"),
 }
-"""Nodes and ports of every spec, as formulas of its arguments or in words, and a small example."""
+"""Nodes and ports of the other specs, as formulas of their arguments or in words, and a small example."""
 _FABRIC_DRAGONFLY = ("groups*routers*hosts", "a router", "dragonfly(5,2,2)")
+_UNSAID = ("", "", "")
+"""Of presets of other packages."""
 
 _CATALOG = {
     "catalog": "Row of the catalog: the k-th topology, steps ascending, of the frontier of N nodes and degree d.",
@@ -277,7 +203,7 @@ def families(name: str | None = None) -> Families:
     if name is None:
         return every
     spec = parse(name) if isinstance(name, str) and "(" in name else None
-    wanted = FABRICS_SPOKEN.get(str(name), str(name)) if spec is None else FABRICS_SPOKEN.get(spec.name, spec.name)
+    wanted = SPOKEN_FABRICS.get(str(name), str(name)) if spec is None else SPOKEN_FABRICS.get(spec.name, spec.name)
     found = Families(one for one in every if one.name == wanted)
     if not found:
         hint = suggest(wanted, (one.name for one in every), "'topodesign families' lists all")
@@ -295,19 +221,18 @@ def _with_example(one: Described, spec: Spec) -> Described:
 
 
 def _described() -> Iterator[Described]:
-    for name in sorted(LIBRARY):
-        entry = LIBRARY[name]
+    for name, entry in sorted([*doors.FAMILIES.items(), *doors.EXPANSIONS.items()]):
         if isinstance(entry, Family):
-            yield _of(name, "family", entry.signature.replace("base", "GROUP"), entry.function, SIZES[name])
+            yield _of(name, "family", entry.signature.replace("base", "GROUP"), entry.function, entry.size)
         else:
-            yield _of(name, "expansion", entry.signature.replace("base", "G"), entry.graph, SIZES[name])
+            yield _of(name, "expansion", entry.signature.replace("base", "G"), entry.graph, entry.size)
     for name, meaning in SPOKEN.items():
         yield _of(name, "everyday", call_signature(meaning), meaning, SIZES[name])
     for name, about in _CATALOG.items():
         nodes, degree, example = SIZES[name]
         yield Described(name, "catalog", f"{name}(N,d,k)", about, about, nodes, degree, example, "")
-    for name, generator in FABRICS.items():
-        sizes = _FABRIC_DRAGONFLY if name == "dragonfly" else SIZES[name]
+    for name, generator in doors.FABRICS.items():
+        sizes = _FABRIC_DRAGONFLY if name == "dragonfly" else SIZES.get(name, _UNSAID)
         yield _of(name, "fabric", call_signature(generator), generator, sizes)
 
 

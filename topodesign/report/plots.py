@@ -13,7 +13,7 @@ from topodesign.base.spec import Spec
 from topodesign.catalog.known import Known
 from topodesign.catalog.pareto import Pareto
 from topodesign.fabrics.fabric import Fabric
-from topodesign.graphs.expansions.places import as_place
+from topodesign.fabrics.places import as_place
 from topodesign.optima.forest.fabric_optimum import FabricOptimum
 from topodesign.plans.files import load_plan
 from topodesign.plans.plan import Plan

@@ -15,7 +15,6 @@ import numpy as np
 
 from topodesign.base.spec import Spec
 from topodesign.collectives import ALL_TO_ALL
-from topodesign.graphs.expansions.library import build
 from topodesign.graphs.expansions.product import graph as product
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
@@ -24,6 +23,7 @@ from topodesign.plans.rounds_ops import Part, assemble, canonical, check_rows, c
 from topodesign.schedulers.method import Method, Request, planned
 from topodesign.schedulers.peel import distance_bound, exchange
 from topodesign.schedulers.spff import check_chunks
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 

@@ -17,7 +17,7 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.base.units import format_time
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, SCATTER
-from topodesign.graphs.expansions.places import named_preset
+from topodesign.fabrics.places import named_preset
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds

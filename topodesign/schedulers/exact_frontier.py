@@ -26,7 +26,7 @@ from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, form
 from topodesign.base.wording import with_article
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective, as_collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
-from topodesign.graphs.expansions.places import PlaceLike
+from topodesign.fabrics.places import PlaceLike
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds

@@ -20,7 +20,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeErro
 from topodesign.collectives import GATHER, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import part_of
-from topodesign.graphs.expansions.places import named_preset
+from topodesign.fabrics.places import named_preset
 from topodesign.optima.fluid.packing import packing
 from topodesign.plans.measure import path_claim, path_time, tree_figures
 from topodesign.plans.paths import MAX_WEIGHT, Paths

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from topodesign.base.errors import ParameterError
 from topodesign.base.wording import with_article
+from topodesign.fabrics.places import named_preset
 from topodesign.fabrics.shards import as_shards
-from topodesign.graphs.expansions.places import named_preset
 from topodesign.plans.measure import tree_figures
 from topodesign.plans.plan import Plan
 from topodesign.plans.trees import TREE_COLLECTIVES

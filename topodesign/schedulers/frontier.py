@@ -15,7 +15,7 @@ from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, form
 from topodesign.collectives import Collective, as_collective
 from topodesign.fabrics.groups import Groups, Placement
 from topodesign.fabrics.part import Others
-from topodesign.graphs.expansions.places import PlaceLike
+from topodesign.fabrics.places import PlaceLike
 from topodesign.plans.plan import Plan
 from topodesign.pricing.groups import bandwidth_of
 from topodesign.schedulers.method import Request, planned

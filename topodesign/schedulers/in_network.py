@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from topodesign.base.errors import InfeasibleError
-from topodesign.graphs.expansions.places import named_preset
+from topodesign.fabrics.places import named_preset
 from topodesign.plans.measure import tree_figures
 from topodesign.plans.plan import Plan
 from topodesign.plans.trees import TREE_COLLECTIVES

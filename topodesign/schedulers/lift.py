@@ -7,9 +7,8 @@ from fractions import Fraction
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.base.spec import Spec
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective, as_collective
-from topodesign.graphs.expansions import transpose
 from topodesign.graphs.expansions.expansion import Expansion
-from topodesign.graphs.expansions.library import LIBRARY, build
+from topodesign.graphs.expansions.transpose import transpose
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
@@ -17,6 +16,7 @@ from topodesign.plans.rounds_ops import is_lean, prune
 from topodesign.schedulers.method import Method, Request, planned
 from topodesign.schedulers.spff import spff
 from topodesign.schedulers.stored import stored_schedule
+from topodesign.topology.library import build, generator
 from topodesign.topology.topology import Topology
 
 
@@ -37,7 +37,7 @@ def lifted(topology: Topology, collective: Collective | str) -> Rounds | None:
     """
     if topology.spec is None:
         return None
-    entry = LIBRARY[topology.spec.name]
+    entry = generator(topology.spec.name)
     if not isinstance(entry, Expansion) or entry.lift is None:
         return None
     collective = as_collective(collective)

@@ -18,9 +18,9 @@ from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
 from topodesign.fabrics.groups import as_groups, roots_of
 from topodesign.fabrics.part import chosen_nodes, listed, part_of
+from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
 from topodesign.fabrics.ready import as_ready
 from topodesign.fabrics.unwinding import unwind
-from topodesign.graphs.expansions.places import PlaceLike, as_fabric, as_place
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds

@@ -7,7 +7,7 @@ from typing import Unpack
 
 from topodesign.base.options import read, takes
 from topodesign.collectives import Collective, as_collective
-from topodesign.graphs.expansions.places import PlaceLike
+from topodesign.fabrics.places import PlaceLike
 from topodesign.plans.plan import Plan
 from topodesign.schedulers import SCHEDULERS
 from topodesign.schedulers.baselines import BASELINES

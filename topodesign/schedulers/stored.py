@@ -28,12 +28,12 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import FileFormatError, ScheduleError
 from topodesign.base.spec import Spec, parse
 from topodesign.collectives import ALLGATHER, ALLREDUCE, COLLECTIVES, REDUCE_SCATTER, Collective, as_collective
-from topodesign.graphs.expansions.library import build
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble
 from topodesign.schedulers.method import Method, Request, planned
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 DATA = Path(__file__).parent / "data"

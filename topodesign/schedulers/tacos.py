@@ -8,7 +8,7 @@ from topodesign.base.units import format_time
 from topodesign.base.wording import counted
 from topodesign.collectives import COLLECTIVES, Collective
 from topodesign.fabrics.fabric import Fabric
-from topodesign.graphs.expansions.places import named_preset
+from topodesign.fabrics.places import named_preset
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.timed import verify_timed
 from topodesign.plans.timed import Timed

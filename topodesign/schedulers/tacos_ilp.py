@@ -29,7 +29,7 @@ from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import format_time
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, SCATTER
-from topodesign.graphs.expansions.places import named_preset
+from topodesign.fabrics.places import named_preset
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.timed import verify_timed
 from topodesign.plans.timed import Timed

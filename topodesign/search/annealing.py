@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from topodesign.base.cost import Cost, moore_bound
 from topodesign.base.errors import TopodesignError
 from topodesign.base.spec import LONGEST_SPEC, Spec
-from topodesign.graphs.expansions.library import build
 from topodesign.search import anneal_kernels as kernels
 from topodesign.search.anneal_kernels import UNIT, Rules, Side
 from topodesign.search.target import Found, undominated
+from topodesign.topology.library import build
 from topodesign.topology.topology import IntArray, Topology
 
 MOST_PORTS = 8

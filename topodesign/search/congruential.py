@@ -21,7 +21,8 @@ import numpy as np
 from topodesign.base.compiled import LARGEST
 from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.graphs.congruential import congruential
-from topodesign.graphs.expansions import cover, turn
+from topodesign.graphs.expansions.cover import cover
+from topodesign.graphs.expansions.turn import turn
 from topodesign.search import congruential_kernels as kernels
 from topodesign.search.nearness import starts_into
 from topodesign.search.neighbours import drawn

@@ -19,13 +19,17 @@ from topodesign.base.cost import Basis, Cost, lower_bound, moore_bound
 from topodesign.base.errors import DisconnectedError, ParameterError, SpecError
 from topodesign.base.spec import Spec
 from topodesign.graphs import FAMILIES
-from topodesign.graphs.expansions import bidirect, line, parallel, product, transpose
-from topodesign.graphs.expansions import degree as degree_expansion
+from topodesign.graphs.expansions.bidirect import bidirect
+from topodesign.graphs.expansions.degree import degree as degree_expansion
 from topodesign.graphs.expansions.expansion import Base, Claim, Expansion
-from topodesign.graphs.expansions.library import build
+from topodesign.graphs.expansions.line import line
+from topodesign.graphs.expansions.parallel import parallel
+from topodesign.graphs.expansions.product import product
+from topodesign.graphs.expansions.transpose import transpose
 from topodesign.pricing.closed_form import price, price_at_least
 from topodesign.search.target import Found, Target
 from topodesign.topology.family import Family
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 LARGEST_PRICED = 4096

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 
 from topodesign.base.cost import Basis, keeps_port_free
 from topodesign.base.errors import TopologyError
-from topodesign.graphs.expansions.library import build
 from topodesign.pricing.closed_form import price
 from topodesign.search.finder import LARGEST_PRICED, Candidate, Finder
 from topodesign.search.neighbours import search_neighbours
 from topodesign.search.symmetric import search_cayley, search_symmetric
 from topodesign.search.target import Found, Target
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 _WORK = 2**27

@@ -28,8 +28,8 @@ from topodesign.base.units import format_size
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.groups import as_groups
 from topodesign.fabrics.part import Others
+from topodesign.fabrics.places import PlaceLike, as_fabric
 from topodesign.fabrics.traffic import Stream, Traffic, as_streams
-from topodesign.graphs.expansions.places import PlaceLike, as_fabric
 from topodesign.pricing.groups import bandwidth_of
 from topodesign.topology.topology import IntArray, Topology
 

@@ -19,12 +19,13 @@ import numpy as np
 
 from topodesign.base.cost import Cost, lower_bound
 from topodesign.base.spec import LONGEST_SPEC, Spec
-from topodesign.graphs.expansions import delete, line
-from topodesign.graphs.expansions.library import build
+from topodesign.graphs.expansions.delete import delete
+from topodesign.graphs.expansions.line import line
 from topodesign.pricing.closed_form import larger, largest_loads
 from topodesign.search.nearness import pairs_too_far
 from topodesign.search.symmetric import search_symmetric
 from topodesign.search.target import Target
+from topodesign.topology.library import build
 from topodesign.topology.topology import IntArray, Topology
 
 GOOD = Fraction(17, 16)

@@ -20,8 +20,9 @@ import numpy as np
 from topodesign.base.cost import Cost, keeps_port_free
 from topodesign.base.errors import DisconnectedError, ParameterError, TopodesignError
 from topodesign.base.spec import Spec
-from topodesign.graphs.expansions import delete, insert, line
-from topodesign.graphs.expansions.library import build
+from topodesign.graphs.expansions.delete import delete
+from topodesign.graphs.expansions.insert import insert
+from topodesign.graphs.expansions.line import line
 from topodesign.graphs.loops import looped_nodes
 from topodesign.pricing.closed_form import price
 from topodesign.search import anneal_kernels as kernels
@@ -30,6 +31,7 @@ from topodesign.search.groups import groups_to_search
 from topodesign.search.symmetric import cayley_spec
 from topodesign.search.target import Found, Target, undominated
 from topodesign.topology.groups import Group
+from topodesign.topology.library import build
 from topodesign.topology.topology import IntArray, Topology
 
 _Any = TypeVar("_Any")

@@ -6,12 +6,14 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from topodesign.base.errors import ParameterError
 from topodesign.base.spec import Spec
 from topodesign.topology.topology import Topology
 
+Size: TypeAlias = tuple[str, str, str]
+"""Nodes and ports as formulas of the arguments, where a list has that of its name, or in words, and a small example."""
 Find = Callable[[int, int], Iterable[tuple[Any, ...]]]
 
 
@@ -32,6 +34,11 @@ def call_signature(function: Callable[..., Any]) -> str:
     return f"{function.__name__}({','.join(words)})"
 
 
+def takes_spec(function: Callable[..., Any]) -> bool:
+    """Return whether some argument is the spec of a group."""
+    return any(parameter.annotation == "Spec" for parameter in _signature(function).parameters.values())
+
+
 def inspect_call(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
     """Raise ParameterError unless the function takes that many positional arguments."""
     try:
@@ -50,10 +57,13 @@ class Family:
         The plain function: integers (or group specs) -> Topology.
     find
         ``find(nodes, degree)`` yields the argument tuples worth considering that give exactly that size.
+    size
+        What is shown of its size.
     """
 
     function: Callable[..., Topology]
     find: Find = field(repr=False)
+    size: Size = ("", "", "")
 
     def __post_init__(self) -> None:
         """Take over name and documentation of the function."""
@@ -69,6 +79,11 @@ class Family:
         """The call as a user would write it in a spec."""
         return call_signature(self.function)
 
+    @property
+    def takes_spec(self) -> bool:
+        """Whether some argument is the spec of a group."""
+        return takes_spec(self.function)
+
     def __call__(self, *args: int | Spec) -> Topology:
         """Build the topology and give it its spec.
 
@@ -78,8 +93,7 @@ class Family:
             If the number of arguments is wrong, one is not an integer, or the generator refuses them.
         """
         inspect_call(self.function, args)
-        takes_spec = any(p.annotation == "Spec" for p in _signature(self.function).parameters.values())
-        plain = tuple(arg if takes_spec and isinstance(arg, Spec) else self._integer(arg) for arg in args)
+        plain = tuple(arg if self.takes_spec and isinstance(arg, Spec) else self._integer(arg) for arg in args)
         return replace(self.function(*plain), spec=Spec(self.name, plain))
 
     def _integer(self, argument: object) -> int:
@@ -88,7 +102,7 @@ class Family:
         return int(argument.__index__())
 
 
-def named(find: Find = never) -> Callable[[Callable[..., Topology]], Family]:
+def named(find: Find = never, *, size: Size = ("", "", "")) -> Callable[[Callable[..., Topology]], Family]:
     """Turn a plain function of integers into a :class:`Family` whose results carry their spec.
 
     Parameters
@@ -96,9 +110,11 @@ def named(find: Find = never) -> Callable[[Callable[..., Topology]], Family]:
     find
         ``find(nodes, degree)`` yields argument tuples that give exactly that many nodes and that degree. The finder
         calls it for every size it needs, so it must be quick and yield only what is worth pricing.
+    size
+        What ``topodesign families`` shows.
     """
 
     def wrap(function: Callable[..., Topology]) -> Family:
-        return Family(function, find)
+        return Family(function, find, size)
 
     return wrap

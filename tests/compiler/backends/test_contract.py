@@ -22,10 +22,10 @@ from topodesign.compiler.backends import BACKENDS
 from topodesign.compiler.backends.backend import EVERYONES, Options
 from topodesign.compiler.compilation import Compiled, compile_plan
 from topodesign.fabrics.presets import FABRICS
-from topodesign.graphs.expansions.library import build
 from topodesign.plans.plan import Plan
 from topodesign.schedulers.scheduling import schedule
 from topodesign.schedulers.spff import spff_orbit
+from topodesign.topology.library import build
 
 FAMILIES = {
     "circulant(5,1,2)": ("spff", "pipeline", "peel", "forest", "fluid", "tacos"),

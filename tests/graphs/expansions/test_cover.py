@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from tests.samples.topologies import regular_digraphs
 from topodesign.base.errors import SpecError
 from topodesign.base.spec import Spec
-from topodesign.graphs.expansions import cover, lift
-from topodesign.graphs.expansions.library import build
+from topodesign.graphs.expansions.cover import cover
+from topodesign.graphs.expansions.voltage import lift
 from topodesign.pricing.closed_form import price
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 

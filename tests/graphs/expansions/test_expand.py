@@ -14,8 +14,15 @@ from tests.floors import reached
 from topodesign import build
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import ParameterError, SpecError
-from topodesign.graphs.expansions import EXPANSIONS, bidirect, degree, line, parallel, power, product, transpose
+from topodesign.graphs.expansions import EXPANSIONS
+from topodesign.graphs.expansions.bidirect import bidirect
+from topodesign.graphs.expansions.degree import degree
 from topodesign.graphs.expansions.expansion import Base
+from topodesign.graphs.expansions.line import line
+from topodesign.graphs.expansions.parallel import parallel
+from topodesign.graphs.expansions.power import power
+from topodesign.graphs.expansions.product import product
+from topodesign.graphs.expansions.transpose import transpose
 from topodesign.pricing.closed_form import price
 from topodesign.schedulers.lift import lifted
 from topodesign.topology.topology import Topology

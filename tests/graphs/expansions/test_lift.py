@@ -29,8 +29,15 @@ from topodesign import build
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError, TopodesignError
 from topodesign.collectives import REDUCE_SCATTER
-from topodesign.graphs.expansions import EXPANSIONS, bidirect, degree, line, parallel, power, product, transpose
+from topodesign.graphs.expansions import EXPANSIONS
+from topodesign.graphs.expansions.bidirect import bidirect
+from topodesign.graphs.expansions.degree import degree
 from topodesign.graphs.expansions.expansion import Base, Expansion, Lift
+from topodesign.graphs.expansions.line import line
+from topodesign.graphs.expansions.parallel import parallel
+from topodesign.graphs.expansions.power import power
+from topodesign.graphs.expansions.product import product
+from topodesign.graphs.expansions.transpose import transpose
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import (

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.floors import reached
 from tests.samples.topologies import regular_digraphs
 from topodesign.base.errors import SpecError
-from topodesign.graphs.expansions import turn
-from topodesign.graphs.expansions.library import build
+from topodesign.graphs.expansions.turn import turn
 from topodesign.pricing.closed_form import price
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 Links = list[tuple[int, int]]

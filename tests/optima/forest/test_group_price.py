@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.fabrics.part import Others
-from topodesign.graphs.expansions.library import build
 from topodesign.optima.forest.allreduce import allreduce_optimum
 from topodesign.optima.forest.group_price import price_groups
 from topodesign.optima.forest.optimum import optimum
 from topodesign.plans.paths import Paths
 from topodesign.pricing.flows import shared
 from topodesign.schedulers.scheduling import schedule
+from topodesign.topology.library import build
 
 
 @pytest.mark.parametrize("spec", ["torus(3,3)", "circulant(8,1,3)", "line(diamond())", "genkautz(2,7)"])

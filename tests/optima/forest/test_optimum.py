@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from tests.floors import reached
 from tests.samples.forest import a100, cuts, duplex, fabrics, mi250, worst_ratio
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
-from topodesign.graphs.expansions.library import build
 from topodesign.optima.forest.balance import always_balanced
 from topodesign.optima.forest.fixed import fixed_optimum, scan, smallest_trees
 from topodesign.optima.forest.optimum import optimum, sensitivity, solved, tree_capacities
+from topodesign.topology.library import build
 from topodesign.topology.topology import MAX_CAPACITY, IntArray, Topology
 
 

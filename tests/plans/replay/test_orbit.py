@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from tests.floors import reached
 from topodesign.base.errors import ScheduleError, TopologyError
 from topodesign.collectives import ALL_TO_ALL
-from topodesign.graphs.expansions.library import build
 from topodesign.plans.orbit import OrbitRounds, orbit_of
 from topodesign.plans.replay.orbit import verify_orbit
 from topodesign.plans.replay.rounds import verify_rounds
@@ -20,6 +19,7 @@ from topodesign.plans.rounds import COLUMNS
 from topodesign.plans.rounds_ops import assemble
 from topodesign.pricing.closed_form import price
 from topodesign.schedulers.spff import spff_orbit
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 SPECS = ("circulant(12,2,3)", "torus(3,4)", "complete(5)", "hypercube(3)", "line(circulant(5,1,2))", "cyclemesh(3,4)")

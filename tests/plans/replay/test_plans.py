@@ -16,11 +16,11 @@ from tests.plans.test_files import PLANS, rounds_plan, trees_plan
 from tests.samples.schedules import COLLECTIVES
 from topodesign.base.errors import ParameterError, ScheduleError
 from topodesign.collectives import ALL_TO_ALL, BROADCAST, GATHER, REDUCE, SCATTER, Collective
-from topodesign.graphs.expansions.library import build
 from topodesign.plans.files import save_plan
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import load_right, verify
 from topodesign.plans.rounds_ops import assemble, prune, reverse
+from topodesign.topology.library import build
 
 
 @pytest.mark.parametrize("kind", PLANS)

@@ -14,7 +14,6 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError
 from topodesign.base.latency import GAP
 from topodesign.fabrics.fabric import Fabric, FabricLink
-from topodesign.graphs.expansions.library import build
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.timed import Timed
@@ -22,6 +21,7 @@ from topodesign.plans.timing.plans import simulate, training_step
 from topodesign.plans.timing.workload import Layer
 from topodesign.schedulers.scheduling import schedule
 from topodesign.schedulers.spff import spff
+from topodesign.topology.library import build
 from topodesign.topology.link_table import LinkTable
 
 

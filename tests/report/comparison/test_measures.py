@@ -12,8 +12,8 @@ from hypothesis import given, settings
 
 from tests.samples.topologies import regular_digraphs
 from topodesign.fabrics.presets import build_fabric
-from topodesign.graphs.expansions.library import build
 from topodesign.report.comparison.measures import Counts, counts, survived, widest_known
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 SPECS = ("torus(4,3)", "kautz(2,2)", "genkautz(3,10)", "circulant(9,1,2)", "hypercube(3)", "parallel(uniring(1,4),3)")

@@ -7,8 +7,8 @@ from topodesign.catalog.sizes import MOST_NODES
 from topodesign.catalog.standing import Standing
 from topodesign.catalog.turns.prospects import left_by_records
 from topodesign.catalog.turns.turn import Draw, Turn
-from topodesign.graphs.expansions.library import build
 from topodesign.search.target import Target
+from topodesign.topology.library import build
 
 _MOST_WORK = 2**33
 """Links times sources of what is priced: some tens of seconds."""

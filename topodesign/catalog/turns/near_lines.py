@@ -15,7 +15,7 @@ from topodesign.catalog.sizes import MOST_NODES
 from topodesign.catalog.standing import LEFT, WORTHWHILE, Standing
 from topodesign.catalog.turns.prospects import left_with
 from topodesign.catalog.turns.turn import Draw, Turn
-from topodesign.graphs.expansions import line
+from topodesign.graphs.expansions.line import line
 from topodesign.search.near_lines import GOOD, Thinned, bases_of_lines, without_nodes
 from topodesign.search.target import Target
 

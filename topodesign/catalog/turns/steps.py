@@ -11,7 +11,6 @@ from topodesign.catalog.sizes import MOST_NODES
 from topodesign.catalog.standing import Standing
 from topodesign.catalog.turns.prospects import left_by_records
 from topodesign.catalog.turns.turn import Draw, Turn
-from topodesign.graphs.expansions.library import build
 from topodesign.search.evenness import MOST_LINKS, search_even
 from topodesign.search.insertion import can_be_compared
 from topodesign.search.nearness import search_near
@@ -19,6 +18,7 @@ from topodesign.search.neighbours import REACH
 from topodesign.search.scarcity import scarcity
 from topodesign.search.symmetric import orbit_counts, search_symmetric
 from topodesign.search.target import Target
+from topodesign.topology.library import build
 
 _EXCHANGES = 4000
 """Of links."""

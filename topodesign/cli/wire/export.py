@@ -7,21 +7,22 @@ from typing import Any
 
 import click
 
+from topodesign.base.doors import EXPORTS
 from topodesign.cli.answers import Command
 from topodesign.cli.wire.options import style_options
-from topodesign.wiring.exports.formats import FORMATS, export_wiring
+from topodesign.wiring.exports.formats import export_wiring
 
-_WIDTH = 2 + max(map(len, FORMATS))
+_WIDTH = 2 + max(map(len, EXPORTS))
 _HELP = (
     "Write a wiring plan for those who carry it out.\n\n\b\n"
-    + "\n".join(f"{name:{_WIDTH}}{known.summary}" for name, known in FORMATS.items())
+    + "\n".join(f"{name:{_WIDTH}}{known.summary}" for name, known in EXPORTS.items())
     + "\n\nExample: topodesign wire export plan.json --format patches -o patches.csv"
 )
 
 
 @click.command(name="export", cls=Command, help=_HELP, short_help="Write a wiring plan for those who carry it out.")
 @click.argument("plan", type=click.Path(path_type=Path))
-@click.option("--format", "file_format", type=click.Choice(list(FORMATS)), required=True, help="What to write.")
+@click.option("--format", "file_format", type=click.Choice(list(EXPORTS)), required=True, help="What to write.")
 @click.option(
     "-o",
     "--output",

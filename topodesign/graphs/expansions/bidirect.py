@@ -63,4 +63,4 @@ def lift(base: Topology, schedule: Rounds) -> Rounds:
     return canonical(share([schedule, relabel(schedule, mirror(base))]))
 
 
-bidirect = Expansion("bidirect", graph, claim, lift)
+bidirect = Expansion("bidirect", graph, claim, lift, size=("N", "2*d", "bidirect(genkautz(2,11))"))

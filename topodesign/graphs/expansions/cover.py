@@ -60,4 +60,4 @@ def _turned(nodes: int, copies: int) -> IntArray:
     return image
 
 
-cover = Expansion("cover", graph, no_claim, lift=None)
+cover = Expansion("cover", graph, no_claim, lift=None, size=("m*N", "d", "cover(genkautz(2,7),2)"))

@@ -132,4 +132,4 @@ def _joining_step(base: Topology, schedule: Rounds) -> int:
     return int(first[base.dst, base.src].min(initial=schedule.steps + 1)) - 1
 
 
-degree = Expansion("degree", graph, claim, lift)
+degree = Expansion("degree", graph, claim, lift, size=("n*N", "n*d", "degree(biring(2,6),2)"))

@@ -61,4 +61,6 @@ def _permutation(size: int, m: int) -> list[int]:
     return result
 
 
-delete = Expansion("delete", graph, no_claim, lift=None)
+delete = Expansion(
+    "delete", graph, no_claim, lift=None, size=("N - 1 for each pair v,m", "d", "delete(circulant(12,2,3),5,0)")
+)

@@ -14,7 +14,7 @@ from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import ParameterError
 from topodesign.base.spec import Spec
 from topodesign.plans.rounds import Rounds
-from topodesign.topology.family import call_signature, inspect_call
+from topodesign.topology.family import Size, call_signature, inspect_call, takes_spec
 from topodesign.topology.topology import Topology
 
 Lift = Callable[..., Rounds]
@@ -96,17 +96,25 @@ class Expansion:
         the claimed cost. All schedules are of one collective, allgather, reduce-scatter or allreduce, and so is the
         result. Raises ScheduleError if a schedule does not fit its topology, sends anything twice, or is not of the
         kind that the expansion needs. None if no schedule follows from those of the bases.
+    size
+        Nodes and ports by N and d of what it expands, and a small example.
     """
 
     name: str
     graph: Callable[..., Topology]
     claim: Callable[..., Claim | None]
     lift: Lift | None
+    size: Size = ("", "", "")
 
     @property
     def signature(self) -> str:
         """The call as a user would write it in a spec."""
         return self.name + call_signature(self.graph).removeprefix(self.graph.__name__)
+
+    @property
+    def takes_spec(self) -> bool:
+        """Whether some argument is the spec of a group."""
+        return takes_spec(self.graph)
 
     def __call__(self, *args: Topology | Spec | int) -> Topology:
         """Expand, and give the result its spec if the bases have theirs.

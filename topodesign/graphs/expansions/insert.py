@@ -40,4 +40,10 @@ def graph(base: Topology, *numbers: int) -> Topology:
     return Topology.from_arrays(topology.nodes + new, src, dst)
 
 
-insert = Expansion("insert", graph, no_claim, lift=None)
+insert = Expansion(
+    "insert",
+    graph,
+    no_claim,
+    lift=None,
+    size=("N + 1 for every d links", "d", "insert(circulant(12,2,3),0,2,3,5,6,8,9,11)"),
+)

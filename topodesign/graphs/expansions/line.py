@@ -169,4 +169,4 @@ def _lift_once(base: Topology, schedule: Rounds) -> Rounds:
     return assemble(REDUCE_SCATTER, result.nodes, schedule.units, last, blocks)
 
 
-line = Expansion("line", graph, claim, lift)
+line = Expansion("line", graph, claim, lift, size=("d**k*N", "d", "line(diamond(),1)"))

@@ -37,4 +37,4 @@ def lift(base: Topology, schedule: Rounds, m: int) -> Rounds:  # noqa: ARG001  e
     return schedule
 
 
-parallel = Expansion("parallel", graph, claim, lift)
+parallel = Expansion("parallel", graph, claim, lift, size=("N", "m*d", "parallel(biring(2,6),2)"))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.spec import Spec
-from topodesign.graphs.expansions.library import build
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 Shape = Literal["grid", "rings", "springs"]

@@ -90,4 +90,4 @@ def lift(base: Topology, schedule: Rounds, n: int) -> Rounds:
     return share([relabel(part, node * size**i % nodes + node // size ** (times - i)) for i in range(times)])
 
 
-power = Expansion("power", graph, claim, lift)
+power = Expansion("power", graph, claim, lift, size=("N**n", "n*d", "power(complete(3),2)"))

@@ -229,4 +229,6 @@ def _parts(one: _Layers, other: _Layers) -> list[Fraction]:
     return parts
 
 
-product = Expansion("product", graph, claim, lift)
+product = Expansion(
+    "product", graph, claim, lift, size=("product of all N", "sum of all d", "product(complete(3),complete(4))")
+)

@@ -27,4 +27,4 @@ def graph(base: Topology, *numbers: int) -> Topology:
     return Topology.from_arrays(topology.nodes, src, dst)
 
 
-swap = Expansion("swap", graph, no_claim, lift=None)
+swap = Expansion("swap", graph, no_claim, lift=None, size=("N", "d", "swap(circulant(8,1,2),0,1,5,4,1,0,4,5)"))

@@ -36,4 +36,4 @@ def lift(base: Topology, schedule: Rounds) -> Rounds:
     return canonical(reverse(schedule))
 
 
-transpose = Expansion("transpose", graph, claim, lift)
+transpose = Expansion("transpose", graph, claim, lift, size=("N", "d", "transpose(diamond())"))

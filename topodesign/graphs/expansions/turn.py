@@ -49,4 +49,4 @@ def _shifts(topology: Topology) -> Symmetry | None:
     return Symmetry(nodes, tuple(range(period)), lambda: [shift(nodes, period)])
 
 
-turn = Expansion("turn", graph, no_claim, lift=None)
+turn = Expansion("turn", graph, no_claim, lift=None, size=("N", "d", "turn(genkautz(2,11),1)"))

@@ -51,4 +51,10 @@ def claim(base: object, GROUP: Spec, *voltages: int) -> Claim | None:  # noqa: A
     return None
 
 
-lift = Expansion("lift", graph, claim, lift=None)
+lift = Expansion(
+    "lift",
+    graph,
+    claim,
+    lift=None,
+    size=("N times the order of the group", "d", "lift(complete(3),cyclic(4),0,1,2,3,0,1)"),
+)

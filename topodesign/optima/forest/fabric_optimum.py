@@ -19,9 +19,9 @@ from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collect
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.latencies import as_latency, latency_words
 from topodesign.fabrics.part import Others, listed, part_of
+from topodesign.fabrics.places import PlaceLike, as_fabric
 from topodesign.fabrics.shards import Shards, as_shards
 from topodesign.fabrics.wording import change_in_words, in_columns, rate_record
-from topodesign.graphs.expansions.places import PlaceLike, as_fabric
 from topodesign.optima.fluid.fluid_optimum import FluidOptimum, fluid_optimum
 from topodesign.optima.forest.bottleneck import bottleneck_in_words
 from topodesign.optima.forest.throughput import (

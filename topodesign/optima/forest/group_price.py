@@ -17,7 +17,7 @@ from topodesign.collectives import Collective, as_collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.groups import Groups, Placement, as_groups, roots_of
 from topodesign.fabrics.part import Others
-from topodesign.graphs.expansions.places import PlaceLike, as_fabric
+from topodesign.fabrics.places import PlaceLike, as_fabric
 from topodesign.optima.forest.in_network import narrowest
 from topodesign.optima.forest.throughput import best_allreduce
 from topodesign.pricing.flows.flow_optimum import FLOWS

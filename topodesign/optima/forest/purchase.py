@@ -19,10 +19,10 @@ from topodesign.base.wording import counted, suggest, with_article
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import MAX_PRICE, Fabric, Price
 from topodesign.fabrics.part import Others, part_of
+from topodesign.fabrics.places import PlaceLike, as_fabric
 from topodesign.fabrics.price import parse_price
 from topodesign.fabrics.shards import Shards, as_shards
 from topodesign.fabrics.wording import change_in_words, in_columns, rate_record
-from topodesign.graphs.expansions.places import PlaceLike, as_fabric
 from topodesign.optima.forest.bottleneck import bottleneck_in_words
 from topodesign.optima.forest.covering import Cover, Covering, Item
 from topodesign.optima.forest.throughput import Throughput, first_pass, throughput

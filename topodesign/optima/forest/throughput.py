@@ -15,7 +15,7 @@ from topodesign.base.latency import USUAL, Latency
 from topodesign.base.wording import with_article
 from topodesign.collectives import ALLGATHER, Collective
 from topodesign.fabrics.fabric import Fabric, FabricLink
-from topodesign.graphs.expansions.places import PlaceLike, as_fabric
+from topodesign.fabrics.places import PlaceLike, as_fabric
 from topodesign.optima.forest import schedule as forest
 from topodesign.optima.forest.allreduce import AllreduceOptimum, allreduce_optimum, not_looked_for
 from topodesign.optima.forest.fixed import smallest_trees

@@ -14,8 +14,7 @@ from topodesign.base.errors import ParameterError, ScheduleError, SpecError
 from topodesign.base.records import Result
 from topodesign.base.units import exact_rate, format_rate, format_size, format_time
 from topodesign.fabrics.fabric import Fabric
-from topodesign.fabrics.presets import FABRICS, build_fabric
-from topodesign.graphs.expansions.library import build
+from topodesign.fabrics.presets import build_fabric
 from topodesign.plans.files import as_plan, load_plan
 from topodesign.plans.orbit import OrbitRounds
 from topodesign.plans.paths import Paths
@@ -30,6 +29,7 @@ from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed import Timed
 from topodesign.plans.together import Together
 from topodesign.plans.trees import Trees
+from topodesign.topology.library import build, names_fabric
 from topodesign.topology.topology import IntArray
 
 WORDS = MappingProxyType(
@@ -348,7 +348,7 @@ def _spec_problems(plan: Plan) -> list[str]:
     text = repr(plan.spec[:100])
     what = "fabric" if isinstance(plan.place, Fabric) else "links"
     try:
-        if plan.spec.partition("(")[0].strip() in FABRICS:
+        if names_fabric(plan.spec):
             same = isinstance(plan.place, Fabric) and _physical(build_fabric(plan.spec)) == _physical(plan.place)
         else:
             same = build(plan.spec) == plan.topology

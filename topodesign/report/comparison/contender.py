@@ -13,8 +13,7 @@ from topodesign.base.units import plain_number
 from topodesign.base.wording import suggest
 from topodesign.collectives import ALLREDUCE
 from topodesign.fabrics.fabric import Fabric
-from topodesign.graphs.expansions.library import LIBRARY
-from topodesign.graphs.expansions.places import PlaceLike, as_place
+from topodesign.fabrics.places import PlaceLike, as_place
 from topodesign.optima.forest.fabric_optimum import optimum
 from topodesign.plans.files import load_plan
 from topodesign.plans.plan import Plan
@@ -32,6 +31,7 @@ from topodesign.report.comparison.everyday import EVERYDAY, Found, everyday
 from topodesign.report.comparison.measures import Counts, counts, widest_known
 from topodesign.report.comparison.timing import Phase, Timing
 from topodesign.schedulers.scheduling import METHODS, schedule
+from topodesign.topology.library import generator
 from topodesign.topology.topology import Topology
 
 ContenderLike: TypeAlias = "PlaceLike | Plan"
@@ -257,7 +257,7 @@ def _found(what: ContenderLike, work: Workload, nodes: int | None, degree: int |
         return what, Found(as_place(text), method)
     except SpecError:
         near = suggest(text.partition("(")[0].strip(), EVERYDAY, "")
-        if not near or text.partition("(")[0].strip() in LIBRARY:
+        if not near or generator(text.partition("(")[0].strip()):
             raise
         raise ParameterError(f"{text!r:.60} is neither an everyday name nor a spec; {near}") from None
 

@@ -14,10 +14,10 @@ from topodesign.base.wording import suggest
 from topodesign.catalog.pareto import pareto
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.presets import build_fabric
-from topodesign.graphs.expansions.library import build
 from topodesign.graphs.mms import mms
 from topodesign.pricing.workload import Workload
 from topodesign.schedulers.baselines.double_binary_tree import two_trees
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 

@@ -29,7 +29,7 @@ from topodesign.base.wording import counted, listed
 from topodesign.collectives import ALLREDUCE, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, Collective, as_collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
 from topodesign.fabrics.latencies import as_latency
-from topodesign.graphs.expansions.places import PlaceLike, as_fabric, as_place
+from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
 from topodesign.optima.forest.throughput import compute_node, throughput
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify

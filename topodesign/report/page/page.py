@@ -17,7 +17,7 @@ from topodesign.base.version import __version__
 from topodesign.catalog.pareto import Pareto
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
-from topodesign.graphs.expansions.places import PlaceLike, as_place
+from topodesign.fabrics.places import PlaceLike, as_place
 from topodesign.optima.forest.fabric_optimum import FabricOptimum, optimum
 from topodesign.plans.files import load_plan
 from topodesign.plans.plan import Plan

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from topodesign.report.schemas.shapes import array, either, mapping, record, text, texts
+from topodesign.report.schemas.shapes import array, declared, either, mapping, record, texts
 
 EXAMPLES = either(
     record(
         {
             "examples": array(
-                record({"name": text("The file."), "about": text("What it is."), "path": text("Where it is.")}),
+                declared("base.shipped:Example"),
                 "Those that there are.",
             )
         },

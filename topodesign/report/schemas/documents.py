@@ -7,7 +7,8 @@ from typing import Any
 
 from topodesign.base.arguments import as_choice
 from topodesign.report.schemas import catalogs, commands, fabrics, pictures, plans, reports, topologies, wirings
-from topodesign.report.schemas.shapes import Shape
+from topodesign.report.schemas.derived import Shapes, loaded
+from topodesign.report.schemas.shapes import Shape, declared, record
 from topodesign.report.schemas.shared import SHARED
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -52,8 +53,9 @@ SHAPES: dict[str, tuple[Shape, int]] = {
     "report": (reports.REPORT, 1),
     "examples": (commands.EXAMPLES, 1),
     "schema": (commands.SCHEMA, 1),
+    "plugins": (declared("base.plugins:Plugins"), 1),
     "wire plan": (wirings.PLAN, 1),
-    "wire loss": (wirings.LOSS, 1),
+    "wire loss": (declared("wiring.plan.losses:LossBudget"), 1),
     "wire show": (wirings.SHOW, 1),
     "wire import": (wirings.IMPORT, 1),
     "wire diff": (wirings.DIFF, 1),
@@ -99,28 +101,50 @@ def json_schema(command: str) -> dict[str, Any]:
     ('topodesign/catalog-price/1', ['schema', 'degrees'])
     """
     shape, _ = SHAPES[as_choice("command", command, SHAPES)]
+    maker = Shapes()
+    shape = _resolved(shape, maker, whole=True)
     if command not in FILES:
-        shape = _identified(shape, identifier(command))
+        shape = _with_more(record({"schema": {"description": "This schema.", "const": identifier(command)}}), shape)
     head = {"$schema": DRAFT, "$id": identifier(command), "title": f"topodesign {command} --json"}
-    needed = sorted(_needed(shape))
-    return head | shape | ({"$defs": {one: SHARED[one] for one in needed}} if needed else {})
+    shared = _shared(shape, maker)
+    return head | shape | ({"$defs": dict(sorted(shared.items()))} if shared else {})
 
 
-def _identified(shape: Shape, name: str) -> Shape:
-    """Return a shape of objects that begin with their schema."""
+def _resolved(shape: Any, maker: Shapes, *, whole: bool = False) -> Any:
+    """Return a shape with those of classes in their places; ``whole`` ones are there even if they are shared."""
+    if isinstance(shape, list):
+        return [_resolved(one, maker, whole=whole) for one in shape]
+    if not isinstance(shape, dict):
+        return shape
+    if "$class" not in shape:
+        return {name: _resolved(one, maker, whole=whole and name == "anyOf") for name, one in shape.items()}
+    kind, more, about = loaded(shape["$class"]), shape.get("$more"), shape.get("description", "")
+    if not (whole or more):
+        return maker.of_class(kind, about)
+    found = maker.of_keys(kind.KEYS, kind, about)
+    return _with_more(found, _resolved(more, maker)) if more else found
+
+
+def _with_more(shape: Shape, more: Shape) -> Shape:
+    """Return a shape of objects with the keys of another one after its own; there may be several of either."""
     if "anyOf" in shape:
-        return shape | {"anyOf": [_identified(one, name) for one in shape["anyOf"]]}
-    key = {"schema": {"description": "This schema.", "const": name}}
-    return shape | {"properties": key | shape["properties"], "required": ["schema", *shape["required"]]}
+        return shape | {"anyOf": [_with_more(one, more) for one in shape["anyOf"]]}
+    if "anyOf" in more:
+        return more | {"anyOf": [_with_more(shape, one) for one in more["anyOf"]]}
+    properties = shape["properties"] | more["properties"]
+    return more | shape | {"properties": properties, "required": [*shape["required"], *more["required"]]}
 
 
-def _needed(shape: Any) -> set[str]:
-    """Return the names of shared shapes that one refers to, and those that these do."""
-    found: set[str] = set()
+def _shared(shape: Shape, maker: Shapes) -> dict[str, Shape]:
+    """Return the shared shapes that one refers to, and those that these do."""
+    found: dict[str, Shape] = {}
     new = set(_references(shape))
     while new:
-        found |= new
-        new = {inner for name in new for inner in _references(SHARED[name])} - found
+        for name in new:
+            if name not in maker.shared:
+                maker.shared.setdefault(name, _resolved(SHARED[name], maker))
+            found[name] = maker.shared[name]
+        new = {inner for name in new for inner in _references(found[name])} - set(found)
     return found
 
 

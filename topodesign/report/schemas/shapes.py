@@ -94,6 +94,14 @@ def either(*shapes: Shape, about: str = "") -> Shape:
     return _said({"anyOf": list(shapes)}, about)
 
 
+def declared(place: str, about: str = "", *, more: Keys | None = None) -> Shape:
+    """Return the shape of what a class declares, ``folder.module:Class``, which is imported when it is asked for.
+
+    ``more`` are keys that a command adds to it.
+    """
+    return _said({"$class": place} | ({"$more": record(more)} if more else {}), about)
+
+
 def shared(name: str, about: str = "") -> Shape:
     """Return the shape that is described once, under its name in ``shared.py``."""
     return _said({"$ref": f"#/$defs/{name}"}, about)

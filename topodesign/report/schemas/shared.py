@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from topodesign.base.claims import Among, Of, Proof
 from topodesign.report.schemas.reports import SECTION
 from topodesign.report.schemas.shapes import (
     Keys,
     Shape,
     array,
+    declared,
     flag,
     fraction,
     integer,
@@ -154,26 +154,8 @@ SHARED: dict[str, Shape] = {
         "A value that decides who is the fastest.",
     ),
     "report_section": SECTION,
-    "claim": record(
-        {
-            "of": word(*(one.key for one in Of), about="What is least; of a rate, most."),
-            "value": fraction("How much it is: steps, y, seconds, bytes per second, patches."),
-            "among": word(*(one.several for one in Among), about="What it is compared with."),
-            "proof": word(*(one.value for one in Proof), about="What that rests on."),
-            "bound": nullable(fraction("What none goes below, of a rate above; null if not known.")),
-            "by": nullable(text("The theorem, search or certificate, or what is not known.")),
-            "words": text("The claim in a sentence."),
-        },
-        "A claim.",
-    ),
-    "better_size": record(
-        {
-            "nodes": integer("Its number of nodes."),
-            "allreduce_s": number("Seconds of its fastest allreduce."),
-            "speedup": number("How many times as fast."),
-        },
-        "A size close by.",
-    ),
+    "claim": declared("base.claims:Claim"),
+    "better_size": declared("catalog.close_sizes:Better"),
     "runner_up": record(
         {
             "wish": text("What it is good at."),

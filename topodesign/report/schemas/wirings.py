@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from topodesign.report.schemas.shapes import (
     array,
+    declared,
     either,
     flag,
     fraction,
@@ -19,25 +20,6 @@ from topodesign.report.schemas.shapes import (
 )
 from topodesign.report.schemas.shared import CLAIMS
 
-LOSS = record(
-    {
-        "ok": flag("Whether no link is known to lose more than its optics stand."),
-        "known": flag("Whether all losses and all budgets are known."),
-        "links": array(
-            record(
-                {
-                    "cable": text("The patch or circuit."),
-                    "from": text("Host."),
-                    "to": text("Host."),
-                    "loss_db": fraction("What is lost from optic to optic, in dB, as far as it is known."),
-                    "budget_db": nullable(fraction("What the optics stand, in dB; null where unknown.")),
-                    "unknown": texts("Parts whose loss is not known and not counted."),
-                }
-            ),
-            "Cross-connects, that with the least left first.",
-        ),
-    }
-)
 PLAN = record(
     {
         "spec": nullable(text("What names and rebuilds the topology; null for links that have no spec.")),
@@ -75,7 +57,9 @@ PLAN = record(
             "Bill of materials.",
         ),
         "cable_m": nullable(fraction("Metres in all; null where they are not known.")),
-        "loss": nullable(LOSS, "What links lose; null where no port has a budget."),
+        "loss": nullable(
+            declared("wiring.plan.losses:LossBudget"), "What links lose; null where no port has a budget."
+        ),
     }
 )
 SHOW = either(

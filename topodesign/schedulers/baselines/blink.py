@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from topodesign.collectives import ALLREDUCE, BROADCAST, REDUCE
-from topodesign.graphs.expansions.places import named_preset
+from topodesign.fabrics.places import named_preset
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.forest.throughput import compute_node
 from topodesign.plans.measure import tree_figures

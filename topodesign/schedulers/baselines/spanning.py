@@ -12,7 +12,7 @@ import numpy as np
 from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.fabrics.fabric import Fabric
-from topodesign.graphs.expansions.places import named_preset
+from topodesign.fabrics.places import named_preset
 from topodesign.optima.forest.throughput import compute_node
 from topodesign.plans.measure import tree_figures
 from topodesign.plans.paths import Paths

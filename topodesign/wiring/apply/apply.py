@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
+from topodesign.base import doors
 from topodesign.base.arguments import as_choice, as_integer, as_path
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import Quantity, as_time
@@ -21,6 +22,9 @@ from topodesign.wiring.apply.switches import Access, Address, Switch, SwitchErro
 from topodesign.wiring.exports.switch_commands import SPELLINGS, Spelling, listed_pairs
 from topodesign.wiring.plan.files import WiringLike, as_wiring, plan_text
 from topodesign.wiring.plan.plan import WiringPlan
+
+DRIVERS = {"scpi": ScpiSwitch, "sonic": SonicSwitch}
+"""Connections to switches by the scheme of their addresses; one of another package says its usual ``port``."""
 
 
 def apply_wiring(
@@ -162,7 +166,8 @@ def _addresses(plan: WiringPlan, switches: Mapping[str, str]) -> dict[str, Addre
 
 
 def _speaking(address: Address, access: Access) -> Switch:
-    return ScpiSwitch(address, access) if address.scheme == "scpi" else SonicSwitch(address, access)
+    switch: Switch = doors.DRIVERS[address.scheme](address, access)
+    return switch
 
 
 def _past(path: Path | None, digest: str, *, resume: bool) -> Past | None:

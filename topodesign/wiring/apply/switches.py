@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from topodesign.base.arguments import as_text
+from topodesign.base.doors import DRIVERS
 from topodesign.base.errors import ParameterError, TopodesignError
 from topodesign.wiring.exports.switch_commands import Pair, Spelling
 
@@ -124,10 +125,17 @@ def as_address(text: str) -> Address:
         host = port = None
     if parts.password is not None:
         raise ParameterError(f"a password does not belong into an address; use a key, or set {PASSWORD}")
-    if parts.scheme not in SCHEMES or not host or parts.path.strip("/") or parts.query or parts.fragment:
+    if (
+        not (parts.scheme in SCHEMES or parts.scheme in DRIVERS)
+        or not host
+        or parts.path.strip("/")
+        or parts.query
+        or parts.fragment
+    ):
         raise ParameterError(
             f"'{text[:80]}' is not the address of a switch, such as scpi://10.0.0.5 or sonic://admin@ocs2"
         )
     if parts.scheme == "scpi" and parts.username is not None:
         raise ParameterError("scpi knows no users; write scpi://HOST or scpi://HOST:PORT")
-    return Address(parts.scheme, parts.username, host, port or SCHEMES[parts.scheme])
+    usual = SCHEMES[parts.scheme] if parts.scheme in SCHEMES else int(DRIVERS[parts.scheme].port)
+    return Address(parts.scheme, parts.username, host, port or usual)

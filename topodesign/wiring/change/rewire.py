@@ -13,7 +13,7 @@ from topodesign.base.arguments import as_integer, as_seed
 from topodesign.base.claims import Claim
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Result
-from topodesign.graphs.expansions.library import TopologyLike
+from topodesign.topology.library import TopologyLike
 from topodesign.wiring.change.change import Change, as_simplex, fewest_moves, with_less_way
 from topodesign.wiring.change.stages import Stage, stages
 from topodesign.wiring.change.strength import Strength, is_told, strength

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from topodesign.base.arguments import as_choice, as_path, as_text
 from topodesign.base.atomic import check_not_input, write_directory, write_whole
+from topodesign.base.doors import EXPORTS
 from topodesign.base.errors import ParameterError
 from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.graphs import from_graph, to_dot, to_graphml, to_node_link
@@ -98,6 +99,11 @@ READERS = {name: known.read for name, known in FORMATS.items() if known.read is 
 """What reads back those that are."""
 
 
+def readers() -> dict[str, Callable[..., Topology]]:
+    """Return what reads back formats, those of other packages too."""
+    return {name: known.read for name, known in EXPORTS.items() if known.read is not None}
+
+
 def export_wiring(
     plan: WiringLike,
     file_format: str,
@@ -161,7 +167,7 @@ def export_wiring(
     wiring, target = as_wiring(plan), as_path(path)
     if not isinstance(plan, WiringPlan):
         check_not_input(target, as_path(plan))
-    known = FORMATS[as_choice("format", file_format, FORMATS)]
+    known = EXPORTS[as_choice("format", file_format, EXPORTS)]
     style = SwitchStyle(only, batch, labels, as_choice("spelling", spelling, SPELLINGS))
     if style != PLAIN:
         if known.commands is None:

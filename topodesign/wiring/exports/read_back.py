@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from topodesign.base.arguments import as_choice, as_path
+from topodesign.base.doors import EXPORTS
 from topodesign.base.errors import FileFormatError, ParameterError, TopologyError
 from topodesign.base.records import Result
 from topodesign.topology.topology import Topology
-from topodesign.wiring.exports.formats import FORMATS, READERS
+from topodesign.wiring.exports.formats import readers
 from topodesign.wiring.inventory import mistaken
 from topodesign.wiring.inventory.port_labels import PortLabels
 from topodesign.wiring.plan.files import WiringLike, as_wiring
@@ -117,10 +118,10 @@ def import_wiring(plan: WiringLike, file_format: str, path: str | Path) -> ReadB
     <ReadBack: it makes the links of the plan>
     """
     wiring, source = as_wiring(plan), as_path(path)
-    name, labels = as_choice("format", file_format, READERS), PortLabels(wiring.inventory)
-    with mistaken.wanted(source, f"what 'topodesign wire export --format {name}' writes", *_OWN[name]):
+    name, labels = as_choice("format", file_format, readers()), PortLabels(wiring.inventory)
+    with mistaken.wanted(source, f"what 'topodesign wire export --format {name}' writes", *_OWN.get(name, ())):
         try:
-            found = READERS[name](source, wiring, *([labels] if FORMATS[name].reads_labels else []))
+            found = EXPORTS[name].read(source, wiring, *([labels] if EXPORTS[name].reads_labels else []))
         except (FileFormatError, ParameterError, TopologyError) as error:
             raise FileFormatError(f"{source}: {str(error).removeprefix(f'{source}: ')}") from None
     want, have = (Counter({(u, v): c for u, v, c in one.links() if u != v}) for one in (wiring.topology, found))

@@ -42,7 +42,7 @@ from topodesign.base.atomic import write_whole
 from topodesign.base.errors import FileFormatError, ParameterError, SpecError, TopologyError
 from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import read_text
-from topodesign.graphs.expansions.library import build
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory import mistaken
 from topodesign.wiring.inventory.inventory import (

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, NamedTuple
 
+from topodesign.base.declared import Declared
 from topodesign.base.records import Result, Table, table_of
 from topodesign.wiring.inventory.inventory import Fixed, Inventory
 from topodesign.wiring.inventory.lengths import PATCH, length
@@ -21,21 +21,22 @@ from topodesign.wiring.plan.cross_connects import CrossConnect, End
 _MOST_ROWS = 40
 
 
-class LinkLoss(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class LinkLoss(Declared):
     """What a cross-connect and all that is before and behind it lose.
 
     Attributes
     ----------
     cable
-        The cross-connect.
+        The patch or circuit.
     sender, receiver
-        The hosts that it joins.
+        Host.
     loss
-        In dB, of all parts whose loss is known.
+        What is lost from optic to optic, in dB, as far as it is known.
     unknown
-        Parts whose loss is not known.
+        Parts whose loss is not known and not counted.
     budget
-        The least that the optics of both ends stand, in dB; None if unknown.
+        What the optics of both ends stand, in dB; null where unknown.
     """
 
     cable: str
@@ -44,6 +45,9 @@ class LinkLoss(NamedTuple):
     loss: Fraction
     unknown: tuple[str, ...]
     budget: Fraction | None
+
+    KEYS = "cable from=sender to=receiver loss_db=loss budget_db=budget unknown"
+    ROW = "cable from=sender to=receiver loss_db=loss budget_db=budget margin_db=margin unknown"
 
     @property
     def margin(self) -> Fraction | None:
@@ -63,6 +67,9 @@ class LossBudget(Result):
 
     links: tuple[LinkLoss, ...]
 
+    KEYS = "ok known links"
+    ROWS = "links"
+
     @property
     def over(self) -> tuple[LinkLoss, ...]:
         """Links that lose more than their optics stand."""
@@ -80,23 +87,8 @@ class LossBudget(Result):
 
     @property
     def ok(self) -> bool:
-        """Whether no link is known to lose too much."""
+        """Whether no link is known to lose more than its optics stand."""
         return not self.over
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return a row a link; dB."""
-        return [
-            {
-                "cable": link.cable,
-                "from": link.sender,
-                "to": link.receiver,
-                "loss_db": link.loss,
-                "budget_db": link.budget,
-                "margin_db": link.margin,
-                "unknown": ", ".join(link.unknown),
-            }
-            for link in self.links
-        ]
 
     def heading(self) -> str:
         """Return whether the budget holds, and where it is tightest."""
@@ -132,24 +124,6 @@ class LossBudget(Result):
         hidden = len(self.links) - len(rows)
         table = replace(table_of(rows, self.heading()), words=frozenset(("cable", "from", "to")))
         return replace(table, footnote=f"and {hidden} more, with more left") if hidden > 0 else table
-
-    def record(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return {
-            "ok": self.ok,
-            "known": self.known,
-            "links": [
-                {
-                    "cable": link.cable,
-                    "from": link.sender,
-                    "to": link.receiver,
-                    "loss_db": str(link.loss),
-                    "budget_db": None if link.budget is None else str(link.budget),
-                    "unknown": list(link.unknown),
-                }
-                for link in self.links
-            ],
-        }
 
 
 def losses_of(inventory: Inventory, fixed: Sequence[Fixed], connects: Sequence[CrossConnect]) -> LossBudget:

@@ -8,7 +8,7 @@ from pathlib import Path
 from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import Quantity, as_bandwidth, as_time
-from topodesign.graphs.expansions.library import TopologyLike, as_topology
+from topodesign.topology.library import TopologyLike, as_topology
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory import mistaken
 from topodesign.wiring.inventory.files import InventoryLike, as_inventory
@@ -108,7 +108,7 @@ def wanted_topology(value: TopologyLike) -> Topology:
     FileFormatError
         If it is a file of something else; the message says of what.
     TopodesignError
-        As :func:`topodesign.graphs.expansions.library.as_topology`.
+        As :func:`topodesign.topology.library.as_topology`.
     """
     if not isinstance(value, str | Path):
         return as_topology(value)

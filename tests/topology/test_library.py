@@ -12,8 +12,8 @@ import pytest
 
 from topodesign.base.errors import FileFormatError, ParameterError, SpecError, TopodesignError, TopologyError
 from topodesign.base.spec import parse
-from topodesign.graphs.expansions.library import as_topology, build
 from topodesign.topology.files import LINK_FORMATS, READERS, write_links
+from topodesign.topology.library import as_topology, build
 
 SPECS = ["circulant(12,2,3)", "torus(4,4)", "genkautz(3,11)", "line(complete(4))"]
 

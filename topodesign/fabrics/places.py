@@ -5,16 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from topodesign.base import doors
 from topodesign.base.errors import FileFormatError, ParameterError, TopologyError
 from topodesign.base.spec import Spec
 from topodesign.base.units import Quantity, as_bandwidth
 from topodesign.base.wording import nearest
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.fabrics.files import FABRIC_ENDINGS, fabric_from_graph, read_fabric
-from topodesign.fabrics.presets import FABRICS, build_fabric
-from topodesign.graphs.expansions.everyday import SPOKEN
-from topodesign.graphs.expansions.library import CATALOG_NAMES, LIBRARY, as_topology, build, names_fabric
+from topodesign.fabrics.presets import build_fabric
+from topodesign.topology.everyday import SPOKEN
 from topodesign.topology.files import READERS, networkx_graph, read_topology
+from topodesign.topology.library import as_topology, build, names_fabric, names_topology
 from topodesign.topology.topology import Topology
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def named_preset(value: PlaceLike) -> str | None:
     if isinstance(value, str | Spec):
         text = str(value)
         return build_fabric(text).name if names_fabric(text) else None
-    if isinstance(value, Fabric) and value.name.partition("(")[0] in FABRICS:
+    if isinstance(value, Fabric) and names_fabric(value.name):
         return value.name if build_fabric(value.name) == value else None
     return None
 
@@ -132,9 +133,10 @@ def _is_file(text: str) -> bool:
 def _is_fabric(text: str) -> bool:
     """Return whether a text is the spec of a fabric, or of none, but with a name that is rather like one."""
     name = text.partition("(")[0].strip()
-    if name in LIBRARY or name in SPOKEN or name in CATALOG_NAMES:
+    if names_fabric(text) or names_topology(name):
         return names_fabric(text)
-    return names_fabric(text) or any(one in FABRICS for one in nearest(name, [*LIBRARY, *SPOKEN, *FABRICS], 1))
+    known = [*doors.FAMILIES, *doors.EXPANSIONS, *SPOKEN, *doors.FABRICS]
+    return any(one in doors.FABRICS for one in nearest(name, known, 1))
 
 
 def _own(fabric: Fabric, name: str, rate: object) -> Fabric:

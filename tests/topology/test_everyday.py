@@ -10,10 +10,9 @@ from topodesign import as_fabric, as_topology, build, build_fabric, evaluate, lo
 from topodesign.base.errors import ParameterError, SpecError
 from topodesign.base.spec import parse
 from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.places import as_place
 from topodesign.fabrics.presets import FABRICS
-from topodesign.fabrics.presets import SPOKEN as FABRICS_SPOKEN
-from topodesign.graphs.expansions.everyday import SPOKEN, spelled_out
-from topodesign.graphs.expansions.places import as_place
+from topodesign.topology.everyday import SPOKEN, SPOKEN_FABRICS, spelled_out
 
 SIZES = {
     "slimfly(5)": (50, 7, 2),
@@ -74,11 +73,11 @@ def test_a_dragonfly_has_hosts_or_none() -> None:
         as_fabric("dragonfly(4)")
 
 
-@pytest.mark.parametrize("name", FABRICS_SPOKEN)
+@pytest.mark.parametrize("name", SPOKEN_FABRICS)
 def test_everyday_fabrics(name: str) -> None:
-    text = f"{name}(2,2)" if FABRICS_SPOKEN[name] == "rail_optimised" else f"{name}(2,2,2)"
+    text = f"{name}(2,2)" if SPOKEN_FABRICS[name] == "rail_optimised" else f"{name}(2,2,2)"
     fabric = as_fabric(text)
-    assert fabric.name.startswith(FABRICS_SPOKEN[name])
+    assert fabric.name.startswith(SPOKEN_FABRICS[name])
     assert build_fabric(fabric.name) == build_fabric(text) == as_place(text) == fabric
     with pytest.raises(ParameterError, match=r"is a fabric.*optimum"):
         as_topology(text)

@@ -12,10 +12,10 @@ from topodesign.base.errors import ParameterError, SpecError, TopodesignError
 from topodesign.base.spec import parse
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.files import write_fabric
+from topodesign.fabrics.places import as_fabric, as_place, named_preset
 from topodesign.fabrics.presets import build_fabric
-from topodesign.graphs.expansions.library import build
-from topodesign.graphs.expansions.places import as_fabric, as_place, named_preset
 from topodesign.topology.files import write_links
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from topodesign.base import doors
 from topodesign.base.errors import FileFormatError, ParameterError, SpecError, TopologyError
 from topodesign.base.file_kinds import FileKind, kind_of
 from topodesign.base.spec import Spec, name_alone, parse
 from topodesign.base.wording import nearest
-from topodesign.fabrics.presets import FABRICS
-from topodesign.fabrics.presets import SPOKEN as FABRICS_SPOKEN
-from topodesign.graphs import FAMILIES
-from topodesign.graphs.expansions import EXPANSIONS, lift
-from topodesign.graphs.expansions.everyday import SPOKEN, spelled_out
-from topodesign.graphs.expansions.expansion import Expansion
+from topodesign.topology.everyday import SPOKEN, SPOKEN_FABRICS, spelled_out
 from topodesign.topology.family import Family
 from topodesign.topology.files import READERS, from_graph, networkx_graph, read_topology
 from topodesign.topology.groups import GROUPS
@@ -27,13 +23,38 @@ if TYPE_CHECKING:
 TopologyLike: TypeAlias = "Topology | Spec | str | Path | nx.Graph"
 """What a function that needs a topology takes: it, its spec, a file of links, or a networkx graph."""
 
-_ENTRIES: tuple[Family | Expansion, ...] = (*FAMILIES, *EXPANSIONS)
-LIBRARY = {entry.name: entry for entry in _ENTRIES}
-"""Every generator and expansion by its name in a spec."""
 
 CATALOG_NAMES = ("catalog", "catalog_duplex")
 """Names of the rows of the catalog: ``catalog(200,6,1)`` is the first of the frontier of 200 nodes and degree 6, and
 ``catalog_duplex(200,6,1)`` that of the frontier of duplex topologies."""
+
+
+class Generator(Protocol):
+    """A family or an expansion: called with what its spec has in the brackets, it makes the topology with that spec."""
+
+    @property
+    def name(self) -> str:
+        """The name in a spec."""
+
+    @property
+    def signature(self) -> str:
+        """The call as a user would write it in a spec."""
+
+    @property
+    def takes_spec(self) -> bool:
+        """Whether some argument is the spec of a group."""
+
+    def __call__(self, *args: Any) -> Topology:
+        """Build the topology."""
+
+
+def generator(name: str) -> Generator | None:
+    """Return the family or the expansion of a name, ours before those of other packages; None if there is none."""
+    for table in (doors.FAMILIES.own, doors.EXPANSIONS.own, doors.FAMILIES.others, doors.EXPANSIONS.others):
+        if name in table:
+            found: Generator = table[name]
+            return found
+    return None
 
 
 def build(spec: Spec | str) -> Topology:
@@ -117,7 +138,14 @@ def names_fabric(text: str) -> bool:
     Of a dragonfly the number of arguments tells: with groups, routers and hosts it is a fabric, and a topology else.
     """
     name = text.partition("(")[0].strip()
-    return (name in FABRICS or name in FABRICS_SPOKEN) and (name not in SPOKEN or text.count(",") != 1)
+    if name in doors.FABRICS.own or name in SPOKEN_FABRICS:
+        return name not in SPOKEN or text.count(",") != 1
+    return not names_topology(name) and name in doors.FABRICS
+
+
+def names_topology(name: str) -> bool:
+    """Return whether a spec of a topology may begin with a name."""
+    return name in SPOKEN or name in CATALOG_NAMES or generator(name) is not None
 
 
 def _refuse_fabric(text: str, path: Path) -> None:
@@ -141,30 +169,28 @@ def _build(spec: Spec, text: str) -> Topology:
             return _build(meaning, str(meaning))
         except SpecError as error:
             raise SpecError(f"{spec.name} is {meaning}, and {error.message}", text, spec.position) from None
-    entry = LIBRARY.get(spec.name)
+    entry = generator(spec.name)
     if entry is None:
         raise SpecError(_unknown(spec.name), text, spec.position)
     args: list[int | Spec | Topology] = []
     for argument in spec.args:
-        if isinstance(argument, int) or isinstance(entry, Family) or (entry is lift and argument.name in GROUPS):
+        if isinstance(argument, int) or (entry.takes_spec and argument.name in GROUPS) or isinstance(entry, Family):
             args.append(argument)
         else:
             args.append(_build(argument, text))
     try:
-        return entry(*args)  # type: ignore[arg-type]
+        return entry(*args)
     except (ParameterError, TopologyError) as error:
         raise SpecError(f"{spec.name}: {error}", text, spec.position) from None
 
 
 def _of_catalog(spec: Spec) -> Topology:
     """Return the topology of a row of the catalog, which has its whole spec, and the short one for an alias."""
-    import topodesign  # noqa: PLC0415  the catalog is made with specs, and so above them
-
     numbers = [argument for argument in spec.args if isinstance(argument, int)]
     if len(numbers) != 3 or len(spec.args) != 3:
         raise ParameterError(f"write {spec.name}(N,d,k): the k-th topology of N nodes and degree d, from 1 on")
     nodes, degree, place = numbers
-    catalog = topodesign.Catalog()
+    catalog = doors.load("catalog.lookup:Catalog")()
     row = catalog.row(nodes, degree, place, duplex=spec.name == CATALOG_NAMES[1])
     return replace(build(row.spec), alias=f"{spec} of catalog {catalog.version(degree)}")
 
@@ -172,7 +198,7 @@ def _of_catalog(spec: Spec) -> Topology:
 def _bare(text: str) -> SpecError | FileFormatError:
     """Return what is wrong with a name alone."""
     name = text.strip()
-    if name in LIBRARY or name in SPOKEN or name in CATALOG_NAMES:
+    if names_topology(name):
         return SpecError(f"'{name}' needs brackets: {name}(...), see 'topodesign families {name}'", text, 0)
     kind = kind_of(Path(name))
     if kind is None:
@@ -183,10 +209,10 @@ def _bare(text: str) -> SpecError | FileFormatError:
 def _unknown(name: str) -> str:
     if name in GROUPS:
         return f"'{name}' is a group, not a topology; write cayley({name}(...),element,...)"
-    if name in FABRICS or name in FABRICS_SPOKEN:
+    if name in doors.FABRICS or name in SPOKEN_FABRICS:
         return f"'{name}' is a fabric, not a topology that others can be made of"
-    known = [*LIBRARY, *SPOKEN, *CATALOG_NAMES]
-    near = nearest(name, [*known, *FABRICS, *FABRICS_SPOKEN])
+    known = [*doors.FAMILIES, *doors.EXPANSIONS, *SPOKEN, *CATALOG_NAMES]
+    near = nearest(name, [*known, *doors.FABRICS, *SPOKEN_FABRICS])
     words = [repr(one) if one in known else f"{one!r} (a fabric)" for one in near]
     hint = f"did you mean {' or '.join(words)}?" if near else "'topodesign families' lists all that there are"
     return f"unknown topology '{name}'; {hint}"

@@ -60,6 +60,9 @@ SPOKEN: dict[str, Callable[..., Spec]] = {
 }
 """Every everyday name with the function that says what it stands for."""
 
+SPOKEN_FABRICS = {"fattree": "fat_tree", "clos": "fat_tree", "rail_optimized": "rail_optimised"}
+"""Everyday names of fabrics, and what they stand for."""
+
 
 def spelled_out(spec: Spec) -> Spec | None:
     """Return the spec that an everyday name stands for; None if it is none.

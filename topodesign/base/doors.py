@@ -1,0 +1,194 @@
+"""Doors: where parts of one sort come in, our own and those that other installed packages bring as entry points.
+
+Our own are named by text and imported when they are wanted, so that a folder can ask for what lies above it; other
+packages are only looked at where a name is not ours, or all names are asked for. A part of theirs that cannot be used
+is named once and left out. ``docs/plugins.md`` shows how to write one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from topodesign.base.declared import Declared
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+T = TypeVar("T")
+
+
+class PluginError(Exception):
+    """Why a part of another package is left out."""
+
+
+@cache
+def load(name: str) -> Any:
+    """Return what a text such as ``graphs.torus:torus`` names in this package."""
+    module, _, attribute = name.partition(":")
+    return getattr(importlib.import_module(f"topodesign.{module}"), attribute)
+
+
+def members(package: str, kind: type[T]) -> tuple[T, ...]:
+    """Return the values of a class that the modules of a package define, its sub-packages left out."""
+    names = (name for _, name, inner in pkgutil.iter_modules(sys.modules[package].__path__) if not inner)
+    modules = [importlib.import_module(f"{package}.{name}") for name in names]
+    found = (value for module in modules for value in vars(module).values() if isinstance(value, kind))
+    return tuple(dict.fromkeys(found))
+
+
+@dataclass(frozen=True)
+class Plugin(Declared):
+    """An entry point of another package.
+
+    Attributes
+    ----------
+    door
+        Group of the entry points.
+    name
+        What it is called.
+    package, version
+        Who brings it.
+    value
+        Where it is, as the package says.
+    error
+        Why it is left out; null if it is not.
+    """
+
+    door: str
+    name: str
+    package: str
+    version: str
+    value: str
+    error: str | None = None
+
+    KEYS = "door name package version value error"
+
+
+class Door(Mapping[str, Any]):
+    """All parts of one sort by name: ours first, then those of other packages.
+
+    Parameters
+    ----------
+    group
+        Group of the entry points.
+    what
+        What comes in, in words, in the plural.
+    table
+        Our own: text that names a mapping, whose values may be such text themselves, or things that have a name.
+    kind
+        Text that names the class of all of them; anything that can be called if None.
+    """
+
+    def __init__(self, group: str, what: str, table: str, kind: str | None = None) -> None:
+        self.group = group
+        self.what = what
+        self._table = table
+        self._kind = kind
+
+    @cached_property
+    def own(self) -> Mapping[str, Any]:
+        """Those of this package."""
+        table = load(self._table)
+        return table if isinstance(table, Mapping) else {one.name: one for one in table}
+
+    @cached_property
+    def _opened(self) -> tuple[dict[str, Any], tuple[Plugin, ...]]:
+        found: dict[str, Any] = {}
+        plugins = []
+        for entry in _entry_points().get(self.group, ()):
+            error = None
+            try:
+                found[entry.name] = self._loaded(entry, found)
+            except (Exception, SystemExit) as caught:  # noqa: BLE001  whatever the code of others does
+                error = str(caught) if isinstance(caught, PluginError) else f"{type(caught).__name__}: {caught}"
+                package = f"{_package(entry)[0]!r} (package {' '.join(_package(entry)[1:])})"
+                print(f"topodesign: the plugin {package} is left out: {error}", file=sys.stderr)
+            plugins.append(Plugin(self.group, *_package(entry), entry.value, error))
+        return found, tuple(plugins)
+
+    @property
+    def others(self) -> Mapping[str, Any]:
+        """Those of other packages."""
+        return self._opened[0]
+
+    @property
+    def plugins(self) -> tuple[Plugin, ...]:
+        """What other packages bring, that which is left out too."""
+        return self._opened[1]
+
+    def _loaded(self, entry: EntryPoint, others: Mapping[str, Any]) -> Any:
+        if entry.name in self.own or entry.name in others:
+            raise PluginError("the name is taken")
+        found = entry.load()
+        if self._kind is None:
+            if not callable(found):
+                raise PluginError(f"{entry.value} cannot be called")
+        elif not isinstance(found, load(self._kind)):
+            raise PluginError(f"{entry.value} is no {self._kind.partition(':')[2]}")
+        elif getattr(found, "name", entry.name) != entry.name:
+            raise PluginError(f"the entry point must be called {found.name}, as it is")
+        return found
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the part of a name."""
+        found = self.own[name] if name in self.own else self.others[name]
+        return load(found) if isinstance(found, str) else found
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether there is such a part."""
+        return name in self.own or name in self.others
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names, ours first."""
+        yield from self.own
+        yield from self.others
+
+    def __len__(self) -> int:
+        """Return the number of parts."""
+        return len(self.own) + len(self.others)
+
+
+@cache
+def _entry_points() -> Mapping[str, list[EntryPoint]]:
+    """Return the entry points of all doors by group.
+
+    Most often there are none, which a look at the files tells without the import of importlib.metadata (50 ms).
+    """
+    files = (file for path in sys.path for file in Path(path).glob("*.*-info/entry_points.txt"))
+    if not any(b"[topodesign." in file.read_bytes() for file in files):
+        return {}
+    from importlib import metadata  # noqa: PLC0415  heavy
+
+    found = metadata.entry_points()
+    return {door.group: sorted(found.select(group=door.group), key=_package) for door in DOORS}
+
+
+def _package(entry: EntryPoint) -> tuple[str, str, str]:
+    """Return name, package and version."""
+    return (entry.name, entry.dist.name, entry.dist.version) if entry.dist else (entry.name, "?", "?")
+
+
+FAMILIES = Door("topodesign.families", "families of graphs", "graphs:FAMILIES", "topology.family:Family")
+EXPANSIONS = Door(
+    "topodesign.expansions", "expansions", "graphs.expansions:EXPANSIONS", "graphs.expansions.expansion:Expansion"
+)
+FABRICS = Door("topodesign.fabrics", "presets of fabrics", "fabrics.presets:FABRICS")
+SCHEDULERS = Door(
+    "topodesign.schedulers", "methods of schedule", "schedulers.scheduling:METHODS", "schedulers.method:Method"
+)
+BACKENDS = Door(
+    "topodesign.backends", "targets of compile", "compiler.backends:BACKENDS", "compiler.backends.backend:Backend"
+)
+EXPORTS = Door(
+    "topodesign.exports", "formats of wire export", "wiring.exports.formats:FORMATS", "wiring.exports.formats:Format"
+)
+DRIVERS = Door("topodesign.drivers", "drivers of switches for wire apply", "wiring.apply.apply:DRIVERS")
+
+DOORS = (FAMILIES, EXPANSIONS, FABRICS, SCHEDULERS, BACKENDS, EXPORTS, DRIVERS)

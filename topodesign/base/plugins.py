@@ -1,0 +1,90 @@
+"""What other packages bring, and what of it had to be left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from topodesign.base.declared import Declared, key
+from topodesign.base.doors import DOORS, Plugin
+from topodesign.base.records import Result, Table
+from topodesign.base.wording import counted
+
+
+@dataclass(frozen=True)
+class Opened(Declared):
+    """A door, and how much of our own is behind it.
+
+    Attributes
+    ----------
+    door
+        Group of the entry points.
+    what
+        What comes in there.
+    own
+        Names of what this package has of the sort.
+    """
+
+    door: str
+    what: str
+    own: tuple[str, ...]
+
+    KEYS = "door what own"
+
+
+@dataclass(frozen=True, repr=False)
+class Plugins(Result):
+    """What is behind the doors of this package.
+
+    Attributes
+    ----------
+    doors
+        All doors, with what is there without plugins.
+    plugins
+        What other packages bring.
+    """
+
+    doors: tuple[Opened, ...]
+    plugins: tuple[Plugin, ...]
+
+    KEYS = (
+        "doors plugins",
+        key("failed=len(failed)", "How many are left out."),
+    )
+    ROWS = "plugins"
+
+    @property
+    def failed(self) -> tuple[Plugin, ...]:
+        """Those that are left out."""
+        return tuple(plugin for plugin in self.plugins if plugin.error is not None)
+
+    def heading(self) -> str:
+        """Return how many there are."""
+        out = f", {len(self.failed)} left out" if self.failed else ""
+        return f"{counted(len(self.plugins), 'plugin')}{out}; {len(self.doors)} doors"
+
+    def table(self) -> Table:
+        """Return the plugins of each door below what is there without them."""
+        rows = []
+        for door in self.doors:
+            rows.append((door.door, f"{len(door.own)} {door.what}", "topodesign", ""))
+            for one in self.plugins:
+                if one.door == door.door:
+                    why = "" if one.error is None else f"left out: {one.error}"
+                    rows.append(("", one.name, f"{one.package} {one.version}", why))
+        columns = ("door", "what", "package", "")
+        return Table(self.heading(), columns, tuple(rows), words=frozenset(columns))
+
+
+def plugins() -> Plugins:
+    """List what other packages plug in: families, expansions, presets, methods, targets, formats, drivers of switches.
+
+    Examples
+    --------
+    >>> from topodesign import plugins
+    >>> [door.door for door in plugins().doors][:2]
+    ['topodesign.families', 'topodesign.expansions']
+    """
+    return Plugins(
+        tuple(Opened(door.group, door.what, tuple(door.own)) for door in DOORS),
+        tuple(plugin for door in DOORS for plugin in door.plugins),
+    )

@@ -1,0 +1,250 @@
+"""Shapes of declared classes: keys from ``KEYS``, types from annotations, meanings from their documentation."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+import sys
+import typing
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from fractions import Fraction
+from functools import cache, cached_property
+from numbers import Real
+from types import FunctionType, UnionType
+from typing import Any, Literal, get_args, get_origin
+
+from topodesign.base.declared import Key, Keys, keys_of
+from topodesign.report.schemas import shapes
+from topodesign.report.schemas.shapes import Shape
+
+NOTHING = type(None)
+_ROLE = re.compile(r":\w+:`[~.]*(?:[\w.]*\.)?(\w+)`")
+_KINDS = {"len": int, "not": bool}
+"""Types of what is done with whole values."""
+
+
+class Shapes:
+    """Makes shapes of classes.
+
+    Attributes
+    ----------
+    shared
+        Shapes that are met in several documents, by the names of their classes' ``SHARED``.
+    """
+
+    def __init__(self) -> None:
+        self.shared: dict[str, Shape] = {}
+
+    def of_class(self, kind: Any, about: str = "") -> Shape:
+        """Return the shape of what a class declares; a reference if it is shared."""
+        name = vars(kind).get("SHARED", "")
+        if not name:
+            return self.of_keys(kind.KEYS, kind, about)
+        if name not in self.shared:
+            self.shared[name] = {}  # ends what refers to itself
+            self.shared[name] = self.of_keys(kind.KEYS, kind, summary(kind))
+        return shapes.shared(name, about)
+
+    def of_keys(self, keys: Keys, owner: Any, about: str = "") -> Shape:
+        """Return the shape of an object with such keys; one of several if it takes in what is one of several."""
+        variants = self._variants(keys, owner)
+        if len(variants) == 1:
+            return shapes.record(variants[0][1], about, patterns=variants[0][2])
+        return shapes.either(*(shapes.record(found, words, patterns=some) for words, found, some in variants))
+
+    def _variants(self, keys: Keys, owner: Any) -> list[tuple[str, dict[str, Shape], dict[str, Shape]]]:
+        """Return for each variant the words for it, its keys, and its patterns of keys."""
+        found: list[tuple[str, dict[str, Shape], dict[str, Shape]]] = [("", {}, {})]
+        for one in keys_of(keys):
+            kind = _hint(one, owner)
+            if one.spread and not one.name:
+                kinds = [member for member in _members(kind) if member is not NOTHING]
+                inner = [(member, more) for member in kinds for more in self._variants(member.KEYS, member)]
+                found = [
+                    (said or words or (summary(member) if len(inner) > 1 else ""), keys | more, patterns | some)
+                    for said, keys, patterns in found
+                    for member, (words, more, some) in inner
+                ]
+                continue
+            shape = self.of_kind(kind, owner, one.about or _meaning(one, owner), one.function)
+            for _, known, patterns in found:
+                if one.spread:
+                    patterns[f"^{one.name}"] = shape.get("additionalProperties", shape)
+                else:
+                    known[f"{one.name}{'?' * one.optional}"] = shape
+        return found
+
+    def of_kind(self, kind: Any, owner: Any, about: str = "", function: str = "") -> Shape:  # noqa: C901, PLR0911  one for each kind
+        """Return the shape of values of a type, after what is done with the numbers in them."""
+        if isinstance(kind, str):
+            kind = _evaluated(kind, owner)
+        if isinstance(kind, tuple):
+            return shapes.word(*kind, about=about)
+        if len(members := _members(kind)) > 1:
+            return self._of_union(members, owner, about, function)
+        if get_origin(kind) is Literal:
+            return shapes.word(*get_args(kind), about=about)
+        outer, inner = get_origin(kind) or kind, get_args(kind)
+        if not isinstance(outer, type) or (outer is dict and not inner):
+            return {"description": about, "type": "object"}
+        if getattr(outer, "KEYS", None):
+            return self.of_class(outer, about)
+        if issubclass(outer, Enum):
+            return shapes.word(*(one.value for one in outer), about=about)
+        if outer in {bool, NOTHING} or issubclass(outer, Real):
+            return _of_number(outer, about, function)
+        if hasattr(outer, "tolist"):  # of NumPy
+            return shapes.array(_of_number(float, "", function), about)
+        if not inner or not issubclass(outer, Iterable) or issubclass(outer, str):
+            return shapes.text(about)
+        if issubclass(outer, Mapping):
+            return shapes.mapping(self.of_kind(inner[1], owner, "", function), about)
+        if issubclass(outer, tuple) and inner[-1] is not ...:
+            return shapes.tuple_of(*(self.of_kind(one, owner, "", function) for one in inner), about=about)
+        return shapes.array(self.of_kind(inner[0], owner, "", function), about)
+
+    def _of_union(self, members: tuple[Any, ...], owner: Any, about: str, function: str) -> Shape:
+        others = [one for one in members if one is not NOTHING]
+        words = [summary(one) if len(others) > 1 and getattr(one, "KEYS", None) else "" for one in others]
+        found: list[Shape] = []
+        for one, said in zip(others, words, strict=True):
+            shape = self.of_kind(one, owner, said, function)
+            found += [shape] if shape not in found else []
+        shape = shapes.either(*found) if len(found) > 1 else found[0]
+        shape = ({"description": about} if about else {}) | shape
+        return shape if len(others) == len(members) else shapes.nullable(shape, about)
+
+
+def _of_number(kind: type, about: str, function: str) -> Shape:
+    if kind is bool:
+        return shapes.flag(about)
+    if kind is NOTHING:
+        return {"description": about, "type": "null"}
+    kind = {"float": float, "number": float, "str": Fraction}.get(function, kind)
+    return {Fraction: shapes.fraction, float: shapes.number}.get(kind, shapes.integer)(about)
+
+
+def summary(kind: Any) -> str:
+    """Return the first paragraph of the documentation of something, in one line."""
+    return _plain(inspect.cleandoc(kind.__doc__ or "").split("\n\n")[0])
+
+
+def _plain(text: str) -> str:
+    """Return documentation as words about JSON."""
+    text = re.sub(r"\bNone\b(?! of)", "null", text)
+    return " ".join(_ROLE.sub(r"\1", text).replace("``", "`").split())
+
+
+def _members(kind: Any) -> tuple[Any, ...]:
+    """Return the types of a union, None as its type; of another type that alone."""
+    return get_args(kind) if get_origin(kind) in {UnionType, typing.Union} else (kind,)
+
+
+def _hint(one: Key, owner: Any) -> Any:
+    """Return the type of the value of a key: as declared, or as the attributes on the path are annotated."""
+    if one.kind is not None:
+        return _evaluated(one.kind, owner) if isinstance(one.kind, str) else one.kind
+    if one.value is not None:
+        raise TypeError(f"{owner.__name__}: the key {one.name!r} needs a kind")
+    kind, empty = owner, False
+    for holder, name in _along(one, owner):
+        kind = _annotation(holder, name)
+        empty = empty or NOTHING in _members(kind)
+    empty = empty or one.function == "or_null"
+    kind = _KINDS.get(one.function, kind)
+    others = tuple(member for member in _members(kind) if member is not NOTHING)
+    return typing.Union[(*others, NOTHING) if empty and not one.optional else others]  # noqa: UP007  of as many
+
+
+def _along(one: Key, owner: Any) -> Iterable[tuple[Any, str]]:
+    """Yield each attribute of a path with the class that has it."""
+    kind = owner
+    for name in one.path:
+        holder = next((member for member in map(_class, _members(kind)) if _holds(member, name)), None)
+        if holder is None:
+            raise TypeError(f"{owner.__name__}: nothing of {'.'.join(one.path)} is known from {name!r} on")
+        yield holder, name
+        kind = _annotation(holder, name)
+
+
+def _class(kind: Any) -> Any:
+    return get_origin(kind) or kind
+
+
+def _holds(kind: Any, name: str) -> bool:
+    return isinstance(kind, type) and any(name in vars(one) or name in _noted(one) for one in kind.__mro__)
+
+
+def _noted(kind: type) -> dict[str, Any]:
+    return dict(vars(kind).get("__annotations__", ()))
+
+
+@cache
+def _annotation(kind: type, name: str) -> Any:
+    """Return the type of an attribute, a property or what a method returns."""
+    for one in kind.__mro__:
+        if name in _noted(one):
+            return _evaluated(_noted(one)[name], one)
+        if name in vars(one):
+            found = vars(one)[name]
+            function = found.func if isinstance(found, cached_property) else getattr(found, "fget", found)
+            return _evaluated(inspect.unwrap(function).__annotations__["return"], one)
+    raise TypeError(f"{kind.__name__} has no {name}")
+
+
+def _evaluated(text: Any, owner: Any) -> Any:
+    """Return the type that a text names in the module of a class, or as ``folder.module:Class``."""
+    if not isinstance(text, str):
+        return text
+    if ":" in text:
+        return loaded(text)
+    names = vars(sys.modules[owner.__module__])
+    try:
+        return eval(text, names)  # noqa: S307  an annotation of our own
+    except NameError:
+        return eval(text, names | _imported_for_types(owner.__module__))  # noqa: S307
+
+
+@cache
+def _imported_for_types(module: str) -> dict[str, Any]:
+    """Return what a module imports for its annotations only."""
+    found: dict[str, Any] = {}
+    for node in ast.walk(ast.parse(inspect.getsource(sys.modules[module]))):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            for line in node.body:
+                if isinstance(line, ast.ImportFrom):
+                    source = importlib.import_module(line.module or "")
+                    found |= {one.asname or one.name: getattr(source, one.name) for one in line.names}
+                elif isinstance(line, ast.Import):
+                    found |= {one.asname: importlib.import_module(one.name) for one in line.names if one.asname}
+    return found
+
+
+def loaded(place: str) -> Any:
+    """Return what ``folder.module:Class`` names in the package."""
+    module, name = place.split(":")
+    return getattr(importlib.import_module(f"topodesign.{module}"), name)
+
+
+def _meaning(one: Key, owner: Any) -> str:
+    """Return what the documentation of the last attribute of the path says."""
+    if one.value is not None:
+        return ""
+    *_, (holder, name) = [(owner, ""), *_along(one, owner)]
+    for kind in holder.__mro__:
+        if name in attributes(kind):
+            return attributes(kind)[name]
+        if isinstance(vars(kind).get(name), property | cached_property | FunctionType):
+            return summary(vars(kind)[name])
+    return ""
+
+
+@cache
+def attributes(kind: type) -> dict[str, str]:
+    """Return what the section ``Attributes`` of a class says of each."""
+    parts = inspect.cleandoc(kind.__doc__ or "").partition("Attributes\n----------\n")
+    found = re.findall(r"^(\w[\w, ]*)\n((?: .*\n|\n)+)", f"{parts[2]}\n", re.MULTILINE)
+    return {name: _plain(text) for names, text in found for name in names.split(", ")}
