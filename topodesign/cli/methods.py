@@ -10,9 +10,15 @@ import topodesign
 from topodesign.base.work_options import OWN_ALPHA, OWN_BANDWIDTH
 from topodesign.cli.answers import Command, csv_option, json_option, show
 from topodesign.cli.completion import SPEC
-from topodesign.cli.options import collective_option, message_options, root_option, time_limit_option, work_options
+from topodesign.cli.options import (
+    MethodChoice,
+    collective_option,
+    message_options,
+    root_option,
+    time_limit_option,
+    work_options,
+)
 from topodesign.cli.progress import progress_bar
-from topodesign.schedulers import SCHEDULERS
 
 if TYPE_CHECKING:
     from topodesign.collectives import Collective
@@ -28,7 +34,7 @@ if TYPE_CHECKING:
     "--method",
     "methods",
     multiple=True,
-    type=click.Choice(list(SCHEDULERS)),
+    type=MethodChoice(),
     metavar="NAME",
     help="One of those to compare; may be repeated. Without it all are.",
 )

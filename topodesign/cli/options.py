@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from topodesign import collectives
+from topodesign.base import doors
 from topodesign.base.options import Choice, Flag, Option, PathOf, Whole, declared, flag_of
 from topodesign.base.work_options import MessageOptions, WorkOptions
 from topodesign.fabrics.options import GroupOptions, PartOptions, PlaceOptions
@@ -137,6 +138,22 @@ class CollectiveChoice(click.ParamType["Collective"]):
         return collectives.as_collective(self.choice.convert(value, param, ctx) if isinstance(value, str) else value)
 
 
+class MethodChoice(click.ParamType[str]):
+    """A method by its name: ours are known without any import, those of other packages are looked for then."""
+
+    name = "method"
+
+    def __init__(self, *more: str) -> None:
+        self.more = more
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name."""
+        known = [*self.more, *SCHEDULERS]
+        return str(
+            click.Choice(known if value in known else [*known, *doors.SCHEDULERS.others]).convert(value, param, ctx)
+        )
+
+
 def whole(least: int, most: int | None = None) -> WholeNumber:
     """Return the type of an option that is a whole number in a range."""
     return WholeNumber(Whole(least, most))
@@ -188,7 +205,7 @@ runtime_option = click.option(
 )
 method_option = click.option(
     "--method",
-    type=click.Choice(["auto", *SCHEDULERS]),
+    type=MethodChoice("auto"),
     default="auto",
     show_default=True,
     metavar="NAME",

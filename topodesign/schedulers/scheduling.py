@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Unpack
 
+from topodesign.base import doors
 from topodesign.base.options import read, takes
 from topodesign.collectives import Collective, as_collective
 from topodesign.fabrics.places import PlaceLike
@@ -21,7 +22,7 @@ METHODS: dict[str, Method] = {
     ).METHOD
     for name in SCHEDULERS
 }
-"""Every scheduler by its name, in the order in which ``auto`` asks."""
+"""Every scheduler of this package by its name, in the order in which ``auto`` asks; those of others come after."""
 
 
 @takes(ScheduleOptions)
@@ -42,8 +43,9 @@ def schedule(
     collective
         What; an allreduce is a reduce-scatter followed by an allgather, or over trees what is fastest.
     method
-        One of ``METHODS``, or ``auto``. That makes rounds for plain topologies, with the fewest steps and then the
-        least bandwidth factor of all methods; and trees for fabrics with switches, and for broadcast and reduce. Where
+        One of :func:`topodesign.methods`, or ``auto``. That makes rounds for plain topologies, with the fewest steps
+        and then the least bandwidth factor of all methods; and trees for fabrics with switches, and for broadcast and
+        reduce. Where
         something has failed (``without``), it takes a method that can do without, and a note says which.
     progress
         Called with the share of the work that is done.
@@ -81,4 +83,4 @@ def schedule(
         said["root"] = asked.root
     if said["traffic"] is not None and method == "auto":
         method = next(one.name for one in METHODS.values() if "traffic" in one.options)
-    return make_plan(Request(place, asked, progress=progress, **said), method, METHODS)
+    return make_plan(Request(place, asked, progress=progress, **said), method, doors.SCHEDULERS)

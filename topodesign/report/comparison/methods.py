@@ -12,6 +12,7 @@ from typing import Any
 
 from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.deadline import OutOfTime, Stopwatch, deadline
+from topodesign.base.doors import SCHEDULERS
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopodesignError
 from topodesign.base.latency import Latency
 from topodesign.base.records import Named, SideBySide, Table
@@ -39,7 +40,7 @@ from topodesign.plans.timing.trees import TreeSimulation
 from topodesign.pricing.closed_form import distances
 from topodesign.pricing.flows.flow_optimum import FLOWS, flow_optimum
 from topodesign.report.comparison.timing import GAPS_AND_HOPS, Timing, gaps_and_hops, step_words
-from topodesign.schedulers.scheduling import METHODS, schedule
+from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
 
@@ -352,7 +353,7 @@ def compare_methods(
     messages, limit = as_latency(alpha, gap, hop), as_time(time_limit)
     if not 0 < limit <= MOST_SECONDS:
         raise ParameterError(f"time_limit must be above zero and at most {MOST_SECONDS} seconds")
-    names = [as_choice("method", name, METHODS) for name in methods] or list(METHODS)
+    names = [as_choice("method", name, SCHEDULERS) for name in methods] or list(SCHEDULERS)
     if root is not None:
         last = len(fabric.names) - 1
         number = fabric.number(root) if isinstance(root, str) else as_integer("root", root, 0, last)
@@ -390,7 +391,7 @@ def _tried(
     where: Topology | Fabric, collective: Collective, name: str, sizes: tuple[Fraction, ...], given: Mapping[str, Any]
 ) -> MethodResult:
     """Return what a method makes, or why it makes nothing."""
-    method = METHODS[name]
+    method = SCHEDULERS[name]
     if not method.does(collective):
         return MethodResult(name, reason=f"makes no {collective}")
     if not method.fabrics and isinstance(where, Fabric):
