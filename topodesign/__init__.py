@@ -23,7 +23,10 @@ __all__ = list(_HOMES)
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for."""
     if name not in _HOMES:
-        raise AttributeError(f"module 'topodesign' has no attribute {name!r}")
+        from topodesign.base.faces import FUNCTIONS  # noqa: PLC0415  for words of the command line
+
+        hint = f"; the command '{name}' is {FUNCTIONS[name]}() here" if name in FUNCTIONS else ""
+        raise AttributeError(f"module 'topodesign' has no attribute {name!r}{hint}")
     return getattr(importlib.import_module(_HOMES[name]), name)
 
 

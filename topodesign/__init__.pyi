@@ -100,4 +100,4 @@ from topodesign.wiring.start.discover import heard_hosts as heard_hosts
 from topodesign.wiring.start.source import read_netbox as read_netbox
 from topodesign.wiring.start.text import inventory_text as inventory_text
 
-__all__: list[str]
+__all__: list[str]  # noqa: PYI035  as many as lines above

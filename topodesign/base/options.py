@@ -3,8 +3,8 @@
 A group of options is a ``TypedDict`` whose fields are ``Annotated[type, Option(...)]``. A function takes one as
 ``**options: Unpack[Group]``, so that type checkers and editors know every keyword; :func:`takes` tells ``help`` and
 :mod:`inspect`, and :func:`read` makes values of what was given. The command line offers the same fields as flags
-(:func:`topodesign.cli.options.offer`). Groups are read without evaluating the types of their fields, so that a help
-text needs nothing that these come from.
+(:func:`topodesign.cli.options.offer`). Types of other folders stand there as text and are never evaluated, so that a
+help text imports nothing of them; the file of a group therefore has no ``from __future__ import annotations``.
 """
 
 from __future__ import annotations

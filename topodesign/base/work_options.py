@@ -6,26 +6,45 @@ from typing import Annotated, TypedDict
 from topodesign.base.options import Option
 from topodesign.base.units import Quantity
 
+SIZES = Option(
+    "Data size, such as 1MiB or 100MB; give it several times for one column each.",
+    default="1MiB",
+    metavar="SIZE",
+    many=True,
+    flags=("--size",),
+)
+
 
 class WorkOptions(TypedDict, total=False):
     """What collectives are priced for; text with units, or numbers of seconds, bytes and bits per second."""
 
     alpha: Annotated[Quantity, Option("Latency of one communication step.", default="10us", metavar="TIME")]
-    sizes: Annotated[
-        Quantity | Iterable[Quantity],
-        Option(
-            "Data size, such as 1MiB or 100MB; give it several times for one column each.",
-            default="1MiB",
-            metavar="SIZE",
-            many=True,
-            flags=("--size",),
-        ),
-    ]
+    sizes: Annotated[Quantity | Iterable[Quantity], SIZES]
     bandwidth: Annotated[
         Quantity,
         Option(
             "Egress bandwidth of a node over all its links, such as 100Gbps, 12.5GB/s or 4x25Gbps.",
             default="100Gbps",
+            metavar="RATE",
+        ),
+    ]
+
+
+OWN_ALPHA = Option(
+    "Latency of one communication step; 'fabric' for what the fabric says of each link.", default="10us", metavar="TIME"
+)
+"""The latency where links of a fabric may have some of their own."""
+
+
+class OwnWorkOptions(TypedDict, total=False):
+    """The same for places that may have latencies and bandwidths of their own."""
+
+    alpha: Annotated[Quantity, OWN_ALPHA]
+    sizes: Annotated[Quantity | Iterable[Quantity], SIZES]
+    bandwidth: Annotated[
+        Quantity | None,
+        Option(
+            "Egress bandwidth of a node over all its links, 100Gbps if nothing is said; fabrics have their own.",
             metavar="RATE",
         ),
     ]
@@ -42,14 +61,8 @@ class MessageOptions(TypedDict, total=False):
 
 
 class TimingOptions(WorkOptions, MessageOptions, total=False):
-    """All of them."""
+    """All that designs are priced for."""
 
 
-OWN_ALPHA = Option(
-    "Latency of one communication step; 'fabric' for what the fabric says of each link.", default="10us", metavar="TIME"
-)
-"""The same where links of a fabric may have latencies of their own."""
-OWN_BANDWIDTH = Option(
-    "Egress bandwidth of a node over all its links, 100Gbps if nothing is said; fabrics have their own.", metavar="RATE"
-)
-"""The same where a fabric may have bandwidths of its own."""
+class OwnTimingOptions(OwnWorkOptions, MessageOptions, total=False):
+    """All that plans on a place are timed for."""

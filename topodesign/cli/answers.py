@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import click
 
 from topodesign.base.atomic import write_whole
+from topodesign.base.faces import FUNCTIONS
 from topodesign.base.fitted import columns_of, fitted, wrapped
 from topodesign.base.tables import write_csv
 
@@ -121,6 +122,14 @@ class Command(click.Command):
             if records:
                 with formatter.section(title):
                     formatter.write_dl([(name.ljust(width), about) for name, about in records])
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Say what the command is called in Python, where that is something else."""
+        super().format_epilog(ctx, formatter)
+        words = ctx.command_path.removeprefix(f"{ctx.find_root().info_name} ")
+        if words in FUNCTIONS:
+            formatter.write_paragraph()
+            formatter.write_text(f"In Python: topodesign.{FUNCTIONS[words]}()")
 
 
 class Group(click.Group):

@@ -28,7 +28,7 @@ def _prices(_context: click.Context, _option: click.Parameter, values: tuple[str
 @click.argument("contenders", type=SPEC, nargs=-1, required=True)
 @click.option("-n", "--nodes", type=int, help="Number of nodes N, for everyday names.")
 @click.option("-d", "--degree", type=int, help="Ports out of (and into) each node, for everyday names.")
-@work_options()
+@work_options
 @message_options
 @click.option(
     "--price",

@@ -17,7 +17,7 @@ from topodesign.pricing.efforts import EFFORTS, Effort
 
 @click.command(name="evaluate", cls=Command)
 @click.argument("topology", type=SPEC)
-@work_options()
+@work_options
 @click.option(
     "--all-sources", is_flag=True, help="Price from every node, even where the construction makes it needless."
 )

@@ -12,10 +12,9 @@ import topodesign
 from topodesign.base.atomic import write_directory
 from topodesign.base.errors import ParameterError, ScheduleError
 from topodesign.base.options import Option, Whole
-from topodesign.base.work_options import OWN_BANDWIDTH
 from topodesign.cli.answers import Command, csv_option, form, json_option, show
 from topodesign.cli.completion import SPEC
-from topodesign.cli.options import collective_of, offer, output_option, root_option, time_limit_option, work_options
+from topodesign.cli.options import collective_of, offer, output_option, own_work_options, root_option, time_limit_option
 from topodesign.cli.progress import progress_bar
 from topodesign.schedulers.options import SearchOptions, ShapeOptions
 
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     chunks=Option("Equal parts of a block at most.", Whole(1, 64), 6, "C"),
     steps=Option("Steps at most; without it two more than the fewest.", Whole(1), metavar="T"),
 )
-@work_options(bandwidth=OWN_BANDWIDTH)
+@own_work_options
 @time_limit_option("60s", "For all searches together.")
 @offer(SearchOptions, "jobs", "seed", jobs=Option("Threads of the search.", Whole(1, 1024), 1, "N"), seed=0)
 @output_option("New directory for all plans, or a file (.npz) for the fastest at the one --size.")

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from topodesign.base.faces import COMMANDS
 from topodesign.base.wording import suggest
 from topodesign.cli.answers import Group
 
@@ -68,7 +69,9 @@ class LazyGroup(Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Refuse unknown commands with the list of known ones."""
+        """Take the name of a function for its command, and refuse unknown commands with the list of known ones."""
+        if args and ctx.parent is None and args[0] in COMMANDS:
+            args = [*COMMANDS[args[0]].split(), *args[1:]]
         if args and args[0] not in self.table and not args[0].startswith("-"):
             said = suggest(args[0], self.table, most=2, like=0.6)
             ctx.fail(f"No command '{args[0][:50]}'; {said}{'' if said.endswith('?') else '.'}")

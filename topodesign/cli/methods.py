@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import topodesign
-from topodesign.base.work_options import OWN_ALPHA, OWN_BANDWIDTH
 from topodesign.cli.answers import Command, csv_option, json_option, show
 from topodesign.cli.completion import SPEC
 from topodesign.cli.options import (
     MethodChoice,
     collective_option,
     message_options,
+    own_work_options,
     root_option,
     time_limit_option,
-    work_options,
 )
 from topodesign.cli.progress import progress_bar
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 @click.argument("place", type=SPEC, required=False)
 @collective_option
 @root_option
-@work_options(alpha=OWN_ALPHA, bandwidth=OWN_BANDWIDTH)
+@own_work_options
 @message_options
 @click.option(
     "--method",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import topodesign
-from topodesign.base.work_options import OWN_ALPHA, OWN_BANDWIDTH, WorkOptions
+from topodesign.base.work_options import OwnWorkOptions
 from topodesign.cli.answers import Command, form, json_option, print_json, say, tell
 from topodesign.cli.completion import SPEC
 from topodesign.cli.options import collective_of, offer, whole
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @collective_of("allgather", "Whose bottleneck and number of trees to tell")
 @offer(ShapeOptions, "root", "fixed_k", "shards")
 @offer(PartOptions)
-@offer(WorkOptions, "alpha", "bandwidth", alpha=OWN_ALPHA, bandwidth=OWN_BANDWIDTH)
+@offer(OwnWorkOptions, "alpha", "bandwidth")
 @click.option("--scan", type=whole(1, 1000), metavar="K", help="Compare 1 to K trees per root.")
 @click.option(
     "--frontier",

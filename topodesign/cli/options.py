@@ -11,7 +11,7 @@ import click
 from topodesign import collectives
 from topodesign.base import doors
 from topodesign.base.options import Choice, Flag, Option, PathOf, Whole, declared, flag_of
-from topodesign.base.work_options import MessageOptions, WorkOptions
+from topodesign.base.work_options import MessageOptions, OwnWorkOptions, WorkOptions
 from topodesign.fabrics.options import GroupOptions, PartOptions, PlaceOptions
 from topodesign.runtime.profiles import PROFILES
 from topodesign.schedulers import SCHEDULERS
@@ -28,6 +28,7 @@ SECTIONS: dict[type, str] = {
     PartOptions: "Place",
     GroupOptions: "Place",
     WorkOptions: "Work",
+    OwnWorkOptions: "Work",
     MessageOptions: "Work",
     TimeOptions: "Work",
     SearchOptions: "Search",
@@ -234,9 +235,6 @@ def schedule_options(function: _Command) -> _Command:
     return collective_option(method_option(offer(ShapeOptions)(place(function))))
 
 
-def work_options(**changed: Any) -> Callable[[_Command], _Command]:
-    """Return what adds latency, sizes and bandwidth to a command."""
-    return offer(WorkOptions, **changed)
-
-
+work_options = offer(WorkOptions)
+own_work_options = offer(OwnWorkOptions)
 message_options = offer(MessageOptions)

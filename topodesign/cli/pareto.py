@@ -45,7 +45,7 @@ def _number_of_seconds(_context: click.Context, _option: click.Parameter, value:
     required=True,
     help="Ports out of (and into) each node, or a range such as 4..8: what one port more or less buys.",
 )
-@work_options()
+@work_options
 @bidirectional_option
 @catalog_option
 @click.option("--no-catalog", is_flag=True, help="Search afresh, whatever the catalog has.")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @collective_of("broadcast", "What is sent")
 @root_option
 @offer(PlaceOptions, "only", "group", "placement")
-@work_options()
+@work_options
 @offer(ShapeOptions, "chunks", chunks=Option("Chunks of the data of a tree at most.", Whole(1, 2**16), 256, "C"))
 @json_option
 @csv_option

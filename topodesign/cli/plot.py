@@ -90,7 +90,7 @@ def _of_sizes(
         "-n", "--nodes", callback=number_range, metavar="RANGE", required=True, help="Numbers of nodes, as 5..2000."
     )
     @click.option("-d", "--degree", type=whole(1), required=True, help="Ports out of (and into) each node.")
-    @work_options()
+    @work_options
     @bidirectional_option
     @catalog_option
     @_output

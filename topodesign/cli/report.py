@@ -25,7 +25,7 @@ from topodesign.cli.progress import progress_bar
 @click.argument("what", required=False)
 @click.option("-n", "--nodes", type=int, help="Number of nodes N, for the answer of pareto.")
 @click.option("-d", "--degree", type=int, help="Ports out of (and into) each node.")
-@work_options()
+@work_options
 @bidirectional_option
 @catalog_option
 @click.option(

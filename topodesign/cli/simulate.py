@@ -10,9 +10,9 @@ import click
 import topodesign
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import ParameterError
-from topodesign.base.work_options import OWN_ALPHA
+from topodesign.base.work_options import OWN_ALPHA, WorkOptions
 from topodesign.cli.answers import Command, form, json_option, print_json, say
-from topodesign.cli.options import message_options, offer, seed_option, without_option, work_options
+from topodesign.cli.options import message_options, offer, seed_option, without_option
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import given_options
 from topodesign.schedulers.options import TimeOptions
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @click.command(name="simulate", cls=Command)
 @click.argument("file", type=click.Path(path_type=Path))
-@work_options(alpha=OWN_ALPHA)
+@offer(WorkOptions, alpha=OWN_ALPHA)
 @message_options
 @click.option(
     "--mode",

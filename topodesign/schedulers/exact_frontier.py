@@ -11,19 +11,21 @@ rounds of a step are whole; here a link of two lanes takes a chunk in half a rou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Unpack
 
 from topodesign.base.arguments import as_integer, as_seed
 from topodesign.base.claims import ALL_PROVEN, FASTEST_FROM, NOT_ALL_PROVEN
 from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
+from topodesign.base.options import read, takes
 from topodesign.base.records import Result, Table
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_size, format_time, rounded_size
 from topodesign.base.wording import with_article
+from topodesign.base.work_options import OwnWorkOptions
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective, as_collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.fabrics.places import PlaceLike
@@ -230,6 +232,7 @@ class ExactFrontier(Result):
         }
 
 
+@takes(OwnWorkOptions)
 def exact_frontier(
     place: PlaceLike,
     collective: Collective | str = "allgather",
@@ -237,13 +240,11 @@ def exact_frontier(
     root: str | int | None = None,
     chunks: int = 6,
     steps: int | None = None,
-    alpha: Quantity = "10us",
-    bandwidth: Quantity | None = None,
-    sizes: Iterable[Quantity] = ("1MiB",),
     time_limit: Quantity = "60s",
     jobs: int = 1,
     seed: int = 0,
     progress: Progress | None = None,
+    **work: Unpack[OwnWorkOptions],
 ) -> ExactFrontier:
     """Return all choices of chunks, steps and rounds that no other beats, each as a plan, and what is proven of it.
 
@@ -259,15 +260,14 @@ def exact_frontier(
         Equal parts of a block, at most.
     steps
         Communication steps, at most; two more than the fewest if None.
-    alpha, bandwidth, sizes
-        Latency of a step, bandwidth of a node (100 Gbps if None; fabrics have their own), and the amounts of data for
-        which times are told.
     time_limit
         For all searches together. What they have not settled then is said.
     jobs, seed
         Threads of the search, and where it begins.
     progress
         Called with the share of the choices that are settled.
+    **work
+        For which times are told.
 
     Raises
     ------
@@ -300,7 +300,8 @@ def exact_frontier(
     seconds = float(as_time(time_limit))
     if seconds <= 0:
         raise ParameterError("time_limit must be above zero")
-    rate = None if bandwidth is None else as_bandwidth(bandwidth)
+    said = read(OwnWorkOptions, work, "exact_frontier")
+    rate, sizes = None if said["bandwidth"] is None else as_bandwidth(said["bandwidth"]), said["sizes"]
     request = Request(place, asked, root=root, bandwidth=rate)
     where, topology, wanted = asked_of(request)
     if isinstance(where, Fabric):
@@ -323,7 +324,7 @@ def exact_frontier(
         most_steps,
         tuple(search.choices()),
         tuple(search.unsettled),
-        as_time(alpha, latency=True),
+        as_time(said["alpha"], latency=True),
         8 * NODE_BANDWIDTH if rate is None else rate,
         tuple(map(as_size, [sizes] if isinstance(sizes, str | int | float) else sizes)),
     )

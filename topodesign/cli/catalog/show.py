@@ -35,7 +35,7 @@ def _percent(_context: click.Context, _option: click.Parameter, value: str | Non
     help="Number of nodes N, or a range such as 1000..1040 or 16..64..16.",
 )
 @click.option("-d", "--degree", type=whole(1), required=True, help="Ports out of (and into) each node.")
-@work_options()
+@work_options
 @bidirectional_option
 @click.option("--max-steps", type=whole(1), help="Only topologies with at most so many steps.")
 @click.option(
