@@ -140,13 +140,7 @@ class Group(click.Group):
 
 
 def _settle_form(context: click.Context, target: Path | None) -> None:
-    """Take the form from the ending of the file, where none is asked for.
-
-    Raises
-    ------
-    UsageError
-        If two are asked for, or the ending is that of another form.
-    """
+    """Take the form from the ending of the file, where none is asked for."""
     asked = context.meta.setdefault(_FORMS, [])
     if len(asked) > 1:
         raise click.UsageError("--csv and --json exclude each other.")

@@ -204,11 +204,6 @@ class Compiled(Result):
         -------
         list of Path
             What was written; each path has the old file or the whole new one at any time.
-
-        Raises
-        ------
-        FileFormatError
-            If a file cannot be written.
         """
         target = Path(path)
         if self.backend.directory:
@@ -247,11 +242,6 @@ class Compiled(Result):
         ----------
         interleavings
             Random orders of execution that are tried beside the exact analysis.
-
-        Raises
-        ------
-        CompilationError
-            If something is wrong with them.
         """
         report = self.backend.check(self.files, self.options, interleavings)
         if not report.ok:
@@ -320,13 +310,7 @@ def compile_plan(plan: Plan | str | Path, target: str = "msccl", **options: Unpa
 
 
 def _front_end(plan: Plan) -> FrontEnd:
-    """Return the front end of a plan.
-
-    Raises
-    ------
-    InfeasibleError
-        If there is none, or it cannot do the collective yet.
-    """
+    """Return the front end of a plan."""
     front_end = FRONT_ENDS.get(type(plan.movement))
     if front_end is None:
         known = listed([one.name for one in FRONT_ENDS.values()])

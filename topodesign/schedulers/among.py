@@ -26,25 +26,7 @@ Made = dict[object, Rounds | None]
 
 
 def among(request: Request, methods: list[Method]) -> list[Plan]:
-    """Return the plans of methods for a collective among some of the nodes.
-
-    Parameters
-    ----------
-    request
-        With a plain topology, and a collective that has its groups and roots in it.
-    methods
-        Those that are asked.
-
-    Returns
-    -------
-    list of Plan
-        At most one of each method and way.
-
-    Raises
-    ------
-    InfeasibleError
-        If no method has one, and members of a group cannot reach each other over their own links.
-    """
+    """Return at most one plan of each method and way for a collective with groups and roots on a plain topology."""
     topology, collective = request.topology, request.collective
     collective.members(topology.nodes)  # says what is no node
     plans: list[Plan] = []

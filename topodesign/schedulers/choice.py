@@ -60,15 +60,7 @@ def make_plan(request: Request, method: str, methods: Methods) -> Plan:
 
 
 def _able(request: Request, name: str, methods: Methods) -> list[Method]:
-    """Return the methods that are asked: the one named, or those of one kind that can do all that is said.
-
-    Raises
-    ------
-    InfeasibleError
-        If no method makes such a collective.
-    ParameterError
-        If what is asked for is not for the one that is named, or for any that ``auto`` would take.
-    """
+    """Return the methods that are asked: the one named, or those of one kind that can do all that is said."""
     collective = request.collective
     does = [one for one in methods.values() if one.does(collective)]
     if not does:
@@ -126,13 +118,7 @@ def _fit(request: Request, does: list[Method]) -> list[Method]:
 
 
 def _only(request: Request, method: Method) -> Request:
-    """Return the same with one group as those that take part, for a method that makes a fabric of them.
-
-    Raises
-    ------
-    InfeasibleError
-        If there are several groups.
-    """
+    """Return the same with one group as those that take part, for a method that makes a fabric of them."""
     among = request.among
     if among.groups is not None:
         raise InfeasibleError(

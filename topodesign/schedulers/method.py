@@ -73,13 +73,7 @@ class Request:
 
     @cached_property
     def among(self) -> Collective:
-        """The collective with the members, the groups and the roots that are asked for, by their numbers in the place.
-
-        Raises
-        ------
-        ParameterError
-            If groups overlap or are named twice over, or roots are missing, too many, or no members.
-        """
+        """The collective with the members, groups and roots that are asked for, by their numbers in the place."""
         collective = self.collective
         if self.group not in ("", ()) and (self.only or collective.group is not None):
             raise ParameterError("say who takes part with --only, or in which groups with --group, not both")
@@ -115,13 +109,7 @@ class Request:
 
     @cached_property
     def topology(self) -> Topology:
-        """The place as a plain topology.
-
-        Raises
-        ------
-        ParameterError
-            If it is a fabric.
-        """
+        """The place as a plain topology."""
         if isinstance(self.found, Topology):
             return self.found
         raise ParameterError(f"{self.found.name} is a fabric; this method is for plain topologies, use --method forest")
@@ -151,13 +139,7 @@ class Request:
 
     @cached_property
     def unwound(self) -> Topology | Fabric:
-        """:attr:`where`, with its switches replaced by links if that is asked.
-
-        Raises
-        ------
-        ParameterError
-            If there are none to replace, or nobody can say how.
-        """
+        """:attr:`where`, with its switches replaced by links if that is asked."""
         if self.unwind is None:
             return self.where
         if not isinstance(self.where, Fabric):
@@ -172,13 +154,7 @@ class Request:
 
     @property
     def step_alpha(self) -> Fraction:
-        """Seconds of latency of a step, where all steps have the same.
-
-        Raises
-        ------
-        ParameterError
-            If it is to be that of each link: what has steps is for topologies, which say none.
-        """
+        """Seconds of latency of a step, where all steps have the same."""
         if isinstance(self.alpha, str):
             raise ParameterError(f"a topology says no latencies of its links; give one in place of '{self.alpha}'")
         return ALPHA if self.alpha is None else self.alpha
@@ -202,27 +178,7 @@ class Request:
     def link_times(
         self, where: Topology | Fabric, collective: Collective, units: int, *, grain: Fraction | None = None
     ) -> LinkTimes:
-        """Return the exact times of links.
-
-        Parameters
-        ----------
-        where
-            :attr:`where`, or the same with its switches unwound.
-        collective
-            What is to be done there, with the root and the group that it has there.
-        units
-            Equal parts of a block.
-        grain
-            To which times are rounded up that are too fine to be counted, as
-            :func:`topodesign.plans.timed_ops.link_times` does.
-
-        Raises
-        ------
-        ParameterError, TooLargeError
-            As :func:`topodesign.plans.timed_ops.link_times`, and if a fabric is given another bandwidth.
-        FileFormatError
-            If the link table cannot be read, or is for other links.
-        """
+        """Return the exact times of links of ``where`` or ``unwound``, as ``link_times`` of plans makes them."""
         rate = self.bandwidth
         topology = where if isinstance(where, Topology) else where.topology
         if isinstance(where, Fabric):
@@ -262,26 +218,14 @@ class Request:
 
     @cached_property
     def root_name(self) -> str | None:
-        """The name of the root.
-
-        Raises
-        ------
-        ParameterError
-            If it is a number that no node has.
-        """
+        """The name of the root."""
         if self.root is None or isinstance(self.root, str):
             return self.root
         return self.called.names[as_integer("root", self.root, 0, len(self.called.names) - 1)]
 
     @cached_property
     def root_number(self) -> int | None:
-        """The number of the root.
-
-        Raises
-        ------
-        ParameterError
-            If no node has its name or number.
-        """
+        """The number of the root."""
         name = self.root_name
         return None if name is None else self.called.number(name)
 
@@ -393,15 +337,7 @@ def _among(collective: Collective, known: tuple[Collective, ...]) -> bool:
 
 
 def planned(topology: Topology, movement: Rounds, method: str, **more: Any) -> Plan:
-    """Return the plan of rounds, with what they cost.
-
-    Parameters
-    ----------
-    topology, movement, method
-        Where, what, and what made it.
-    more
-        What else there is to say of how it was made, as JSON holds it.
-    """
+    """Return the plan of rounds with what they cost, and what more there is to say of how it was made."""
     return Plan(topology, movement, cost_claim(cost_of(topology, movement)), generator={"method": method, **more})
 
 
