@@ -14,22 +14,22 @@ from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.spec import parse
 from topodesign.catalog.files import read_rows, write_rows
-from topodesign.catalog.improve import _Run
+from topodesign.catalog.improve import DEFERRAL, STRATEGIES, _Run
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.records import record_orders
 from topodesign.catalog.rows import VERSION, Row
-from topodesign.catalog.standing import Standing, by_spff, expansions
-from topodesign.catalog.turns import DEFERRAL, KINDS
-from topodesign.catalog.turns.annealing import annealing
-from topodesign.catalog.turns.composition import composition
-from topodesign.catalog.turns.congruential import congruential
-from topodesign.catalog.turns.evenness import evenness
-from topodesign.catalog.turns.lifts import lifts, steps_of_lifts
-from topodesign.catalog.turns.near_lines import near_lines
-from topodesign.catalog.turns.neighbours import neighbours
-from topodesign.catalog.turns.quotients import quotients
-from topodesign.catalog.turns.steps import steps
-from topodesign.catalog.turns.turn import Draw, Turn
+from topodesign.catalog.search_state import SearchState, by_spff, expansions
+from topodesign.catalog.strategies import NAMES
+from topodesign.catalog.strategies.annealing import annealing
+from topodesign.catalog.strategies.composition import composition
+from topodesign.catalog.strategies.congruential import congruential
+from topodesign.catalog.strategies.evenness import evenness
+from topodesign.catalog.strategies.lifts import lifts, steps_of_lifts
+from topodesign.catalog.strategies.near_lines import near_lines
+from topodesign.catalog.strategies.neighbours import neighbours
+from topodesign.catalog.strategies.quotients import quotients
+from topodesign.catalog.strategies.steps import steps
+from topodesign.catalog.strategies.strategy import Draw, Strategy
 from topodesign.catalog.verify import check_row, misplaced, places
 from topodesign.cli.catalog.improve import command
 from topodesign.pricing.deferral import count_receivers
@@ -48,10 +48,10 @@ def poor(tmp_path: Path) -> Path:
 
 
 def test_alegres_steps_are_found_and_their_line_graphs(poor: Path, tmp_path: Path) -> None:
-    standing = Standing(range(25, 51), {2: read_rows(poor, 2)})
-    assert quotients.search(standing, Target(25, 2, duplex=False), Draw(orbits=5, number=0, seed=0)) > 0
-    assert {(row.nodes, row.cost.steps) for row in standing.new} >= {(25, 4), (50, 5)}
-    _Run(tmp_path, standing, [False], 0).save()
+    state = SearchState(range(25, 51), {2: read_rows(poor, 2)})
+    assert quotients.search(state, Target(25, 2, duplex=False), Draw(orbits=5, number=0, seed=0)) > 0
+    assert {(row.nodes, row.cost.steps) for row in state.new} >= {(25, 4), (50, 5)}
+    _Run(tmp_path, state, [False], 0).save()
     (change,) = [one for one in compare_catalogs(poor, tmp_path) if not one.duplex]
     assert not change.worse
     assert change.better == (25, 50)
@@ -63,29 +63,29 @@ def test_alegres_steps_are_found_and_their_line_graphs(poor: Path, tmp_path: Pat
     ("turn", "orbits"),
     [(quotients, 1), (quotients, 4), (lifts, 3), (neighbours, 0), (annealing, 0)],
 )
-def test_every_kind_of_turn_finds_what_it_says(turn: Turn, orbits: int) -> None:
+def test_every_kind_of_turn_finds_what_it_says(turn: Strategy, orbits: int) -> None:
     kept = {3: [row for row in Catalog().rows(3, 16, 32) if row.nodes != 24], 4: []}
-    standing = Standing(range(24, 25), kept)
+    state = SearchState(range(24, 25), kept)
     target = Target(24, 3, duplex=False)
     assert orbits in turn.orbits(target)
-    standing.keep(target, [parse("genkautz(3,24)"), parse("dicirculant(24,1,2,5)")])
-    before, known = standing.ratio(target), {row.spec for row in standing.rows[24, 3]}
-    gain = turn.search(standing, target, Draw(orbits, 0, 0))
-    assert gain == pytest.approx(before - standing.ratio(target))  # the bandwidth factor may be better with more steps
+    state.keep(target, [parse("genkautz(3,24)"), parse("dicirculant(24,1,2,5)")])
+    before, known = state.ratio(target), {row.spec for row in state.rows[24, 3]}
+    gain = turn.search(state, target, Draw(orbits, 0, 0))
+    assert gain == pytest.approx(before - state.ratio(target))  # the bandwidth factor may be better with more steps
     assert gain > 0 or turn in {neighbours, annealing}
-    fresh = [row for row in standing.rows[24, 3] if row.spec not in known]
+    fresh = [row for row in state.rows[24, 3] if row.spec not in known]
     assert bool(fresh) == (gain > 0)
     assert {check_row(row) for row in fresh} <= {None}
 
 
 def test_lifts_of_few_orbits_have_one_step_less_than_random_topologies() -> None:
     target = Target(720, 8, duplex=True)
-    standing = Standing(range(720, 721), {8: []})
-    standing.keep(target, [parse("bidirect(randomregular(720,4,1))")])
-    assert standing.fewer(target) == 4
-    assert lifts.left(standing, target) > 0
-    assert lifts.search(standing, target, Draw(3, 0, 0)) > 0.05
-    found = standing.fastest(target)
+    state = SearchState(range(720, 721), {8: []})
+    state.keep(target, [parse("bidirect(randomregular(720,4,1))")])
+    assert state.fewer(target) == 4
+    assert lifts.gap(state, target) > 0
+    assert lifts.search(state, target, Draw(3, 0, 0)) > 0.05
+    found = state.fastest(target)
     assert found is not None
     assert found.cost.steps == 4
     assert found.duplex
@@ -93,25 +93,25 @@ def test_lifts_of_few_orbits_have_one_step_less_than_random_topologies() -> None
 
 
 def test_lifts_are_not_searched_where_they_are_scarce() -> None:
-    standing = Standing(range(1300, 1301), {4: []})
+    state = SearchState(range(1300, 1301), {4: []})
     target = Target(1300, 4, duplex=True)
-    standing.keep(target, [parse("bidirect(randomregular(1300,2,1))")])
-    standing.put(target, [replace(row, cost=replace(row.cost, steps=8)) for row in standing.rows[1300, 4]])
-    assert standing.fewer(target) == 7
-    assert steps_of_lifts(standing, target) == 8
-    standing.put(target, [replace(row, cost=replace(row.cost, steps=7)) for row in standing.rows[1300, 4]])
-    assert lifts.left(standing, target) == 0
+    state.keep(target, [parse("bidirect(randomregular(1300,2,1))")])
+    state.put(target, [replace(row, cost=replace(row.cost, steps=8)) for row in state.rows[1300, 4]])
+    assert state.fewer(target) == 7
+    assert steps_of_lifts(state, target) == 8
+    state.put(target, [replace(row, cost=replace(row.cost, steps=7)) for row in state.rows[1300, 4]])
+    assert lifts.gap(state, target) == 0
 
 
 def test_lifts_with_as_many_steps_take_the_place_of_topologies_without_symmetry() -> None:
     target = Target(272, 8, duplex=True)
-    standing = Standing(range(272, 273), {8: []})
-    standing.keep(target, [parse("bidirect(randomregular(272,4,1))")])
-    before = standing.fastest(target)
+    state = SearchState(range(272, 273), {8: []})
+    state.keep(target, [parse("bidirect(randomregular(272,4,1))")])
+    before = state.fastest(target)
     assert before is not None
-    assert steps_of_lifts(standing, target) == before.cost.steps  # none with one less is known
-    gain = lifts.search(standing, target, Draw(2, 0, 0))
-    after = standing.fastest(target)
+    assert steps_of_lifts(state, target) == before.cost.steps  # none with one less is known
+    gain = lifts.search(state, target, Draw(2, 0, 0))
+    after = state.fastest(target)
     assert after is not None
     assert gain > 0
     assert after.cost.steps == before.cost.steps
@@ -135,16 +135,16 @@ def test_a_run_goes_on_from_what_is_there(poor: Path, tmp_path: Path) -> None:
 
 def test_nothing_gets_worse_by_what_is_offered() -> None:
     rows = {4: Catalog().rows(4, 40, 80)}
-    standing = Standing(range(40, 81), rows)
+    state = SearchState(range(40, 81), rows)
     targets = [Target(n, 4, duplex) for n in range(40, 81) for duplex in (True, False)]
-    before = {target: standing.front(target) for target in targets}
+    before = {target: state.front(target) for target in targets}
     for row in rows[4]:
         for target, spec in expansions(row):
-            if standing.has(target):
-                standing.offer(target, [spec])
+            if state.has(target):
+                state.offer(target, [spec])
     for target, front in before.items():
         for one in front:
-            assert any(other.mean.dominates(one.mean) for other in standing.front(target))
+            assert any(other.mean.dominates(one.mean) for other in state.front(target))
 
 
 def test_deferral_takes_the_best_first_and_ends(tmp_path: Path) -> None:
@@ -152,20 +152,20 @@ def test_deferral_takes_the_best_first_and_ends(tmp_path: Path) -> None:
     by_spff = [row for row in Catalog().rows(3, 3, 90) if not row.deferred]
     (tmp_path / "before").mkdir()
     write_rows(tmp_path / "before", 3, by_spff)
-    standing = Standing(sizes, {3: by_spff})
-    run = _Run(tmp_path, standing, [True, False], 0, only=DEFERRAL)
+    state = SearchState(sizes, {3: by_spff})
+    run = _Run(tmp_path, state, [True, False], 0, only=DEFERRAL)
     targets = [Target(n, 3, duplex) for n in sizes for duplex in (True, False)]
     first = run.waiting.next()
     assert first is not None
-    hopes = [standing.hope(target)[0] for target in targets]
-    assert max(hopes) in {standing.hope(Target(first.nodes, 3, duplex))[0] for duplex in (True, False)}
-    assert standing.receivers[first.either_way][-1] == count_receivers(first.build())
+    hopes = [state.hope(target)[0] for target in targets]
+    assert max(hopes) in {state.hope(Target(first.nodes, 3, duplex))[0] for duplex in (True, False)}
+    assert state.receivers[first.either_way][-1] == count_receivers(first.build())
     run.go(1000, None)  # which ends when there is nothing left to gain
     assert run.gain > 0
-    assert all(standing.hope(target) == (0, None) for target in targets)
-    new = standing.new
-    assert all(row.deferred and row in standing.rows[row.nodes, 3] for row in new)
-    assert any(row in standing.front(Target(row.nodes, 3, duplex=False)) for row in new)
+    assert all(state.hope(target) == (0, None) for target in targets)
+    new = state.new
+    assert all(row.deferred and row in state.rows[row.nodes, 3] for row in new)
+    assert any(row in state.front(Target(row.nodes, 3, duplex=False)) for row in new)
     assert [check_row(row) for row in new] == [None] * len(new)
     run.save()
     changes = compare_catalogs(tmp_path / "before", tmp_path, degrees=[3], first=60, last=75)
@@ -181,31 +181,31 @@ def test_what_older_versions_have_deferred_is_deferred_again(tmp_path: Path) -> 
         """Return the deferred rows after a run that starts from one of version 3 with so much more bandwidth."""
         cost, allgather = (Cost(one.steps, one.bandwidth * shares) for one in (known.cost, known.allgather))
         old = replace(known, cost=cost, allgather=allgather, version=3)
-        standing = Standing(range(60, 61), {3: [old]})
-        run = _Run(tmp_path, standing, [False], 0, only=DEFERRAL)
+        state = SearchState(range(60, 61), {3: [old]})
+        run = _Run(tmp_path, state, [False], 0, only=DEFERRAL)
         run.go(1000, None)
-        assert (run.gain > 0) == bool(standing.new) == (shares > 1)
-        return standing.rows[60, 3]
+        assert (run.gain > 0) == bool(state.new) == (shares > 1)
+        return state.rows[60, 3]
 
-    standing = Standing(range(60, 61), {3: []})
-    standing.keep(Target(60, 3, duplex=False), [parse("randomregular(60,3,2)")])
-    (known,) = (row for row in standing.rows[60, 3] if row.deferred)
+    state = SearchState(range(60, 61), {3: []})
+    state.keep(Target(60, 3, duplex=False), [parse("randomregular(60,3,2)")])
+    (known,) = (row for row in state.rows[60, 3] if row.deferred)
     assert rows_after(Fraction(1)) == rows_after(Fraction(11, 10)) == [known]
     assert known.version == VERSION
 
 
 def test_fewer_steps_are_looked_for_than_the_fastest_has_though_slower_ones_have_as_few() -> None:
     beside = [row for row in Catalog().rows(5, 123, 139) if row.nodes != 131]
-    standing = Standing(range(131, 132), {5: beside})
+    state = SearchState(range(131, 132), {5: beside})
     target = Target(131, 5, duplex=False)
-    assert steps.search(standing, target, Draw(0, 0, 0)) == 0  # than none
-    standing.keep(target, [parse("genkautz(5,131)"), parse("dicirculant(131,19,21,24,116,124)")])
-    slower, fastest = sorted(standing.front(target), key=lambda row: row.cost.steps)
-    assert standing.fastest(target) == fastest
-    before, left = standing.ratio(target), steps.left(standing, target)
-    gain = steps.search(standing, target, Draw(0, 0, 0))
-    assert 0 < gain == before - standing.ratio(target) <= left
-    found = standing.fastest(target)
+    assert steps.search(state, target, Draw(0, 0, 0)) == 0  # than none
+    state.keep(target, [parse("genkautz(5,131)"), parse("dicirculant(131,19,21,24,116,124)")])
+    slower, fastest = sorted(state.front(target), key=lambda row: row.cost.steps)
+    assert state.fastest(target) == fastest
+    before, left = state.ratio(target), steps.gap(state, target)
+    gain = steps.search(state, target, Draw(0, 0, 0))
+    assert 0 < gain == before - state.ratio(target) <= left
+    found = state.fastest(target)
     assert found is not None
     assert found.cost.steps == slower.cost.steps < fastest.cost.steps
     assert check_row(found) is None
@@ -214,11 +214,11 @@ def test_fewer_steps_are_looked_for_than_the_fastest_has_though_slower_ones_have
 @pytest.mark.parametrize(("nodes", "degree", "better"), [(59, 6, 3), (96, 7, 3), (97, 5, 4)])
 def test_sizes_without_symmetry_have_few_steps_beside_fresh_lifts(nodes: int, degree: int, better: int) -> None:
     target = Target(nodes, degree, duplex=True)
-    standing = Standing(range(nodes, nodes + 1), {degree: []})
-    standing.keep(target, [parse(f"randomregulargraph({nodes},{degree},1)")])
-    assert standing.fewer(target) == better
-    assert steps.search(standing, target, Draw(0, 0, 0)) > 0
-    found = standing.fastest(target)
+    state = SearchState(range(nodes, nodes + 1), {degree: []})
+    state.keep(target, [parse(f"randomregulargraph({nodes},{degree},1)")])
+    assert state.fewer(target) == better
+    assert steps.search(state, target, Draw(0, 0, 0)) > 0
+    found = state.fastest(target)
     assert found is not None
     assert found.cost.steps == better
     assert found.either_way.removeprefix("swap(").startswith(("delete(lift(", "insert(lift("))
@@ -226,79 +226,79 @@ def test_sizes_without_symmetry_have_few_steps_beside_fresh_lifts(nodes: int, de
 
 
 def test_what_is_found_with_fewer_steps_is_deferred_at_once() -> None:
-    standing = Standing(range(60, 61), {3: []})
-    standing.keep(Target(60, 3, duplex=False), [parse("biring(3,60)"), parse("randomregular(60,3,2)")])
-    kept = standing.rows[60, 3]
+    state = SearchState(range(60, 61), {3: []})
+    state.keep(Target(60, 3, duplex=False), [parse("biring(3,60)"), parse("randomregular(60,3,2)")])
+    kept = state.rows[60, 3]
     assert sum(row.deferred for row in kept) == 1
     assert min(kept, key=lambda row: row.cost.bandwidth + row.cost.steps).deferred
-    assert {row.deferred for row in standing.new} == {True, False}
+    assert {row.deferred for row in state.new} == {True, False}
 
 
 def test_next_to_the_bound_only_fewer_steps_are_searched_for() -> None:
-    standing = Standing(range(60, 61), {3: []})
+    state = SearchState(range(60, 61), {3: []})
     target, optimum = Target(60, 3, duplex=False), Fraction(59, 60)
     spec = "randomregular(60,3,2)"
     for share, counts in ((Fraction(1, 200), optimum), (Fraction(1, 20), optimum * Fraction(21, 20))):
         cost = Cost(6, optimum * (1 + share))
-        standing.rows[60, 3] = [Row(60, 3, cost, cost, False, "family", Basis.DEFERRED, 2, spec)]
-        assert standing.known(target) == [Cost(6, counts)]
+        state.rows[60, 3] = [Row(60, 3, cost, cost, False, "family", Basis.DEFERRED, 2, spec)]
+        assert state.known(target) == [Cost(6, counts)]
     near = search_symmetric(target, 10**6, orbits=[2], known=[Cost(6, optimum)])
     assert all(found.cost.steps < 6 for found in near)
 
 
 def test_linear_congruential_digraphs_are_better_than_generalized_kautz_ones(tmp_path: Path) -> None:
     target = Target(400, 4, duplex=False)
-    standing = Standing(range(400, 401), {4: [by_spff(target, parse("genkautz(4,400)"))]})
-    run = _Run(tmp_path, standing, [True, False], 0, only=congruential.name)
+    state = SearchState(range(400, 401), {4: [by_spff(target, parse("genkautz(4,400)"))]})
+    run = _Run(tmp_path, state, [True, False], 0, only=congruential.name)
     assert [one for purse in run.purses.values() for one in purse.searches] == [(target, 0)]
-    before = standing.ratio(target)
+    before = state.ratio(target)
     assert run._turn()
-    assert run.gain == pytest.approx(before - standing.ratio(target))
+    assert run.gain == pytest.approx(before - state.ratio(target))
     assert run.gain > 0
-    (best,) = standing.front(target)
+    (best,) = state.front(target)
     assert best.cost.steps == 5
     assert best.spec.startswith("cover(congruential(200,")
-    assert all(check_row(row) is None for row in standing.new)
+    assert all(check_row(row) is None for row in state.new)
     run.save()
-    assert read_rows(tmp_path, 4) == standing.rows[400, 4]
+    assert read_rows(tmp_path, 4) == state.rows[400, 4]
 
 
 def test_loads_are_evened_out_and_line_graphs_with_them() -> None:
     target = Target(39, 4, duplex=False)
     known = {target: "turn(congruential(39,4,0,1,2,3),0)", WIDE: "genkautz(4,156)"}
     rows = [by_spff(size, parse(spec)) for size, spec in known.items()]
-    standing = Standing(range(39, 157), {4: rows})
-    before = sum(map(standing.ratio, known))
-    gain = sum(evenness.search(standing, target, Draw(0, turn, turn)) for turn in range(4))
-    assert gain == pytest.approx(before - sum(map(standing.ratio, known)))
+    state = SearchState(range(39, 157), {4: rows})
+    before = sum(map(state.ratio, known))
+    gain = sum(evenness.search(state, target, Draw(0, turn, turn)) for turn in range(4))
+    assert gain == pytest.approx(before - sum(map(state.ratio, known)))
     assert gain > 0
-    best = min(standing.front(target), key=lambda row: runtime(row.mean))
+    best = min(state.front(target), key=lambda row: runtime(row.mean))
     assert best.spec.startswith(("swap(", "successors("))
     assert best.cost.steps == 3
-    lines = [row for row in standing.rows[156, 4] if row.spec.endswith(f"line({best.either_way})")]
+    lines = [row for row in state.rows[156, 4] if row.spec.endswith(f"line({best.either_way})")]
     assert [row.cost.steps for row in lines] == [4]
-    assert {check_row(row) for row in standing.new} == {None}
-    assert standing.new
+    assert {check_row(row) for row in state.new} == {None}
+    assert state.new
 
 
 def test_nodes_are_taken_out_of_line_graphs_where_the_degree_does_not_divide() -> None:
     """One turn serves all sizes down to the next multiple of the degree."""
     sizes = [Target(nodes, 6, duplex=False) for nodes in range(91, 96)]
     known = [by_spff(size, parse(f"genkautz(6,{size.nodes})")) for size in sizes]
-    standing = Standing(range(91, 96), {6: [*Catalog().rows(6, 16, 18), *known]})
+    state = SearchState(range(91, 96), {6: [*Catalog().rows(6, 16, 18), *known]})
     assert near_lines.orbits(sizes[2]) == [0]
-    before, left = sum(map(standing.ratio, sizes)), near_lines.left(standing, sizes[2])
+    before, left = sum(map(state.ratio, sizes)), near_lines.gap(state, sizes[2])
     assert left > 0
-    gain = near_lines.search(standing, sizes[2], Draw(0, 0, 0))
-    assert gain == pytest.approx(before - sum(map(standing.ratio, sizes)))
+    gain = near_lines.search(state, sizes[2], Draw(0, 0, 0))
+    assert gain == pytest.approx(before - sum(map(state.ratio, sizes)))
     assert gain > 0
     for size in sizes:
-        fastest = standing.fastest(size)
+        fastest = state.fastest(size)
         assert fastest is not None
         assert fastest.cost.steps == 3
         assert fastest.either_way.startswith("delete(line(") or fastest in known
-        assert near_lines.left(standing, size) < left
-    assert {check_row(row) for row in standing.new} == {None}
+        assert near_lines.gap(state, size) < left
+    assert {check_row(row) for row in state.new} == {None}
 
 
 def test_nodes_are_taken_out_where_there_are_line_graphs() -> None:
@@ -306,30 +306,32 @@ def test_nodes_are_taken_out_where_there_are_line_graphs() -> None:
     assert not near_lines.orbits(Target(94, 6, duplex=True))
     assert not near_lines.orbits(Target(41, 6, duplex=False))  # line graphs of complete graphs
     target = Target(94, 6, duplex=False)
-    standing = Standing((94,), {6: [by_spff(target, parse("genkautz(6,94)"))]})  # where no bases are known
-    assert near_lines.left(standing, target) == near_lines.search(standing, target, Draw(0, 0, 0)) == 0
+    state = SearchState((94,), {6: [by_spff(target, parse("genkautz(6,94)"))]})  # where no bases are known
+    assert near_lines.gap(state, target) == near_lines.search(state, target, Draw(0, 0, 0)) == 0
 
 
 @pytest.mark.parametrize("target", [Target(2112, 3, duplex=False), Target(2112, 3, duplex=True)])
 def test_large_sizes_are_composed_of_rows_and_searched(target: Target) -> None:
     """What is kept is right by its links, deferred where that helps, and no worse than what is composed at once."""
-    standing = Standing([target.nodes], {target.degree: []})
-    assert composition.search(standing, target, Draw(0, 0, 0)) > 0
-    assert {check_row(row) for row in standing.rows[target.size]} == {None}
-    composed = pareto(*target.size, bidirectional=target.duplex, catalog=standing.source).best
-    assert runtime(standing.fastest(target).mean) <= runtime(composed.mean)  # type: ignore[union-attr]
-    assert standing.new
+    state = SearchState([target.nodes], {target.degree: []})
+    assert composition.search(state, target, Draw(0, 0, 0)) > 0
+    assert {check_row(row) for row in state.rows[target.size]} == {None}
+    composed = pareto(*target.size, bidirectional=target.duplex, catalog=state.source).best
+    assert runtime(state.fastest(target).mean) <= runtime(composed.mean)  # type: ignore[union-attr]
+    assert state.new
 
 
 def test_only_turns_of_one_kind(tmp_path: Path) -> None:
-    standing = Standing((24, 25, 2112), {3: Catalog().rows(3, 24, 25)})
-    for only in KINDS:
-        run = _Run(tmp_path, standing, [True, False], 0, only=only)
-        names = {DEFERRAL if kind.turn is None else kind.turn.name for kind in run.purses}
+    state = SearchState((24, 25, 2112), {3: Catalog().rows(3, 24, 25)})
+    for only in NAMES:
+        run = _Run(tmp_path, state, [True, False], 0, only=only)
+        names = {DEFERRAL if kind.strategy is None else kind.strategy.name for kind in run.purses}
         assert names == {only} or (only == DEFERRAL and not names)
     (choices,) = (option.type for option in command.params if option.name == "only")
     assert isinstance(choices, click.Choice)
-    assert tuple(choices.choices) == KINDS
+    assert tuple(choices.choices) == NAMES
+    assert {*(strategy.name for strategy in STRATEGIES), DEFERRAL} == set(NAMES)
+    assert len({strategy.rank for strategy in STRATEGIES}) == len(STRATEGIES)
     with pytest.raises(ParameterError, match="only"):
         improve_catalog(tmp_path, range(24, 26), [3], only="luck")
 

@@ -21,6 +21,7 @@ from tests.pages import empty_directory
 from tests.samples.logs import EXECUTOR, call, info, warn
 from tests.samples.simulated_switch import SimulatedSwitch
 from topodesign.base.cost import Cost
+from topodesign.base.doors import FAMILIES, Plugin
 from topodesign.base.errors import ParameterError
 from topodesign.catalog.rows import read_row
 from topodesign.cli.main import program, run
@@ -41,6 +42,7 @@ CASES = {
         pareto -n 16 -d 4 --collective all-to-all
         pareto -n 16 -d 4 --workload workload_moe.yaml
         pareto -n 151 -d 5 --runners-up 1
+        pareto -n 16 -d 4 --candidates own.txt
         pareto -n 3..4 -d 3 --bidirectional --no-catalog --search 0
         pareto -n 9 -d 2 --no-catalog --search 0.1
         pareto -n 12 -d 3..4
@@ -169,6 +171,7 @@ CASES = {
         examples inventory_testbed.yaml -o copies
         schema
         schema wire plan
+        plugins
     """,
     "wirings": """
         wire plan circulant(12,2,3) --mode simplex --inventory inventory_testbed.yaml -o testbed.json
@@ -195,6 +198,7 @@ CASES = {
 BY_THE_CLOCK = ("frontier.unsettled[].", "run.runs[].own.")
 """Keys that are met or not as the machine is slow or fast, or whether it has MPI."""
 FILES_MADE = {
+    "own.txt": "torus(4,4)\ncirculant(16,3,4)\n",
     "links.csv": "src,dst\n0,1\n1,2\n2,0\n",
     "limited.yaml": "nodes: [a, b]\nlinks: [{from: a, to: b, bandwidth: 2GB/s, duplex: true}]\n"
     "shared: [{name: both, bandwidth: 1GB/s, links: [{from: a, to: b, duplex: true}]}]\n",
@@ -318,8 +322,10 @@ def met(shape: Json, value: object, where: str, defs: Json) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("area", CASES)
-def test_documents_are_what_their_schemas_say(area: str) -> None:
+def test_documents_are_what_their_schemas_say(area: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every document is of its schema, and every key and variant of these is in a document."""
+    plugin = Plugin("topodesign.families", "chordalring", "topodesign-chordal", "1.0", "chordal:ring")
+    monkeypatch.setitem(vars(FAMILIES), "_opened", ({}, (plugin,)))
     expected: set[str] = set()
     seen: set[str] = set()
     with empty_directory():

@@ -57,13 +57,7 @@ def prices_file(directory: Path, degree: int) -> Path:
 
 
 def read_prices(directory: Path, degree: int, first: int, last: int) -> dict[PriceKey, Bounds]:
-    """Return the prices of the rows of a degree with ``first <= nodes <= last``.
-
-    Raises
-    ------
-    CatalogError
-        If the file is missing, truncated or edited, with the file and the line.
-    """
+    """Return the prices of the rows of a degree with ``first <= nodes <= last``."""
     path = prices_file(directory, degree)
     try:
         lines = read_text(path).split("\n")
@@ -91,13 +85,7 @@ def known_prices(directory: Path, degree: int, first: int, last: int) -> dict[Pr
 
 
 def write_prices(directory: Path, degree: int, prices: Mapping[PriceKey, Bounds]) -> Path:
-    """Write the file of a degree, whole or not at all, and return its path.
-
-    Raises
-    ------
-    FileFormatError
-        If it cannot be written.
-    """
+    """Write the file of a degree, whole or not at all, and return its path."""
     path = prices_file(directory, degree)
     write_whole(path, prices_text(prices))
     return path

@@ -17,20 +17,6 @@ def candidates(nodes: int, degree: int, *, duplex: bool, catalog: Catalog) -> It
     """Yield the topologies of the catalog, with their rows, and those of the families, each once.
 
     Of a topology with two rows of as many steps it is the deferred one, which costs less.
-
-    Parameters
-    ----------
-    nodes, degree
-        N and d.
-    duplex
-        Leave out rows that duplex cabling cannot wire; of families it is not known before they are built.
-    catalog
-        Where to look.
-
-    Raises
-    ------
-    CatalogError
-        As :meth:`Catalog.rows`.
     """
     from topodesign.graphs import FAMILIES  # noqa: PLC0415  heavy
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
+from topodesign.base.declared import key
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.records import Result, ResultList, Table
 from topodesign.catalog.files import NO_LIMIT
@@ -44,20 +44,16 @@ class Change(Result):
     before: float
     after: float
 
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return one flat row."""
-        return [
-            {
-                "degree": self.degree,
-                "duplex": self.duplex,
-                "sizes": self.sizes,
-                "better": len(self.better),
-                "worse": len(self.worse),
-                "worse_nodes": " ".join(map(str, self.worse)),
-                "mean_before": self.before,
-                "mean_after": self.after,
-            }
-        ]
+    KEYS = (
+        key("degree", "Ports of a node."),
+        key("duplex", "Whether it is about duplex topologies only."),
+        key("sizes", "How many N either has a topology of."),
+        key("better=len(better)", "N at which the new one has a topology that none of the old one is as good as."),
+        key("worse=len(worse)", "N at which it is the other way round."),
+        key("worse_nodes", "Which these are.", kind=str, value=lambda one: " ".join(map(str, one.worse))),
+        key("mean_before=before", "Mean ratio of the best allreduce of 1 MiB to the bound, in the old one."),
+        key("mean_after=after", "The same in the new one."),
+    )
 
 
 class Changes(ResultList[Change]):

@@ -72,24 +72,7 @@ class Better(Declared):
 
 
 def better_size(catalog: Catalog, nodes: int, degree: int, work: Workload, *, duplex: bool = False) -> Better | None:
-    """Return the size within 2% of N with the fastest allreduce, if N itself is poor and that is clearly faster.
-
-    Parameters
-    ----------
-    catalog
-        Where to look.
-    nodes, degree
-        N and d.
-    work
-        Latency, bandwidth and the size of data (the first of several) to compare for.
-    duplex
-        Only topologies that duplex cabling can wire.
-
-    Raises
-    ------
-    CatalogError
-        As :meth:`Catalog.rows`.
-    """
+    """Return the size within 2% of N with the fastest allreduce, if N itself is poor and that is clearly faster."""
     reach = nodes // _REACH
     rows = catalog.rows(degree, nodes - reach, nodes + reach)
     times = {
@@ -106,24 +89,7 @@ def better_size(catalog: Catalog, nodes: int, degree: int, work: Workload, *, du
 
 
 def better_multiple(catalog: Catalog, front: Sequence[Candidate], target: Target, work: Workload) -> Better | None:
-    """Return the size within 2% with the fastest row or line graph of one, if the frontier is poor and that faster.
-
-    Parameters
-    ----------
-    catalog
-        Where bases are from.
-    front
-        What is known of the size itself.
-    target
-        The size, beyond those of the catalog.
-    work
-        As for :func:`better_size`.
-
-    Raises
-    ------
-    CatalogError
-        As :meth:`Catalog.rows`.
-    """
+    """Return the size within 2% with the fastest row or line graph of one, if the frontier is poor and that faster."""
     nodes, degree = target.nodes, target.degree
     if degree not in catalog.degrees or not front:
         return None
@@ -151,15 +117,7 @@ def better_multiple(catalog: Catalog, front: Sequence[Candidate], target: Target
 def better_smooth(
     front: Sequence[Candidate], target: Target, work: Workload, find: Callable[[Target], Sequence[Candidate]]
 ) -> Better | None:
-    """Return the nearest size that divides well, where the frontier is very poor and that much faster.
-
-    Parameters
-    ----------
-    front, target, work
-        As for :func:`better_multiple`.
-    find
-        Finds the frontier of a size, which takes as long as that of the target did.
-    """
+    """Return the nearest size that divides well, where the frontier is very poor and that much faster."""
     other = replace(target, nodes=round(Fraction(target.nodes, SMOOTH)) * SMOOTH)
     if not front or other == target:
         return None

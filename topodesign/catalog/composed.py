@@ -53,33 +53,7 @@ _MOST_RING = 8
 def composed(
     target: Target, catalog: Catalog, *, seed: int = 0, seconds: float | None = None, progress: Progress | None = None
 ) -> list[Candidate]:
-    """Return the frontier of a size beyond the catalog.
-
-    Parameters
-    ----------
-    target
-        The size.
-    catalog
-        Where bases are from.
-    seed
-        Of the search.
-    seconds
-        How long to search; a budget of work unless told.
-    progress
-        Called now and then with the share of the work that is done.
-
-    Returns
-    -------
-    list of Candidate
-        Undominated, steps ascending, mean bandwidth descending; each with what its price rests on.
-
-    Raises
-    ------
-    CatalogError
-        If a file of it is damaged.
-    TopologyError
-        If a topology that is built costs more than a theorem says, which would be a fault of the library.
-    """
+    """Return the frontier of a size beyond the catalog."""
     composer = _Composer(catalog, target.duplex)
     shelf = _Shelf(target)
     for candidate in composer.by_theorem(target):

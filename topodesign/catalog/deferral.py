@@ -14,15 +14,7 @@ from topodesign.search.finder import transpose_spec
 
 
 def deferred_row(row: Row, there: Cost, back: Cost) -> Row | None:
-    """Return a row with deferred schedules where these take less bandwidth; None if they do in neither collective.
-
-    Parameters
-    ----------
-    row
-        A row with prices of SPFF.
-    there, back
-        What its deferred reduce-scatter and allgather cost.
-    """
+    """Return a row with deferred schedules where these take less bandwidth; None if they do in neither collective."""
     both = cheaper(row.cost, there), cheaper(row.allgather, back)
     if both == (row.cost, row.allgather) or both[0].steps != both[1].steps:
         return None

@@ -33,21 +33,11 @@ _LONGEST_TRAILER, _MOST_DIGITS = 80, 18
 
 
 class _Text(NamedTuple):
-    """The text of a file, or of an archive as much as there is to see: its first line, some rows and its last line.
+    """The text of a file, or of an archive as much as there is to see: its first line, some rows and its last line."""
 
-    Attributes
-    ----------
-    path
-        Where the file is.
-    data
-        The text.
-    left_out
-        Bytes of rows that are not among it.
-    """
-
-    path: Path
-    data: bytes | mmap.mmap
-    left_out: int = 0
+    path: Path  # where the file is
+    data: bytes | mmap.mmap  # the text
+    left_out: int = 0  # bytes of rows that are not among it
 
     def error(self, offset: int, message: str) -> CatalogError:
         """Return what is wrong with the line at an offset."""
@@ -87,15 +77,7 @@ def degrees(directory: Path) -> list[int]:
 
 
 def write_rows(directory: Path, degree: int, rows: Iterable[Row]) -> Path:
-    """Write the file of a degree, whole or not at all, and return its path.
-
-    Raises
-    ------
-    CatalogError
-        If a row has another degree, or two rows have the same size and price.
-    FileFormatError
-        If the file cannot be written.
-    """
+    """Write the file of a degree, whole or not at all, and return its path."""
     path = catalog_file(directory, degree)
     ordered = sorted(rows, key=lambda row: row.key)
     for before, row in zip([None, *ordered], ordered, strict=False):
@@ -106,22 +88,7 @@ def write_rows(directory: Path, degree: int, rows: Iterable[Row]) -> Path:
 
 
 def read_rows(directory: Path, degree: int, first: int = 0, last: int = NO_LIMIT) -> list[Row]:
-    """Return the rows of a degree with ``first <= nodes <= last`` in the order of the file.
-
-    Parameters
-    ----------
-    directory
-        Where the catalog is.
-    degree
-        d, which tells the file.
-    first, last
-        Range of N; only its rows are parsed (and checked).
-
-    Raises
-    ------
-    CatalogError
-        If the file is missing, truncated or edited, with the file and the line.
-    """
+    """Return the rows of a degree with ``first <= nodes <= last`` in the order of the file."""
     with _text(directory, degree, first, last) as text:
         if not text.left_out:
             return _rows(text, first, last)
@@ -132,26 +99,14 @@ def read_rows(directory: Path, degree: int, first: int = 0, last: int = NO_LIMIT
 
 
 def whole_text(directory: Path, degree: int) -> bytes:
-    """Return the text of the file of a degree, packed or not, after a look at every row.
-
-    Raises
-    ------
-    CatalogError
-        As :func:`read_rows`.
-    """
+    """Return the text of the file of a degree, packed or not, after a look at every row."""
     with _text(directory, degree) as text:
         _rows(text, 0, NO_LIMIT)
         return text.data[:]
 
 
 def file_check(directory: Path, degree: int) -> str:
-    """Return the CRC-32 of the text of a degree, packed or not, in eight hexadecimal digits.
-
-    Raises
-    ------
-    CatalogError
-        If it is missing or cannot be read.
-    """
+    """Return the CRC-32 of the text of a degree, packed or not, in eight hexadecimal digits."""
     path = stored_file(directory, degree)
     if path == packed_file(directory, degree):
         return f"{open_packed(path).crc():08x}"

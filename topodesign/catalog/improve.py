@@ -20,18 +20,24 @@ from pathlib import Path
 from typing import Any
 
 from topodesign.base.arguments import as_choice, as_integer, as_path, as_several
+from topodesign.base.doors import members
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_time
 from topodesign.catalog.files import read_rows, stored_file, write_rows
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.rows import Row
+from topodesign.catalog.search_state import SearchState
 from topodesign.catalog.sizes import sizes_among
-from topodesign.catalog.standing import Standing
-from topodesign.catalog.turns import DEFERRAL, KINDS, TURNS
-from topodesign.catalog.turns.deferral import Waiting
-from topodesign.catalog.turns.turn import Draw, Turn
+from topodesign.catalog.strategies import NAMES
+from topodesign.catalog.strategies.deferral import DeferralQueue
+from topodesign.catalog.strategies.strategy import Draw, Strategy
 from topodesign.search.target import Target
+
+STRATEGIES = tuple(sorted(members("topodesign.catalog.strategies", Strategy), key=lambda one: one.rank))
+"""All strategies, in the order in which those are tried that have found nothing yet."""
+DEFERRAL = "deferral"
+"""The one that searches nothing."""
 
 _HOPED, _HOPED_SECONDS = 0.03, 0.3
 """What a kind counts as having gained, in which time, before its first turn."""
@@ -49,13 +55,13 @@ class _Kind:
     duplex: bool
     scale: int
     """Half the bits of N."""
-    turn: Turn | None
+    strategy: Strategy | None
     """None for deferral."""
     orbits: int = 0
     """Half the bits of the number of orbits."""
 
 
-_DEFERRALS = _Kind(0, duplex=False, scale=0, turn=None)
+_DEFERRALS = _Kind(0, duplex=False, scale=0, strategy=None)
 """Deferral of all sizes, which is of one kind: what is to be gained for the work is known before."""
 
 
@@ -98,7 +104,7 @@ class Improvement(Result):
     def record(self) -> dict[str, Any]:
         """Return the JSON document."""
         rows = [{**row, "bandwidth": str(row["bandwidth"])} for row in self.to_records()]
-        return {"turns": self.turns, "gain": self.gain, "rows": rows, "files": [str(path) for path in self.files]}
+        return {"turns": self.turns, "gain": self.gain, "rows": rows, "files": list(map(str, self.files))}
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return the new rows, flat."""
@@ -185,25 +191,25 @@ def improve_catalog(
         degree: read_rows(directory if stored_file(directory, degree).exists() else source.directory, degree)
         for degree in degrees
     }
-    kind = None if only is None else as_choice("only", only, KINDS)
-    standing = Standing(sizes_among(nodes), rows, source)
-    run = _Run(directory, standing, [True, False] if duplex is None else [duplex], seed, only=kind)
+    kind = None if only is None else as_choice("only", only, NAMES)
+    state = SearchState(sizes_among(nodes), rows, source)
+    run = _Run(directory, state, [True, False] if duplex is None else [duplex], seed, only=kind)
     run.go(seconds, progress)
-    return Improvement(run.turns, tuple(run.standing.new), run.gain, tuple(run.save()))
+    return Improvement(run.turns, tuple(run.state.new), run.gain, tuple(run.save()))
 
 
 class _Run:
     """A run: what is known, and what the kinds of turns have gained."""
 
     def __init__(
-        self, directory: Path, standing: Standing, wirings: Sequence[bool], seed: int, *, only: str | None = None
+        self, directory: Path, state: SearchState, wirings: Sequence[bool], seed: int, *, only: str | None = None
     ) -> None:
-        self.directory, self.standing, self.seed, self.only = directory, standing, seed, only
+        self.directory, self.state, self.seed, self.only = directory, state, seed, only
         self.turns, self.gain = 0, 0.0
         self.purses: dict[_Kind, _Purse] = defaultdict(_Purse)
-        self.waiting = Waiting(standing)
-        for degree in standing.degrees:
-            for n in sorted(standing.nodes):
+        self.waiting = DeferralQueue(state)
+        for degree in state.degrees:
+            for n in sorted(state.nodes):
                 for wiring in wirings:
                     self._plan(Target(n, degree, wiring))
         if self.waiting:
@@ -225,10 +231,10 @@ class _Run:
 
     def save(self) -> list[Path]:
         """Write the files."""
-        rows = self.standing.rows
+        rows = self.state.rows
         return [
             write_rows(self.directory, degree, (row for key in rows if key[1] == degree for row in rows[key]))
-            for degree in self.standing.degrees
+            for degree in self.state.degrees
         ]
 
     def _plan(self, target: Target) -> None:
@@ -237,10 +243,10 @@ class _Run:
             return
         if self.only in {None, DEFERRAL}:
             self.waiting.add(target)
-        for turn in TURNS:
-            if self.only in {None, turn.name}:
-                for orbits in turn.orbits(target):
-                    kind = _Kind(degree, target.duplex, nodes.bit_length() // 2, turn, orbits.bit_length() // 2)
+        for strategy in STRATEGIES:
+            if self.only in {None, strategy.name}:
+                for orbits in strategy.orbits(target):
+                    kind = _Kind(degree, target.duplex, nodes.bit_length() // 2, strategy, orbits.bit_length() // 2)
                     self.purses[kind].searches.append((target, orbits))
 
     def _turn(self) -> bool:
@@ -255,18 +261,18 @@ class _Run:
 
     def _next(self, kind: _Kind) -> Callable[[], float] | None:
         """Return the next turn of a kind, where most is left to find and was tried least; None if there is none."""
-        if kind.turn is None:
+        if kind.strategy is None:
             row = self.waiting.next()
-            return None if row is None else partial(self.standing.defer, row)
+            return None if row is None else partial(self.state.defer, row)
         purse = self.purses[kind]
-        worth = {one: kind.turn.left(self.standing, one[0]) / (1 + purse.tried[one]) for one in purse.searches}
+        worth = {one: kind.strategy.gap(self.state, one[0]) / (1 + purse.tried[one]) for one in purse.searches}
         purse.searches = [one for one in purse.searches if worth[one] > 0]
         if not purse.searches:
             return None
         target, orbits = chosen = max(purse.searches, key=worth.__getitem__)
         draw = Draw(orbits, number := purse.tried[chosen], self.seed + number)
         purse.tried[chosen] += 1
-        return partial(kind.turn.search, self.standing, target, draw)
+        return partial(kind.strategy.search, self.state, target, draw)
 
     def _take(self, purse: _Purse, turn: Callable[[], float]) -> None:
         """Take a turn and note what it gains in which time."""

@@ -27,22 +27,10 @@ class Journal:
 
     A line that was cut off by a kill is not believed: its check fails, and the file ends before it again.
 
-    Parameters
-    ----------
-    path
-        The file; made if it is not there.
-    effort
-        What the results depend on; a journal of another effort is refused.
-
     Attributes
     ----------
     results
         Rows of the tasks that are done.
-
-    Raises
-    ------
-    CatalogError
-        If the file cannot be used, or belongs to another build.
     """
 
     def __init__(self, path: Path, effort: Effort) -> None:

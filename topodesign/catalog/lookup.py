@@ -196,13 +196,7 @@ def _priced(rows: Iterable[Row], prices: Mapping[PriceKey, Bounds]) -> Iterator[
 
 
 def as_catalog(value: Catalog | str | Path | bool | None = None) -> Catalog:
-    """Return the catalog that a value is or names: a directory, or True or None for the shipped one.
-
-    Raises
-    ------
-    ParameterError
-        If it is none of these.
-    """
+    """Return the catalog that a value is or names: a directory, or True or None for the shipped one."""
     if isinstance(value, Catalog):
         return value
     return Catalog() if value is None or value is True else Catalog(value)  # type: ignore[arg-type]

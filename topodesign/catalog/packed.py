@@ -50,21 +50,11 @@ def piece_name(nodes: int) -> str:
 
 @dataclass(frozen=True)
 class Packed:
-    """An archive whose directory was read, and none of its members yet.
+    """An archive whose directory was read, and none of its members yet."""
 
-    Attributes
-    ----------
-    path
-        Where it is, for messages.
-    data
-        Its bytes.
-    members
-        In the order of the text.
-    """
-
-    path: Path
-    data: bytes
-    members: tuple[ZipInfo, ...]
+    path: Path  # where it is, for messages
+    data: bytes  # its bytes
+    members: tuple[ZipInfo, ...]  # in the order of the text
 
     def __post_init__(self) -> None:
         names = [member.filename for member in self.members]
@@ -96,13 +86,7 @@ class Packed:
         return total
 
     def text(self, first: int, last: int) -> bytes:
-        """Return the first line, all pieces that can have rows of ``first <= nodes <= last``, and the last line.
-
-        Raises
-        ------
-        CatalogError
-            If one of these members is damaged.
-        """
+        """Return the first line, all pieces that can have rows of ``first <= nodes <= last``, and the last line."""
         head, *pieces, end = self.members
         starts = [_first(piece.filename) for piece in pieces]
         wanted = pieces[max(0, bisect_right(starts, first) - 1) : bisect_right(starts, last)]
@@ -137,13 +121,7 @@ class Packed:
 
 
 def open_packed(path: Path) -> Packed:
-    """Return the archive at a path.
-
-    Raises
-    ------
-    CatalogError
-        If it is missing, too large, no archive, or one of other things.
-    """
+    """Return the archive at a path."""
     try:
         data = read_bytes(path, LARGEST_ARCHIVE)
     except FileFormatError as error:

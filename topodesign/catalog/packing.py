@@ -26,20 +26,6 @@ def pack_catalog(source: Path, target: Path) -> None:
     """Write a directory that reads as a catalog does, with rows in archives; prices of all-to-all stay as they are.
 
     The same rows give the same bytes.
-
-    Parameters
-    ----------
-    source
-        The catalog.
-    target
-        Must not be there yet, or be an empty directory.
-
-    Raises
-    ------
-    CatalogError
-        If there are no files of rows, or one is truncated or edited, or cannot be packed.
-    FileFormatError
-        If the directory cannot be written.
     """
     files: dict[str, str | bytes] = {}
     for degree in degrees(source):

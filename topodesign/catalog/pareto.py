@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
+from topodesign.base.arguments import as_several
 from topodesign.base.claims import FASTEST_OF_COLUMN, Among, Claim, joined
 from topodesign.base.cost import (
     Basis,
@@ -42,6 +43,7 @@ from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.close_sizes import SMOOTH, Better, better_multiple, better_size, better_smooth
 from topodesign.catalog.idle import has_idle_ports
 from topodesign.catalog.lookup import Catalog, as_catalog
+from topodesign.catalog.own import Own, as_candidates, plugged_in, priced
 from topodesign.catalog.rows import Row, how_found
 from topodesign.catalog.sizes import DEGREES, covers
 from topodesign.catalog.sizes import MOST_NODES as LARGEST_ROW
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from topodesign.catalog.runners_up import RunnersUp
     from topodesign.search.finder import Candidate
     from topodesign.search.target import Target
+    from topodesign.topology.library import TopologyLike
     from topodesign.topology.topology import Topology
 
 Origin = Literal["catalog", "search", "catalog and search", "composed"]
@@ -224,6 +227,8 @@ class Pareto(Result):
         What comes next to the fastest, where that was asked for.
     version
         Version of the catalog in which short names mean what they do here; None where there are none.
+    candidates
+        What the user names and the families of other packages have, on the frontier or not.
     """
 
     nodes: int
@@ -238,6 +243,7 @@ class Pareto(Result):
     better: Better | None = None
     runners_up: RunnersUp | None = None
     version: str | None = None
+    candidates: tuple[Own, ...] = ()
 
     @property
     def best(self) -> Entry:
@@ -317,8 +323,9 @@ class Pareto(Result):
             "verdict": self.verdict,
             "claims": [claim.record() for claim in self.claims],
             "better_size": None if self.better is None else self.better.record(),
-            "runners_up": [one.record(self.workload) for one in self.runners_up or ()],
+            "runners_up": [one.document(self.workload) for one in self.runners_up or ()],
             "topologies": [entry.record() for entry in self.entries],
+            **({"candidates": [one.record() for one in self.candidates]} if self.candidates else {}),
             "baselines": [
                 {
                     "name": baseline.name,
@@ -337,6 +344,7 @@ class Pareto(Result):
         sizes = tuple(format_size(size) for size in self.workload.sizes)
         priced = any(entry.all_to_all is not None for entry in self.entries)
         rows = [self._row(entry, bounds, priced) for entry in self.entries]
+        rows += [self._own_row(one, bounds, priced) for one in self.candidates]
         nothing = " " * len(_time(bounds[0], bounds[0])[len(format_time(bounds[0])) :])
         least = moore_distances(self.nodes, self.degree, duplex=self.bidirectional)
         exchange = (f"{float(least):.4f}",) if priced else ()
@@ -353,7 +361,7 @@ class Pareto(Result):
             tuple(rows),
             words=frozenset(("cabling", "found", "topology")),
             spare=frozenset(("y over bound", "all-to-all y", "found")),
-            compared=len(self.entries),
+            compared=len(self.entries) + len(self.candidates),
             footnote="\n".join([f"{FASTEST_OF_COLUMN}; percentages are over the lower bound", *self._said()]),
         )
 
@@ -375,6 +383,9 @@ class Pareto(Result):
             yield "One wiring has both: topodesign schedule makes the plan of 1 step, with --method deferred that of 2."
         elif any(entry.basis is Basis.DEFERRED for entry in self.entries):
             yield DEFERRED_NOTE
+        for one in self.candidates:
+            worth = "is on the frontier" if one.dominated_by is None else f"is no better than {one.dominated_by}"
+            yield f"{shortened(one.label)} ({one.found}) {worth}."
         names = [entry.name for entry in self.entries if entry.name is not None]
         if names:
             yield f"Short specs, in this order: {listed(names)}."
@@ -385,6 +396,14 @@ class Pareto(Result):
         exchange = ("" if entry.all_to_all is None else entry.all_to_all.words,) if priced else ()
         factors = self._factors(entry.mean)
         return (*factors, *exchange, *cells, entry.cabling, entry.found, shortened(entry.label))
+
+    def _own_row(self, one: Own, bounds: tuple[Fraction, ...], priced: bool) -> tuple[str, ...]:
+        """Return the row of a candidate, with a mark where it is faster than all of the frontier."""
+        fastest = [min(times) for times in zip(*(entry.allreduce for entry in self.entries), strict=True)]
+        times = zip(one.allreduce, bounds, fastest, strict=True)
+        cells = [_time(time, bound, "*" if time < least else " ") for time, bound, least in times]
+        cabling = "duplex" if one.duplex else "simplex"
+        return (*self._factors(one.mean), *("",) * priced, *cells, cabling, one.found, shortened(one.label))
 
     def _factors(self, cost: Cost) -> tuple[str, str, str]:
         """Return steps and bandwidth factor, which is held against the bound for so many steps."""
@@ -406,6 +425,7 @@ def pareto(
     seed: int | None = None,
     catalog: Catalog | str | Path | bool = True,
     runners_up: int = 0,
+    candidates: Iterable[TopologyLike] = (),
     progress: Callable[[float], None] | None = None,
     **work: Unpack[WorkOptions],
 ) -> Pareto:
@@ -429,6 +449,8 @@ def pareto(
         How many topologies to add that come next to the fastest: by time, steps, bandwidth, the fastest that duplex
         cabling wires and that is vertex-transitive, and the easiest to wire
         (see :data:`topodesign.catalog.runners_up.WISHES`).
+    candidates
+        Topologies of your own to set beside the others: specs, files of links, graphs.
     progress
         Called now and then with the share of the search time that is used.
     **work
@@ -444,7 +466,7 @@ def pareto(
     Raises
     ------
     ParameterError
-        If no topology of this size can exist, or it is too large.
+        If no topology of this size can exist, it is too large, or a candidate has another.
     UnitError
         If a quantity cannot be read.
     InfeasibleError
@@ -466,6 +488,8 @@ def pareto(
     seconds = None if search is None else float(as_time(search))
     seed_of_search = 0 if seed is None else as_count(seed, "seed", 0)
     more = as_count(runners_up, "number of runners-up", 0)
+    own = list(as_candidates(as_several("candidates", candidates), nodes, degree, duplex=bidirectional))
+    own += plugged_in(nodes, degree, duplex=bidirectional)
     known: list[Row] = []
     better = trouble = None
     if catalog is not False and degree in DEGREES and nodes > 2:
@@ -478,7 +502,7 @@ def pareto(
         found = replace(from_rows(known, workload, bidirectional=bidirectional), better=better)
         if found.best.name is not None:
             found = replace(found, version=as_catalog(catalog).version(degree))
-        return _with_runners_up(found, more, catalog, progress)
+        return _with_runners_up(_with_own(found, own), more, catalog, progress)
     from topodesign.search.frontier import search_frontier  # noqa: PLC0415  heavy, and looking up needs none of it
     from topodesign.search.target import Found, Target  # noqa: PLC0415
 
@@ -523,7 +547,7 @@ def pareto(
         trouble,
         better,
     )
-    return _with_runners_up(found, more, catalog, progress)
+    return _with_runners_up(_with_own(found, own), more, catalog, progress)
 
 
 def _way_out(nodes: int, degree: int) -> str:
@@ -571,6 +595,12 @@ def _composed(
     from topodesign.catalog.composed import composed  # noqa: PLC0415  heavy, and looking up needs none of it
 
     return composed(target, catalog, seed=seed, seconds=seconds, progress=progress)
+
+
+def _with_own(found: Pareto, own: Sequence[tuple[str, Topology, str]]) -> Pareto:
+    """Return the frontier with candidates that are not of the catalog."""
+    offers = [(str(entry.spec), entry.mean) for entry in found.entries]
+    return replace(found, candidates=priced(own, offers, found.workload)) if own else found
 
 
 def _with_runners_up(

@@ -206,24 +206,7 @@ def coverage(degree: int, rows: Sequence[Row]) -> Coverage:
 
 
 def quality(degree: int, rows: Sequence[Row], *, duplex: bool = False, work: Workload = STANDARD) -> Quality | None:
-    """Hold the best topologies of a degree against the lower bound.
-
-    Parameters
-    ----------
-    degree
-        d.
-    rows
-        Of that degree, as :meth:`Catalog.rows` returns them.
-    duplex
-        Only duplex topologies, held against the bound for duplex topologies.
-    work
-        Latency, sizes of data and bandwidth.
-
-    Returns
-    -------
-    Quality or None
-        None if there is no topology.
-    """
+    """Hold the best topologies of a degree against the lower bound."""
     groups = itertools.groupby(rows, key=lambda row: row.nodes)
     fronts = [front for _, group in groups if (front := undominated(group, duplex=duplex))]
     if not fronts:

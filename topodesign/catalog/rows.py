@@ -171,13 +171,7 @@ class Row(Result):
 
 
 def read_row(line: str) -> Row:
-    """Read a line of a catalog file.
-
-    Raises
-    ------
-    CatalogError
-        If it does not agree with its check, or is not the line of a row.
-    """
+    """Read a line of a catalog file."""
     text, _, check = line.rpartition("\t")
     cells = text.split("\t")
     if len(cells) != len(COLUMNS) - 1:

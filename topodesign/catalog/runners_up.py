@@ -62,25 +62,11 @@ class RunnerUp(Result):
     lengths: int
     allreduce: tuple[Fraction, ...]
 
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return one flat row with exact numbers."""
-        return [
-            {
-                "wish": self.wish,
-                "place": self.place,
-                "spec": str(self.spec),
-                "steps": self.cost.steps,
-                "bandwidth": self.cost.bandwidth,
-                "duplex": self.duplex,
-                "vertex_transitive": self.transitive,
-                "patches": self.patches,
-                "lengths": self.lengths,
-                "over": self.over,
-            }
-        ]
+    ROW = "wish place spec steps=cost.steps bandwidth=cost.bandwidth duplex vertex_transitive=transitive patches"
+    ROW += " lengths over"
 
-    def record(self, workload: Workload) -> dict[str, Any]:
-        """Return the JSON document."""
+    def document(self, workload: Workload) -> dict[str, Any]:
+        """Return its part of the JSON document of the frontier."""
         return {
             "wish": self.wish,
             "place": self.place,
@@ -126,9 +112,7 @@ class RunnersUp(Result):
         """Return what they are taken from."""
         return "runners-up among the rows of the catalog and the known families"
 
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return one flat row an entry, with exact numbers."""
-        return [record for one in self.entries for record in one.to_records()]
+    ROWS = "entries"
 
     def table(self) -> Table:
         """Return the table that people see: each topology once, with all that it is next by."""
@@ -210,26 +194,7 @@ def runners_up(
     catalog: Catalog,
     progress: Progress | None = None,
 ) -> RunnersUp:
-    """Return the next best topologies of a size for every wish, of all rows of the catalog and all known families.
-
-    Parameters
-    ----------
-    count
-        How many for each wish; fewer where fewer are known.
-    fastest
-        The one that comes first, which is left out.
-    nodes, degree, workload, duplex, catalog
-        The question.
-    progress
-        Called now and then with the share of the work that is done.
-
-    Raises
-    ------
-    ParameterError
-        If the fastest has another size.
-    CatalogError
-        As :meth:`Catalog.rows`.
-    """
+    """Return the next best topologies of a size for every wish, of all rows of the catalog and all known families."""
     found = list(candidates(nodes, degree, duplex=duplex, catalog=catalog))
     rows = [row for spec, row in found if spec == fastest and row is not None]  # of one step and of two
     row = min(rows, key=lambda row: workload.allreduce(row.cost, row.allgather)[0], default=None)

@@ -60,21 +60,7 @@ def search_beyond(
     limit: tuple[int, float | None],
     progress: Progress | None,
 ) -> dict[Target, list[Found]]:
-    """Search symmetric digraphs of a size, and of bases of its line graphs that the catalog does not reach.
-
-    Parameters
-    ----------
-    target
-        The size.
-    front
-        What is known of it.
-    known
-        Tells costs of other sizes that need not be found again.
-    limit
-        Seed, and seconds for Cayley digraphs beside the budget of work; if that is 0 nothing is searched.
-    progress
-        Called now and then with the share that is done.
-    """
+    """Search symmetric digraphs of a size, and of bases of its line graphs that the catalog does not reach."""
     seed, seconds = limit
     bound = lower_bound(*target.size, duplex=target.duplex)
 
@@ -162,19 +148,7 @@ def is_poor(target: Target, front: Iterable[Candidate]) -> bool:
 def few_away(
     target: Target, front: Sequence[Candidate], bases: Callable[[Target], Iterator[Candidate]], seed: int
 ) -> Iterator[tuple[Spec, Topology]]:
-    """Yield digraphs of a size that is served poorly, made of some a few nodes away, with their specs.
-
-    Parameters
-    ----------
-    target
-        The size.
-    front
-        What is known of it.
-    bases
-        Tells what is known of another size.
-    seed
-        Of all random choices.
-    """
+    """Yield digraphs of a size that is served poorly, made of some a few nodes away, with their specs."""
     nodes, degree = target.size
     if nodes * nodes * degree > _MOST_PRICED or degree > MOST_LINKS or not is_poor(target, front):
         return

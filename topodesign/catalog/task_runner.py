@@ -19,22 +19,7 @@ from topodesign.search.target import Found, Target
 
 
 def run_task(task: Task, known: Sequence[Row], effort: Effort) -> list[Row]:
-    """Return all rows that are worth keeping of a size: its frontiers, and what may overtake when it is expanded.
-
-    Parameters
-    ----------
-    task
-        The size and the stage.
-    known
-        The rows that :func:`~topodesign.catalog.tasks.needs` tells.
-    effort
-        How hard to search.
-
-    Returns
-    -------
-    list of Row
-        In an order that depends on nothing but the arguments, as all of it does.
-    """
+    """Return all rows that are worth keeping of a size: its frontiers, and what may overtake when it is expanded."""
     candidates = _by_target(known)
     if task.stage is Stage.FIND:
         own = set(task.targets)

@@ -21,17 +21,7 @@ IN_HALVES = "as a reduce-scatter and an allgather after it"
 
 
 def claims_on(costs: Sequence[Cost], bounds: Sequence[Cost], *, duplex: bool) -> Iterator[Claim]:
-    """Yield what is proven of a frontier: whether its least steps, y in so many steps, and y are those of bounds.
-
-    Parameters
-    ----------
-    costs
-        Those of undominated topologies, steps ascending; one at least.
-    bounds
-        Those of :func:`topodesign.base.cost.lower_bounds`.
-    duplex
-        Whether duplex topologies alone were asked for, which the bounds are of then.
-    """
+    """Yield what is proven of a frontier: whether its least steps, y in so many steps, and y are those of bounds."""
     among = Among.DUPLEX if duplex else Among.TOPOLOGIES
     if costs[0].steps == bounds[0].steps:
         yield Claim(Of.STEPS, costs[0].steps, among, Proof.BOUND, bounds[0].steps)
@@ -43,21 +33,7 @@ def claims_on(costs: Sequence[Cost], bounds: Sequence[Cost], *, duplex: bool) ->
 
 
 def verdict_on(offers: Sequence[Offer], bounds: Sequence[Cost], work: Workload, among: Among, *, duplex: bool) -> str:
-    """Return the verdict on a frontier of allreduces.
-
-    Parameters
-    ----------
-    offers
-        Undominated topologies, steps ascending.
-    bounds
-        Those of :func:`topodesign.base.cost.lower_bounds`.
-    work
-        Latency, bandwidth, and the size of data (the first of several) that is told.
-    among
-        Where the offers are from.
-    duplex
-        Whether duplex topologies alone were asked for.
-    """
+    """Return the verdict on a frontier of allreduces."""
     costs = [cost for _, cost in offers]
     if all(bound in costs for bound in bounds):
         time = work.fastest(bounds)[0]

@@ -180,13 +180,7 @@ def verify_catalog(
 
 
 def places(catalog: Catalog, degrees: Iterable[int], first: int = 0, last: int = NO_LIMIT) -> list[Place]:
-    """Return the rows of some degrees and a range of N with their places.
-
-    Raises
-    ------
-    CatalogError
-        If a file is missing, truncated or edited.
-    """
+    """Return the rows of some degrees and a range of N with their places."""
     return [
         Place(row, stored_file(catalog.directory, degree), number)
         for degree in degrees

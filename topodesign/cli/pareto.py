@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import topodesign
+from topodesign.catalog.own import read_candidates
 from topodesign.cli.answers import Command, form, json_option, print_json, show
 from topodesign.cli.options import bidirectional_option, catalog_option, seed_option, whole, work_options
 from topodesign.cli.progress import progress_bar
@@ -88,6 +89,12 @@ def _number_of_seconds(_context: click.Context, _option: click.Parameter, value:
     "easiest wiring.",
 )
 @click.option(
+    "--candidates",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Set topologies of your own beside the others: a file with a spec or the path of a file of links a line.",
+)
+@click.option(
     "--per-port", is_flag=True, help="Of a range of degrees: --bandwidth is that of a port, and more ports have more."
 )
 @json_option
@@ -135,17 +142,19 @@ def _check(options: dict[str, Any], *, several: bool) -> None:
     ranked = options["workload"] is not None or options["collective"] != "allreduce"
     if options["catalog"] is not None and options["no_catalog"]:
         raise click.UsageError("--catalog and --no-catalog exclude each other.")
-    if several and (options["against"] or options["runners_up"] or ranked):
+    if several and (options["against"] or options["runners_up"] or options["candidates"] or ranked):
         raise click.UsageError(
-            "A range shows the fastest allreduce of each size; leave --against, --runners-up, --collective and "
-            "--workload out."
+            "A range shows the fastest allreduce of each size; leave --against, --runners-up, --candidates, "
+            "--collective and --workload out."
         )
     if options["per_port"] and not several:
         raise click.UsageError("--per-port compares numbers of ports; give a range, as in -d 4..8.")
     if ranked and searched:
         raise click.UsageError("--collective and --workload rank what is known, without --search and --no-catalog.")
-    if ranked and (options["against"] or options["runners_up"]):
-        raise click.UsageError("--against and --runners-up are for allreduces; leave --collective and --workload out.")
+    if ranked and (options["against"] or options["runners_up"] or options["candidates"]):
+        raise click.UsageError(
+            "--against, --runners-up and --candidates are for allreduces; leave --collective and --workload out."
+        )
 
 
 def _ranking(nodes: int, degree: int, question: dict[str, Any], options: dict[str, Any]) -> Ranking:
@@ -171,10 +180,10 @@ def _survey(nodes: int | range, degrees: int | range, question: dict[str, Any], 
 
 def _frontier(nodes: int, degree: int, question: dict[str, Any], options: dict[str, Any]) -> Pareto:
     """Return the frontier of a size; what is wrong with the catalog is said."""
+    own = [] if options["candidates"] is None else read_candidates(options["candidates"])
+    more = {"runners_up": options["runners_up"], "candidates": own}
     with progress_bar("searching", once_told=True) as progress:
-        found = topodesign.pareto(
-            nodes, degree, runners_up=options["runners_up"], progress=progress, **question, **_searched(options)
-        )
+        found = topodesign.pareto(nodes, degree, **more, progress=progress, **question, **_searched(options))
     if found.catalog_error is not None:
         click.echo(f"topodesign: {found.catalog_error}; so this was searched for", err=True)
     return found

@@ -67,13 +67,7 @@ def as_collective(value: Collective | str) -> Collective:
 
 
 def from_record(record: Any) -> Collective:
-    """Return the collective that ``record`` of a collective wrote.
-
-    Raises
-    ------
-    ParameterError
-        If it is none.
-    """
+    """Return the collective that ``record`` of a collective wrote."""
     if isinstance(record, dict) and set(record) == {"together"}:
         parts = record["together"]
         if not isinstance(parts, list) or any(isinstance(one, dict) and "together" in one for one in parts):

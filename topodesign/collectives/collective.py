@@ -54,14 +54,9 @@ EVERYONE = -1
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """One movement of blocks from their sources to their destinations.
+    """One movement of blocks from their sources to their destinations."""
 
-    Attributes
-    ----------
-    source, destination
-        Where they start and end; not both can be ``all``.
-    """
-
+    # source, destination: Where they start and end; not both can be all
     source: End
     destination: End
 
@@ -434,11 +429,6 @@ def together(collectives: Iterable[Collective]) -> Collective:
     """Return different collectives at the same time as one value.
 
     Its members are those of all of them, which may have nodes in common.
-
-    Raises
-    ------
-    ParameterError
-        If there are none, or some are several themselves.
     """
     several = tuple(collectives)
     if not several or any(one.several for one in several):
@@ -449,13 +439,7 @@ def together(collectives: Iterable[Collective]) -> Collective:
 
 
 def _members(group: Collection[int]) -> tuple[int, ...]:
-    """Return the members of a group, ascending.
-
-    Raises
-    ------
-    ParameterError
-        If there is none, or a node occurs twice.
-    """
+    """Return the members of a group, ascending."""
     members = tuple(sorted(int(node) for node in group))
     if not members or len(set(members)) < len(members) or members[0] < 0:
         raise ParameterError("a group of nodes has each of its members once, and at least one")

@@ -30,13 +30,7 @@ def cayley(base: Spec, *elements: int) -> Topology:
 
 
 def cayley_of(base: Group, elements: Sequence[int]) -> Topology:
-    """Return the Cayley digraph (without a spec) of a group that is at hand.
-
-    Raises
-    ------
-    ParameterError
-        If an element is out of range or the identity, or there is none.
-    """
+    """Return the Cayley digraph (without a spec) of a group that is at hand."""
     if not elements:
         raise ParameterError("the connection set is empty; give at least one element")
     if any(isinstance(s, Spec) for s in elements):

@@ -35,28 +35,17 @@ Embedding = Callable[[Polynomials, IntArray, int, Row], Row]
 
 @dataclass(frozen=True)
 class _Description:
-    """What makes up the group of a generalized polygon.
+    """What makes up the group of a generalized polygon."""
 
-    Attributes
-    ----------
-    shifts
-        Pairs of maps with a parameter: of whole rows (a, s, ...) and of whole rows (k, b, ...).
-    points
-        The vector of the points with some number of coordinates, up to a factor.
-    reflections
-        What is at each place afterwards: i for coordinate i, counted from 1, and -i for its negative.
-    powers
-        How often the duality raises to the characteristic: the first, third, ... and the second, fourth, ... entry of
-        rows (a, s, ...), and then those of rows (k, b, ...).
-    sign
-        With which the duality takes the second, fourth, ... entry.
-    """
-
+    # pairs of maps with a parameter: of whole rows (a, s, ...) and of whole rows (k, b, ...)
     shifts: tuple[tuple[Shift, Shift], ...]
-    points: Embedding
+    points: Embedding  # the vector of the points with some number of coordinates, up to a factor
+    # what is at each place afterwards: i for coordinate i, counted from 1, and -i for its negative
     reflections: tuple[tuple[int, ...], ...]
+    # how often the duality raises to the characteristic: the first, third, ... and the second, fourth, ... entry of
+    # rows (a, s, ...), and then those of rows (k, b, ...).
     powers: tuple[tuple[int, int], tuple[int, int]]
-    sign: int = 1
+    sign: int = 1  # with which the duality takes the second, fourth, ... entry.
 
 
 def _plane_points(_of: Polynomials, one: IntArray, count: int, row: Row) -> Row:

@@ -9,13 +9,7 @@ from topodesign.topology.topology import MAX_LINKS
 
 
 def power(base: int, exponent: int) -> int:
-    """Return base^exponent (base >= 1, exponent >= 0).
-
-    Raises
-    ------
-    TooLargeError
-        If it is above ``MAX_LINKS``.
-    """
+    """Return base^exponent (base >= 1, exponent >= 0)."""
     value = 1
     for _ in range(exponent if base > 1 else 0):
         value *= base
@@ -25,13 +19,7 @@ def power(base: int, exponent: int) -> int:
 
 
 def binomial(n: int, k: int) -> int:
-    """Return the number of k-element subsets of n elements (0 <= k <= n).
-
-    Raises
-    ------
-    TooLargeError
-        If it is above ``MAX_LINKS``.
-    """
+    """Return the number of k-element subsets of n elements (0 <= k <= n)."""
     value = 1
     for i in range(min(k, n - k)):
         value = value * (n - i) // (i + 1)

@@ -46,13 +46,6 @@ def link_classes(symmetry: Symmetry, many: Sequence[Links]) -> list[int]:
 
     Each set is brought home by every node in it, so that sets between which the generators lead have a form in common,
     and those of different numbers may yet be alike.
-
-    Parameters
-    ----------
-    symmetry
-        Automorphisms; for each node v one is kept that brings it home, to its representative.
-    many
-        Sets of links; a link may be in a set more than once.
     """
     home = np.empty((symmetry.nodes, symmetry.nodes), dtype=np.int32)
     for representative in np.unique(symmetry.represented_by).tolist():

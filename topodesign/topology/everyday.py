@@ -67,11 +67,6 @@ SPOKEN_FABRICS = {"fattree": "fat_tree", "clos": "fat_tree", "rail_optimized": "
 def spelled_out(spec: Spec) -> Spec | None:
     """Return the spec that an everyday name stands for; None if it is none.
 
-    Raises
-    ------
-    ParameterError
-        If the arguments are not as many integers as it takes.
-
     Examples
     --------
     >>> from topodesign.base.spec import parse

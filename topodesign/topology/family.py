@@ -49,21 +49,12 @@ def inspect_call(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
 
 @dataclass(eq=False)
 class Family:
-    """A generator of topologies that writes its own spec; call it like the function it wraps.
+    """A generator of topologies that writes its own spec; call it like the function it wraps."""
 
-    Attributes
-    ----------
-    function
-        The plain function: integers (or group specs) -> Topology.
-    find
-        ``find(nodes, degree)`` yields the argument tuples worth considering that give exactly that size.
-    size
-        What is shown of its size.
-    """
-
-    function: Callable[..., Topology]
+    function: Callable[..., Topology]  # the plain function: integers (or group specs) -> Topology
+    # find(nodes, degree) yields the argument tuples worth considering that give exactly that size
     find: Find = field(repr=False)
-    size: Size = ("", "", "")
+    size: Size = ("", "", "")  # what is shown of its size
 
     def __post_init__(self) -> None:
         """Take over name and documentation of the function."""
@@ -85,13 +76,7 @@ class Family:
         return takes_spec(self.function)
 
     def __call__(self, *args: int | Spec) -> Topology:
-        """Build the topology and give it its spec.
-
-        Raises
-        ------
-        ParameterError
-            If the number of arguments is wrong, one is not an integer, or the generator refuses them.
-        """
+        """Build the topology and give it its spec."""
         inspect_call(self.function, args)
         plain = tuple(arg if self.takes_spec and isinstance(arg, Spec) else self._integer(arg) for arg in args)
         return replace(self.function(*plain), spec=Spec(self.name, plain))

@@ -49,11 +49,6 @@ def read_topology(path: Path) -> Topology:
 
     JSON is ``{"nodes": N, "links": [[u, v, capacity], ...], "switches": [u, ...]}``, the switches optional, or networkx
     node-link data; CSV has the columns ``src,dst[,capacity]``, and as many nodes as the largest number demands.
-
-    Raises
-    ------
-    FileFormatError
-        If the file is missing, too large, not of its format, or its links do not make a topology.
     """
     with expecting(path, FileKind.LINKS):
         try:
@@ -87,13 +82,7 @@ def write_links(topology: Topology, file_format: LinkFormat) -> str:
 
 
 def links_in_pieces(topology: Topology, file_format: LinkFormat) -> Iterator[str]:
-    """Return what :func:`write_links` does, piece by piece, for more links than a text should hold.
-
-    Raises
-    ------
-    ParameterError
-        If it is no topology, or no format.
-    """
+    """Return what :func:`write_links` does, piece by piece, for more links than a text should hold."""
     if not isinstance(topology, Topology):
         raise ParameterError(f"links are written of a topology, not of {topology!r:.60}")
     writers = {"json": _to_json, "csv": _to_csv, "dot": _to_dot, "graphml": _to_graphml}
@@ -160,13 +149,7 @@ def graphml_graph(text: str) -> Any:
 
 
 def _check_attributes(graph: nx.Graph) -> None:
-    """Refuse attributes whose names are nearly those that mean something; others do no harm.
-
-    Raises
-    ------
-    FileFormatError
-        If there is one.
-    """
+    """Refuse attributes whose names are nearly those that mean something; others do no harm."""
     _check_names({name for _, fields in graph.nodes(data=True) for name in fields}, _NODE_ATTRIBUTES, "nodes")
     _check_names({name for _, _, fields in graph.edges(data=True) for name in fields}, _EDGE_ATTRIBUTES, "edges")
 
@@ -200,13 +183,6 @@ def from_graph(graph: nx.Graph) -> Topology:
     Nodes are numbered by name if all names are whole numbers, else in the graph's own order, and
     :attr:`Topology.node_names` has the names. The attributes ``capacity`` of an edge and ``switch`` of a node are used
     where they are present; a ``weight`` counts for nothing beside a capacity.
-
-    Raises
-    ------
-    TopologyError
-        If a capacity is no integer, or the links do not make a topology.
-    ParameterError
-        If an edge has a ``weight`` other than 1 and no capacity: nobody knows which it is meant to be.
     """
     check_weights(graph)
     names = list(graph.nodes)

@@ -85,13 +85,7 @@ class Polynomials:
 
 
 def prime_power(q: int) -> tuple[int, int]:
-    """Return (p, k) with q = p^k.
-
-    Raises
-    ------
-    ParameterError
-        If q is not a prime power.
-    """
+    """Return (p, k) with q = p^k."""
     if not 2 <= q <= 2**40:
         raise ParameterError(f"{q} is not a prime power")
     p = next((i for i in range(2, math.isqrt(q) + 1) if q % i == 0), q)

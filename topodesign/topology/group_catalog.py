@@ -26,13 +26,6 @@ def further_groups(order: int, most: int = 16) -> list[Group]:
     which its powers fix elements; the linear and permutation groups of :mod:`topodesign.topology.groups`; and direct
     products of two of these or of one of them and a cyclic group. Those in which the fewest pairs commute come first:
     their Cayley digraphs expand best.
-
-    Parameters
-    ----------
-    order
-        Number of elements.
-    most
-        How many to return at most.
     """
     rows = sorted((row.share, str(row.spec), row.spec) for row in _described(order) if row.share < 1)
     return [group(spec) for *_, spec in rows[:most]]

@@ -31,24 +31,12 @@ _MOST_IMAGES = 2**23  # of all points under all elements
 
 @dataclass(frozen=True)
 class Group:
-    """A finite group on the integers 0..order-1 with identity 0.
+    """A finite group on the integers 0..order-1 with identity 0."""
 
-    Attributes
-    ----------
-    spec
-        The text that rebuilds the group.
-    order
-        Number of elements.
-    abelian
-        Whether all elements commute.
-    multiply
-        Vectorised product: two broadcastable integer arrays of elements -> array of elements.
-    """
-
-    spec: Spec
-    order: int
-    abelian: bool
-    multiply: Multiply
+    spec: Spec  # the text that rebuilds the group
+    order: int  # number of elements
+    abelian: bool  # whether all elements commute
+    multiply: Multiply  # vectorised product: two broadcastable integer arrays of elements -> array of elements
 
     def elements(self) -> IntArray:
         """Return all elements, 0 to order-1."""
@@ -406,13 +394,7 @@ GROUPS: dict[str, Callable[..., Group]] = {
 
 
 def group(spec: Spec) -> Group:
-    """Build a group from its spec.
-
-    Raises
-    ------
-    ParameterError
-        If the name is unknown, the arguments are wrong, or the group is too large.
-    """
+    """Build a group from its spec."""
     if spec.name not in GROUPS:
         raise ParameterError(f"unknown group '{spec.name}'; known are {', '.join(GROUPS)}")
     function = GROUPS[spec.name]

@@ -17,29 +17,16 @@ _MIRROR_EFFORT = 2**25
 
 @dataclass(frozen=True)
 class Isomorphism:
-    """Whether two topologies are the same but for the order of their nodes.
+    """Whether two topologies are the same but for the order of their nodes."""
 
-    Attributes
-    ----------
-    place
-        ``place[v]`` is the node of the first topology that node v of the second is, None if there is no such order or
-        none was found.
-    decided
-        Whether the search came to an end.
-    """
-
+    # place[v] is the node of the first topology that node v of the second is, None if there is no such order or none
+    # was found
     place: tuple[int, ...] | None
-    decided: bool
+    decided: bool  # whether the search came to an end
 
 
 def mirror(topology: Topology) -> IntArray:
-    """Return a permutation g of the nodes, shape ``(nodes,)``, such that link uv has the capacity of link g(v)g(u).
-
-    Raises
-    ------
-    InfeasibleError
-        If there is none, or none is found with reasonable effort.
-    """
+    """Return a permutation g of the nodes, shape ``(nodes,)``, such that link uv has the capacity of link g(v)g(u)."""
     if topology.is_duplex:
         return np.arange(topology.nodes)
     found = isomorphism(topology.transpose(), topology, effort=_MIRROR_EFFORT)

@@ -50,11 +50,9 @@ class Generator(Protocol):
 
 def generator(name: str) -> Generator | None:
     """Return the family or the expansion of a name, ours before those of other packages; None if there is none."""
-    for table in (doors.FAMILIES.own, doors.EXPANSIONS.own, doors.FAMILIES.others, doors.EXPANSIONS.others):
-        if name in table:
-            found: Generator = table[name]
-            return found
-    return None
+    sorts = (doors.FAMILIES, doors.EXPANSIONS)
+    ours: Generator | None = next((sort.own[name] for sort in sorts if name in sort.own), None)
+    return ours or next((sort.others[name] for sort in sorts if name in sort.others), None)
 
 
 def build(spec: Spec | str) -> Topology:
@@ -124,12 +122,17 @@ def as_topology(value: TopologyLike) -> Topology:
     if isinstance(value, str):
         path = Path(value)
         _refuse_fabric(value, path)
-        named = path.suffix.lower() in READERS or ("(" not in value and (path.suffix or "/" in value))
-        return read_topology(path) if named else build(value)
+        return read_topology(path) if is_file(value) else build(value)
     graph = networkx_graph(value)
     if graph is not None:
         return from_graph(graph)
     raise ParameterError(f"a topology, a spec, a file of links or a networkx graph is needed, not {value!r:.100}")
+
+
+def is_file(text: str) -> bool:
+    """Return whether a text is the path of a file of links, by its ending or as it can be no spec."""
+    suffix = Path(text).suffix
+    return suffix.lower() in READERS or ("(" not in text and bool(suffix or "/" in text))
 
 
 def names_fabric(text: str) -> bool:

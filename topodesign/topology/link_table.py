@@ -21,27 +21,13 @@ _ROW = "a row such as 0,5,10us,25Gbps"
 
 @dataclass(frozen=True)
 class LinkTable:
-    """Latency and bandwidth of links.
+    """Latency and bandwidth of links."""
 
-    Attributes
-    ----------
-    alpha
-        Seconds, by (src, dst).
-    bandwidth
-        Bits per second of all parallel links together, by (src, dst).
-    """
-
-    alpha: Mapping[Link, Fraction]
-    bandwidth: Mapping[Link, Fraction]
+    alpha: Mapping[Link, Fraction]  # seconds, by (src, dst)
+    bandwidth: Mapping[Link, Fraction]  # bits per second of all parallel links together, by (src, dst)
 
     def on(self, topology: Topology) -> LinkTable:
-        """Return the table for the links of a topology: without its rows for self-loops, which carry nothing.
-
-        Raises
-        ------
-        FileFormatError
-            If a row is for a pair of nodes without a link.
-        """
+        """Return the table for the links of a topology: without its rows for self-loops, which carry nothing."""
         pairs = sorted({*self.alpha, *self.bandwidth})
         links = {(u, v) for u, v, _ in topology.links()} | {(u, u) for u in range(topology.nodes)}
         wrong = [pair for pair in pairs if pair not in links]
@@ -56,13 +42,7 @@ class LinkTable:
         )
 
     def columns(self, topology: Topology) -> tuple[list[Fraction], list[Fraction]]:
-        """Return alpha and bandwidth in the order of ``topology.links()``; self-loops carry nothing and get any.
-
-        Raises
-        ------
-        FileFormatError
-            If a link is missing.
-        """
+        """Return alpha and bandwidth in the order of ``topology.links()``; self-loops carry nothing and get any."""
         pairs = [(u, v) for u, v, _ in topology.links()]
         missing = [pair for pair in pairs if pair not in self.alpha and pair[0] != pair[1]]
         if missing:
@@ -79,13 +59,7 @@ class LinkTable:
 
 
 def read_link_table(path: str | Path) -> LinkTable:
-    """Read a table with the header ``src,dst,alpha,bandwidth`` and rows such as ``0,5,10us,25Gbps``.
-
-    Raises
-    ------
-    FileFormatError
-        If the file cannot be read or a row is not of that form; it names the line.
-    """
+    """Read a table with the header ``src,dst,alpha,bandwidth`` and rows such as ``0,5,10us,25Gbps``."""
     path = as_path(path)
     alpha: dict[Link, Fraction] = {}
     bandwidth: dict[Link, Fraction] = {}

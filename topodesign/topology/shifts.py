@@ -30,24 +30,12 @@ _FEWEST_ROUNDS = 64
 
 @dataclass(frozen=True, eq=False)
 class Shifts:
-    """A group of automorphisms that acts freely on the nodes that are not switches.
+    """A group of automorphisms that acts freely on the nodes that are not switches."""
 
-    Attributes
-    ----------
-    topology
-        On which it acts.
-    generators
-        Permutations of all vertices, shape ``(g, nodes)``.
-    order
-        How many elements it has; it divides the number of nodes without switches.
-    make
-        Returns the elements, the identity first.
-    """
-
-    topology: Topology
-    generators: Permutations
-    order: int
-    make: Callable[[], Permutations]
+    topology: Topology  # on which it acts
+    generators: Permutations  # permutations of all vertices, shape (g, nodes)
+    order: int  # how many elements it has; it divides the number of nodes without switches
+    make: Callable[[], Permutations]  # returns the elements, the identity first
 
     @cached_property
     def elements(self) -> Permutations:
@@ -108,13 +96,7 @@ def distinct_nodes(topology: Topology, demand: IntArray, *of_links: NDArray[Any]
 
 @lru_cache(maxsize=16)
 def find_shifts(topology: Topology) -> Shifts | None:
-    """Return a group of automorphisms that moves all nodes, as large as the numbers of the nodes show; None if none.
-
-    Parameters
-    ----------
-    topology
-        Any; switches may stay where they are.
-    """
+    """Return a group of automorphisms that moves all nodes, as large as the numbers of the nodes show; None if none."""
     nodes = _compute(topology)
     generators: list[IntArray] = []
     orders: list[int] = []

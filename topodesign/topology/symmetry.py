@@ -51,24 +51,12 @@ class Symmetry:
     A permutation is an array p of shape ``(nodes,)`` that takes node v to ``p[v]``. The generators are made when they
     are first asked for: pricing needs the representatives alone, and building a topology costs the same with and
     without them. :meth:`check` proves them on the links.
-
-    Attributes
-    ----------
-    nodes
-        Number of nodes N that the group acts on.
-    representatives
-        Nodes of which every other one is an image. They may be more than there are orbits.
-    make
-        Returns the generators, integer arrays of shape ``(nodes,)``; it holds on to nothing large.
-
-    Raises
-    ------
-    TopologyError
-        If a representative is no node.
     """
 
-    nodes: int
+    nodes: int  # number of nodes N that the group acts on
+    # nodes of which every other one is an image. They may be more than there are orbits.
     representatives: tuple[int, ...]
+    # returns the generators, integer arrays of shape (nodes,); it holds on to nothing large
     make: Callable[[], Iterable[NDArray[Any]]] = field(repr=False)
 
     def __post_init__(self) -> None:
@@ -82,13 +70,7 @@ class Symmetry:
 
     @cached_property
     def generators(self) -> Permutation:
-        """The generators, a read-only int32 array of shape ``(g, nodes)``.
-
-        Raises
-        ------
-        TopologyError
-            If a row is no permutation of the nodes.
-        """
+        """The generators, a read-only int32 array of shape ``(g, nodes)``."""
         rows = [np.asarray(row).astype(np.int32) for row in self.make()]
         for number, row in enumerate(rows):
             if row.shape != (self.nodes,) or not _is_permutation(row):
@@ -128,11 +110,6 @@ class Symmetry:
         """Prove that all generators are automorphisms of a topology, and every node an image of a representative.
 
         The check is exact: every link is looked up where each generator takes it, with its capacity.
-
-        Raises
-        ------
-        TopologyError
-            If not; it names the generator and what it breaks.
         """
         if self.nodes != topology.nodes:
             raise TopologyError(f"the symmetry is of {self.nodes} nodes, the topology has {topology.nodes}")
@@ -158,11 +135,6 @@ class Symmetry:
         """Return a permutation of the group that takes the node's representative to the node, shape ``(nodes,)``.
 
         It is that of :meth:`transversals`. The representative is that of :attr:`represented_by`.
-
-        Raises
-        ------
-        TopologyError
-            If the node is the image of no representative.
         """
         if not 0 <= node < self.nodes or self.represented_by[node] < 0:
             raise TopologyError(f"node {node} is the image of no representative")
@@ -182,11 +154,6 @@ class Symmetry:
         The representative itself comes first, with the identity. The permutations are composed along a tree of
         shortest words, depth first, so that two of them are in memory at a time and each takes at most two passes over
         the nodes.
-
-        Raises
-        ------
-        TopologyError
-            If the node represents no orbit (see :attr:`represented_by`).
         """
         self._require_representative(representative)
         parent, way, _ = self._tree
@@ -223,11 +190,6 @@ class Symmetry:
         tuple of two arrays
             The nodes of the orbit, the representative first, shape ``(m,)``, and the images, int32 of shape ``(m, p)``:
             row i is where the permutation that takes the representative to the i-th of these nodes takes the points.
-
-        Raises
-        ------
-        TopologyError
-            If the node represents no orbit.
         """
         self._require_representative(representative)
         parent, way, order = self._tree
@@ -255,11 +217,6 @@ class Symmetry:
         orbit where it is. If it is the stabilizer of the other representatives, too, it leaves all nodes where they
         are. The stabilizer of r leaves x where it is exactly when the map from the node v to the image of x under
         some permutation that takes r to v is well-defined, that is when all generators commute with it.
-
-        Raises
-        ------
-        TopologyError
-            If some node is the image of no representative.
         """
         roots = np.unique(self.represented_by)
         first = roots[:1]

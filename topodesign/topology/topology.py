@@ -26,13 +26,7 @@ MAX_CAPACITY = 2**31 - 1
 
 
 def check_buildable(nodes: int, links: int) -> None:
-    """Raise TooLargeError if a topology of this size would not fit; call it before allocating anything.
-
-    Raises
-    ------
-    TooLargeError
-        If there are more than ``MAX_NODES`` nodes or ``MAX_LINKS`` links.
-    """
+    """Raise TooLargeError if a topology of this size would not fit; call it before allocating anything."""
     if nodes > MAX_NODES:
         raise TooLargeError(f"{nodes} nodes are too many to build (at most {MAX_NODES})")
     if links > MAX_LINKS:
@@ -337,13 +331,7 @@ def _check_capacity(capacity: IntArray) -> None:
 
 
 def check_weights(graph: nx.Graph) -> None:
-    """Refuse links of a networkx graph that have a weight other than 1 and say no capacity or bandwidth.
-
-    Raises
-    ------
-    ParameterError
-        If there is one: its weight could be meant for either, or for a length.
-    """
+    """Refuse links of a networkx graph that have a weight other than 1 and say no capacity or bandwidth."""
     for u, v, fields in graph.edges(data=True):
         if fields.get("weight", 1) != 1 and not {"capacity", "bandwidth"} & fields.keys():
             weight, ends = str(fields["weight"])[:50], f"{str(u)[:50]!r}, {str(v)[:50]!r}"

@@ -8,22 +8,11 @@ from typing import Any
 import click
 
 import topodesign
+from topodesign.catalog.strategies import NAMES
 from topodesign.cli.answers import Command, json_option, show
 from topodesign.cli.options import catalog_option, seed_option, time_limit_option
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.ranges import number_range
-
-_SEARCHES = [
-    "composition",
-    "quotients",
-    "lifts",
-    "near-lines",
-    "neighbours",
-    "annealing",
-    "steps",
-    "congruential",
-    "evenness",
-]
 
 
 @click.command(name="improve", cls=Command)
@@ -46,7 +35,7 @@ _SEARCHES = [
 )
 @click.option(
     "--only",
-    type=click.Choice([*_SEARCHES, "deferral"]),
+    type=click.Choice(NAMES),
     help="Turns of one kind; lifts and steps look for one step less, near-lines takes nodes out of line graphs, "
     "deferral looks for deferred schedules of the rows.",
 )

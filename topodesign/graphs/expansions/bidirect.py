@@ -50,11 +50,6 @@ def claim(base: Base) -> Claim:
 def lift(base: Topology, schedule: Rounds) -> Rounds:
     """Return the schedule in which half of every shard follows the base's schedule and half its mirror image.
 
-    Raises
-    ------
-    InfeasibleError
-        If G is not isomorphic to its transpose, as far as a search of some seconds tells.
-
     References
     ----------
     Efficient Direct-Connect Topologies, appendix K.

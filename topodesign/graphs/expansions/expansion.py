@@ -80,31 +80,19 @@ class Claim:
 
 @dataclass(frozen=True)
 class Expansion:
-    """A map from topologies to larger ones; call it with topologies first and integers (or a group) after them.
+    """A map from topologies to larger ones; call it with topologies first and integers (or a group) after them."""
 
-    Attributes
-    ----------
-    name
-        Name in a spec.
-    graph
-        The graph map: topologies and integers -> Topology without a spec.
-    claim
-        The cost by closed form: a :class:`Base` for each topology, and the integers -> Claim, or None if there is no
-        closed form for such bases.
-    lift
-        The schedule: the arguments of ``graph`` with a schedule after every topology -> Rounds of the expansion with
-        the claimed cost. All schedules are of one collective, allgather, reduce-scatter or allreduce, and so is the
-        result. Raises ScheduleError if a schedule does not fit its topology, sends anything twice, or is not of the
-        kind that the expansion needs. None if no schedule follows from those of the bases.
-    size
-        Nodes and ports by N and d of what it expands, and a small example.
-    """
-
-    name: str
-    graph: Callable[..., Topology]
+    name: str  # name in a spec
+    graph: Callable[..., Topology]  # the graph map: topologies and integers -> Topology without a spec
+    # the cost by closed form: a Base for each topology, and the integers -> Claim, or None if there is no closed form
+    # for such bases
     claim: Callable[..., Claim | None]
+    # the schedule: the arguments of graph with a schedule after every topology -> Rounds of the expansion with the
+    # claimed cost. All schedules are of one collective, allgather, reduce-scatter or allreduce, and so is the result.
+    # Raises ScheduleError if a schedule does not fit its topology, sends anything twice, or is not of the kind that the
+    # expansion needs. None if no schedule follows from those of the bases.
     lift: Lift | None
-    size: Size = ("", "", "")
+    size: Size = ("", "", "")  # nodes and ports by N and d of what it expands, and a small example
 
     @property
     def signature(self) -> str:
@@ -117,13 +105,7 @@ class Expansion:
         return takes_spec(self.graph)
 
     def __call__(self, *args: Topology | Spec | int) -> Topology:
-        """Expand, and give the result its spec if the bases have theirs.
-
-        Raises
-        ------
-        ParameterError
-            If the number or the kinds of the arguments are wrong, or the expansion refuses them.
-        """
+        """Expand, and give the result its spec if the bases have theirs."""
         inspect_call(self.graph, args)
         result = self.graph(*args)
         words: list[int | Spec] = []
@@ -138,13 +120,7 @@ class Expansion:
 
 
 def require_base(value: object, signature: str) -> Topology:
-    """Return the value if it is a topology without switches.
-
-    Raises
-    ------
-    ParameterError
-        If not.
-    """
+    """Return the value if it is a topology without switches."""
     if not isinstance(value, Topology):
         raise ParameterError(f"{signature} needs a topology there, such as complete(5), not {value!r}")
     if value.switches:
@@ -153,13 +129,7 @@ def require_base(value: object, signature: str) -> Topology:
 
 
 def require_count(value: object, signature: str, least: int = 1) -> int:
-    """Return the value if it is an integer of at least ``least``.
-
-    Raises
-    ------
-    ParameterError
-        If not.
-    """
+    """Return the value if it is an integer of at least ``least``."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise ParameterError(f"{signature} needs an integer there, not {value}")
     number = int(value.__index__())

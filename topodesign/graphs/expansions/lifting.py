@@ -73,15 +73,7 @@ def _check(args: tuple[Any, ...], signature: str) -> Collective:
 
 
 def require_schedule(base: object, schedule: object, signature: str) -> IntArray:
-    """Return the link of the base that each row uses, shape ``(rows,)``.
-
-    Raises
-    ------
-    ParameterError
-        If the base is no topology without switches.
-    ScheduleError
-        If the other is no schedule for it that sends everything once.
-    """
+    """Return the link of the base that each row uses, shape ``(rows,)``."""
     topology = require_base(base, signature)
     if not isinstance(schedule, Rounds):
         raise ScheduleError(f"a lift to {signature} needs a schedule after every topology, not {schedule!r}")

@@ -103,14 +103,6 @@ def lift(*factors: Any) -> Rounds:
     in the other factor's, with the r for each distance that loads all links equally. More than two factors are
     multiplied one by one.
 
-    Raises
-    ------
-    ScheduleError
-        If a factor's schedule is not bandwidth-optimal, or a node sends a shard in more than one step (SPFF schedules
-        do not).
-    InfeasibleError
-        If no r balances the links, which parallel links can cause.
-
     References
     ----------
     Efficient Direct-Connect Topologies, Theorem 14, equations (16) to (19).
@@ -124,24 +116,12 @@ def lift(*factors: Any) -> Rounds:
 
 @dataclass(frozen=True)
 class _Layers:
-    """A reduce-scatter in which every node sends each shard in one step and all links carry the same in a step.
+    """A reduce-scatter in which every node sends each shard in one step and all links carry the same in a step."""
 
-    Attributes
-    ----------
-    degree
-        Ports per node.
-    schedule
-        The reduce-scatter.
-    sizes
-        ``sizes[x]`` is the number of shards that every node sends in step ``steps + 1 - x``, and 1 for x = 0.
-    distance
-        That x for each sender and owner, shape ``(nodes, nodes)``; 0 on the diagonal.
-    """
-
-    degree: int
-    schedule: Rounds
-    sizes: IntArray
-    distance: IntArray
+    degree: int  # ports per node
+    schedule: Rounds  # the reduce-scatter
+    sizes: IntArray  # sizes[x] is the number of shards that every node sends in step steps + 1 - x, and 1 for x = 0
+    distance: IntArray  # that x for each sender and owner, shape (nodes, nodes); 0 on the diagonal
 
     @classmethod
     def of(cls, base: Topology, schedule: Rounds) -> _Layers:

@@ -15,13 +15,7 @@ def unit_links(topology: Topology) -> tuple[IntArray, IntArray]:
 
 
 def find_link(src: IntArray, dst: IntArray, tail: int, head: int, signature: str) -> int:
-    """Return the place of the first link from tail to head.
-
-    Raises
-    ------
-    ParameterError
-        If there is none.
-    """
+    """Return the place of the first link from tail to head."""
     places = np.flatnonzero((src == tail) & (dst == head))
     if not len(places):
         raise ParameterError(f"{signature} needs the link {tail}->{head}, which is not there")

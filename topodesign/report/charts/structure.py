@@ -8,8 +8,8 @@ import numpy as np
 
 from topodesign.base.errors import TooLargeError
 from topodesign.fabrics.fabric import Fabric
-from topodesign.graphs.expansions.positions import MOST_RINGS, positions_of
 from topodesign.report.charts.chart import Drawing, name_of
+from topodesign.topology.positions import MOST_RINGS, positions_of
 from topodesign.topology.topology import Topology
 
 MOST_NODES = 2048

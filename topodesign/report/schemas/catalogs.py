@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from topodesign.report.schemas.shapes import array, either, flag, integer, number, record, shared, text, texts
+from topodesign.report.schemas.shapes import array, declared, either, flag, integer, number, record, shared, text, texts
 from topodesign.report.schemas.shared import PARETO
 
 SHOW = either(
@@ -94,20 +94,6 @@ IMPROVE = record(
 )
 COMPARE = record(
     {
-        "degrees": array(
-            record(
-                {
-                    "degree": integer("Ports of a node."),
-                    "duplex": flag("Whether it is about duplex topologies only."),
-                    "sizes": integer("How many N either has a topology of."),
-                    "better": integer("N at which the new one has a topology that none of the old one is as good as."),
-                    "worse": integer("N at which it is the other way round."),
-                    "worse_nodes": text("Which these are."),
-                    "mean_before": number("Mean ratio of the best allreduce of 1 MiB to the bound, in the old one."),
-                    "mean_after": number("The same in the new one."),
-                }
-            ),
-            "Two rows for each degree.",
-        )
+        "degrees": array(declared("catalog.changes:Change"), "Two rows for each degree."),
     }
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from topodesign.report.schemas.shapes import (
     array,
+    declared,
     either,
     flag,
     fraction,
@@ -62,7 +63,11 @@ FAMILIES = record(
 )
 ANSWER = either(
     record(
-        {**PARETO, "against?": shared("comparison", "With --against: the fastest beside others.")},
+        {
+            **PARETO,
+            "candidates?": array(declared("catalog.own:Own"), "With --candidates, and families of other packages."),
+            "against?": shared("comparison", "With --against: the fastest beside others."),
+        },
         "of allreduces",
     ),
     record(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from topodesign.graphs.expansions.positions import positions_of
+from topodesign.topology.positions import positions_of
 from topodesign.wiring.exports.cables import COLOURS
 from topodesign.wiring.plan.plan import WiringPlan
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from topodesign.catalog.composed import composed, work_to_price
+from topodesign.catalog.search_state import SearchState
 from topodesign.catalog.sizes import MOST_NODES
-from topodesign.catalog.standing import Standing
-from topodesign.catalog.turns.prospects import left_by_records
-from topodesign.catalog.turns.turn import Draw, Turn
+from topodesign.catalog.strategies.strategy import Draw, Strategy, gap_to_records
 from topodesign.search.target import Target
 from topodesign.topology.library import build
 
@@ -18,10 +17,10 @@ def _orbits(target: Target) -> list[int]:
     return [0] if target.nodes > MOST_NODES else []
 
 
-def _search(standing: Standing, target: Target, draw: Draw) -> float:
-    found = composed(target, standing.source, seed=draw.seed)
+def _search(state: SearchState, target: Target, draw: Draw) -> float:
+    found = composed(target, state.source, seed=draw.seed)
     specs = [one.spec for one in found if work_to_price(build(str(one.spec))) <= _MOST_WORK]
-    return standing.keep_composed(target, specs)
+    return state.keep_composed(target, specs)
 
 
-composition = Turn("composition", _orbits, left_by_records, _search)
+composition = Strategy("composition", _orbits, gap_to_records, _search, rank=0)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from topodesign.base.cost import lower_bound
-from topodesign.catalog.standing import Standing
-from topodesign.catalog.turns.prospects import left_by_records
-from topodesign.catalog.turns.turn import Draw, Turn
+from topodesign.catalog.search_state import SearchState
+from topodesign.catalog.strategies.strategy import Draw, Strategy, gap_to_records
 from topodesign.search.annealing import MOST_PORTS, anneal
 from topodesign.search.target import Target
 
@@ -18,14 +17,14 @@ def _orbits(target: Target) -> list[int]:
     return [0] if target.degree <= MOST_PORTS and target.nodes <= _MOST_NODES else []
 
 
-def _search(standing: Standing, target: Target, draw: Draw) -> float:
-    start = standing.fastest(target)
+def _search(state: SearchState, target: Target, draw: Draw) -> float:
+    start = state.fastest(target)
     if start is None:
         return 0.0
     steps = lower_bound(*target.size, duplex=target.duplex).steps + draw.seed % 2
-    known = standing.known(target)
+    known = state.known(target)
     found = anneal(start.build(), _WORK, duplex=target.duplex, steps=steps, seed=draw.seed, known=known)
-    return standing.keep(target, [one.spec for one in found])
+    return state.keep(target, [one.spec for one in found])
 
 
-annealing = Turn("annealing", _orbits, left_by_records, _search)
+annealing = Strategy("annealing", _orbits, gap_to_records, _search, rank=5)

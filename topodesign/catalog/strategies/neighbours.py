@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from topodesign.base.cost import keeps_port_free
 from topodesign.catalog.quality import runtime
+from topodesign.catalog.search_state import SearchState
 from topodesign.catalog.sizes import MOST_NODES
-from topodesign.catalog.standing import Standing
-from topodesign.catalog.turns.prospects import left_by_records
-from topodesign.catalog.turns.turn import Draw, Turn
+from topodesign.catalog.strategies.strategy import Draw, Strategy, gap_to_records
 from topodesign.search.annealing import MOST_PORTS
 from topodesign.search.neighbours import REACH, search_neighbours
 from topodesign.search.target import Target
@@ -23,12 +22,12 @@ def _orbits(target: Target) -> list[int]:
     return [0] if fits and target.nodes <= MOST_NODES else []
 
 
-def _search(standing: Standing, target: Target, draw: Draw) -> float:
-    near = standing.beside(target, REACH)
+def _search(state: SearchState, target: Target, draw: Draw) -> float:
+    near = state.beside(target, REACH)
     near.sort(key=lambda row: (not row.spec.startswith("line("), runtime(row.mean), row.spec))  # most nodes are near
     bases = [row.build() for row in near[:_BASES]]
-    found = search_neighbours(target, bases, _WORK, seed=draw.seed, known=standing.known(target))
-    return standing.keep(target, [one.spec for one in found])
+    found = search_neighbours(target, bases, _WORK, seed=draw.seed, known=state.known(target))
+    return state.keep(target, [one.spec for one in found])
 
 
-neighbours = Turn("neighbours", _orbits, left_by_records, _search)
+neighbours = Strategy("neighbours", _orbits, gap_to_records, _search, rank=4)

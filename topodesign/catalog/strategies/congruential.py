@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from topodesign.catalog.standing import WORTHWHILE, Standing, by_spff
-from topodesign.catalog.turns.prospects import left_with, possible_in
-from topodesign.catalog.turns.turn import Draw, Turn
+from topodesign.catalog.search_state import WORTHWHILE, SearchState, by_spff
+from topodesign.catalog.strategies.strategy import Draw, Strategy, gap_in_steps, possible_in
 from topodesign.search.congruential import search_congruential
 from topodesign.search.evenness import search_even
 from topodesign.search.target import Target
@@ -26,29 +25,29 @@ def _orbits(target: Target) -> list[int]:
     return [0] if target.nodes > 2 * target.degree and not target.duplex else []
 
 
-def _left(standing: Standing, target: Target) -> float:
-    return left_with(standing, target, _digits(target))
+def _gap(state: SearchState, target: Target) -> float:
+    return gap_in_steps(state, target, _digits(target))
 
 
-def _search(standing: Standing, target: Target, draw: Draw) -> float:
+def _search(state: SearchState, target: Target, draw: Draw) -> float:
     """Keep what is best of their schedules."""
     most = max(_PROMISING, _DRAWN_WORK // (target.nodes**2 * target.degree))
     tries = min(_DRAWN, _DRAWN_FIRST * 4**draw.number, most)
     gain = 0.0
     for steps in (_digits(target), _digits(target) + 1):  # not all sizes have any of so few steps that is even
         least = possible_in(target, steps) + WORTHWHILE
-        if standing.ratio(target) <= least:
+        if state.ratio(target) <= least:
             continue
         specs = search_congruential(target, steps, tries, seed=draw.seed, most=_PROMISING)
-        gain += standing.keep(target, specs)
+        gain += state.keep(target, specs)
         for spec in specs:
             row = by_spff(target, spec)
-            if standing.ratio(target) > least and row.either_way not in standing.deferred:
-                gain += standing.defer(row)
-            if standing.ratio(target) > least and steps == _digits(target) and _can_be_evened(target):
+            if state.ratio(target) > least and row.either_way not in state.deferred:
+                gain += state.defer(row)
+            if state.ratio(target) > least and steps == _digits(target) and _can_be_evened(target):
                 exchanges = _EVENED // (target.nodes * target.degree)
                 even = search_even(row.build(), steps, exchanges, seed=draw.seed)
-                gain += 0.0 if even is None else standing.keep_deferred(target, even)
+                gain += 0.0 if even is None else state.keep_deferred(target, even)
     return gain
 
 
@@ -65,4 +64,4 @@ def _can_be_evened(target: Target) -> bool:
     return bool(target.nodes <= _EVENED_REACH * target.degree ** (_digits(target) - 1))
 
 
-congruential = Turn("congruential", _orbits, _left, _search)
+congruential = Strategy("congruential", _orbits, _gap, _search, rank=7)

@@ -27,18 +27,11 @@ _MOST_STRESS = 80
 
 
 class Positions(NamedTuple):
-    """Where nodes are drawn.
+    """Where nodes are drawn."""
 
-    Attributes
-    ----------
-    shape
-        How they were placed: as a grid of a product's coordinates, on rings by orbit, or by springs between neighbours.
-    places
-        x and y of every node, shape ``(nodes, 2)``, between -1 and 1.
-    """
-
+    # how they were placed: as a grid of a product's coordinates, on rings by orbit, or by springs between neighbours
     shape: Shape
-    places: NDArray[np.float64]
+    places: NDArray[np.float64]  # x and y of every node, shape (nodes, 2), between -1 and 1
 
 
 def positions_of(topology: Topology) -> Positions:
@@ -47,11 +40,6 @@ def positions_of(topology: Topology) -> Positions:
     A product (torus, hypercube, Hamming graph, mesh, Cartesian product or power) is a grid, with more than two
     dimensions a grid of grids. Other topologies whose construction proves symmetry are drawn on a ring for every orbit,
     and what is left by springs, or on one ring if it is large.
-
-    Parameters
-    ----------
-    topology
-        Any; switches are nodes too.
     """
     sizes = _sizes(topology.spec)
     if len(sizes) > 1 and math.prod(sizes) == topology.nodes:

@@ -6,10 +6,9 @@ of topologies without symmetry.
 
 from __future__ import annotations
 
-from topodesign.catalog.standing import Standing
-from topodesign.catalog.turns.prospects import left_with
-from topodesign.catalog.turns.quotients import orbits_to_search
-from topodesign.catalog.turns.turn import Draw, Turn
+from topodesign.catalog.search_state import SearchState
+from topodesign.catalog.strategies.quotients import orbits_to_search
+from topodesign.catalog.strategies.strategy import Draw, Strategy, gap_in_steps
 from topodesign.search.scarcity import scarcity
 from topodesign.search.symmetric import search_symmetric
 from topodesign.search.target import Target
@@ -22,28 +21,28 @@ _RARER = 4
 """How steeply it gets less likely before, and takes longer: seven of ten sizes have one at 0.3, two or three at 0.8."""
 
 
-def steps_of_lifts(standing: Standing, target: Target) -> int | None:
+def steps_of_lifts(state: SearchState, target: Target) -> int | None:
     """Return how many steps lifts should have: one less than the fastest topology if not too scarce, else as many."""
-    fastest, fewer = standing.fastest(target), standing.fewer(target)
+    fastest, fewer = state.fastest(target), state.fewer(target)
     if fewer is not None and scarcity(target, fewer) < _RARE:
         return fewer
     return None if fastest is None else fastest.cost.steps
 
 
-def _left(standing: Standing, target: Target) -> float:
-    steps = steps_of_lifts(standing, target)
+def _gap(state: SearchState, target: Target) -> float:
+    steps = steps_of_lifts(state, target)
     if steps is None:
         return 0.0
-    return left_with(standing, target, steps) * max(0.0, 1 - scarcity(target, steps) / _RARE) ** _RARER
+    return gap_in_steps(state, target, steps) * max(0.0, 1 - scarcity(target, steps) / _RARE) ** _RARER
 
 
-def _search(standing: Standing, target: Target, draw: Draw) -> float:
-    steps, fewer = steps_of_lifts(standing, target), standing.fewer(target)
+def _search(state: SearchState, target: Target, draw: Draw) -> float:
+    steps, fewer = steps_of_lifts(state, target), state.fewer(target)
     work = _WORK << min(draw.number, _MOST_TIMES)
     found = search_symmetric(target, work, orbits=[draw.orbits], seed=draw.seed, steps=steps)
     if steps == fewer:
-        return standing.keep(target, [one.spec for one in found])
-    return sum(standing.keep_deferred(target, one.spec) for one in found)
+        return state.keep(target, [one.spec for one in found])
+    return sum(state.keep_deferred(target, one.spec) for one in found)
 
 
-lifts = Turn("lifts", orbits_to_search, _left, _search)
+lifts = Strategy("lifts", orbits_to_search, _gap, _search, rank=2)

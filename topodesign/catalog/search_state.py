@@ -42,7 +42,7 @@ _PER_CHARACTER = 1e-6
 """By how much a ratio has to get lower for each character of a spec that exchanges make long."""
 
 
-class Standing:
+class SearchState:
     """Rows by size, and what follows from them.
 
     Attributes

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from topodesign.base.cost import keeps_port_free
-from topodesign.catalog.standing import Standing
-from topodesign.catalog.turns.prospects import left_by_records
-from topodesign.catalog.turns.turn import Draw, Turn
+from topodesign.catalog.search_state import SearchState
+from topodesign.catalog.strategies.strategy import Draw, Strategy, gap_to_records
 from topodesign.search.symmetric import MOST_LINKS, orbit_counts, search_symmetric
 from topodesign.search.target import Target
 
@@ -20,10 +19,10 @@ def orbits_to_search(target: Target) -> list[int]:
     return [1, *orbit_counts(*target.size)]
 
 
-def _search(standing: Standing, target: Target, draw: Draw) -> float:
-    known = standing.known(target)
+def _search(state: SearchState, target: Target, draw: Draw) -> float:
+    known = state.known(target)
     found = search_symmetric(target, _WORK, orbits=[draw.orbits], seed=draw.seed, known=known)
-    return standing.keep(target, [one.spec for one in found])
+    return state.keep(target, [one.spec for one in found])
 
 
-quotients = Turn("quotients", orbits_to_search, left_by_records, _search)
+quotients = Strategy("quotients", orbits_to_search, gap_to_records, _search, rank=1)

@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from topodesign.catalog.quality import runtime
+from topodesign.catalog.search_state import SearchState
 from topodesign.catalog.sizes import MOST_NODES
-from topodesign.catalog.standing import Standing
-from topodesign.catalog.turns.prospects import left_by_records
-from topodesign.catalog.turns.turn import Draw, Turn
+from topodesign.catalog.strategies.strategy import Draw, Strategy, gap_to_records
 from topodesign.search.evenness import MOST_LINKS, search_even
 from topodesign.search.insertion import can_be_compared
 from topodesign.search.nearness import search_near
@@ -35,30 +34,30 @@ def _orbits(target: Target) -> list[int]:
     return [0] if 2 * target.degree < target.nodes <= MOST_NODES else []
 
 
-def _left(standing: Standing, target: Target) -> float:
-    fewer = standing.fewer(target)
-    return 0.0 if fewer is None else left_by_records(standing, target) / (1 + scarcity(target, fewer))
+def _gap(state: SearchState, target: Target) -> float:
+    fewer = state.fewer(target)
+    return 0.0 if fewer is None else gap_to_records(state, target) / (1 + scarcity(target, fewer))
 
 
-def _search(standing: Standing, target: Target, draw: Draw) -> float:
+def _search(state: SearchState, target: Target, draw: Draw) -> float:
     """Search for one step less than the fastest topology of a size.
 
     There may be some with as few already that are slower, as generalized Kautz digraphs often are.
     """
-    fastest, steps = standing.fastest(target), standing.fewer(target)
+    fastest, steps = state.fastest(target), state.fewer(target)
     if fastest is None or steps is None:
         return 0.0
-    several = {row.spec: row for row in standing.beside(target, REACH) if row.cost.steps <= steps}
+    several = {row.spec: row for row in state.beside(target, REACH) if row.cost.steps <= steps}
     near = sorted(several.values(), key=lambda row: (runtime(row.mean), abs(row.nodes - target.nodes), row.spec))
     specs = [*_lifts_beside(target, steps, draw.seed), *(row.spec for row in [*near[:_BASES], fastest])]
     found = search_near(target, steps, map(build, specs), _EXCHANGES, seed=draw.seed)
     if found is None:
         return 0.0
     if target.duplex:
-        return standing.keep(target, [found])
+        return state.keep(target, [found])
     exchanges = _EVENED // (target.nodes * target.degree)
     even = search_even(build(str(found)), steps, exchanges, seed=draw.seed) if target.degree <= MOST_LINKS else None
-    return standing.keep_deferred(target, even or found)
+    return state.keep_deferred(target, even or found)
 
 
 def _lifts_beside(target: Target, steps: int, seed: int) -> list[str]:
@@ -82,4 +81,4 @@ def _lifts_beside(target: Target, steps: int, seed: int) -> list[str]:
     return found
 
 
-steps = Turn("steps", _orbits, _left, _search)
+steps = Strategy("steps", _orbits, _gap, _search, rank=6)

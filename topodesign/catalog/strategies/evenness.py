@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from topodesign.catalog.rows import Row
+from topodesign.catalog.search_state import SearchState
 from topodesign.catalog.sizes import MOST_NODES
-from topodesign.catalog.standing import Standing
-from topodesign.catalog.turns.prospects import left_with
-from topodesign.catalog.turns.turn import Draw, Turn
+from topodesign.catalog.strategies.strategy import Draw, Strategy, gap_in_steps
 from topodesign.search.evenness import MOST_LINKS, search_even
 from topodesign.search.target import Target
 
@@ -21,23 +20,23 @@ def _orbits(target: Target) -> list[int]:
     return [0] if fits and 2 * target.degree < target.nodes <= MOST_NODES else []
 
 
-def _start(standing: Standing, target: Target) -> Row | None:
-    best = standing.fastest(target)
+def _start(state: SearchState, target: Target) -> Row | None:
+    best = state.fastest(target)
     return None if best is None or best.spec.startswith(_OTHERS_ARE_BETTER) else best
 
 
-def _left(standing: Standing, target: Target) -> float:
-    start = _start(standing, target)
-    return 0.0 if start is None else left_with(standing, target, start.cost.steps)
+def _gap(state: SearchState, target: Target) -> float:
+    start = _start(state, target)
+    return 0.0 if start is None else gap_in_steps(state, target, start.cost.steps)
 
 
-def _search(standing: Standing, target: Target, draw: Draw) -> float:
-    start = _start(standing, target)
+def _search(state: SearchState, target: Target, draw: Draw) -> float:
+    start = _start(state, target)
     if start is None:
         return 0.0
     exchanges = (_WORK << min(draw.number, _MOST_TIMES)) // (target.nodes * target.degree)
     spec = search_even(start.build(), start.cost.steps, exchanges, seed=draw.seed)
-    return 0.0 if spec is None else standing.keep_deferred(target, spec)
+    return 0.0 if spec is None else state.keep_deferred(target, spec)
 
 
-evenness = Turn("evenness", _orbits, _left, _search)
+evenness = Strategy("evenness", _orbits, _gap, _search, rank=8)

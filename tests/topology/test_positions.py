@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from topodesign.graphs.expansions.positions import positions_of
 from topodesign.topology.library import build
+from topodesign.topology.positions import positions_of
 from topodesign.topology.topology import Topology
 
 

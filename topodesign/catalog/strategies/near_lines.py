@@ -11,10 +11,9 @@ from dataclasses import replace
 from topodesign.base.cost import Cost, lower_bound
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.rows import Row
+from topodesign.catalog.search_state import LEFT, WORTHWHILE, SearchState
 from topodesign.catalog.sizes import MOST_NODES
-from topodesign.catalog.standing import LEFT, WORTHWHILE, Standing
-from topodesign.catalog.turns.prospects import left_with
-from topodesign.catalog.turns.turn import Draw, Turn
+from topodesign.catalog.strategies.strategy import Draw, Strategy, gap_in_steps
 from topodesign.graphs.expansions.line import line
 from topodesign.search.near_lines import GOOD, Thinned, bases_of_lines, without_nodes
 from topodesign.search.target import Target
@@ -35,21 +34,21 @@ def _orbits(target: Target) -> list[int]:
     return [0] if fits else []
 
 
-def _left(standing: Standing, target: Target) -> float:
-    steps = _steps(standing, target)
-    return 0.0 if steps is None else left_with(standing, target, steps) - _LOST
+def _gap(state: SearchState, target: Target) -> float:
+    steps = _steps(state, target)
+    return 0.0 if steps is None else gap_in_steps(state, target, steps) - _LOST
 
 
-def _steps(standing: Standing, target: Target) -> int | None:
+def _steps(state: SearchState, target: Target) -> int | None:
     """Return the steps of line graphs of the next sizes, None if the catalog has none with little bandwidth."""
-    return min((row.cost.steps + 1 for row in _base_rows(standing, target)), default=None)
+    return min((row.cost.steps + 1 for row in _base_rows(state, target)), default=None)
 
 
-def _base_rows(standing: Standing, target: Target) -> Iterator[Row]:
+def _base_rows(state: SearchState, target: Target) -> Iterator[Row]:
     """Yield the rows of bases of line graphs of the next sizes."""
     for size in _base_sizes(target):
         bound = lower_bound(*size.size).bandwidth
-        yield from (row for row in standing.front(size) if not row.deferred and row.mean.bandwidth <= GOOD * bound)
+        yield from (row for row in state.front(size) if not row.deferred and row.mean.bandwidth <= GOOD * bound)
 
 
 def _base_sizes(target: Target) -> list[Target]:
@@ -57,11 +56,11 @@ def _base_sizes(target: Target) -> list[Target]:
     return [replace(target, nodes=fewest + more) for more in range(_FURTHER + 1)]
 
 
-def _search(standing: Standing, target: Target, draw: Draw) -> float:
+def _search(state: SearchState, target: Target, draw: Draw) -> float:
     """Take nodes out of line graphs down to the next multiple of the degree, and keep the best of each size."""
     nodes, degree = target.size
     best: dict[int, Thinned] = {}
-    for one in _made(standing, target, (nodes - 1) // degree * degree + 1, draw.seed):
+    for one in _made(state, target, (nodes - 1) // degree * degree + 1, draw.seed):
         left = one.topology.nodes
         if left not in best or one.cost.bandwidth < best[left].cost.bandwidth:
             best[left] = one
@@ -69,8 +68,8 @@ def _search(standing: Standing, target: Target, draw: Draw) -> float:
     for left, one in best.items():
         size = replace(target, nodes=left)
         bound = lower_bound(left, degree)
-        if standing.has(size) and standing.ratio(size) - runtime(_likely(one, bound)) / runtime(bound) > WORTHWHILE:
-            gain += standing.keep(size, [one.spec], most=_MOST_DEFERRED)
+        if state.has(size) and state.ratio(size) - runtime(_likely(one, bound)) / runtime(bound) > WORTHWHILE:
+            gain += state.keep(size, [one.spec], most=_MOST_DEFERRED)
     return gain
 
 
@@ -80,9 +79,9 @@ def _likely(one: Thinned, bound: Cost) -> Cost:
     return one.cost if steps <= _TIGHT else Cost(steps, bound.bandwidth + (bandwidth - bound.bandwidth) * LEFT)
 
 
-def _made(standing: Standing, target: Target, fewest: int, seed: int) -> Iterator[Thinned]:
+def _made(state: SearchState, target: Target, fewest: int, seed: int) -> Iterator[Thinned]:
     """Yield what bases of the first size that does lead to, or part of the way."""
-    steps = _steps(standing, target)
+    steps = _steps(state, target)
     if steps is None:
         return
     for size in _base_sizes(target):
@@ -95,4 +94,4 @@ def _made(standing: Standing, target: Target, fewest: int, seed: int) -> Iterato
             return
 
 
-near_lines = Turn("near-lines", _orbits, _left, _search)
+near_lines = Strategy("near-lines", _orbits, _gap, _search, rank=3)

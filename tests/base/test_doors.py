@@ -1,0 +1,119 @@
+"""Doors: ours can be opened, a package beside ours comes in by them, and one that is broken is left out."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from topodesign import plugins
+from topodesign.base import doors
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "plugins.md").read_text()
+BROKEN = {
+    "missing": "no_such_module:thing",
+    "number": "chordal_broken:number",
+    "torus": "chordal_broken:number",
+    "another": "topodesign_chordal:chordalring",
+    "exits": "chordal_exits:thing",
+}
+
+
+def install(folder: Path, name: str, version: str, groups: dict[str, dict[str, str]], modules: dict[str, str]) -> None:
+    """Lay out what pip leaves of a package."""
+    info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    lines = [line for group, points in groups.items() for line in (f"[{group}]", *map(" = ".join, points.items()))]
+    (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
+    for module, text in modules.items():
+        (folder / f"{module}.py").write_text(text)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package of the page, and one whose parts cannot be used."""
+    folder = tmp_path_factory.mktemp("site")
+    code = re.search(r"```python\n(\"\"\"Chordal rings.*?)```", PAGE, re.DOTALL)
+    project = re.search(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    assert code
+    assert project
+    assert 'chordalring = "topodesign_chordal:chordalring"' in project[1]
+    assert len([line for line in code[1].splitlines() if line]) <= 30
+    points = {"topodesign.families": {"chordalring": "topodesign_chordal:chordalring"}}
+    install(folder, "topodesign-chordal", "1.0", points, {"topodesign_chordal": code[1]})
+    modules = {"chordal_broken": "number = 3\n", "chordal_exits": "raise SystemExit(5)\n"}
+    install(folder, "chordal-broken", "0.1", {"topodesign.families": BROKEN}, modules)
+    return folder
+
+
+def run(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    paths = os.pathsep.join([str(site), str(ROOT)])
+    done = subprocess.run(
+        [sys.executable, "-m", "topodesign", *words],
+        text=True,
+        capture_output=True,
+        check=False,
+        cwd=site,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.mark.parametrize("door", doors.DOORS, ids=lambda door: door.group)
+def test_every_door_opens(door: doors.Door) -> None:
+    assert list(door.own)
+    for name in door.own:
+        assert name in door
+        assert getattr(door[name], "name", name) == name
+    assert set(door) >= set(door.own)
+    assert len(door) == len(list(door))
+    assert "no such thing" not in door
+
+
+def test_a_package_of_30_lines_comes_in(site: Path) -> None:
+    assert "chordalring(n,c)" in run(site, "families", "chordalring").stdout
+    found = json.loads(run(site, "evaluate", "chordalring(16,5)", "--json").stdout)
+    assert (found["nodes"], found["degree"], found["simplex"]) == (16, 3, False)
+    answer = json.loads(run(site, "pareto", "-n", "16", "-d", "3", "--json").stdout)
+    assert {one["found"] for one in answer["candidates"]} == {"topodesign-chordal"}
+    assert "chordalring(16,5)" in {one["spec"] for one in answer["candidates"]}
+    run(site, "plot", "structure", "line(chordalring(10,3))", "-o", "ring.svg")
+    run(site, "report", "chordalring(10,3)", "-o", "page.html")
+    assert "chordalring(10,3)" in (site / "page.html").read_text()
+
+
+def test_what_is_broken_is_named_and_left_out(site: Path) -> None:
+    done = run(site, "plugins", "--json")
+    document = json.loads(done.stdout)
+    why = {one["name"]: one["error"] for one in document["plugins"]}
+    assert why.pop("chordalring") is None
+    assert why.keys() == BROKEN.keys()
+    assert document["failed"] == len(BROKEN)
+    assert "No module named 'no_such_module'" in why["missing"]
+    assert why["number"] == "chordal_broken:number is no Family"
+    assert why["torus"] == "the name is taken"
+    assert why["another"] == "the entry point must be called chordalring, as it is"
+    assert why["exits"] == "SystemExit: 5"
+    for name in BROKEN:
+        assert done.stderr.count(f"the plugin '{name}' (package chordal-broken 0.1) is left out") == 1
+    assert "left out: the name is taken" in run(site, "plugins").stdout
+
+
+def test_our_own_names_need_no_look_at_packages(site: Path) -> None:
+    assert not run(site, "evaluate", "line(torus(3,3))", "--json").stderr
+    assert not run(site, "evaluate", "catalog(12,4,1)", "--json").stderr
+
+
+def test_a_name_that_is_not_ours_is_looked_up() -> None:
+    assert plugins().failed == ()
+    assert doors.FAMILIES.get("no such family") is None
+    assert doors.load("graphs.torus:torus") is doors.FAMILIES["torus"]
