@@ -11,6 +11,7 @@ from click.core import ParameterSource
 
 import topodesign
 from topodesign.base.errors import ParameterError
+from topodesign.base.options import declared
 from topodesign.cli.answers import Command, form, json_option, print_json, say
 from topodesign.cli.completion import SPEC
 from topodesign.cli.options import offer, output_option, schedule_options
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 @click.argument("topology", type=SPEC)
 @schedule_options
 @offer(PlaceOptions, "unwind")
-@offer(TimeOptions)
+@offer(TimeOptions, "size", section="Options")
+@offer(TimeOptions, *(name for name in declared(TimeOptions) if name != "size"))
 @offer(SearchOptions)
 @output_option("File to write (.npz).", required=True)
 @json_option
