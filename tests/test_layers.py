@@ -260,3 +260,36 @@ def test_no_modules_go_in_a_circle() -> None:
     while leaves := {module for module, others in below.items() if not others & below.keys()}:
         below = {module: others for module, others in below.items() if module not in leaves}
     assert not below, f"in circles, or on the way between them: {', '.join(sorted(below))}"
+
+
+MOST_PARAMETERS = 10
+
+# Public functions with more parameters, and how many: take groups of options (base/options.py), and this becomes empty.
+LONG = {
+    "optima/forest/fabric_optimum.py optimum": 19,
+    "optima/forest/purchase.py upgrade": 11,
+    "plans/timing/plans.py simulate": 14,
+    "wiring/apply/apply.py apply_wiring": 15,
+}
+
+
+def functions(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:
+    """Public functions and methods, constructors too."""
+    for node in body:
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            yield from functions(node.body, f"{prefix}{node.name}.")
+        elif isinstance(node, ast.FunctionDef) and (not node.name.startswith("_") or node.name == "__init__"):
+            yield prefix + node.name, node
+
+
+def test_no_public_function_takes_more_than_ten_parameters() -> None:
+    found = {}
+    for name in FILES:
+        if name.endswith("kernels.py"):
+            continue
+        for function, node in functions(ast.parse((ROOT / name).read_text()).body):
+            given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            many = sum(one.arg not in {"self", "cls"} for one in given)
+            if many > MOST_PARAMETERS:
+                found[f"{name} {function}"] = many
+    assert found == LONG, "only less may be in the list"

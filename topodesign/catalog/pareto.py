@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from topodesign.base.arguments import as_several
 from topodesign.base.claims import FASTEST_OF_COLUMN, Among, Claim, joined
@@ -24,6 +24,7 @@ from topodesign.base.cost import (
     moore_distances,
 )
 from topodesign.base.errors import CatalogError, InfeasibleError, ParameterError
+from topodesign.base.options import takes
 from topodesign.base.records import LONGEST_CELL, Result, Table, shortened
 from topodesign.base.spec import Spec, parse
 from topodesign.base.units import (
@@ -37,6 +38,7 @@ from topodesign.base.units import (
     plain_number,
 )
 from topodesign.base.wording import listed
+from topodesign.base.work_options import WorkOptions
 from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.close_sizes import SMOOTH, Better, better_multiple, better_size, better_smooth
 from topodesign.catalog.idle import has_idle_ports
@@ -413,20 +415,19 @@ def _time(time: Fraction, bound: Fraction, mark: str = " ") -> str:
     return f"{format_time(time)} {format_excess(time / bound):>7} {mark}"
 
 
+@takes(WorkOptions)
 def pareto(
     nodes: int,
     degree: int,
     *,
     bidirectional: bool = False,
-    alpha: Quantity = "10us",
-    sizes: Quantity | Sequence[Quantity] = "1MiB",
-    bandwidth: Quantity = "100Gbps",
     search: Quantity | None = None,
     seed: int | None = None,
     catalog: Catalog | str | Path | bool = True,
     runners_up: int = 0,
     candidates: Iterable[TopologyLike] = (),
     progress: Callable[[float], None] | None = None,
+    **work: Unpack[WorkOptions],
 ) -> Pareto:
     """Find every topology worth wiring for N nodes of degree d: look it up, or search where that gives no answer.
 
@@ -436,12 +437,6 @@ def pareto(
         N and d, the ports out of (and into) each node.
     bidirectional
         Only topologies whose every link has its reverse, which duplex cabling can wire.
-    alpha
-        Latency of a step: text with a unit, or seconds.
-    sizes
-        Data sizes M: text with units, or bytes; one runtime each.
-    bandwidth
-        Egress bandwidth B of a node: text with a unit, or bits per second.
     search
         Seconds to spend on searching Cayley digraphs for more than the catalog has; 0 looks at the known families and
         their expansions only. If neither this nor ``seed`` is given the catalog's answer is enough. Where it has none,
@@ -458,6 +453,8 @@ def pareto(
         Topologies of your own to set beside the others: specs, files of links, graphs.
     progress
         Called now and then with the share of the search time that is used.
+    **work
+        Latency, sizes and bandwidth: text with a unit, or numbers of seconds, bytes and bits per second.
 
     Returns
     -------
@@ -487,7 +484,7 @@ def pareto(
     check_question(
         nodes, degree, bidirectional=bidirectional, most=MOST_NODES if catalog is not False else MOST_SEARCHED
     )
-    workload = as_workload(alpha, sizes, bandwidth)
+    workload = as_workload(**work)
     seconds = None if search is None else float(as_time(search))
     seed_of_search = 0 if seed is None else as_count(seed, "seed", 0)
     more = as_count(runners_up, "number of runners-up", 0)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from topodesign.base.arguments import as_ascending
 from topodesign.base.claims import Among, fastest_of
 from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.options import takes
 from topodesign.base.progress import Progress, part
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import (
@@ -21,6 +22,7 @@ from topodesign.base.units import (
     format_time,
 )
 from topodesign.base.wording import counted
+from topodesign.base.work_options import WorkOptions
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.pareto import Entry, Pareto, pareto
 from topodesign.pricing.workload import Workload, as_workload
@@ -215,19 +217,18 @@ def _row(best: Entry, gains: tuple[Fraction, ...] | None) -> tuple[str, ...]:
     )
 
 
+@takes(WorkOptions)
 def survey(
     nodes: int | Iterable[int],
     degrees: int | Iterable[int],
     *,
     bidirectional: bool = False,
-    alpha: Quantity = "10us",
-    sizes: Quantity | Sequence[Quantity] = "1MiB",
-    bandwidth: Quantity = "100Gbps",
     per_port: bool = False,
     search: Quantity | None = None,
     seed: int | None = None,
     catalog: Catalog | str | Path | bool = True,
     progress: Progress | None = None,
+    **given: Unpack[WorkOptions],
 ) -> Survey:
     """Return the fastest topology of every size of a grid, to see what one port or one node more or less buys.
 
@@ -235,15 +236,15 @@ def survey(
     ----------
     nodes, degrees
         N and d: one of each, or several that ascend, such as ``range(16, 65, 16)``.
-    bandwidth
-        Egress bandwidth of a node, whatever its number of ports; with ``per_port`` that of each port.
     per_port
-        Whether more ports are more bandwidth. Without it they only divide it further, and what they buy is fewer steps
-        and a lower bandwidth factor.
-    bidirectional, alpha, sizes, search, seed, catalog
+        Whether the bandwidth is that of each port, so that more ports are more. Without it they only divide it
+        further, and what they buy is fewer steps and a lower bandwidth factor.
+    bidirectional, search, seed, catalog
         As for :func:`topodesign.pareto`; sizes that the catalog has not are searched for.
     progress
         Called now and then with the share of the work that is done.
+    **given
+        As for :func:`topodesign.pareto`.
 
     Raises
     ------
@@ -266,7 +267,7 @@ def survey(
     grid = [(n, d) for n in as_ascending("number of nodes", nodes) for d in as_ascending("degree", degrees)]
     if len(grid) > _MOST:
         raise ParameterError(f"{len(grid)} sizes are too many for one table (at most {_MOST}); ask for smaller ranges")
-    work = as_workload(alpha, sizes, bandwidth)
+    work = as_workload(**given)
     found: list[Pareto] = []
     missing: list[Missing] = []
     for place, (n, d) in enumerate(grid):

@@ -1,110 +1,219 @@
-"""Where an answer goes and in which form: ``--csv`` and ``-o`` for every command with ``--json``, added in one place.
+"""Answers of commands: in which form, where to, and help texts in sections.
 
-Commands print text, or with ``--json`` one document through :func:`topodesign.cli.options.print_json`. When a group
-hands a command out (:class:`topodesign.cli.lazy.LazyGroup`), :func:`complete` adds what it lacks: ``--csv``, for which
-the same document is printed as a table, and ``-o FILE``, which takes what would be printed. Commands that write
-something else with ``-o``, such as a plan, keep theirs.
+Every command is a :class:`Command`. With ``--json`` one document is printed, with ``--csv`` the same as a table, and
+``-o FILE`` takes what would be printed; where a command has ``--json`` the other two are added. Commands that write
+something else with ``-o``, such as a plan, keep theirs. :func:`form` says which form is asked for, :func:`show` and
+:func:`tell` print a result in it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterable
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from topodesign.base.atomic import write_whole
-from topodesign.base.fitted import wrapped
+from topodesign.base.faces import FUNCTIONS
+from topodesign.base.fitted import columns_of, fitted, wrapped
+from topodesign.base.tables import write_csv
 
-CSV = "topodesign.csv"
-"""Key in the ``meta`` of a context: whether documents are printed as comma-separated values."""
+_Callable = TypeVar("_Callable", bound=Callable[..., Any])
 
-_FORMS = {".json": "as_json", ".csv": "as_csv"}
+_FORMS = "topodesign.forms"
+"""Key in the ``meta`` of a context: the forms that are asked for."""
+_FILE = "topodesign.file"
+"""The same for the file that takes the answer."""
+_ENDINGS = {".json": "json", ".csv": "csv"}
 """What the ending of a file asks for where nothing else is said."""
 _TEXT = frozenset(("", ".txt", ".md", ".log", ".out"))
 """Endings of files of text."""
+_FLAT = 13
+"""Options that a help text lists without sections."""
+_MOST_NAME = 24
+"""Columns that names of options take at most beside what is said of them."""
+OUTPUT = "Output"
+"""The last section of help texts."""
 
 
 class FittedHelp(click.HelpFormatter):
     """Help texts in which long lists of words that an option takes are broken, too."""
 
-    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = _MOST_NAME, col_spacing: int = 2) -> None:
         """Write options or commands and what they are."""
         room, indent = self.width - self.current_indent, f"\n{'':{self.current_indent}}"
-        super().write_dl([(indent.join(wrapped(one, room, 4)), about) for one, about in rows], col_max, col_spacing)
+        fitting = [(one if len(one) <= room else indent.join(wrapped(one, room, 4)), about) for one, about in rows]
+        super().write_dl(fitting, col_max, col_spacing)
 
 
-class _Context(click.Context):
+class Context(click.Context):
+    """A context whose help texts are fitted."""
+
     formatter_class = FittedHelp
 
 
-def complete(command: click.Command) -> click.Command:
-    """Add ``--csv`` and ``-o`` to a command, or to those of a group, where they have ``--json`` and not these."""
-    command.context_class = _Context
-    if isinstance(command, click.Group):
-        if "commands" in vars(command):  # a group that imports later completes its commands then
-            for one in command.commands.values():
-                complete(one)
-        return command
-    names = {name for one in command.params for name in one.opts}
-    if "--json" not in names or getattr(command, "is_complete", False):
-        return command
-    place = next(number for number, one in enumerate(command.params) if "--json" in one.opts)
-    added: list[click.Parameter] = []
-    if "--csv" not in names:
-        said = "Print comma-separated values with a header line."
-        added.append(click.Option(["--csv", "as_csv"], is_flag=True, help=said))
-    own_csv, own_file = "--csv" in names, "-o" in names
-    if not own_file:
-        file = click.Path(dir_okay=False, path_type=Path)
-        said = "Write the answer to a file instead; .json and .csv say the form, too."
-        added.append(click.Option(["-o", "--output", "answer_file"], type=file, metavar="FILE", help=said))
-    command.params[place:place] = added
-    call = command.callback
+def _asked(context: click.Context, option: click.Parameter, value: bool) -> None:
+    if value:
+        context.meta.setdefault(_FORMS, []).append(option.name)
 
-    def answer(*args: Any, **options: Any) -> Any:
-        target: Path | None = options.pop("answer_file", None)
-        _settle_form(options, target)
-        context = click.get_current_context()
-        if not own_csv and options.pop("as_csv"):
-            context.meta[CSV] = options["as_json"] = True
+
+def _form_option(name: str, about: str) -> Callable[[_Callable], _Callable]:
+    return click.option(f"--{name}", is_flag=True, expose_value=False, callback=_asked, help=about)
+
+
+json_option = _form_option("json", "Print one JSON document on standard output.")
+csv_option = _form_option("csv", "Print comma-separated values with a header line.")
+_file_option = click.option(
+    "-o",
+    "--output",
+    "answer_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    expose_value=False,
+    metavar="FILE",
+    callback=lambda context, _, value: context.meta.setdefault(_FILE, value),
+    help="Write the answer to a file instead; .json and .csv say the form, too.",
+)
+
+
+class Command(click.Command):
+    """A command with ``--csv`` and ``-o`` beside ``--json``, and its options in sections."""
+
+    context_class = Context
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        names = {name for one in self.params for name in one.opts}
+        if "--json" not in names:
+            return
+        place = next(number for number, one in enumerate(self.params) if "--json" in one.opts)
+        for name, option in (("-o", _file_option), ("--csv", csv_option)):
+            if name not in names:
+                self.params.insert(place, *option(lambda: None).__click_params__)  # type: ignore[attr-defined]
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it, and write what it prints to a file if that is asked."""
+        target: Path | None = ctx.meta.get(_FILE)
+        _settle_form(ctx, target)
         if target is None:
-            return call(*args, **options) if call is not None else None
+            return super().invoke(ctx)
         with contextlib.redirect_stdout(io.StringIO()) as said:
-            status = call(*args, **options) if call is not None else None
+            status = super().invoke(ctx)
         write_whole(target, said.getvalue())
         click.echo(f"wrote {target}", err=True)
         return status
 
-    command.callback = answer
-    command.is_complete = True  # type: ignore[attr-defined]
-    return command
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options: first those of the command, then what it shares with others, last where answers go."""
+        found: dict[str, list[tuple[str, str]]] = {"Options": []}
+        last = {"-o", "--format", "--csv", "--json", *ctx.help_option_names}
+        options = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
+        shown = [(one, record) for one in options if (record := one.get_help_record(ctx)) is not None]
+        for one, record in shown:
+            section = OUTPUT if last.intersection(one.opts) else getattr(one, "section", "Options")
+            found.setdefault(section if len(shown) > _FLAT else "Options", []).append(record)
+        width = min(_MOST_NAME, max((len(name) for name, _ in found["Options"]), default=0))
+        ending = found.pop(OUTPUT, None)
+        for title, records in [*found.items(), *([] if ending is None else [(OUTPUT, ending)])]:
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl([(name.ljust(width), about) for name, about in records])
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Say what the command is called in Python, where that is something else."""
+        super().format_epilog(ctx, formatter)
+        words = ctx.command_path.removeprefix(f"{ctx.find_root().info_name} ")
+        if words in FUNCTIONS:
+            formatter.write_paragraph()
+            formatter.write_text(f"In Python: topodesign.{FUNCTIONS[words]}()")
 
 
-def _settle_form(options: dict[str, Any], target: Path | None) -> None:
-    """Take the form from the ending of the file, where none is asked for.
+class Group(click.Group):
+    """A group of such commands."""
 
-    Raises
-    ------
-    UsageError
-        If two are asked for, or the ending is that of another form.
-    """
-    asked = [f"--{name.removeprefix('as_')}" for name in _FORMS.values() if options.get(name)]
+    command_class = Command
+    context_class = Context
+
+
+def _settle_form(context: click.Context, target: Path | None) -> None:
+    """Take the form from the ending of the file, where none is asked for."""
+    asked = context.meta.setdefault(_FORMS, [])
     if len(asked) > 1:
         raise click.UsageError("--csv and --json exclude each other.")
     if target is None:
         return
     ending = target.suffix.lower()
-    wanted = _FORMS.get(ending)
+    wanted = _ENDINGS.get(ending)
     if wanted is None and ending not in _TEXT:
         raise click.UsageError(f"An answer is text, .json or .csv; {target} would be something else.")
-    if wanted is not None and asked and not options[wanted]:
-        raise click.UsageError(f"{asked[0]} does not belong into {target}; leave it out, or give another ending.")
+    if wanted is not None and asked and asked != [wanted]:
+        raise click.UsageError(f"--{asked[0]} does not belong into {target}; leave it out, or give another ending.")
     if wanted is not None:
-        options[wanted] = True
+        context.meta[_FORMS] = [wanted]
+
+
+def form() -> str:
+    """Return in which form the answer is wanted: ``text``, ``json`` or ``csv``."""
+    asked: list[str] = click.get_current_context().meta.get(_FORMS, [])
+    return asked[0] if asked else "text"
+
+
+def show(result: Any, document: dict[str, Any] | None = None) -> None:
+    """Print a result: as the table that people see, as rows, or as a document."""
+    if form() == "text":
+        from topodesign.report.table import print_result  # noqa: PLC0415  heavy, and not for --json
+
+        print_result(result)
+    elif form() == "csv":
+        print_csv([flat(dict(row)) for row in result.to_records()])
+    else:
+        print_json(result.record() if document is None else document)
+
+
+def tell(result: Any, text: str | None = None) -> None:
+    """Print a result whose text is more than a table, or another text that it has."""
+    if form() == "text":
+        say(str(result) if text is None else text)
+    else:
+        show(result)
+
+
+def print_json(document: dict[str, Any], rows: Callable[[], Iterable[Mapping[str, Any]]] | None = None) -> None:
+    """Print one JSON document on standard output, with the name of its schema first; with ``--csv`` its rows.
+
+    Parameters
+    ----------
+    document
+        All that there is to say.
+    rows
+        Makes the rows of a table; without it the document is one, as :func:`flat` says.
+    """
+    if form() == "csv":
+        print_csv([flat(dict(row)) for row in rows()] if rows is not None else [flat(document)])
+        return
+    from topodesign.report.schemas.documents import SHAPES, identifier  # noqa: PLC0415  not for help
+
+    context = click.get_current_context()
+    command = context.command_path.removeprefix(f"{context.find_root().info_name} ")
+    named = {"schema": identifier(command)} if command in SHAPES else {}  # a test finds those without
+    click.echo(json.dumps(named | document, indent=2))
+
+
+def say(text: str) -> None:
+    """Print text in lines that fit a terminal or COLUMNS; elsewhere as it is, for programs that read lines."""
+    width = columns_of(sys.stdout)
+    click.echo(text if width is None else fitted(text, width))
+
+
+def print_csv(records: Sequence[Mapping[str, Any]]) -> None:
+    """Print records as comma-separated values, with a header line of all their keys."""
+    names = list(dict.fromkeys(name for record in records for name in record))
+    rows = [[record.get(name, "") for name in names] for record in records]
+    click.echo(write_csv([names, *rows]), nl=False)
 
 
 def flat(document: dict[str, Any], prefix: str = "") -> dict[str, Any]:

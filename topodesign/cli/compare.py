@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 import topodesign
+from topodesign.cli.answers import Command, csv_option, json_option, show
 from topodesign.cli.completion import SPEC
-from topodesign.cli.options import (
-    csv_option,
-    json_option,
-    message_options,
-    print_csv,
-    print_for_people,
-    print_json,
-    progress_bar,
-    workload_options,
-)
+from topodesign.cli.options import message_options, time_limit_option, work_options
+from topodesign.cli.progress import progress_bar
 
 
 def _prices(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> dict[str, str] | None:
@@ -29,11 +24,11 @@ def _prices(_context: click.Context, _option: click.Parameter, values: tuple[str
     return prices or None
 
 
-@click.command(name="compare")
+@click.command(name="compare", cls=Command)
 @click.argument("contenders", type=SPEC, nargs=-1, required=True)
 @click.option("-n", "--nodes", type=int, help="Number of nodes N, for everyday names.")
 @click.option("-d", "--degree", type=int, help="Ports out of (and into) each node, for everyday names.")
-@workload_options
+@work_options
 @message_options
 @click.option(
     "--price",
@@ -43,29 +38,10 @@ def _prices(_context: click.Context, _option: click.Parameter, values: tuple[str
     metavar="WHAT=PRICE",
     help="Price of a cable, a port of a node, a switch or a switch-port, with commas between: adds a column.",
 )
-@click.option(
-    "--time-limit",
-    default="60s",
-    show_default=True,
-    metavar="TIME",
-    help="For each contender; what takes longer is left out, and said so.",
-)
+@time_limit_option("60s", "For each contender; what takes longer is left out, and said so.")
 @csv_option
 @json_option
-def command(
-    contenders: tuple[str, ...],
-    nodes: int | None,
-    degree: int | None,
-    alpha: str,
-    sizes: tuple[str, ...],
-    bandwidth: str,
-    gap: str | None,
-    hop: str | None,
-    prices: dict[str, str] | None,
-    time_limit: str,
-    as_csv: bool,
-    as_json: bool,
-) -> None:
+def command(contenders: tuple[str, ...], **options: Any) -> None:
     """Put designs side by side, every allreduce a verified plan with the same bandwidth of a node.
 
     CONTENDERS are everyday names (best, ring, tree, torus, torus2d, torus3d, hypercube, hyperx, jellyfish, slimfly,
@@ -75,25 +51,6 @@ def command(
 
     Example: topodesign compare best torus jellyfish fattree 'torus(10,20)@ring' -n 200 -d 6
     """
-    if as_csv and as_json:
-        raise click.UsageError("--csv and --json exclude each other.")
     with progress_bar("comparing") as progress:
-        found = topodesign.compare(
-            contenders,
-            nodes=nodes,
-            degree=degree,
-            alpha=alpha,
-            sizes=sizes,
-            bandwidth=bandwidth,
-            gap=gap,
-            hop=hop,
-            prices=prices,
-            time_limit=time_limit,
-            progress=progress,
-        )
-    if as_csv:
-        print_csv(found.to_records())
-    elif as_json:
-        print_json(found.record())
-    else:
-        print_for_people(found)
+        found = topodesign.compare(contenders, progress=progress, **options)
+    show(found)

@@ -7,10 +7,11 @@ from pathlib import Path
 import click
 
 import topodesign
-from topodesign.cli.options import json_option, print_json, progress_bar, say
+from topodesign.cli.answers import Command, json_option, tell
+from topodesign.cli.progress import progress_bar
 
 
-@click.command(name="doctor")
+@click.command(name="doctor", cls=Command)
 @click.argument("log", type=click.Path(path_type=Path))
 @click.option(
     "--program",
@@ -18,7 +19,7 @@ from topodesign.cli.options import json_option, print_json, progress_bar, say
     help="The program that should have run, MSCCL XML or an MSCCL++ plan: each kind of calls is held against it.",
 )
 @json_option
-def command(log: Path, program: Path | None, as_json: bool) -> int:
+def command(log: Path, program: Path | None) -> int:
     """Read the log of a run: was a program loaded, which calls did it run, and if none, why not.
 
     LOG is what NCCL, RCCL, msccl or MSCCL++ wrote, with lines of others in between. Run with NCCL_DEBUG=INFO and
@@ -29,8 +30,5 @@ def command(log: Path, program: Path | None, as_json: bool) -> int:
     """
     with progress_bar("reading"):
         found = topodesign.doctor(log, program)
-    if as_json:
-        print_json(found.record(), found.to_records())
-    else:
-        say(str(found))
+    tell(found)
     return 0 if found.ok else 1

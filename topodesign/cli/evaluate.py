@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 import topodesign
+from topodesign.cli.answers import Command, json_option, show
 from topodesign.cli.completion import SPEC
-from topodesign.cli.options import json_option, print_for_people, print_json, progress_bar, workload_options
+from topodesign.cli.options import work_options
+from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import tell_of_names
 from topodesign.pricing.efforts import EFFORTS, Effort
 
 
-@click.command(name="evaluate")
+@click.command(name="evaluate", cls=Command)
 @click.argument("topology", type=SPEC)
-@workload_options
+@work_options
 @click.option(
     "--all-sources", is_flag=True, help="Price from every node, even where the construction makes it needless."
 )
@@ -35,18 +39,7 @@ from topodesign.pricing.efforts import EFFORTS, Effort
     "gain and it takes some two seconds at most]",
 )
 @json_option
-def command(
-    topology: str,
-    alpha: str,
-    sizes: tuple[str, ...],
-    bandwidth: str,
-    all_sources: bool,
-    effort: Effort,
-    exact: bool,
-    gap: str,
-    deferred: bool | None,
-    as_json: bool,
-) -> None:
+def command(topology: str, effort: Effort, exact: bool, **options: Any) -> None:
     """Price one topology and set it against the bounds.
 
     TOPOLOGY is a spec such as 'line(circulant(16,3,4),3)' (quote it), or a file of links (.json, .csv, .graphml).
@@ -54,19 +47,6 @@ def command(
     Example: topodesign evaluate 'line(circulant(16,3,4),3)' --size 1MiB --size 1GiB
     """
     with progress_bar("pricing") as progress:
-        result = topodesign.evaluate(
-            topology,
-            alpha=alpha,
-            sizes=sizes,
-            bandwidth=bandwidth,
-            all_sources=all_sources,
-            effort="exact" if exact else effort,
-            gap=gap,
-            deferred=deferred,
-            progress=progress,
-        )
+        result = topodesign.evaluate(topology, effort="exact" if exact else effort, progress=progress, **options)
     tell_of_names(result.topology)
-    if as_json:
-        print_json(result.record(), result.to_records())
-    else:
-        print_for_people(result)
+    show(result)

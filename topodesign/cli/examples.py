@@ -8,10 +8,10 @@ import click
 
 import topodesign
 from topodesign.base.wording import counted
-from topodesign.cli.options import json_option, print_json, say
+from topodesign.cli.answers import Command, form, json_option, print_json, say
 
 
-@click.command(name="examples")
+@click.command(name="examples", cls=Command)
 @click.argument("names", nargs=-1)
 @click.option(
     "-o",
@@ -21,7 +21,7 @@ from topodesign.cli.options import json_option, print_json, say
     help="Directory to copy to; made if it is not there.  [default: the current one]",
 )
 @json_option
-def command(names: tuple[str, ...], output: Path | None, as_json: bool) -> None:
+def command(names: tuple[str, ...], output: Path | None) -> None:
     """List the example files that come with the program, or copy some of them.
 
     They are fabrics, inventories and workloads to try the commands with and to start own files from. Without NAMES all
@@ -34,14 +34,14 @@ def command(names: tuple[str, ...], output: Path | None, as_json: bool) -> None:
     if not names:
         known = topodesign.examples()
         width = max(len(example.name) for example in known)
-        if as_json:
+        if form() != "text":
             records = [example.record() for example in known]
-            print_json({"examples": records}, records)
+            print_json({"examples": records}, lambda: records)
         else:
             say("\n".join(f"{example.name:<{width}}  {example.about}" for example in known))
         return
     copied = topodesign.copy_examples(names, output or Path())
-    if as_json:
-        print_json({"files": [str(path) for path in copied]}, [{"file": str(path)} for path in copied])
+    if form() != "text":
+        print_json({"files": [str(path) for path in copied]}, lambda: [{"file": str(path)} for path in copied])
     else:
         say(f"{counted(len(copied), 'file')} copied: {', '.join(map(str, copied))}")

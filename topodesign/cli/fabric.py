@@ -11,8 +11,10 @@ import topodesign
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import ParameterError
 from topodesign.base.tables import write_csv
+from topodesign.cli.answers import Command, csv_option, form, json_option
 from topodesign.cli.completion import SPEC
-from topodesign.cli.options import csv_option, json_option, part_options
+from topodesign.cli.options import offer
+from topodesign.fabrics.options import PartOptions
 
 if TYPE_CHECKING:
     from topodesign.fabrics.fabric import Fabric
@@ -20,9 +22,9 @@ if TYPE_CHECKING:
     from topodesign.fabrics.part import Others
 
 
-@click.command(name="fabric")
+@click.command(name="fabric", cls=Command)
 @click.argument("fabric", type=SPEC)
-@part_options
+@offer(PartOptions)
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="File to write; else standard output."
 )
@@ -41,8 +43,6 @@ def command(
     without: tuple[str, ...],
     output: Path | None,
     file_format: FabricFormat | None,
-    as_csv: bool,
-    as_json: bool,
 ) -> None:
     """Write a fabric, or what is left of it, as a file: to look at it, to change it, or to schedule it.
 
@@ -55,19 +55,20 @@ def command(
 
     Example: topodesign fabric 'dgx_a100(2)' --only 'box0/*' -o box.yaml
     """
-    if as_csv and as_json:
-        raise click.UsageError("--csv and --json exclude each other.")
-    if (as_json and file_format not in {None, "json"}) or (as_csv and file_format is not None):
-        raise click.UsageError(f"--{'json' if as_json else 'csv'} and --format {file_format} exclude each other.")
+    asked = form()
+    if file_format is not None and asked not in {"text", file_format}:
+        raise click.UsageError(f"--{asked} and --format {file_format} exclude each other.")
     part = topodesign.part_of(topodesign.as_fabric(fabric), only, others, without)
     uneven = part.unequal(range(len(part.names)))
     if uneven:
         reason = "which no fabric file may have; give --without to the command that is to use what is left"
         raise ParameterError(f"{part.imbalance(uneven[0])}, {reason}")
-    if as_csv or (output is not None and output.suffix.lower() == ".csv" and file_format is None and not as_json):
+    if asked == "csv" or (
+        output is not None and output.suffix.lower() == ".csv" and (file_format, asked) == (None, "text")
+    ):
         text = _table_of_links(part)
     else:
-        text = topodesign.write_fabric(part, "json" if as_json else file_format or _format_of(output))
+        text = topodesign.write_fabric(part, "json" if asked == "json" else file_format or _format_of(output))
     if output is None:
         click.echo(text, nl=False)
     else:

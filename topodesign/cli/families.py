@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 
 import topodesign
+from topodesign.cli.answers import Command, form, json_option, show
 from topodesign.cli.completion import SPEC
-from topodesign.cli.options import json_option, print_for_people, print_json
 
 
-@click.command(name="families")
+@click.command(name="families", cls=Command)
 @click.argument("name", type=SPEC, required=False)
 @click.option(
     "--picture",
@@ -20,7 +20,7 @@ from topodesign.cli.options import json_option, print_for_people, print_json
     help="Draw the example of NAME: .svg, .png or .pdf (needs matplotlib).",
 )
 @json_option
-def command(name: str | None, picture: Path | None, as_json: bool) -> None:
+def command(name: str | None, picture: Path | None) -> None:
     """Describe what specs are made of: families of topologies, expansions, everyday names and fabrics.
 
     Without NAME all are listed, with their arguments, nodes and ports. With one (or a spec that begins with it, which
@@ -34,10 +34,5 @@ def command(name: str | None, picture: Path | None, as_json: bool) -> None:
             raise click.UsageError("--picture draws the example of one NAME.")
         topodesign.plot(found[0].example, "structure").save(picture)
         click.echo(f"wrote {picture}", err=True)
-    if as_json:
-        print_json(found.record(), found.to_records())
-    elif name is None:
-        print_for_people(found)
-    else:
-        for one in found:
-            print_for_people(one)
+    for one in found if name is not None and form() == "text" else [found]:
+        show(one)

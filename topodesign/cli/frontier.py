@@ -4,83 +4,43 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import topodesign
-from topodesign.base.arguments import MOST_SEED
 from topodesign.base.atomic import write_directory
 from topodesign.base.errors import ParameterError, ScheduleError
+from topodesign.base.options import Option, Whole
+from topodesign.cli.answers import Command, csv_option, form, json_option, show
 from topodesign.cli.completion import SPEC
-from topodesign.cli.options import (
-    COLLECTIVES,
-    alpha_option,
-    csv_option,
-    json_option,
-    print_csv,
-    print_for_people,
-    print_json,
-    progress_bar,
-    sizes_option,
-)
+from topodesign.cli.options import collective_of, offer, output_option, own_work_options, root_option, time_limit_option
+from topodesign.cli.progress import progress_bar
+from topodesign.schedulers.options import SearchOptions, ShapeOptions
 
 if TYPE_CHECKING:
     from topodesign.collectives import Collective
     from topodesign.schedulers.exact_frontier import Choice, ExactFrontier
 
 
-@click.command(name="frontier")
+@click.command(name="frontier", cls=Command)
 @click.argument("place", type=SPEC)
-@click.option("--collective", type=COLLECTIVES, default="allgather", show_default=True, help="What to schedule.")
-@click.option("--root", metavar="NODE", help="The node that a rooted collective comes from or goes to.")
-@click.option(
-    "--chunks",
-    type=click.IntRange(1, 64),
-    default=6,
-    show_default=True,
-    metavar="C",
-    help="Equal parts of a block at most.",
+@collective_of("allgather")
+@root_option
+@offer(
+    ShapeOptions,
+    "chunks",
+    "steps",
+    chunks=Option("Equal parts of a block at most.", Whole(1, 64), 6, "C"),
+    steps=Option("Steps at most; without it two more than the fewest.", Whole(1), metavar="T"),
 )
-@click.option(
-    "--steps", type=click.IntRange(1), metavar="T", help="Steps at most; without it two more than the fewest."
-)
-@alpha_option
-@sizes_option()
-@click.option(
-    "--bandwidth",
-    metavar="RATE",
-    help="Egress bandwidth of a node over all its links, 100Gbps if nothing is said; fabrics have their own.",
-)
-@click.option("--time-limit", default="60s", show_default=True, metavar="TIME", help="For all searches together.")
-@click.option("--jobs", type=click.IntRange(1, 1024), default=1, metavar="N", help="Threads of the search.")
-@click.option(
-    "--seed", type=click.IntRange(0, MOST_SEED), default=0, show_default=True, help="Where the search begins."
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    help="New directory for all plans, or a file (.npz) for the fastest at the one --size.",
-)
+@own_work_options
+@time_limit_option("60s", "For all searches together.")
+@offer(SearchOptions, "jobs", "seed", jobs=Option("Threads of the search.", Whole(1, 1024), 1, "N"), seed=0)
+@output_option("New directory for all plans, or a file (.npz) for the fastest at the one --size.")
 @csv_option
 @json_option
-def command(
-    place: str,
-    collective: Collective,
-    root: str | None,
-    chunks: int,
-    steps: int | None,
-    alpha: str,
-    sizes: tuple[str, ...],
-    bandwidth: str | None,
-    time_limit: str,
-    jobs: int,
-    seed: int,
-    output: Path | None,
-    as_csv: bool,
-    as_json: bool,
-) -> None:
+def command(place: str, collective: Collective, sizes: tuple[str, ...], output: Path | None, **options: Any) -> None:
     """Show what chunks, steps and rounds there are to choose from on a small topology, with a proof of each.
 
     PLACE is a spec (quote it), a file of links, or a fabric without switches. In a round a link carries one chunk for
@@ -93,30 +53,12 @@ def command(
     if one_file and len(sizes) > 1:
         raise ParameterError("one file holds the plan that is the fastest for one --size; name a directory for all")
     with progress_bar("searching") as progress:
-        found = topodesign.exact_frontier(
-            place,
-            collective,
-            root=root,
-            chunks=chunks,
-            steps=steps,
-            alpha=alpha,
-            bandwidth=bandwidth,
-            sizes=sizes,
-            time_limit=time_limit,
-            jobs=jobs,
-            seed=seed,
-            progress=progress,
-        )
+        found = topodesign.exact_frontier(place, collective, sizes=sizes, progress=progress, **options)
     if output is not None:
         _write(found, [found.best(sizes[0])] if one_file else list(found.choices), output, one_file)
-    if as_json:
-        print_json({**found.record(), "file": None if output is None else str(output)})
-    elif as_csv:
-        print_csv(found.to_records())
-    else:
-        print_for_people(found)
-        if output is not None:
-            click.echo(f"verified, written to {output}")
+    show(found, {**found.record(), "file": None if output is None else str(output)})
+    if output is not None and form() == "text":
+        click.echo(f"verified, written to {output}")
 
 
 def _write(found: ExactFrontier, choices: list[Choice], output: Path, one_file: bool) -> None:

@@ -2,43 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import topodesign
+from topodesign.cli.answers import Command, json_option, tell
 from topodesign.cli.completion import SPEC
-from topodesign.cli.options import (
-    collective_option,
-    group_options,
-    json_option,
-    others_option,
-    print_json,
-    progress_bar,
-    say,
-)
+from topodesign.cli.options import collective_option, offer, root_option
+from topodesign.cli.progress import progress_bar
+from topodesign.fabrics.options import PlaceOptions
 
 if TYPE_CHECKING:
     from topodesign.collectives import Collective
-    from topodesign.fabrics.part import Others
 
 
-@click.command(name="groups")
+@click.command(name="groups", cls=Command)
 @click.argument("place", type=SPEC)
 @collective_option
-@group_options
-@others_option("forward")
-@click.option("--root", metavar="NODES", help="The root of each group, with commas between; or 'first'.")
+@offer(PlaceOptions, "group", "placement", "others", others="forward")
+@root_option
 @json_option
-def command(
-    place: str,
-    collective: Collective,
-    group: tuple[str, ...],
-    placement: str | None,
-    others: Others,
-    root: str | None,
-    as_json: bool,
-) -> None:
+def command(place: str, collective: Collective, group: tuple[str, ...], **options: Any) -> None:
     """Price a collective in several groups of nodes that run at the same time on shared links.
 
     PLACE is a spec (quote it), a file of links, or a fabric. The price is exact: no way to route blocks, or no trees of
@@ -48,8 +33,5 @@ def command(
     Example: topodesign groups 'torus(4,4)' --group 4x4:0 --collective all-to-all
     """
     with progress_bar("pricing"):
-        found = topodesign.price_groups(place, collective, group, root=root, others=others, placement=placement)
-    if as_json:
-        print_json(found.record(), found.to_records())
-    else:
-        say(found.heading())
+        found = topodesign.price_groups(place, collective, group, **options)
+    tell(found, found.heading())

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 import topodesign
-from topodesign.base.arguments import MOST_SEED
 from topodesign.base.errors import ParameterError
+from topodesign.base.options import Option, Whole
+from topodesign.cli.answers import Command, form, json_option, print_json, say
 from topodesign.cli.completion import SPEC
-from topodesign.cli.options import json_option, others_option, print_json, progress_bar, say
+from topodesign.cli.options import offer, output_option, seed_option
+from topodesign.cli.progress import progress_bar
+from topodesign.fabrics.options import PlaceOptions
+from topodesign.schedulers.options import SearchOptions
 
-if TYPE_CHECKING:
-    from topodesign.fabrics.part import Others
 
-
-@click.command(name="layout")
+@click.command(name="layout", cls=Command)
 @click.argument("place", type=SPEC)
 @click.option(
     "--traffic",
@@ -27,22 +28,12 @@ if TYPE_CHECKING:
     help="Traffic in equal groups along axes of an array of ranks, such as 8x4:0=allreduce@1GiB; may be repeated, for "
     "traffic of several axes.",
 )
-@others_option("forward")
-@click.option("--seed", type=click.IntRange(0, MOST_SEED), default=0, show_default=True, help="Settles what is drawn.")
-@click.option(
-    "--tries", type=click.IntRange(0, 10**4), default=8, show_default=True, help="Layouts that are priced exactly."
-)
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write (.csv).")
+@offer(PlaceOptions, "others", others="forward")
+@seed_option("Settles what is drawn.")
+@offer(SearchOptions, "tries", tries=Option("Layouts that are priced exactly.", Whole(0, 10**4), 8, "N"))
+@output_option("File to write (.csv).")
 @json_option
-def command(
-    place: str,
-    traffic: tuple[str, ...],
-    others: Others,
-    seed: int,
-    tries: int,
-    output: Path | None,
-    as_json: bool,
-) -> None:
+def command(place: str, traffic: tuple[str, ...], output: Path | None, **options: Any) -> None:
     """Place the ranks of a training run on nodes so that its groups sit well on the topology.
 
     PLACE is a spec (quote it), a file of links, or a fabric. The layout is never dearer than the ranks in the order of
@@ -53,10 +44,10 @@ def command(
     if output is not None and output.suffix.lower() != ".csv":
         raise ParameterError(f"a placement is written as .csv, not {output}")
     with progress_bar("placing"):
-        found = topodesign.layout(place, traffic, others=others, seed=seed, tries=tries)
+        found = topodesign.layout(place, traffic, **options)
     if output is not None:
         found.save(output)
-    if as_json:
+    if form() != "text":
         print_json({**found.record(), "file": None if output is None else str(output)})
     else:
         say("\n".join([str(found), *([] if output is None else [f"written to {output}"])]))

@@ -8,11 +8,12 @@ from typing import Any
 
 import click
 
+from topodesign.base.faces import COMMANDS
 from topodesign.base.wording import suggest
-from topodesign.cli.answers import complete
+from topodesign.cli.answers import Group
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Group):
     """A group of commands, one a module of a package, each with the function ``command``.
 
     Parameters
@@ -51,7 +52,7 @@ class LazyGroup(click.Group):
             return None
         module = f"{cmd_name}_" if cmd_name == "import" else cmd_name
         command: click.Command = importlib.import_module(f"{self.package}.{module}").command
-        return complete(command)
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the lists of commands without importing any, all as wide."""
@@ -68,7 +69,9 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Refuse unknown commands with the list of known ones."""
+        """Take the name of a function for its command, and refuse unknown commands with the list of known ones."""
+        if args and ctx.parent is None and args[0] in COMMANDS:
+            args = [*COMMANDS[args[0]].split(), *args[1:]]
         if args and args[0] not in self.table and not args[0].startswith("-"):
             said = suggest(args[0], self.table, most=2, like=0.6)
             ctx.fail(f"No command '{args[0][:50]}'; {said}{'' if said.endswith('?') else '.'}")

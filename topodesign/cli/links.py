@@ -9,8 +9,8 @@ import click
 
 import topodesign
 from topodesign.base.atomic import write_whole
+from topodesign.cli.answers import Command, csv_option, form, json_option
 from topodesign.cli.completion import SPEC
-from topodesign.cli.options import csv_option, json_option
 from topodesign.cli.sources import tell_of_names
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _FORMS: tuple[LinkFormat, ...] = ("json", "csv", "dot", "graphml")
 
 
-@click.command(name="links")
+@click.command(name="links", cls=Command)
 @click.argument("topology", type=SPEC)
 @click.option(
     "--format",
@@ -37,17 +37,17 @@ _FORMS: tuple[LinkFormat, ...] = ("json", "csv", "dot", "graphml")
 )
 @csv_option
 @json_option
-def command(topology: str, file_format: LinkFormat | None, output: Path | None, as_csv: bool, as_json: bool) -> None:
+def command(topology: str, file_format: LinkFormat | None, output: Path | None) -> None:
     """Print the links of a topology: what has to be wired.
 
     TOPOLOGY is a spec such as 'circulant(12,2,3)' (quote it), or a file of links (.json, .csv, .graphml).
 
     Example: topodesign links 'circulant(12,2,3)' -o links.csv
     """
-    for asked, name in ((as_json, "json"), (as_csv, "csv")):
-        if asked and file_format not in {None, name}:
-            raise click.UsageError(f"--{name} and --format {file_format} exclude each other.")
-    said = file_format or ("csv" if as_csv else "json" if as_json else None)
+    asked: LinkFormat | None = next((one for one in _FORMS if one == form()), None)
+    if asked is not None and file_format not in {None, asked}:
+        raise click.UsageError(f"--{asked} and --format {file_format} exclude each other.")
+    said = file_format or asked
     wanted = _form_of(output, said)
     from topodesign.topology.files import links_in_pieces  # noqa: PLC0415  heavy
 

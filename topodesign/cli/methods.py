@@ -7,64 +7,40 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import topodesign
+from topodesign.cli.answers import Command, csv_option, json_option, show
 from topodesign.cli.completion import SPEC
 from topodesign.cli.options import (
+    MethodChoice,
     collective_option,
-    csv_option,
-    json_option,
     message_options,
-    own_alpha_option,
-    print_csv,
-    print_for_people,
-    print_json,
-    progress_bar,
-    sizes_option,
+    own_work_options,
+    root_option,
+    time_limit_option,
 )
-from topodesign.schedulers import SCHEDULERS
+from topodesign.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from topodesign.collectives import Collective
 
 
-@click.command(name="methods")
+@click.command(name="methods", cls=Command)
 @click.argument("place", type=SPEC, required=False)
 @collective_option
-@click.option("--root", metavar="NODE", help="The node that a rooted collective comes from or goes to.")
-@sizes_option()
-@own_alpha_option
+@root_option
+@own_work_options
 @message_options
-@click.option(
-    "--bandwidth",
-    metavar="RATE",
-    help="Egress bandwidth of a node over all its links, 100Gbps if nothing is said; fabrics have their own.",
-)
 @click.option(
     "--method",
     "methods",
     multiple=True,
-    type=click.Choice(list(SCHEDULERS)),
+    type=MethodChoice(),
     metavar="NAME",
     help="One of those to compare; may be repeated. Without it all are.",
 )
-@click.option(
-    "--time-limit", default="10s", show_default=True, metavar="TIME", help="For each method; what takes longer is left."
-)
+@time_limit_option("10s", "For each method; what takes longer is left.")
 @csv_option
 @json_option
-def command(
-    place: str | None,
-    collective: Collective,
-    root: str | None,
-    sizes: tuple[str, ...],
-    alpha: str,
-    bandwidth: str | None,
-    gap: str | None,
-    hop: str | None,
-    methods: tuple[str, ...],
-    time_limit: str,
-    as_csv: bool,
-    as_json: bool,
-) -> None:
+def command(place: str | None, collective: Collective, **options: Any) -> None:
     """Compare all methods that schedule a collective on the same place and sizes; without PLACE, list them.
 
     PLACE is a spec (quote it), a file of links, or a fabric: a file or a spec such as 'dgx_a100(2)'. Every plan is
@@ -74,27 +50,9 @@ def command(
     Examples: topodesign methods 'torus(4,4)' --collective allgather --size 64KiB --size 64MiB,
     topodesign methods 'dgx_a100(2)' --method ring --method hierarchical --method forest
     """
-    result: Any
     if place is None:
-        result = topodesign.methods()
-    else:
-        with progress_bar("comparing") as progress:
-            result = topodesign.compare_methods(
-                place,
-                collective,
-                gap=gap,
-                hop=hop,
-                root=root,
-                sizes=sizes,
-                alpha=alpha,
-                bandwidth=bandwidth,
-                methods=methods,
-                time_limit=time_limit,
-                progress=progress,
-            )
-    if as_json:
-        print_json(result.record())
-    elif as_csv:
-        print_csv(result.to_records())
-    else:
-        print_for_people(result)
+        show(topodesign.methods())
+        return
+    with progress_bar("comparing") as progress:
+        result = topodesign.compare_methods(place, collective, progress=progress, **options)
+    show(result)

@@ -7,37 +7,25 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import topodesign
+from topodesign.base.work_options import OwnWorkOptions
+from topodesign.cli.answers import Command, form, json_option, print_json, say, tell
 from topodesign.cli.completion import SPEC
-from topodesign.cli.options import (
-    COLLECTIVES,
-    json_option,
-    own_alpha_option,
-    print_json,
-    progress_bar,
-    say,
-    tree_options,
-)
+from topodesign.cli.options import collective_of, offer, whole
+from topodesign.cli.progress import progress_bar
+from topodesign.fabrics.options import PartOptions
+from topodesign.schedulers.options import ShapeOptions
 
 if TYPE_CHECKING:
     from topodesign.collectives import Collective
 
 
-@click.command(name="optimum")
+@click.command(name="optimum", cls=Command)
 @click.argument("fabric", type=SPEC)
-@click.option(
-    "--collective",
-    type=COLLECTIVES,
-    default="allgather",
-    show_default=True,
-    help="Whose bottleneck and number of trees to tell.",
-)
-@tree_options
-@click.option(
-    "--bandwidth",
-    metavar="RATE",
-    help="Bandwidth of a node over all its links, for a fabric that says none; 100Gbps if unsaid.",
-)
-@click.option("--scan", type=click.IntRange(1, 1000), metavar="K", help="Compare 1 to K trees per root.")
+@collective_of("allgather", "Whose bottleneck and number of trees to tell")
+@offer(ShapeOptions, "root", "fixed_k", "shards")
+@offer(PartOptions)
+@offer(OwnWorkOptions, "alpha", "bandwidth")
+@click.option("--scan", type=whole(1, 1000), metavar="K", help="Compare 1 to K trees per root.")
 @click.option(
     "--frontier",
     is_flag=True,
@@ -51,7 +39,6 @@ if TYPE_CHECKING:
     help="Tell how long this much data takes with each number of trees compared; give it several times for one column "
     "each.",
 )
-@own_alpha_option
 @click.option(
     "--proof/--no-proof",
     default=True,
@@ -100,7 +87,6 @@ def command(
     prices: tuple[str, ...],
     target: str | None,
     budget: str | None,
-    as_json: bool,
     **options: Any,
 ) -> None:
     """Find the best throughput of collectives on a fabric, and the links that keep it from being higher.
@@ -114,22 +100,20 @@ def command(
     Example: topodesign optimum 'mi250(2)' --collective allreduce --frontier --size 100MiB
     """
     if prices or target or budget:
-        _upgrade(fabric, collective, scan, frontier, as_json, prices=prices, target=target, budget=budget, **options)
+        _upgrade(fabric, collective, scan, frontier, prices=prices, target=target, budget=budget, **options)
         return
     if options["sizes"] and not (scan or frontier or options["fixed_k"]):
         raise click.UsageError("--size compares numbers of trees; give --frontier, --scan K or --fixed-k K with it.")
     with progress_bar("looking for the optimum") as progress:
         result = topodesign.optimum(fabric, collective, scan=scan or 0, compare=frontier, progress=progress, **options)
-        answer: Any = result.record() if as_json else str(result)
-    if as_json:
-        print_json(answer, result.to_records())
-    else:
+        answer: Any = str(result) if form() == "text" else result.record()
+    if form() == "text":
         say(answer)
+    else:
+        print_json(answer, result.to_records)
 
 
-def _upgrade(
-    fabric: str, collective: Collective, scan: int | None, frontier: bool, as_json: bool, **options: Any
-) -> None:
+def _upgrade(fabric: str, collective: Collective, scan: int | None, frontier: bool, **options: Any) -> None:
     """Print what to buy."""
     if (options["target"] is None) == (options["budget"] is None):
         raise click.UsageError("give either --target RATE or --budget COST for what to buy.")
@@ -143,7 +127,4 @@ def _upgrade(
     del options["alpha"], options["proof"], options["mirrored"]
     with progress_bar("looking for the cheapest upgrade"):
         result = topodesign.upgrade(fabric, collective=collective, **options)
-    if as_json:
-        print_json(result.record(), result.to_records())
-    else:
-        say(str(result))
+    tell(result)

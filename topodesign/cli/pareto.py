@@ -10,14 +10,9 @@ import click
 
 import topodesign
 from topodesign.catalog.own import read_candidates
-from topodesign.cli.options import (
-    catalog_option,
-    json_option,
-    print_for_people,
-    print_json,
-    progress_bar,
-    workload_options,
-)
+from topodesign.cli.answers import Command, form, json_option, print_json, show
+from topodesign.cli.options import bidirectional_option, catalog_option, seed_option, whole, work_options
+from topodesign.cli.progress import progress_bar
 from topodesign.cli.ranges import number_or_range
 from topodesign.pricing.mix import PRICED
 
@@ -33,7 +28,7 @@ def _number_of_seconds(_context: click.Context, _option: click.Parameter, value:
     return value
 
 
-@click.command(name="pareto")
+@click.command(name="pareto", cls=Command)
 @click.option(
     "-n",
     "--nodes",
@@ -51,8 +46,8 @@ def _number_of_seconds(_context: click.Context, _option: click.Parameter, value:
     required=True,
     help="Ports out of (and into) each node, or a range such as 4..8: what one port more or less buys.",
 )
-@workload_options
-@click.option("--bidirectional", is_flag=True, help="Only topologies that duplex cabling can wire.")
+@work_options
+@bidirectional_option
 @catalog_option
 @click.option("--no-catalog", is_flag=True, help="Search afresh, whatever the catalog has.")
 @click.option(
@@ -63,7 +58,7 @@ def _number_of_seconds(_context: click.Context, _option: click.Parameter, value:
     help="Time to search Cayley digraphs for more than the catalog has; 0 looks at the known families and their "
     "expansions only. Without it the catalog's answer is enough; where it has none, 3 seconds.",
 )
-@click.option("--seed", type=click.IntRange(0), help="Seed of the search.  [default: 0]")
+@seed_option("Seed of the search.  [default: 0]", None)
 @click.option(
     "--collective",
     type=click.Choice(PRICED),
@@ -87,7 +82,7 @@ def _number_of_seconds(_context: click.Context, _option: click.Parameter, value:
 )
 @click.option(
     "--runners-up",
-    type=click.IntRange(0, 100),
+    type=whole(0, 100),
     default=0,
     metavar="K",
     help="Show K topologies next to the fastest for each wish: time, steps, bandwidth, duplex, vertex-transitive, and "
@@ -110,7 +105,6 @@ def command(
     sizes: tuple[str, ...],
     bandwidth: str,
     bidirectional: bool,
-    as_json: bool,
     **options: Any,
 ) -> None:
     """Find every topology worth wiring for N nodes of degree d.
@@ -131,18 +125,15 @@ def command(
     else:
         answer = _frontier(nodes, degrees, question, options)
         beside = _beside(answer, options["against"]) if options["against"] else None
-        if as_json:
+        if form() != "text":
             document = answer.record() | ({} if beside is None else {"against": beside.record()})
-            print_json(document, answer.to_records())
+            print_json(document, answer.to_records)
             return
         shown = [one for one in (answer, answer.runners_up, beside) if one is not None]
-    if as_json:
-        print_json(shown[0].record(), shown[0].to_records())
-        return
     for place, one in enumerate(shown):
         if place:
             click.echo()
-        print_for_people(one)
+        show(one)
 
 
 def _check(options: dict[str, Any], *, several: bool) -> None:

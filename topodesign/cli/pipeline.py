@@ -2,60 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import topodesign
+from topodesign.base.options import Option, Whole
+from topodesign.cli.answers import Command, csv_option, json_option, tell
 from topodesign.cli.completion import SPEC
-from topodesign.cli.options import (
-    COLLECTIVES,
-    csv_option,
-    group_options,
-    json_option,
-    print_csv,
-    print_json,
-    progress_bar,
-    say,
-    workload_options,
-)
+from topodesign.cli.options import collective_of, offer, root_option, work_options
+from topodesign.cli.progress import progress_bar
+from topodesign.fabrics.options import PlaceOptions
+from topodesign.schedulers.options import ShapeOptions
 
 if TYPE_CHECKING:
     from topodesign.collectives import Collective
 
 
-@click.command(name="pipeline")
+@click.command(name="pipeline", cls=Command)
 @click.argument("topology", type=SPEC)
-@click.option("--collective", type=COLLECTIVES, default="broadcast", show_default=True, help="What is sent.")
-@click.option("--root", metavar="NODE", help="Where a rooted collective starts or ends; one for each group, or first.")
-@click.option("--only", multiple=True, metavar="NODES", help="Nodes that take part; the others forward.")
-@group_options
-@workload_options
-@click.option(
-    "--chunks",
-    "most_chunks",
-    type=click.IntRange(1, 2**16),
-    default=256,
-    show_default=True,
-    metavar="C",
-    help="Chunks of the data of a tree at most.",
-)
+@collective_of("broadcast", "What is sent")
+@root_option
+@offer(PlaceOptions, "only", "group", "placement")
+@work_options
+@offer(ShapeOptions, "chunks", chunks=Option("Chunks of the data of a tree at most.", Whole(1, 2**16), 256, "C"))
 @json_option
 @csv_option
-def command(
-    topology: str,
-    collective: Collective,
-    root: str | None,
-    only: tuple[str, ...],
-    group: tuple[str, ...],
-    placement: str | None,
-    alpha: str,
-    sizes: tuple[str, ...],
-    bandwidth: str,
-    most_chunks: int,
-    as_json: bool,
-    as_csv: bool,
-) -> None:
+def command(topology: str, collective: Collective, chunks: int, **options: Any) -> None:
     """Show what every number of steps buys a broadcast in bandwidth, and what is fastest for a size.
 
     From the fewest steps there can be to the bandwidth of the least cut, by spanning trees whose data go in chunks, one
@@ -64,21 +37,5 @@ def command(
     Example: topodesign pipeline 'torus(4,4)' --root 0 --size 64KiB --size 1GiB
     """
     with progress_bar("packing trees"):
-        found = topodesign.pipeline_frontier(
-            topology,
-            collective,
-            root=root,
-            only=only,
-            group=group,
-            placement=placement,
-            alpha=alpha,
-            bandwidth=bandwidth,
-            sizes=sizes,
-            most_chunks=most_chunks,
-        )
-    if as_json:
-        print_json(found.record())
-    elif as_csv:
-        print_csv(found.to_records())
-    else:
-        say(str(found))
+        found = topodesign.pipeline_frontier(topology, collective, most_chunks=chunks, **options)
+    tell(found)

@@ -9,25 +9,26 @@ from typing import Any, TypeVar
 import click
 
 import topodesign
+from topodesign.base.work_options import WorkOptions
+from topodesign.cli.answers import Group, csv_option, form, json_option, show
 from topodesign.cli.completion import SPEC
 from topodesign.cli.options import (
-    alpha_option,
-    bandwidth_option,
+    bidirectional_option,
     catalog_option,
     collective_option,
-    csv_option,
-    json_option,
-    print_csv,
-    print_json,
-    workload_options,
+    offer,
+    output_option,
+    whole,
+    work_options,
 )
 from topodesign.cli.ranges import number_range
 from topodesign.cli.sources import names_schedule
+from topodesign.schedulers.options import TimeOptions
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-@click.group(name="plot")
+@click.group(name="plot", cls=Group)
 def command() -> None:
     """Draw frontiers, times, topologies, plans and bottlenecks.
 
@@ -40,39 +41,21 @@ def command() -> None:
 
 def _output(function: _Function) -> _Function:
     """Add where the plot goes to a command."""
-    for option in (
-        json_option,
-        csv_option,
-        click.option(
-            "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Picture: .svg, .png or .pdf."
-        ),
-    ):
-        function = option(function)
-    return function
+    return output_option("Picture: .svg, .png or .pdf.")(csv_option(json_option(function)))
 
 
-def _give(picture: Any, output: Path | None, as_csv: bool, as_json: bool) -> None:
+def _give(picture: Any, output: Path | None) -> None:
     """Write or print a plot."""
-    if as_csv:
-        print_csv(picture.to_records())
-    elif as_json:
-        print_json(picture.record())
+    if form() != "text":
+        show(picture)
     if output is not None:
         picture.save(output)
-        click.echo(f"wrote {output}: {picture.heading()}", err=as_csv or as_json)
+        click.echo(f"wrote {output}: {picture.heading()}", err=form() != "text")
 
 
-def _check(output: Path | None, as_csv: bool, as_json: bool) -> None:
-    """Say what is missing before anything is computed.
-
-    Raises
-    ------
-    UsageError
-        If it is not said where the plot goes, or in two ways.
-    """
-    if as_csv and as_json:
-        raise click.UsageError("--csv and --json exclude each other.")
-    if output is None and not (as_csv or as_json):
+def _check(output: Path | None) -> None:
+    """Raise UsageError, before anything is computed, if it is not said where the plot goes."""
+    if output is None and form() == "text":
         raise click.UsageError(
             "Say where the picture goes: -o FILE.svg (or .png, .pdf), or print it with --csv, --json."
         )
@@ -80,25 +63,22 @@ def _check(output: Path | None, as_csv: bool, as_json: bool) -> None:
 
 def _timed_options(function: _Function) -> _Function:
     """Add what the times of rounds depend on to a command."""
-    size = click.option("--size", default="1MiB", show_default=True, metavar="SIZE", help="Data size.")
-    return alpha_option(size(bandwidth_option(function)))
+    size = offer(TimeOptions, "size", section="Work")
+    return offer(WorkOptions, "alpha")(size(offer(WorkOptions, "bandwidth")(function)))
 
 
 def _of_a_question(name: str, short_help: str, its_help: str) -> None:
     @command.command(name=name, help=its_help, short_help=short_help)
     @click.option("-n", "--nodes", type=int, required=True, help="Number of nodes N.")
     @click.option("-d", "--degree", type=int, required=True, help="Ports out of (and into) each node.")
-    @alpha_option
-    @bandwidth_option
-    @click.option("--bidirectional", is_flag=True, help="Only topologies that duplex cabling can wire.")
+    @offer(WorkOptions, "alpha", "bandwidth")
+    @bidirectional_option
     @catalog_option
     @_output
-    def draw(
-        nodes: int, degree: int, catalog: Path | None, output: Path | None, as_csv: bool, as_json: bool, **more: Any
-    ) -> None:
-        _check(output, as_csv, as_json)
+    def draw(nodes: int, degree: int, catalog: Path | None, output: Path | None, **more: Any) -> None:
+        _check(output)
         found = topodesign.pareto(nodes, degree, catalog=True if catalog is None else catalog, **more)
-        _give(topodesign.plot(found, name), output, as_csv, as_json)
+        _give(topodesign.plot(found, name), output)
 
 
 def _of_sizes(
@@ -109,27 +89,25 @@ def _of_sizes(
     @click.option(
         "-n", "--nodes", callback=number_range, metavar="RANGE", required=True, help="Numbers of nodes, as 5..2000."
     )
-    @click.option("-d", "--degree", type=click.IntRange(1), required=True, help="Ports out of (and into) each node.")
-    @workload_options
-    @click.option("--bidirectional", is_flag=True, help="Only topologies that duplex cabling can wire.")
+    @click.option("-d", "--degree", type=whole(1), required=True, help="Ports out of (and into) each node.")
+    @work_options
+    @bidirectional_option
     @catalog_option
     @_output
-    def draw(
-        nodes: range, degree: int, output: Path | None, as_csv: bool, as_json: bool, paper: bool = False, **more: Any
-    ) -> None:
-        _check(output, as_csv, as_json)
+    def draw(nodes: range, degree: int, output: Path | None, paper: bool = False, **more: Any) -> None:
+        _check(output)
         extra = {"paper": True} if paper else {}
         known = topodesign.known_topologies(nodes, degree, **more)
-        _give(topodesign.plot(known, name, **extra), output, as_csv, as_json)
+        _give(topodesign.plot(known, name, **extra), output)
 
 
 def _of_a_place(name: str, short_help: str, its_help: str) -> None:
     @command.command(name=name, help=its_help, short_help=short_help)
     @click.argument("place", type=SPEC)
     @_output
-    def draw(place: str, output: Path | None, as_csv: bool, as_json: bool) -> None:
-        _check(output, as_csv, as_json)
-        _give(topodesign.plot(place, name), output, as_csv, as_json)
+    def draw(place: str, output: Path | None) -> None:
+        _check(output)
+        _give(topodesign.plot(place, name), output)
 
 
 def _of_a_plan(name: str, short_help: str, its_help: str, options: Callable[[Any], Any]) -> None:
@@ -138,10 +116,10 @@ def _of_a_plan(name: str, short_help: str, its_help: str, options: Callable[[Any
     @collective_option
     @options
     @_output
-    def draw(plan: str, collective: Any, output: Path | None, as_csv: bool, as_json: bool, **more: Any) -> None:
-        _check(output, as_csv, as_json)
+    def draw(plan: str, collective: Any, output: Path | None, **more: Any) -> None:
+        _check(output)
         found = topodesign.load_plan(plan) if names_schedule(plan) else topodesign.schedule(plan, collective)
-        _give(topodesign.plot(found, name, **more), output, as_csv, as_json)
+        _give(topodesign.plot(found, name, **more), output)
 
 
 _of_a_question(
@@ -211,10 +189,10 @@ _of_a_plan(
 @click.argument("fabric", type=SPEC)
 @collective_option
 @_output
-def cut(fabric: str, collective: Any, output: Path | None, as_csv: bool, as_json: bool) -> None:
+def cut(fabric: str, collective: Any, output: Path | None) -> None:
     """Draw the bottleneck of a fabric: its two sides, and the links that bind. FABRIC is a preset, spec or file.
 
     Example: topodesign plot cut 'dgx_a100(2)' --collective allgather -o cut.svg
     """
-    _check(output, as_csv, as_json)
-    _give(topodesign.plot(topodesign.optimum(fabric, collective), "cut"), output, as_csv, as_json)
+    _check(output)
+    _give(topodesign.plot(topodesign.optimum(fabric, collective), "cut"), output)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 import topodesign
-from topodesign.cli.options import json_option, print_for_people, print_json
+from topodesign.cli.answers import Command, json_option, show
 
 
-@click.command(name="plugins")
+@click.command(name="plugins", cls=Command)
 @json_option
-def command(as_json: bool) -> None:
+def command() -> None:
     """List what other packages bring to this one, and what of it had to be left out and why.
 
     Families of graphs, expansions, presets of fabrics, methods of schedule, targets of compile, formats of wire export
@@ -18,8 +18,4 @@ def command(as_json: bool) -> None:
 
     Example: topodesign plugins --json
     """
-    found = topodesign.plugins()
-    if as_json:
-        print_json(found.record(), found.to_records())
-    else:
-        print_for_people(found)
+    show(topodesign.plugins())

@@ -5,23 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 import topodesign
 from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
+from topodesign.base.work_options import WorkOptions
+from topodesign.cli.answers import Command, form, json_option, print_json, say
 from topodesign.cli.completion import SPEC
-from topodesign.cli.options import (
-    collective_option,
-    group_options,
-    json_option,
-    method_options,
-    print_json,
-    progress_bar,
-    say,
-    sizes_option,
-    tree_options,
-)
-from topodesign.cli.sources import names_schedule
+from topodesign.cli.options import offer, schedule_options, whole
+from topodesign.cli.progress import progress_bar
+from topodesign.cli.sources import given_options, names_schedule, refuse_choices
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -48,26 +40,19 @@ def _sweep(_context: click.Context, _option: click.Parameter, value: str | None)
     return ends
 
 
-@click.command(name="run")
+@click.command(name="run", cls=Command)
 @click.argument("source", type=SPEC)
-@collective_option
-@method_options
-@tree_options
-@group_options
-@sizes_option("row")
+@schedule_options
+@offer(WorkOptions, "sizes")
 @click.option(
     "--sweep",
     callback=_sweep,
     metavar="A..B",
     help="Sizes from A to B, each --factor times the one before; latency and bandwidth are fitted to their times.",
 )
-@click.option("--factor", type=click.IntRange(2, 1024), default=4, show_default=True, help="Of --sweep.")
-@click.option(
-    "--iterations", type=click.IntRange(1, 10**6), default=20, show_default=True, help="How often each size is timed."
-)
-@click.option(
-    "--warmup", type=click.IntRange(0, 10**6), default=5, show_default=True, help="How often it is run before that."
-)
+@click.option("--factor", type=whole(2, 1024), default=4, show_default=True, help="Of --sweep.")
+@click.option("--iterations", type=whole(1, 10**6), default=20, show_default=True, help="How often each size is timed.")
+@click.option("--warmup", type=whole(0, 10**6), default=5, show_default=True, help="How often it is run before that.")
 @click.option(
     "--dtype",
     type=click.Choice(["float32", "float64", "int32", "int64"]),
@@ -77,7 +62,7 @@ def _sweep(_context: click.Context, _option: click.Parameter, value: str | None)
 )
 @click.option(
     "--parts",
-    type=click.IntRange(1, 10**6),
+    type=whole(1, 10**6),
     default=1,
     show_default=True,
     help="Of trees and paths: parts of the data of each that follow one another.",
@@ -107,7 +92,6 @@ def command(
     sweep: tuple[Fraction, Fraction] | None,
     factor: int,
     transport: str,
-    as_json: bool,
     **options: Any,
 ) -> int:
     """Run a plan: move real bytes between threads, or between processes under mpirun, and check every result.
@@ -124,7 +108,7 @@ def command(
     """
     from topodesign.execution.mpi import ElsewhereError, is_started, speaks  # noqa: PLC0415  NumPy, which help does without
 
-    given = {name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    given = given_options(context)
     run = {name: options.pop(name) for name in ("iterations", "warmup", "dtype", "parts", "verified")}
     if sweep is not None and "sizes" in given:
         raise ParameterError("--sweep says which sizes; leave --size out")
@@ -135,10 +119,7 @@ def command(
     def plan() -> Plan:
         if not names_schedule(source):
             return topodesign.schedule(source, collective, **options)
-        decided = sorted(given & {"collective", *options})
-        if decided:
-            words = ", ".join(f"--{name.replace('_', '-')}" for name in decided)
-            raise ParameterError(f"{source} is a schedule already, which decides {words}; leave that out")
+        refuse_choices(context, source, ("collective", *sorted(options)))
         return topodesign.load_plan(source)
 
     try:
@@ -158,8 +139,8 @@ def command(
         raise
     if result.rank:
         context.exit(0 if result.right else 1)
-    if as_json:
-        print_json(result.record(), result.record()["runs"])
+    if form() != "text":
+        print_json(result.record(), lambda: result.record()["runs"])
     else:
         say(str(result))
     return 0 if result.right else 1

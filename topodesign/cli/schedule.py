@@ -11,50 +11,28 @@ from click.core import ParameterSource
 
 import topodesign
 from topodesign.base.errors import ParameterError
+from topodesign.base.options import declared
+from topodesign.cli.answers import Command, form, json_option, print_json, say
 from topodesign.cli.completion import SPEC
-from topodesign.cli.options import (
-    collective_option,
-    group_options,
-    json_option,
-    method_options,
-    print_json,
-    progress_bar,
-    say,
-    timed_options,
-    traffic_option,
-    tree_options,
-)
+from topodesign.cli.options import offer, output_option, schedule_options
+from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import check_ending, tell_of_names
+from topodesign.fabrics.options import PlaceOptions
+from topodesign.schedulers.options import SearchOptions, TimeOptions
 
 if TYPE_CHECKING:
     from topodesign.collectives import Collective
     from topodesign.plans.plan import Plan
 
 
-@click.command(name="schedule")
+@click.command(name="schedule", cls=Command)
 @click.argument("topology", type=SPEC)
-@collective_option
-@method_options
-@tree_options
-@group_options
-@traffic_option
-@click.option(
-    "--link-table",
-    type=click.Path(path_type=Path),
-    metavar="CSV",
-    help="Make it fastest for links of unequal latency and bandwidth (src,dst,alpha,bandwidth) and --size.",
-)
-@click.option(
-    "--size",
-    default="1MiB",
-    show_default=True,
-    metavar="SIZE",
-    help="Data size that --link-table and timed sends are for.",
-)
-@timed_options
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, help="File to write (.npz)."
-)
+@schedule_options
+@offer(PlaceOptions, "unwind")
+@offer(TimeOptions, "size", section="Options")
+@offer(TimeOptions, *(name for name in declared(TimeOptions) if name != "size"))
+@offer(SearchOptions)
+@output_option("File to write (.npz).", required=True)
 @json_option
 @click.pass_context
 def command(
@@ -64,7 +42,6 @@ def command(
     collective: Collective,
     traffic: tuple[str, ...],
     output: Path,
-    as_json: bool,
     **options: Any,
 ) -> None:
     """Write the explicit schedule of a collective: who sends what to whom, step by step.
@@ -93,7 +70,7 @@ def command(
         raise click.ClickException(f"the schedule fails verification, and nothing was written:\n{report}")
     topodesign.save_plan(output, plan)
     tell_of_names(plan.topology)
-    if as_json:
+    if form() != "text":
         from topodesign.report.scheduled import scheduled  # noqa: PLC0415  not for help
 
         print_json({**scheduled(plan).record(), "verified": True, "file": str(output)})

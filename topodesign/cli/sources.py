@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
+from click.core import ParameterSource
 
 from topodesign.base.errors import ParameterError
 from topodesign.base.file_kinds import FileKind, kind_of
+from topodesign.base.options import flagged
 
 if TYPE_CHECKING:
     from topodesign.topology.topology import Topology
@@ -46,3 +49,16 @@ def check_ending(output: Path, kind: Kind) -> None:
         raise ParameterError(f"{output} would be a {kind}, not a {other}; give it the ending {_ENDING[kind]}")
     if kind == "schedule" and ending not in {"", _ENDING[kind]} and not output.exists():
         raise ParameterError(f"a {kind} is written as {_ENDING[kind]}, not {ending}; give {output} that ending")
+
+
+def given_options(context: click.Context) -> set[str]:
+    """Return the names of the options that the command line has."""
+    return {name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+
+
+def refuse_choices(context: click.Context, source: str, names: Iterable[str]) -> None:
+    """Raise ParameterError for options that a schedule has decided."""
+    given = given_options(context)
+    decided = [name for name in names if name in given]
+    if decided:
+        raise ParameterError(f"{source} is a schedule already, which decides {flagged(decided)}; leave that out")

@@ -10,26 +10,28 @@ import click
 import topodesign
 from topodesign.base.file_kinds import FileKind, refuse_others
 from topodesign.base.text_files import begins_as_json, begins_as_xml
-from topodesign.cli.options import json_option, print_json, progress_bar, runtime_option, say
+from topodesign.cli.answers import Command, form, json_option, print_json, say
+from topodesign.cli.options import runtime_option, seed_option, whole
+from topodesign.cli.progress import progress_bar
 from topodesign.runtime.chakra.traces import is_trace_name
 
 if TYPE_CHECKING:
     from topodesign.plans.replay.plans import Report
 
 
-@click.command(name="verify")
+@click.command(name="verify", cls=Command)
 @click.argument("file", type=click.Path(path_type=Path))
 @runtime_option
 @click.option(
     "--interleavings",
-    type=click.IntRange(0, 10_000),
+    type=whole(0, 10_000),
     default=20,
     show_default=True,
     help="Random orders in which a program is executed, besides the exact analysis, or traces are replayed.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the random orders.")
+@seed_option("Seed of the random orders.")
 @json_option
-def command(file: Path, runtime: str, interleavings: int, seed: int, as_json: bool) -> int:
+def command(file: Path, runtime: str, interleavings: int, seed: int) -> int:
     """Check a schedule (.npz), an MSCCL program (.xml), an MSCCL++ execution plan (.json) or Chakra traces (.et).
 
     Which of them FILE is, its first bytes tell. A schedule is replayed symbolically (of one of trees, every tree, route
@@ -55,7 +57,7 @@ def command(file: Path, runtime: str, interleavings: int, seed: int, as_json: bo
         with progress_bar("verifying"):
             report = topodesign.verify(topodesign.load_plan(file))
         document, text, right = _document(report), _text(report), report.ok
-    if as_json:
+    if form() != "text":
         print_json(document)
     else:
         say(text)

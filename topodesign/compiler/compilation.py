@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
-from topodesign.base.arguments import require_at_least
 from topodesign.base.atomic import write_directory, write_whole
 from topodesign.base.declared import Declared, key
 from topodesign.base.doors import BACKENDS
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TopodesignError
+from topodesign.base.options import read, takes
 from topodesign.base.records import Result
-from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
 from topodesign.base.wording import with_article
 from topodesign.collectives import Collective
 from topodesign.compiler.backends.backend import Backend, Checked, Files, Options
 from topodesign.compiler.frontends import exchange, rounds, trees
-from topodesign.compiler.ir import PROTOCOLS, THREADBLOCKS, Program, Protocol, Threadblocks
+from topodesign.compiler.ir import Program, Threadblocks
 from topodesign.compiler.limits import Limits
+from topodesign.compiler.options import CompileOptions
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.files import as_plan
 from topodesign.plans.kinds import kind_of
@@ -206,24 +205,8 @@ class Compiled(Result):
         return replace(self, report=report)
 
 
-def compile_plan(
-    plan: Plan | str | Path,
-    target: str = "msccl",
-    *,
-    runtime: str | RuntimeProfile | None = None,
-    protocol: Protocol = "Simple",
-    inplace: bool = False,
-    channels: int = 1,
-    parts: int = 1,
-    threadblocks: Threadblocks = "auto",
-    min_size: Quantity = 0,
-    max_size: Quantity | None = None,
-    size: Quantity | None = None,
-    alpha: Quantity | None = None,
-    bandwidth: Quantity | None = None,
-    box: int | None = None,
-    name: str | None = None,
-) -> Compiled:
+@takes(CompileOptions)
+def compile_plan(plan: Plan | str | Path, target: str = "msccl", **options: Unpack[CompileOptions]) -> Compiled:
     """Compile a plan for a target.
 
     Parameters
@@ -232,33 +215,8 @@ def compile_plan(
         What moves over which links.
     target
         One of ``BACKENDS``.
-    runtime
-        Which of the target's runtimes, by name, or its limits themselves; by default the first.
-    protocol
-        ``Simple``, ``LL`` or ``LL128``.
-    inplace
-        Compile for calls whose input and output share memory (the program is not used for others, nor the reverse).
-    channels
-        Split every message of rounds over this many connections; share trees out among as many, and more where the
-        threadblocks would be too long.
-    parts
-        Of trees: parts of the data of a tree that follow one another.
-    threadblocks
-        Whether what sends and what receives share threadblocks: ``auto`` as far as both go on at full speed, ``merged``
-        wherever it can be, with large messages one way at a time, ``separate`` not unless there are too many.
-    min_size, max_size
-        The smallest and the largest call, by the collective's whole data, for which the runtime should use the program:
-        text such as ``1MiB``, or bytes. By default all; with a runtime that takes scratch memory for the largest call
-        at its start, as many as :func:`~topodesign.compiler.backends.msccl.default_largest` says.
-    size
-        Of ``chakra``: the whole data of the call that the traces are for; 1MiB, or what timed sends are for.
-    alpha, bandwidth
-        Of ``chakra``: latency of a link, and bandwidth of all links of a node together, for the network that the
-        simulator gets; 10us and 100Gbps, or what a fabric or timed sends say themselves.
-    box
-        Ranks of a box, for targets that have other channels between boxes than inside one.
-    name
-        What the runtime's log calls it; by default made of the collective and the spec.
+    **options
+        As :class:`~topodesign.compiler.options.CompileOptions` says.
 
     Returns
     -------
@@ -285,42 +243,27 @@ def compile_plan(
     backend = BACKENDS.get(target)
     if backend is None:
         raise ParameterError(f"unknown target {target!r}; known are {', '.join(BACKENDS)}")
+    said = read(CompileOptions, options, "compile_plan")
+    runtime = said["runtime"]
     if isinstance(runtime, str) and runtime not in backend.runtimes:
         raise ParameterError(f"unknown runtime {runtime!r} of {target}; known are {', '.join(backend.runtimes)}")
-    if protocol not in PROTOCOLS:
-        raise ParameterError(f"unknown protocol {protocol!r}; known are {', '.join(PROTOCOLS)}")
-    if threadblocks not in THREADBLOCKS:
-        raise ParameterError(f"threadblocks are {', '.join(THREADBLOCKS)}, not {threadblocks!r}")
-    require_at_least("channels", channels, 1)
     kind = kind_of(plan)
     front_end = _front_end(kind)
-    options = Options(
-        runtime=runtime or backend.runtimes[0],
-        name=_title(kind) if name is None else name,
-        place=plan.place,
-        protocol=protocol,
-        inplace=inplace,
-        channels=channels,
-        parts=parts,
-        threadblocks=threadblocks,
-        min_size=math.ceil(as_size(min_size)) if min_size else 0,
-        max_size=None if max_size is None else math.floor(as_size(max_size)),
-        size=None if size is None else as_size(size),
-        alpha=None if alpha is None else as_time(alpha, latency=True),
-        bandwidth=None if bandwidth is None else as_bandwidth(bandwidth),
-        box=box,
-    )
-    backend.accept(plan, options)
+    said["runtime"] = runtime or backend.runtimes[0]
+    if said["name"] is None:
+        said["name"] = _title(kind)
+    settled = Options(place=plan.place, **said)
+    backend.accept(plan, settled)
     if "threadblocks" not in backend.takes:
-        options = replace(options, threadblocks="separate")
-    program = backend.lower(plan, options)
+        settled = Options(place=plan.place, **said | {"threadblocks": "separate"})
+    program = backend.lower(plan, settled)
     if program is None:
-        limits = backend.limits(options)
+        limits = backend.limits(settled)
         limits.check_ranks(plan.topology.nodes - len(plan.topology.switches))
-        program = front_end.program(kind, options, limits)
-    files = backend.emit(program, options)
-    notes = tuple(backend.notes(plan, options, files))
-    return Compiled(plan, program, backend, options, files, notes=notes)
+        program = front_end.program(kind, settled, limits)
+    files = backend.emit(program, settled)
+    notes = tuple(backend.notes(plan, settled, files))
+    return Compiled(plan, program, backend, settled, files, notes=notes)
 
 
 def _front_end(kind: Kind[Any]) -> FrontEnd:

@@ -4,40 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypedDict, Unpack
+from typing import Unpack
 
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
-from topodesign.base.units import Quantity
+from topodesign.base.options import takes
 from topodesign.compiler.compilation import Compiled, compile_plan
-from topodesign.compiler.ir import Protocol, Threadblocks
+from topodesign.compiler.options import CompileOptions
 from topodesign.optima.alternatives import smallest_number_of_trees
 from topodesign.optima.question import Question
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.measure import per_root
 from topodesign.plans.plan import Plan
-from topodesign.runtime.msccl.profiles import RuntimeProfile
 
 
-class Settings(TypedDict, total=False):
-    """What :func:`~topodesign.compiler.compilation.compile_plan` takes beside the plan and the target."""
-
-    runtime: str | RuntimeProfile | None
-    protocol: Protocol
-    inplace: bool
-    channels: int
-    parts: int
-    threadblocks: Threadblocks
-    min_size: Quantity
-    max_size: Quantity | None
-    size: Quantity | None
-    alpha: Quantity | None
-    bandwidth: Quantity | None
-    box: int | None
-    name: str | None
-
-
+@takes(CompileOptions)
 def compile_fitting(
-    make_plan: Callable[[int | None], Plan], target: str = "msccl", **options: Unpack[Settings]
+    make_plan: Callable[[int | None], Plan], target: str = "msccl", **options: Unpack[CompileOptions]
 ) -> Compiled:
     """Make a plan that compiles: with fewer trees per root where the best has too many.
 
@@ -47,8 +29,10 @@ def compile_fitting(
     ----------
     make_plan
         Makes the plan with so many trees per root, and the best one with None.
-    target, options
+    target
         As for :func:`~topodesign.compiler.compilation.compile_plan`.
+    **options
+        Likewise.
 
     Returns
     -------

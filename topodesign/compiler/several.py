@@ -14,8 +14,10 @@ from typing import Any, TypeAlias, Unpack
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.options import takes
 from topodesign.compiler.compilation import Compiled, compile_plan
-from topodesign.compiler.fitting import Settings, compile_fitting
+from topodesign.compiler.fitting import compile_fitting
+from topodesign.compiler.options import CompileOptions
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_place
 from topodesign.plans.files import as_plan
@@ -49,7 +51,8 @@ class Part:
     compiled: Compiled
 
 
-def compile_groups(plan: Plan, target: str = "msccl", **settings: Unpack[Settings]) -> tuple[Part, ...]:
+@takes(CompileOptions)
+def compile_groups(plan: Plan, target: str = "msccl", **options: Unpack[CompileOptions]) -> tuple[Part, ...]:
     """Compile a plan of several groups, or of one: a program for the communicator of each.
 
     Parameters
@@ -57,7 +60,7 @@ def compile_groups(plan: Plan, target: str = "msccl", **settings: Unpack[Setting
     plan
         Of rounds or timed sends, in which data of a group goes over links among its members alone; or its file. Of
         several collectives at the same time each is a program, or one for each of its groups.
-    target, settings
+    target, options
         As for :func:`~topodesign.compiler.compilation.compile_plan`. Groups of one node need no program.
 
     Raises
@@ -78,7 +81,7 @@ def compile_groups(plan: Plan, target: str = "msccl", **settings: Unpack[Setting
     plan = as_plan(plan)
     kind = kind_of(plan)
     if plan.collective.several:
-        return _of_streams(kind, target, **settings)
+        return _of_streams(kind, target, **options)
     if plan.collective.group is None:
         raise ParameterError("the plan is of all nodes, which is one program; use compile_plan")
     if kind.pace == "pipelines" or (kind.pace == "times" and plan.topology.switches):
@@ -91,12 +94,12 @@ def compile_groups(plan: Plan, target: str = "msccl", **settings: Unpack[Setting
             alone = Plan(part, rounds, cost_claim(cost_of(part, rounds)), generator=plan.generator)
             some = ", ".join(str(node) if names is None else names[node] for node in members[:8])
             note = f"ranks 0 to {len(members) - 1} are {some}{' ...' if len(members) > 8 else ''}"
-            made = compile_plan(alone, target, **settings)
+            made = compile_plan(alone, target, **options)
             parts.append(Part(f"group{number}", members, replace(made, notes=(*made.notes, note))))
     return tuple(parts)
 
 
-def _of_streams(kind: Kind[Any], target: str, **settings: Unpack[Settings]) -> tuple[Part, ...]:
+def _of_streams(kind: Kind[Any], target: str, **options: Unpack[CompileOptions]) -> tuple[Part, ...]:
     """Return the programs of streams, each of which is a communicator of its own, or several.
 
     How links are shared is left to when programs are called: they say in which order each of them sends.
@@ -106,16 +109,17 @@ def _of_streams(kind: Kind[Any], target: str, **settings: Unpack[Settings]) -> t
     for number, stream in enumerate(kind.streams):
         alone = Plan(plan.place, stream, {"time": stream.time}, plan.spec, plan.generator)
         if stream.collective.group is not None:
-            some = compile_groups(alone, target, **settings)
+            some = compile_groups(alone, target, **options)
             parts += [replace(one, name=f"stream{number}-{one.name}") for one in some]
             continue
         members = tuple(stream.collective.members(stream.nodes, plan.topology.switches).tolist())
-        parts.append(Part(f"stream{number}", members, compile_plan(alone, target, **settings)))
+        parts.append(Part(f"stream{number}", members, compile_plan(alone, target, **options)))
     return tuple(parts)
 
 
+@takes(CompileOptions)
 def compile_roots(
-    place: PlaceLike, make_plan: PlanOfRoot, target: str = "msccl", **settings: Unpack[Settings]
+    place: PlaceLike, make_plan: PlanOfRoot, target: str = "msccl", **options: Unpack[CompileOptions]
 ) -> tuple[Part, ...]:
     """Compile a collective with a root for every root: a runtime must be given the right one.
 
@@ -127,7 +131,7 @@ def compile_roots(
         A topology or a fabric, the spec of one, a file, or a networkx graph.
     make_plan
         Makes the plan of a root, with so many trees per root or, with None, the best one.
-    target, settings
+    target, options
         As for :func:`~topodesign.compiler.compilation.compile_plan`.
 
     Raises
@@ -152,7 +156,7 @@ def compile_roots(
     made: dict[int, Part] = {}
     for root, plan_of in _plans(found, make_plan, nodes):
         rank = nodes.index(root)
-        made[root] = Part(f"root{rank}", nodes, compile_fitting(plan_of, target, **settings))
+        made[root] = Part(f"root{rank}", nodes, compile_fitting(plan_of, target, **options))
     return tuple(made[root] for root in nodes)
 
 

@@ -14,7 +14,6 @@ from fractions import Fraction
 
 from topodesign.base.errors import InfeasibleError, ParameterError, TopologyError
 from topodesign.collectives import Collective
-from topodesign.fabrics.fabric import NODE_BANDWIDTH
 from topodesign.plans.group_ops import alongside, carried_over, part_of_topology, restricted
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
@@ -27,25 +26,7 @@ Made = dict[object, Rounds | None]
 
 
 def among(request: Request, methods: list[Method]) -> list[Plan]:
-    """Return the plans of methods for a collective among some of the nodes.
-
-    Parameters
-    ----------
-    request
-        With a plain topology, and a collective that has its groups and roots in it.
-    methods
-        Those that are asked.
-
-    Returns
-    -------
-    list of Plan
-        At most one of each method and way.
-
-    Raises
-    ------
-    InfeasibleError
-        If no method has one, and members of a group cannot reach each other over their own links.
-    """
+    """Return at most one plan of each method and way for a collective with groups and roots on a plain topology."""
     topology, collective = request.topology, request.collective
     collective.members(topology.nodes)  # says what is no node
     plans: list[Plan] = []
@@ -73,7 +54,7 @@ def among(request: Request, methods: list[Method]) -> list[Plan]:
         if request.others == "forward" and native:
             own += method.make(request)
         if own and "alpha" in method.options:  # made for a size, so that what is fastest for it is wanted
-            own = [min(own, key=lambda plan: _time(request, plan))]
+            own = [min(own, key=lambda plan: request.runtime(cost_in(plan)))]
         plans += own
     if not plans and refused is not None:
         hint = "" if request.others == "forward" else "; --others forward lets them send through other nodes"
@@ -93,7 +74,7 @@ def _inside(request: Request, method: Method, one: Collective, made: Made) -> Ro
     key = part, root, None if table is None else str(table)
     if key not in made:
         alone = replace(one, root=None, group=None)
-        asked = replace(request, place=part, collective=alone, root=root, link_table=table, others="vanish")
+        asked = request.but(place=part, collective=alone, root=root, link_table=table, others="vanish")
         made[key] = _best(method.make(asked))
     found = made[key]
     return None if found is None else carried_over(found, members, topology.nodes)
@@ -106,16 +87,9 @@ def _through(request: Request, method: Method, one: Collective, made: Made) -> R
         return _nothing(one, topology)
     if one.root not in made:
         alone = replace(one, root=None, group=None)
-        made[one.root] = _best(method.make(replace(request, collective=alone, root=one.root, others="vanish")))
+        made[one.root] = _best(method.make(request.but(collective=alone, root=one.root, others="vanish")))
     found = made[one.root]
     return None if found is None else restricted(found, one)
-
-
-def _time(request: Request, plan: Plan) -> Fraction:
-    """Return how long a plan takes for the size, latency and bandwidth that are asked for."""
-    rate = 8 * NODE_BANDWIDTH if request.bandwidth is None else request.bandwidth
-    cost = cost_in(plan)
-    return request.step_alpha * cost.steps + cost.bandwidth * 8 * request.size / rate
 
 
 def _best(plans: list[Plan]) -> Rounds | None:

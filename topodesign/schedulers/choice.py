@@ -39,9 +39,9 @@ def make_plan(request: Request, method: str, methods: Methods) -> Plan:
     if request.grouped and not any(one.movement == "rounds" or "group" in one.options for one in chosen):
         request = _only(request, chosen[0])
     if request.grouped and all(one.movement == "rounds" for one in chosen):
-        request, ask = replace(request, collective=request.among, only=(), group=(), placement=None, root=None), among
+        request, ask = request.but(collective=request.among, only=(), group=(), placement=None, root=None), among
     # Whoever was late is there when the first part of an allreduce is over.
-    after = request if request.ready is None else replace(request, ready=None)
+    after = request if request.ready is None else request.but(ready=None)
     parts = [
         ask((after if place else request).asking(part), chosen)
         for place, part in enumerate(_steps(request.collective, chosen))
@@ -57,15 +57,7 @@ def make_plan(request: Request, method: str, methods: Methods) -> Plan:
 
 
 def _able(request: Request, name: str, methods: Methods) -> list[Method]:
-    """Return the methods that are asked: the one named, or those of one kind that can do all that is said.
-
-    Raises
-    ------
-    InfeasibleError
-        If no method makes such a collective.
-    ParameterError
-        If what is asked for is not for the one that is named, or for any that ``auto`` would take.
-    """
+    """Return the methods that are asked: the one named, or those of one kind that can do all that is said."""
     collective = request.collective
     does = [one for one in methods.values() if one.does(collective)]
     if not does:
@@ -123,13 +115,7 @@ def _fit(request: Request, does: list[Method]) -> list[Method]:
 
 
 def _only(request: Request, method: Method) -> Request:
-    """Return the same with one group as those that take part, for a method that makes a fabric of them.
-
-    Raises
-    ------
-    InfeasibleError
-        If there are several groups.
-    """
+    """Return the same with one group as those that take part, for a method that makes a fabric of them."""
     among = request.among
     if among.groups is not None:
         raise InfeasibleError(
@@ -138,7 +124,7 @@ def _only(request: Request, method: Method) -> Request:
     names = tuple(request.called.names[node] for node in among.group or ())
     root = None if among.root is None else request.called.names[among.root]
     alone = replace(among, group=None)
-    return replace(request, collective=alone, root=root, only=names, group=(), placement=None)
+    return request.but(collective=alone, root=root, only=names, group=(), placement=None)
 
 
 def _misplaced(option: str, method: Method, methods: Iterable[Method]) -> str:

@@ -12,19 +12,21 @@ rounds of a step are whole; here a link of two lanes takes a chunk in half a rou
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Unpack
 
 from topodesign.base.arguments import as_integer, as_seed
 from topodesign.base.claims import ALL_PROVEN, FASTEST_FROM, NOT_ALL_PROVEN
 from topodesign.base.cost import Cost
 from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
+from topodesign.base.options import read, takes
 from topodesign.base.records import Result, Table
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_size, format_time, rounded_size
 from topodesign.base.wording import counted, with_article
+from topodesign.base.work_options import OwnWorkOptions
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective, as_collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.fabrics.places import PlaceLike
@@ -216,6 +218,7 @@ class ExactFrontier(Result):
         return Table(self.heading(), columns, tuple(rows), frozenset({"proof"}), footnote=note)
 
 
+@takes(OwnWorkOptions)
 def exact_frontier(
     place: PlaceLike,
     collective: Collective | str = "allgather",
@@ -223,13 +226,11 @@ def exact_frontier(
     root: str | int | None = None,
     chunks: int = 6,
     steps: int | None = None,
-    alpha: Quantity = "10us",
-    bandwidth: Quantity | None = None,
-    sizes: Iterable[Quantity] = ("1MiB",),
     time_limit: Quantity = "60s",
     jobs: int = 1,
     seed: int = 0,
     progress: Progress | None = None,
+    **work: Unpack[OwnWorkOptions],
 ) -> ExactFrontier:
     """Return all choices of chunks, steps and rounds that no other beats, each as a plan, and what is proven of it.
 
@@ -241,15 +242,14 @@ def exact_frontier(
         Of one movement: an allreduce is a reduce-scatter and then an allgather, each with a frontier of its own.
     chunks, steps
         Equal parts of a block, and communication steps, at most; two more steps than the fewest if None.
-    alpha, bandwidth, sizes
-        Latency of a step, bandwidth of a node (100 Gbps if None; fabrics have their own), and the amounts of data for
-        which times are told.
     time_limit
         For all searches together. What they have not settled then is said.
     jobs, seed
         Threads of the search, and where it begins.
     progress
         Called with the share of the choices that are settled.
+    **work
+        For which times are told.
 
     Raises
     ------
@@ -281,7 +281,8 @@ def exact_frontier(
     seconds = float(as_time(time_limit))
     if seconds <= 0:
         raise ParameterError("time_limit must be above zero")
-    rate = None if bandwidth is None else as_bandwidth(bandwidth)
+    said = read(OwnWorkOptions, work, "exact_frontier")
+    rate, sizes = None if said["bandwidth"] is None else as_bandwidth(said["bandwidth"]), said["sizes"]
     request = Request(place, asked, root=root, bandwidth=rate)
     where, topology, wanted = asked_of(request)
     if isinstance(where, Fabric):
@@ -297,7 +298,7 @@ def exact_frontier(
     search.run(least, most_steps, most_chunks, progress)
     if not search.found:
         raise InfeasibleError("the time was not enough to find a schedule; raise --time-limit")
-    rate, latency = 8 * NODE_BANDWIDTH if rate is None else rate, as_time(alpha, latency=True)
+    rate, latency = 8 * NODE_BANDWIDTH if rate is None else rate, as_time(said["alpha"], latency=True)
     asked_sizes = sizes_of(sizes)
     choices = list(search.choices())
     since = {place: size for size, place in winners([one.cost for one in choices], latency * rate / 8)}

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Unpack
 
 from topodesign.base.arguments import as_integer
 from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.options import read, takes
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_size, format_time
 from topodesign.base.wording import counted
+from topodesign.base.work_options import WorkOptions
 from topodesign.collectives import Collective, as_collective
 from topodesign.fabrics.groups import Groups, Placement
 from topodesign.fabrics.part import Others
@@ -110,6 +112,7 @@ class PipelineFrontier(Result):
         return "\n".join(lines)
 
 
+@takes(WorkOptions)
 def pipeline_frontier(
     place: PlaceLike,
     collective: Collective | str = "broadcast",
@@ -119,10 +122,8 @@ def pipeline_frontier(
     placement: Placement | None = None,
     only: str | Iterable[str] = (),
     others: Others = "forward",
-    alpha: Quantity = "10us",
-    bandwidth: Quantity = "100Gbps",
-    sizes: Iterable[Quantity] = ("1MiB",),
     most_chunks: int = MOST_CHUNKS,
+    **work: Unpack[WorkOptions],
 ) -> PipelineFrontier:
     """Return what every number of steps buys in bandwidth: trees that carry data in chunks, one behind the other.
 
@@ -136,10 +137,10 @@ def pipeline_frontier(
         Its root; of several groups one in each, or ``first``.
     only, group, placement, others
         Who takes part, as :func:`topodesign.schedule` takes them. Others ``forward`` here, or else there are none.
-    alpha, bandwidth, sizes
-        Latency of a step, bandwidth of a node, and the amounts of data for which the best is told.
     most_chunks
         How many chunks are tried.
+    **work
+        For which the best is told.
 
     Raises
     ------
@@ -166,13 +167,14 @@ def pipeline_frontier(
         place, asked, root=asked.root if root is None else root, only=only, group=group, placement=placement
     )
     check_root(asked, request.root)
-    topology, wanted = request.topology, request.among
+    said = read(WorkOptions, work, "pipeline_frontier")
+    topology, wanted, sizes = request.topology, request.among, said["sizes"]
     wanted.members(topology.nodes)
     where, what = copying(topology, wanted)
     points = frontier_of(pipelines(where, what), as_integer("most_chunks", most_chunks, 1, 2**16))
     if not points:
         raise InfeasibleError("there is nothing to send")
-    latency, rate = as_time(alpha, latency=True), as_bandwidth(bandwidth)
+    latency, rate = as_time(said["alpha"], latency=True), as_bandwidth(said["bandwidth"])
     asked_sizes = sizes_of(sizes)
     times = [
         tuple(point.cost.runtime(alpha=latency, size=size, bandwidth=rate) for size in asked_sizes) for point in points

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from topodesign.base import doors
 from topodesign.base.records import Result, ResultList, Table
 from topodesign.schedulers import SCHEDULERS
 
@@ -49,4 +50,5 @@ def methods() -> Methods:
     >>> [one.method for one in methods()][:3]
     ['spff', 'deferred', 'stored']
     """
-    return Methods(Listed(name, about) for name, about in SCHEDULERS.items())
+    known = SCHEDULERS | dict.fromkeys(doors.SCHEDULERS.others, "of another package, which topodesign plugins names")
+    return Methods(Listed(name, about) for name, about in known.items())

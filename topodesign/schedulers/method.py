@@ -7,61 +7,35 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from topodesign.base.arguments import as_integer
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError
 from topodesign.base.latency import ALPHA
+from topodesign.base.options import with_fields
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
-from topodesign.fabrics.groups import Groups, Placement, as_groups, roots_of
-from topodesign.fabrics.node_values import Ready, Shards, as_ready
-from topodesign.fabrics.part import Others, Some, chosen_nodes, listed, part_of
+from topodesign.fabrics.groups import as_groups, roots_of
+from topodesign.fabrics.node_values import as_ready
+from topodesign.fabrics.part import chosen_nodes, listed, part_of
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
-from topodesign.fabrics.traffic import Traffic
 from topodesign.fabrics.unwinding import unwind
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed_ops import LinkTimes, link_times
+from topodesign.schedulers.options import EVERYONES, OPTIONS, ScheduleOptions
 from topodesign.topology.link_table import Link, LinkTable, read_link_table
 from topodesign.topology.topology import Topology
 
 Progress = Callable[[float], None]
 
-OPTIONS = (
-    "chunks",
-    "auto_chunks",
-    "steps",
-    "link_table",
-    "root",
-    "fixed_k",
-    "shards",
-    "only",
-    "group",
-    "placement",
-    "traffic",
-    "without",
-    "alpha",
-    "bandwidth",
-    "overlap",
-    "tick",
-    "window",
-    "unwind",
-    "ready",
-    "seed",
-    "symmetric",
-    "tries",
-    "time_limit",
-    "jobs",
-)
-"""What may be asked beside place, collective and method, by its name in :class:`Request`."""
-
 
 @dataclass(frozen=True)
+@with_fields(ScheduleOptions)
 class Request:
-    """What a scheduler is asked for.
+    """What a scheduler is asked for, with a field for each of :class:`~topodesign.schedulers.options.ScheduleOptions`.
 
     Attributes
     ----------
@@ -69,92 +43,28 @@ class Request:
         Where, as it was given.
     collective
         What, of one movement unless the method says that it makes it otherwise.
-    chunks
-        Most units per shard.
     auto_chunks
-        Whether the number of units per shard is looked for with which the plan is fastest.
-    steps
-        Communication steps that the plan is to have.
-    root
-        Name or number of the node that a rooted collective starts or ends at.
-    fixed_k
-        Number of trees per root.
-    shards
-        Relative shard sizes, as :func:`topodesign.fabrics.node_values.as_shards` takes them.
-    only, others, without
-        Who takes part and what has failed, as :func:`topodesign.fabrics.part.part_of` takes them.
-    group, placement
-        Groups that do it at the same time, and on which nodes ranks are that are named by a shape, as
-        :func:`topodesign.fabrics.groups.as_groups` takes them.
-    traffic
-        Several collectives at the same time, as :func:`topodesign.fabrics.traffic.as_streams` takes them; the
-        collective then counts for nothing.
-    link_table
-        Latency and bandwidth of links that are not alike: a table or its file.
-    size
-        Bytes of the whole data, where the best schedule depends on them.
-    alpha
-        Seconds of latency of links that the table does not name, or ``OWN_LATENCIES`` for what the fabric says of
-        them; 10 us if None.
-    bandwidth
-        Bits per second of all links of a node, for a topology; 100 Gbps if None. Fabrics have their own.
-    overlap
-        Whether a link is free as soon as it has transmitted, its latency running on.
-    tick
-        Seconds of one step of a time-expanded network; None for exact times.
-    window
-        Steps of each program of a time-expanded network; None for programs of the whole time.
-    unwind
-        How switches are replaced by links: ``all``, a number of links out of each neighbour, or ``ring``, both ways.
-        None where sends go through switches as they are.
-    ready
-        When nodes are ready, as :func:`topodesign.fabrics.node_values.as_ready` takes it.
-    seed
-        Of what is drawn by chance.
-    symmetric
-        Whether the sends of a few nodes are copied to all others by a group; None where that is better.
-    tries
-        How many independent seeds are tried, of which the best is kept.
-    time_limit
-        Seconds after which a search ends with what it has.
-    jobs
-        Processes that work at the same time; what is made does not depend on it.
+        Whether the number of units per shard is looked for with which the plan is fastest; ``chunks`` is None then.
     progress
         Called with the share of the work that is done, or None.
     """
 
     place: PlaceLike
     collective: Collective
-    chunks: int | None = None
     auto_chunks: bool = False
-    steps: int | None = None
-    root: str | int | None = None
-    fixed_k: int | None = None
-    shards: Shards | None = None
-    only: Some = ()
-    others: Others = "vanish"
-    group: Groups = ()
-    placement: Placement | None = None
-    without: Some = ()
-    traffic: Traffic | Iterable[Traffic] | None = None
-    link_table: LinkTable | str | Path | None = None
-    size: Fraction = Fraction(2**20)
-    alpha: Fraction | str | None = None
-    bandwidth: Fraction | None = None
-    overlap: bool = False
-    tick: Fraction | None = None
-    window: int | None = None
-    unwind: str | None = None
-    ready: Ready | None = None
-    seed: int | None = None
-    symmetric: bool | None = None
-    tries: int | None = None
-    time_limit: Fraction | None = None
-    jobs: int | None = None
     progress: Progress | None = field(default=None, compare=False)
 
+    if TYPE_CHECKING:
+
+        def __init__(self, place: PlaceLike, collective: Collective, **options: Any) -> None: ...
+
+        def __getattr__(self, name: str) -> Any: ...
+
     def __post_init__(self) -> None:
-        """Keep what may be said in one text or several as several."""
+        """Keep what may be said in one text or several as several, and which kind of chunks is meant."""
+        if self.chunks == "auto":
+            object.__setattr__(self, "chunks", None)
+            object.__setattr__(self, "auto_chunks", True)
         object.__setattr__(self, "only", listed(self.only))
         object.__setattr__(self, "without", listed(self.without))
         if not isinstance(self.group, str | Path) and isinstance(self.group, Iterable):
@@ -163,13 +73,7 @@ class Request:
 
     @cached_property
     def among(self) -> Collective:
-        """The collective with the members, the groups and the roots that are asked for, by their numbers in the place.
-
-        Raises
-        ------
-        ParameterError
-            If groups overlap or are named twice over, or roots are missing, too many, or no members.
-        """
+        """The collective with the members, groups and roots that are asked for, by their numbers in the place."""
         collective = self.collective
         if self.group not in ("", ()) and (self.only or collective.group is not None):
             raise ParameterError("say who takes part with --only, or in which groups with --group, not both")
@@ -205,13 +109,7 @@ class Request:
 
     @cached_property
     def topology(self) -> Topology:
-        """The place as a plain topology.
-
-        Raises
-        ------
-        ParameterError
-            If it is a fabric.
-        """
+        """The place as a plain topology."""
         if isinstance(self.found, Topology):
             return self.found
         raise ParameterError(f"{self.found.name} is a fabric; this method is for plain topologies, use --method forest")
@@ -241,13 +139,7 @@ class Request:
 
     @cached_property
     def unwound(self) -> Topology | Fabric:
-        """:attr:`where`, with its switches replaced by links if that is asked.
-
-        Raises
-        ------
-        ParameterError
-            If there are none to replace, or nobody can say how.
-        """
+        """:attr:`where`, with its switches replaced by links if that is asked."""
         if self.unwind is None:
             return self.where
         if not isinstance(self.where, Fabric):
@@ -262,13 +154,7 @@ class Request:
 
     @property
     def step_alpha(self) -> Fraction:
-        """Seconds of latency of a step, where all steps have the same.
-
-        Raises
-        ------
-        ParameterError
-            If it is to be that of each link: what has steps is for topologies, which say none.
-        """
+        """Seconds of latency of a step, where all steps have the same."""
         if isinstance(self.alpha, str):
             raise ParameterError(f"a topology says no latencies of its links; give one in place of '{self.alpha}'")
         return ALPHA if self.alpha is None else self.alpha
@@ -292,27 +178,7 @@ class Request:
     def link_times(
         self, where: Topology | Fabric, collective: Collective, units: int, *, grain: Fraction | None = None
     ) -> LinkTimes:
-        """Return the exact times of links.
-
-        Parameters
-        ----------
-        where
-            :attr:`where`, or the same with its switches unwound.
-        collective
-            What is to be done there, with the root and the group that it has there.
-        units
-            Equal parts of a block.
-        grain
-            To which times are rounded up that are too fine to be counted, as
-            :func:`topodesign.plans.timed_ops.link_times` does.
-
-        Raises
-        ------
-        ParameterError, TooLargeError
-            As :func:`topodesign.plans.timed_ops.link_times`, and if a fabric is given another bandwidth.
-        FileFormatError
-            If the link table cannot be read, or is for other links.
-        """
+        """Return the exact times of links of ``where`` or ``unwound``, as ``link_times`` of plans makes them."""
         rate = self.bandwidth
         topology = where if isinstance(where, Topology) else where.topology
         if isinstance(where, Fabric):
@@ -352,26 +218,14 @@ class Request:
 
     @cached_property
     def root_name(self) -> str | None:
-        """The name of the root.
-
-        Raises
-        ------
-        ParameterError
-            If it is a number that no node has.
-        """
+        """The name of the root."""
         if self.root is None or isinstance(self.root, str):
             return self.root
         return self.called.names[as_integer("root", self.root, 0, len(self.called.names) - 1)]
 
     @cached_property
     def root_number(self) -> int | None:
-        """The number of the root.
-
-        Raises
-        ------
-        ParameterError
-            If no node has its name or number.
-        """
+        """The number of the root."""
         name = self.root_name
         return None if name is None else self.called.number(name)
 
@@ -385,16 +239,26 @@ class Request:
 
     def given(self) -> list[str]:
         """Return the names of the options in use."""
+        named = [name for name in (*OPTIONS, "auto_chunks") if name not in EVERYONES]
         return [
             name
-            for name in OPTIONS
+            for name in named
             if not any(getattr(self, name) is nothing for nothing in (None, False, ()))
             or (name == "symmetric" and self.symmetric is False)
         ]
 
+    def runtime(self, cost: Cost) -> Fraction:
+        """Return how long rounds of a cost take for the size, latency and bandwidth that are asked for."""
+        rate = 8 * NODE_BANDWIDTH if self.bandwidth is None else self.bandwidth
+        return cost.runtime(self.step_alpha, self.size, rate)
+
+    def but(self, **changes: Any) -> Request:
+        """Return the same with other values of some fields."""
+        return replace(self, **changes)
+
     def asking(self, collective: Collective) -> Request:
         """Return the same for another collective."""
-        other = replace(self, collective=collective)
+        other = self.but(collective=collective)
         other.__dict__.update({name: self.__dict__[name] for name in ("found", "topology") if name in self.__dict__})
         return other
 
@@ -412,7 +276,7 @@ class Method:
     name
         As in ``--method``.
     options
-        Which of :data:`OPTIONS` it understands; others are refused.
+        Which of :data:`topodesign.schedulers.options.OPTIONS` it understands; others are refused.
     collectives
         What it makes. A collective of several movements that is not among them is made of its parts.
     make
@@ -473,15 +337,7 @@ def _among(collective: Collective, known: tuple[Collective, ...]) -> bool:
 
 
 def planned(topology: Topology, movement: Rounds, method: str, **more: Any) -> Plan:
-    """Return the plan of rounds, with what they cost.
-
-    Parameters
-    ----------
-    topology, movement, method
-        Where, what, and what made it.
-    more
-        What else there is to say of how it was made, as JSON holds it.
-    """
+    """Return the plan of rounds with what they cost, and what more there is to say of how it was made."""
     return Plan(topology, movement, cost_claim(cost_of(topology, movement)), generator={"method": method, **more})
 
 

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.collectives import Collective
-from topodesign.fabrics.fabric import NODE_BANDWIDTH
 from topodesign.plans.group_ops import alongside, restricted
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
@@ -271,13 +270,7 @@ def _make(request: Request) -> list[Plan]:
     collective = request.among
     where, what = copying(topology, collective)
     points = frontier_of(pipelines(where, what, request.fixed_k), most_units=request.chunks)
-    alpha = request.step_alpha
-    rate = 8 * NODE_BANDWIDTH if request.bandwidth is None else request.bandwidth
-
-    def time(point: Point) -> Fraction:
-        return alpha * point.cost.steps + point.cost.bandwidth * 8 * request.size / rate
-
-    best = min(points, key=lambda point: (time(point), point.cost.steps))
+    best = min(points, key=lambda point: (request.runtime(point.cost), point.cost.steps))
     movement = finished(best, collective)
     few = points if len(points) <= 8 else [points[at * (len(points) - 1) // 7] for at in range(8)]
     frontier = [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from topodesign.base.arguments import as_integer
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import format_time
@@ -52,7 +50,7 @@ def _planned(request: Request, place: Topology | Fabric, units: int) -> Plan:
     wires = network_of(topology, times, step=request.tick, ready=request.ready_unwound, overlap=request.overlap)
     made, further = synthesize(request, wires, collective, units), rounding(request, times.more)
     if topology.switches and not verify_timed(topology, made.timed).ok:
-        made = made._replace(timed=_keeping_turns(replace(request, chunks=units), made.timed), before=None, copies=1)
+        made = made._replace(timed=_keeping_turns(request.but(chunks=units), made.timed), before=None, copies=1)
         further = [*further, "in faster sends that were found parts of a block overtake each other in a switch"]
     return _told(request, place, wires, made, further)
 
@@ -65,7 +63,7 @@ def _keeping_turns(request: Request, quick: Timed) -> Timed:
     parts: list[Timed] = []
     for part in request.collective.parts:
         # Whoever was late is there when the first part of an allreduce is over.
-        asked = replace(request.asking(part), ready=None if parts else request.ready)
+        asked = request.asking(part).but(ready=None if parts else request.ready)
         _, setting = setting_of(asked)
         found = lean(setting, complete(setting))
         other = setting.sends(quick) if len(request.collective.parts) == 1 else None
@@ -79,7 +77,7 @@ def _fastest(request: Request, place: Topology | Fabric) -> Plan:
     plans: list[Plan] = []
     units, best = 1, 0
     while len(plans) < best + 1 + _PATIENCE and units <= _MOST_AUTO:
-        plans.append(_planned(replace(request, progress=None), place, units))
+        plans.append(_planned(request.but(progress=None), place, units))
         if plans[-1].claim["time"] < plans[best].claim["time"]:
             best = len(plans) - 1
         if 2 * len(plans[-1].movement.table()["start"]) > _MOST_SENDS:

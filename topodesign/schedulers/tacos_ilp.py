@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -277,7 +277,7 @@ def greedy(request: Request, setting: Setting) -> tuple[list[Send], Timed | None
     Where its plan sends several chunks as one it is not made of such sends, and may be faster than all that are. It is
     None if the verifier refuses it, as where partial sums overtake each other in a switch.
     """
-    (plan,) = tacos.METHOD.make(replace(request, tick=None, window=None, time_limit=None))
+    (plan,) = tacos.METHOD.make(request.but(tick=None, window=None, time_limit=None))
     quick = kind_of(plan).streams[0]
     found, other = lean(setting, complete(setting)), setting.sends(quick)
     found = found if other is None else min(found, lean(setting, other), key=setting.ending)

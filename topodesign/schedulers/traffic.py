@@ -9,7 +9,6 @@ what is best in the end is kept.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -84,7 +83,7 @@ def _tenants(request: Request, place: Topology | Fabric, units: int) -> list[_Te
     topology = place if isinstance(place, Topology) else place.topology
     found = [one for stream in as_streams(request.traffic or ()) for one in _collectives(called, stream)]
     grain = grain_of(request)
-    times = [replace(request, size=stream.size).link_times(place, one, units, grain=grain) for stream, one in found]
+    times = [request.but(size=stream.size).link_times(place, one, units, grain=grain) for stream, one in found]
     ready = request.ready_times
     others = (*(stream.begin for stream, _ in found), *ready, *(() if request.tick is None else (request.tick,)))
     latency = [int(ticks) * times[0].tick for ticks in times[0].latency.tolist()]
@@ -119,7 +118,7 @@ def _collectives(fabric: Fabric, stream: Stream) -> list[tuple[Stream, Collectiv
 
 def _made(request: Request, tenant: _Tenant, wires: Network, units: int, number: int = 0) -> Made:
     """Return a stream alone, over its links or slower ones."""
-    own = replace(request, size=tenant.size, seed=(request.seed or 0) + number, progress=None)
+    own = request.but(size=tenant.size, seed=(request.seed or 0) + number, progress=None)
     return synthesize(own, wires, tenant.collective, units)
 
 

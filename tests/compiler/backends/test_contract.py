@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import MISSING, fields
 from functools import cache
 from typing import Any
 
@@ -17,10 +16,11 @@ import pytest
 
 from tests.floors import reached
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopodesignError, TopologyError
+from topodesign.base.options import declared
 from topodesign.collectives import ALL_TO_ALL, COLLECTIVES
 from topodesign.compiler.backends import BACKENDS
-from topodesign.compiler.backends.backend import EVERYONES, Options
 from topodesign.compiler.compilation import Compiled, compile_plan
+from topodesign.compiler.options import EVERYONES, CompileOptions
 from topodesign.fabrics.presets import FABRICS
 from topodesign.plans.plan import Plan
 from topodesign.schedulers.scheduling import schedule
@@ -151,12 +151,12 @@ def test_every_runtime_and_protocol_runs_or_is_refused(target: str) -> None:
 def foreign(target: str) -> Iterator[dict[str, Any]]:
     """Options that a back end does not take, each with a value that is not the default."""
     backend = BACKENDS[target]
-    assert backend.takes <= {option.name for option in fields(Options)}
-    for option in fields(Options):
-        if option.name not in EVERYONES | backend.takes:
-            assert option.default is not MISSING
-            plain = "1us" if option.name == "alpha" else 1
-            yield {option.name: plain if option.default is None else "1MiB" if option.default == 0 else "other"}
+    known = declared(CompileOptions)
+    assert backend.takes <= set(known)
+    for name, option in known.items():
+        if name not in EVERYONES | backend.takes:
+            plain = "1us" if name == "alpha" else 1
+            yield {name: plain if option.default is None else "1MiB" if option.default == 0 else "other"}
 
 
 @pytest.mark.parametrize("target", BACKENDS)

@@ -1,25 +1,25 @@
-"""``topodesign catalog``: the commands, one a file."""
+"""``topodesign catalog``: the commands, one a file with the function ``command``, and one line here for each."""
 
 from __future__ import annotations
 
 import click
 
-from topodesign.cli.catalog.build import command as build
-from topodesign.cli.catalog.compare import command as compare
-from topodesign.cli.catalog.improve import command as improve
-from topodesign.cli.catalog.list import command as list_command
-from topodesign.cli.catalog.price import command as price
-from topodesign.cli.catalog.show import command as show
-from topodesign.cli.catalog.verify import command as verify
+from topodesign.cli.lazy import LazyGroup
+
+COMMANDS = {
+    "show": "Show the best known topologies of a size, or of a range of sizes.",
+    "list": "Summarise what the catalog covers and how good it is.",
+    "verify": "Rebuild rows from their specs and price them again.",
+    "price": "Work out what all-to-all costs on rows of a catalog.",
+    "build": "Work out the best topologies of every size of a grid.",
+    "improve": "Search for topologies that beat the catalog's.",
+    "compare": "Hold a catalog against another, size by size.",
+}
 
 
-@click.group(name="catalog")
+@click.group(name="catalog", cls=LazyGroup, package=__name__, table=COMMANDS)
 def command() -> None:
     """Look up, list, verify, price, build and improve the best known topologies of many sizes.
 
     Start with: topodesign catalog show -n 1000 -d 4
     """
-
-
-for subcommand in (show, list_command, verify, price, build, improve, compare):
-    command.add_command(subcommand)

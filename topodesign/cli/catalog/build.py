@@ -7,11 +7,13 @@ from pathlib import Path
 import click
 
 import topodesign
-from topodesign.cli.options import jobs_option, json_option, print_json, progress_bar, say
+from topodesign.cli.answers import Command, form, json_option, print_json, say
+from topodesign.cli.options import jobs_option, seed_option, whole
+from topodesign.cli.progress import progress_bar
 from topodesign.cli.ranges import number_range
 
 
-@click.command(name="build")
+@click.command(name="build", cls=Command)
 @click.option(
     "-n", "--nodes", callback=number_range, required=True, metavar="RANGE", help="N or a range of N, such as 3..2048."
 )
@@ -25,10 +27,10 @@ from topodesign.cli.ranges import number_range
     required=True,
     help="Directory for the files, one per degree. Rows of other sizes there stay.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of all searches.")
+@seed_option("Seed of all searches.")
 @click.option(
     "--effort",
-    type=click.IntRange(0, 100_000),
+    type=whole(0, 100_000),
     default=100,
     show_default=True,
     metavar="PERCENT",
@@ -51,7 +53,6 @@ def command(
     jobs: int | None,
     scheduler: str | None,
     journal: Path | None,
-    as_json: bool,
 ) -> None:
     """Work out the best topologies of every size of a grid.
 
@@ -73,7 +74,7 @@ def command(
             scheduler=scheduler,
             progress=progress,
         )
-    if as_json:
-        print_json({"files": [str(path) for path in files]}, [{"file": str(path)} for path in files])
+    if form() != "text":
+        print_json({"files": [str(path) for path in files]}, lambda: [{"file": str(path)} for path in files])
     else:
         say(f"{len(files)} file(s) written to {output}; look them up with --catalog {output}")

@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 
 import topodesign
-from topodesign.cli.options import json_option, print_for_people, print_json
+from topodesign.cli.answers import Command, json_option, show
 from topodesign.cli.ranges import whole_range
 
 
-@click.command(name="compare")
+@click.command(name="compare", cls=Command)
 @click.argument("old", type=click.Path(file_okay=False, path_type=Path))
 @click.argument("new", type=click.Path(file_okay=False, path_type=Path), required=False)
 @click.option(
@@ -26,7 +26,7 @@ from topodesign.cli.ranges import whole_range
     help="Degree or range of degrees.  [default: all that both have]",
 )
 @json_option
-def command(old: Path, new: Path | None, nodes: range, degrees: range | None, as_json: bool) -> int:
+def command(old: Path, new: Path | None, nodes: range, degrees: range | None) -> int:
     """Hold the catalog in directory NEW (or the shipped one) against that in OLD, size by size and cost by cost.
 
     The exit status is 1 where a topology of OLD has fewer steps or a lower bandwidth factor than all of NEW.
@@ -34,8 +34,5 @@ def command(old: Path, new: Path | None, nodes: range, degrees: range | None, as
     Example: topodesign catalog compare before after -d 4
     """
     found = topodesign.compare_catalogs(old, new, degrees=degrees, first=nodes[0], last=nodes[-1])
-    if as_json:
-        print_json({"degrees": found.to_records()}, found.to_records())
-    else:
-        print_for_people(found)
+    show(found, {"degrees": found.to_records()})
     return 0 if found.ok else 1

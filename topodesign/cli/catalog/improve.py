@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 import topodesign
 from topodesign.catalog.strategies import NAMES
-from topodesign.cli.options import catalog_option, json_option, print_for_people, print_json, progress_bar
+from topodesign.cli.answers import Command, json_option, show
+from topodesign.cli.options import catalog_option, seed_option, time_limit_option
+from topodesign.cli.progress import progress_bar
 from topodesign.cli.ranges import number_range
 
 
-@click.command(name="improve")
+@click.command(name="improve", cls=Command)
 @click.option(
     "-n", "--nodes", callback=number_range, required=True, metavar="RANGE", help="N or a range, such as 3..2048."
 )
@@ -26,7 +29,7 @@ from topodesign.cli.ranges import number_range
     required=True,
     help="Directory for the files, one per degree. A degree that has one there goes on from it.",
 )
-@click.option("--time-limit", default="60s", show_default=True, metavar="TIME", help="How long to search.")
+@time_limit_option("60s", "How long to search.")
 @click.option(
     "--cabling", type=click.Choice(["both", "duplex", "simplex"]), default="both", show_default=True, help="Only these."
 )
@@ -36,20 +39,10 @@ from topodesign.cli.ranges import number_range
     help="Turns of one kind; lifts and steps look for one step less, near-lines takes nodes out of line graphs, "
     "deferral looks for deferred schedules of the rows.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of all searches.")
+@seed_option("Seed of all searches.")
 @catalog_option
 @json_option
-def command(
-    nodes: range,
-    degrees: range,
-    output: Path,
-    time_limit: str,
-    cabling: str,
-    only: str | None,
-    seed: int,
-    catalog: Path | None,
-    as_json: bool,
-) -> None:
+def command(nodes: range, degrees: range, output: Path, cabling: str, **options: Any) -> None:
     """Search for topologies that beat the catalog's, where that gains most a second, and expand what is found.
 
     Searches quotients (voltage lifts whose base changes too), neighbours and links one by one, and finds deferred
@@ -65,14 +58,8 @@ def command(
             output,
             nodes,
             degrees,
-            time_limit=time_limit,
-            catalog=catalog,
             duplex={"both": None, "duplex": True, "simplex": False}[cabling],
-            only=only,
-            seed=seed,
             progress=progress,
+            **options,
         )
-    if as_json:
-        print_json(found.record(), found.to_records())
-    else:
-        print_for_people(found)
+    show(found)

@@ -8,11 +8,12 @@ import click
 
 from topodesign.catalog.lookup import as_catalog
 from topodesign.catalog.sizes import MOST_NODES
-from topodesign.cli.options import catalog_option, csv_option, json_option, print_csv, print_for_people, print_json
+from topodesign.cli.answers import Command, csv_option, form, json_option, show
+from topodesign.cli.options import catalog_option
 from topodesign.cli.ranges import whole_range
 
 
-@click.command(name="list")
+@click.command(name="list", cls=Command)
 @click.option(
     "-n",
     "--nodes",
@@ -37,8 +38,6 @@ def command(
     degrees: range | None,
     of_quality: bool,
     catalog: Path | None,
-    as_csv: bool,
-    as_json: bool,
 ) -> None:
     """Summarise what the catalog covers and how good it is, a line per degree.
 
@@ -49,18 +48,10 @@ def command(
 
     Example: topodesign catalog list --quality -d 4 -n 5..2000
     """
-    if as_csv and as_json:
-        raise click.UsageError("--csv and --json exclude each other.")
     source, span = as_catalog(catalog), () if nodes is None else (nodes[0], nodes[-1])
-    if of_quality and not as_json:
-        judged = source.quality(degrees, *span)
-        print_csv(judged.to_records()) if as_csv else print_for_people(judged)
+    if of_quality and form() != "json":
+        show(source.quality(degrees, *span))
         return
     covered = source.coverage(degrees, *span)
-    if as_csv:
-        print_csv(covered.to_records())
-    elif as_json:
-        of_quality_too = {"quality": source.quality(degrees, *span).to_records()} if of_quality else {}
-        print_json({"degrees": covered.to_records()} | of_quality_too)
-    else:
-        print_for_people(covered)
+    judged = {"quality": source.quality(degrees, *span).to_records()} if of_quality else {}
+    show(covered, {"degrees": covered.to_records()} | judged)

@@ -7,19 +7,19 @@ from pathlib import Path
 import click
 
 import topodesign
-from topodesign.cli.options import catalog_option, json_option, print_json, progress_bar, say
+from topodesign.cli.answers import Command, form, json_option, print_json, say
+from topodesign.cli.options import catalog_option
+from topodesign.cli.progress import progress_bar
 from topodesign.cli.ranges import whole_range
 
 
-@click.command(name="price")
+@click.command(name="price", cls=Command)
 @click.option("-n", "--nodes", callback=whole_range, metavar="RANGE", help="Only an N or a range of N.")
 @click.option("-d", "--degree", "degrees", callback=whole_range, metavar="RANGE", help="Only a degree or a range.")
 @click.option("--seconds", type=click.FloatRange(0, 10**7), metavar="S", help="Begin no further row after so long.")
 @catalog_option
 @json_option
-def command(
-    nodes: range | None, degrees: range | None, seconds: float | None, catalog: Path | None, as_json: bool
-) -> None:
+def command(nodes: range | None, degrees: range | None, seconds: float | None, catalog: Path | None) -> None:
     """Work out what all-to-all costs on rows of a catalog, and keep it beside them.
 
     Rows with symmetry come first. What was worked out before stays, so a run that ended or was interrupted goes on
@@ -35,9 +35,9 @@ def command(
             seconds=seconds,
             progress=progress,
         )
-    if as_json:
+    if form() != "text":
         found = [{"degree": one, "priced": done, "rows": rows} for one, (done, rows) in counts.items()]
-        print_json({"degrees": found}, found)
+        print_json({"degrees": found}, lambda: found)
         return
     for degree, (done, rows) in counts.items():
         say(f"degree {degree}: {done} of {rows} rows have a price of all-to-all")

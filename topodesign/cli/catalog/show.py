@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from pathlib import Path
+from typing import Any
 
 import click
 
 import topodesign
-from topodesign.cli.options import (
-    catalog_option,
-    csv_option,
-    json_option,
-    print_csv,
-    print_for_people,
-    print_json,
-    workload_options,
-)
+from topodesign.cli.answers import Command, csv_option, json_option, show
+from topodesign.cli.options import bidirectional_option, catalog_option, whole, work_options
 from topodesign.cli.ranges import number_range
 
 
@@ -32,7 +25,7 @@ def _percent(_context: click.Context, _option: click.Parameter, value: str | Non
     return percent / 100
 
 
-@click.command(name="show")
+@click.command(name="show", cls=Command)
 @click.option(
     "-n",
     "--nodes",
@@ -41,10 +34,10 @@ def _percent(_context: click.Context, _option: click.Parameter, value: str | Non
     required=True,
     help="Number of nodes N, or a range such as 1000..1040 or 16..64..16.",
 )
-@click.option("-d", "--degree", type=click.IntRange(1), required=True, help="Ports out of (and into) each node.")
-@workload_options
-@click.option("--bidirectional", is_flag=True, help="Only topologies that duplex cabling can wire.")
-@click.option("--max-steps", type=click.IntRange(1), help="Only topologies with at most so many steps.")
+@click.option("-d", "--degree", type=whole(1), required=True, help="Ports out of (and into) each node.")
+@work_options
+@bidirectional_option
+@click.option("--max-steps", type=whole(1), help="Only topologies with at most so many steps.")
 @click.option(
     "--within",
     callback=_percent,
@@ -54,19 +47,7 @@ def _percent(_context: click.Context, _option: click.Parameter, value: str | Non
 @catalog_option
 @csv_option
 @json_option
-def command(
-    nodes: range,
-    degree: int,
-    alpha: str,
-    sizes: tuple[str, ...],
-    bandwidth: str,
-    bidirectional: bool,
-    max_steps: int | None,
-    within: Fraction | None,
-    catalog: Path | None,
-    as_csv: bool,
-    as_json: bool,
-) -> None:
+def command(nodes: range, degree: int, **options: Any) -> None:
     """Show the best known topologies of a size, or of a range of sizes.
 
     For one N the whole Pareto frontier is shown, for a range the fastest topology of each N for the first --size (CSV
@@ -74,22 +55,4 @@ def command(
 
     Example: topodesign catalog show -n 1021 -d 4 --within 5
     """
-    if as_csv and as_json:
-        raise click.UsageError("--csv and --json exclude each other.")
-    known = topodesign.known_topologies(
-        nodes if len(nodes) > 1 else nodes[0],
-        degree,
-        bidirectional=bidirectional,
-        alpha=alpha,
-        sizes=sizes,
-        bandwidth=bandwidth,
-        max_steps=max_steps,
-        within=within,
-        catalog=catalog,
-    )
-    if as_csv:
-        print_csv(known.to_records())
-    elif as_json:
-        print_json(known.record())
-    else:
-        print_for_people(known)
+    show(topodesign.known_topologies(nodes if len(nodes) > 1 else nodes[0], degree, **options))

@@ -7,11 +7,13 @@ from pathlib import Path
 import click
 
 import topodesign
-from topodesign.cli.options import catalog_option, jobs_option, json_option, print_json, progress_bar, say
+from topodesign.cli.answers import Command, form, json_option, print_json, say
+from topodesign.cli.options import catalog_option, jobs_option, seed_option, whole
+from topodesign.cli.progress import progress_bar
 from topodesign.cli.ranges import whole_range
 
 
-@click.command(name="verify")
+@click.command(name="verify", cls=Command)
 @click.option(
     "-n", "--nodes", callback=whole_range, metavar="RANGE", help="Only an N or a range of N, such as 1000..1040."
 )
@@ -19,8 +21,8 @@ from topodesign.cli.ranges import whole_range
     "-d", "--degree", "degrees", callback=whole_range, metavar="RANGE", help="Only a degree or a range of degrees."
 )
 @click.option("--all", "every", is_flag=True, help="Every row; hours, so give --resume too.")
-@click.option("--sample", type=click.IntRange(1), metavar="K", help="Only so many rows, drawn at random.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the sample.")
+@click.option("--sample", type=whole(1), metavar="K", help="Only so many rows, drawn at random.")
+@seed_option("Seed of the sample.")
 @click.option("--all-sources", is_flag=True, help="Price from every node, whatever symmetry the construction proves.")
 @click.option(
     "--resume",
@@ -41,7 +43,6 @@ def command(
     resume: Path | None,
     jobs: int | None,
     catalog: Path | None,
-    as_json: bool,
 ) -> int:
     """Rebuild rows of the catalog from their specs and price them from their links again.
 
@@ -64,7 +65,7 @@ def command(
             on_fault=lambda fault: click.echo(str(fault), err=True),
             progress=progress,
         )
-    if as_json:
+    if form() != "text":
         print_json(result.record())
     else:
         say(result.heading())

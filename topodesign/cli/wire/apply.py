@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from topodesign.cli.options import json_option, print_json, progress_bar, say
+from topodesign.cli.answers import Command, form, json_option, say, tell
+from topodesign.cli.progress import progress_bar
 from topodesign.cli.wire.options import downtime_option, max_dark_option, spelling_option
 from topodesign.wiring.switches.apply import apply_wiring
-from topodesign.wiring.switches.engine import ROLLBACKS, Rollback
-from topodesign.wiring.switches.switch import Spelling
+from topodesign.wiring.switches.engine import ROLLBACKS
 
 
-@click.command(name="apply")
+@click.command(name="apply", cls=Command)
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.option(
     "--switch",
@@ -58,20 +59,7 @@ from topodesign.wiring.switches.switch import Spelling
 )
 @json_option
 def command(
-    plan: Path,
-    switches: tuple[str, ...],
-    yes: bool,
-    only: bool,
-    max_dark: int,
-    downtime: bool,
-    rollback: Rollback,
-    journal: Path | None,
-    resume: bool,
-    spelling: Spelling,
-    timeout: str,
-    patience: str,
-    known_hosts: Path | None,
-    as_json: bool,
+    plan: Path, switches: tuple[str, ...], yes: bool, max_dark: int, journal: Path | None, **options: Any
 ) -> int:
     """Read what circuits switches have and, with --yes, make them those of a plan, stage by stage.
 
@@ -93,22 +81,12 @@ def command(
             plan,
             addresses,
             dry_run=not yes,
-            only=only,
             most_dark=max_dark,
-            downtime=downtime,
-            rollback=rollback,
             journal=file,
-            resume=resume,
-            spelling=spelling,
-            timeout=timeout,
-            patience=patience,
-            known_hosts=known_hosts,
             progress=progress,
+            **options,
         )
-    if as_json:
-        print_json(found.record(), found.to_records())
-    else:
-        say(str(found))
-        if found.outcome == "dry run":
-            say("with --yes it is done")
+    tell(found)
+    if found.outcome == "dry run" and form() == "text":
+        say("with --yes it is done")
     return 0 if found.ok else 1

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from topodesign.cli.options import json_option, print_json, say
+from topodesign.cli.answers import Command, json_option, tell
 from topodesign.cli.wire.options import seed_option
 from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.plan.files import save_wiring
 
 
-@click.command(name="check")
+@click.command(name="check", cls=Command)
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.option(
     "--lldp",
@@ -54,30 +55,17 @@ from topodesign.wiring.plan.files import save_wiring
     help="Write the plan as it is after the repair, or with the order of the hosts with which nothing has to move.",
 )
 @json_option
-def command(
-    plan: Path,
-    lldp: Path | None,
-    ocs: Path | None,
-    dumps: Path | None,
-    netbox: str | None,
-    light: Path | None,
-    seed: int,
-    output: Path | None,
-    as_json: bool,
-) -> int:
+def command(plan: Path, light: Path | None, seed: int, output: Path | None, **sources: Any) -> int:
     """Hold what was wired against a plan, and say how few patches set it right.
 
     Exit status 1 if something is not as planned.
 
     Example: topodesign wire check plan.json --lldp observed_testbed.csv
     """
-    if sum(path is not None for path in (lldp, ocs, dumps, netbox)) != 1:
+    if sum(path is not None for path in sources.values()) != 1:
         raise click.UsageError("Give one of --lldp, --ocs, --dumps and --netbox.")
-    result = check_wiring(plan, lldp=lldp, ocs=ocs, dumps=dumps, netbox=netbox, light=light, seed=seed)
+    result = check_wiring(plan, light=light, seed=seed, **sources)
     if output is not None:
         save_wiring(result.proposal.after, output)
-    if as_json:
-        print_json(result.record(), result.to_records())
-    else:
-        say(str(result))
+    tell(result)
     return 0 if result.ok else 1

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
+from topodesign.cli.answers import Command, json_option, tell
 from topodesign.cli.completion import SPEC
-from topodesign.cli.options import json_option, print_json, progress_bar, say
+from topodesign.cli.progress import progress_bar
 from topodesign.cli.wire.options import (
     downtime_option,
     max_dark_option,
@@ -22,7 +24,7 @@ from topodesign.wiring.switches.stage_files import STAGE_FORMATS, export_stages
 from topodesign.wiring.switches.switch import Spelling
 
 
-@click.command(name="diff")
+@click.command(name="diff", cls=Command)
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.argument("wanted", type=SPEC)
 @max_dark_option
@@ -51,17 +53,12 @@ def command(
     plan: Path,
     wanted: str,
     max_dark: int,
-    downtime: bool,
-    keep_hosts: bool,
-    walk: bool,
-    throughput: bool | None,
-    seed: int,
     output: Path | None,
     sheets: Path | None,
     commands: Path | None,
     file_format: str | None,
     spelling: Spelling,
-    as_json: bool,
+    **options: Any,
 ) -> None:
     """Change a wiring into another with few patches moved, in stages that keep the fabric connected.
 
@@ -74,24 +71,11 @@ def command(
         raise click.UsageError("Give --commands and --format together.")
     before = load_wiring(plan)
     with progress_bar("looking for an order of the hosts") as progress:
-        found = rewire(
-            before,
-            wanted,
-            most_dark=max_dark,
-            downtime=downtime,
-            keep_hosts=keep_hosts,
-            walk=walk,
-            throughput=throughput,
-            seed=seed,
-            progress=progress,
-        )
+        found = rewire(before, wanted, most_dark=max_dark, progress=progress, **options)
     if output is not None:
         save_wiring(found.after, output)
     if sheets is not None:
         write_change_sheets(found, sheets)
     if commands is not None and file_format is not None:
         export_stages(found, file_format, commands, spelling=spelling)
-    if as_json:
-        print_json(found.record(), found.to_records())
-    else:
-        say(str(found))
+    tell(found)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from topodesign.base.doors import EXPORTS
+from topodesign.cli.answers import Command
 from topodesign.cli.wire.options import style_options
 from topodesign.wiring.exports.export import export_wiring
 
@@ -19,7 +20,7 @@ _HELP = (
 )
 
 
-@click.command(name="export", help=_HELP, short_help="Write a wiring plan for those who carry it out.")
+@click.command(name="export", cls=Command, help=_HELP, short_help="Write a wiring plan for those who carry it out.")
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.option("--format", "file_format", type=click.Choice(list(EXPORTS)), required=True, help="What to write.")
 @click.option(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from topodesign.base.errors import ParameterError
-from topodesign.cli.options import json_option, print_json, progress_bar, say
+from topodesign.cli.answers import Command, json_option, tell
+from topodesign.cli.options import whole
+from topodesign.cli.progress import progress_bar
 from topodesign.cli.wire.options import seed_option, throughput_option
 from topodesign.wiring.failures.impact import KINDS
 from topodesign.wiring.failures.report import failure_impact, failure_of
@@ -16,7 +19,7 @@ from topodesign.wiring.plan.files import load_wiring
 _KINDS = {kind.replace(" ", "-"): kind for kind in KINDS}
 
 
-@click.command(name="impact")
+@click.command(name="impact", cls=Command)
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.option("--host", metavar="HOST", help="A dead host.")
 @click.option("--port", metavar="DEVICE:PORT", help="A dead port of a host, with all its lanes, or of a panel.")
@@ -24,7 +27,7 @@ _KINDS = {kind.replace(" ", "-"): kind for kind in KINDS}
 @click.option(
     "--kind", "kinds", multiple=True, type=click.Choice(list(_KINDS)), help="Rank only these; may be repeated."
 )
-@click.option("--top", type=click.IntRange(1), default=3, show_default=True, help="How many of each kind to show.")
+@click.option("--top", type=whole(1), default=3, show_default=True, help="How many of each kind to show.")
 @throughput_option
 @seed_option
 @json_option
@@ -35,9 +38,7 @@ def command(
     cable: str | None,
     kinds: tuple[str, ...],
     top: int,
-    throughput: bool | None,
-    seed: int,
-    as_json: bool,
+    **options: Any,
 ) -> None:
     """Say what a dead port, cable or host costs and how to patch around it; without one, rank all single failures.
 
@@ -59,11 +60,7 @@ def command(
             failure,
             kinds=[_KINDS[kind] for kind in kinds or _KINDS],
             top=top,
-            throughput=throughput,
-            seed=seed,
             progress=progress,
+            **options,
         )
-    if as_json:
-        print_json(report.record(), report.to_records())
-    else:
-        say(str(report))
+    tell(report)

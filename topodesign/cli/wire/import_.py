@@ -6,17 +6,17 @@ from pathlib import Path
 
 import click
 
-from topodesign.cli.options import json_option, print_json, say
+from topodesign.cli.answers import Command, json_option, tell
 from topodesign.wiring.exports.export import readers
 from topodesign.wiring.exports.read_back import import_wiring
 
 
-@click.command(name="import")
+@click.command(name="import", cls=Command)
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.argument("export", type=click.Path(path_type=Path))
 @click.option("--format", "file_format", type=click.Choice(list(readers())), required=True, help="What it is.")
 @json_option
-def command(plan: Path, export: Path, file_format: str, as_json: bool) -> int:
+def command(plan: Path, export: Path, file_format: str) -> int:
     """Read an export back and compare the links that it makes with those of the plan; exit status 1 if they differ.
 
     EXPORT is a file, or for sonic and scpi the directory.
@@ -24,8 +24,6 @@ def command(plan: Path, export: Path, file_format: str, as_json: bool) -> int:
     Example: topodesign wire import plan.json patches.csv --format patches
     """
     found = import_wiring(plan, file_format, export)
-    if as_json:
-        print_json(found.record(), found.to_records())
-    else:
-        say("\n".join([f"{export} makes the links of the plan", *found.notes]) if found.same else str(found))
+    same = "\n".join([f"{export} makes the links of the plan", *found.notes])
+    tell(found, same if found.same else None)
     return 0 if found.same else 1

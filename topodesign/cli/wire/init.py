@@ -11,6 +11,7 @@ import click
 import topodesign
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import FileFormatError
+from topodesign.cli.answers import Command
 
 _QUESTIONS: dict[str, tuple[str, Any, Any]] = {
     "hosts": ("How many hosts", click.IntRange(1), 12),
@@ -27,7 +28,7 @@ _OF_HOSTS = ("hosts", "ports", "connector")
 _OF_PANELS = ("panels", "panel_ports", "kind", "mode")
 
 
-@click.command(name="init")
+@click.command(name="init", cls=Command)
 @click.option("--hosts", type=click.IntRange(1), metavar="N", help="How many hosts.")
 @click.option("--ports", type=click.IntRange(1), metavar="N", help="Ports of each host.  [default: 1]")
 @click.option("--connector", type=click.Choice(("LC", "MPO-12")), help="Of the hosts' ports: one lane, or four.")

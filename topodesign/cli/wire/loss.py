@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from topodesign.cli.options import json_option, print_json, say
+from topodesign.cli.answers import Command, json_option, tell
 from topodesign.wiring.plan.files import load_wiring
 
 
-@click.command(name="loss")
+@click.command(name="loss", cls=Command)
 @click.argument("plan", type=click.Path(path_type=Path))
 @json_option
-def command(plan: Path, as_json: bool) -> int:
+def command(plan: Path) -> int:
     """Hold the loss of every link against what its optics stand.
 
     The inventory says the losses: of panel ports, trunks and circuits, of a connector, a kilometre of fibre and a
@@ -23,8 +23,5 @@ def command(plan: Path, as_json: bool) -> int:
     Example: topodesign wire loss plan.json
     """
     losses = load_wiring(plan).loss_budget()
-    if as_json:
-        print_json(losses.record(), losses.to_records())
-    else:
-        say(str(losses))
+    tell(losses)
     return 0 if losses.ok else 1

@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
+from topodesign.cli.options import seed_option as shared_seed
+from topodesign.cli.options import whole
 from topodesign.wiring.change.strength import MOST_NODES
 from topodesign.wiring.switches.switch import SPELLINGS
 
@@ -17,11 +19,9 @@ throughput_option = click.option(
     default=None,
     help=f"Tell connectivity and the best throughput of any schedule.  [default: up to {MOST_NODES} nodes]",
 )
-seed_option = click.option(
-    "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Of the search."
-)
+seed_option = shared_seed("Of the search.")
 max_dark_option = click.option(
-    "--max-dark", type=click.IntRange(1), default=1, show_default=True, metavar="K", help="Dark links a host at a time."
+    "--max-dark", type=whole(1), default=1, show_default=True, metavar="K", help="Dark links a host at a time."
 )
 downtime_option = click.option(
     "--downtime", is_flag=True, help="Move everything in one stage, whatever is dark meanwhile."

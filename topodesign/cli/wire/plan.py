@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from topodesign.base.atomic import check_not_input
+from topodesign.cli.answers import Command, form, json_option, print_json, say
 from topodesign.cli.completion import SPEC
-from topodesign.cli.options import json_option, print_json, say
+from topodesign.cli.options import seed_option, time_limit_option
 from topodesign.cli.sources import tell_of_names
 from topodesign.topology.library import as_topology
 from topodesign.wiring.inventory.files import read_inventory
@@ -18,7 +20,7 @@ from topodesign.wiring.plan.files import save_wiring
 from topodesign.wiring.plan.wire import wire
 
 
-@click.command(name="plan")
+@click.command(name="plan", cls=Command)
 @click.argument("topology", type=SPEC)
 @click.option(
     "--inventory",
@@ -40,27 +42,10 @@ from topodesign.wiring.plan.wire import wire
     help="Of the lanes to use, where they have several.  [default: the fastest with which there is a plan]",
 )
 @click.option("--idle", is_flag=True, help="Cable hosts that are no nodes, too, where panels have room.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of all searches.")
-@click.option(
-    "--time-limit",
-    default="20s",
-    show_default=True,
-    metavar="TIME",
-    help="To search where usual ways find no plan.",
-)
+@seed_option("Seed of all searches.")
+@time_limit_option("20s", "To search where usual ways find no plan.")
 @json_option
-def command(
-    topology: str,
-    inventory: Path,
-    output: Path | None,
-    mode: Mode | None,
-    place: bool,
-    speed: str | None,
-    idle: bool,
-    seed: int,
-    time_limit: str,
-    as_json: bool,
-) -> int:
+def command(topology: str, inventory: Path, output: Path | None, mode: Mode | None, place: bool, **options: Any) -> int:
     """Plan which patches make a topology, and what has to be bought.
 
     Exit status 1 if a link loses more light than its optics stand, as far as the inventory says.
@@ -74,17 +59,15 @@ def command(
         check_not_input(output, Path(topology))
     wanted, room = as_topology(topology), read_inventory(inventory)
     tell_of_names(wanted)
-    unplaced = plan = wire(wanted, room, mode=mode, speed=speed, idle=idle, seed=seed, time_limit=time_limit)
+    unplaced = plan = wire(wanted, room, mode=mode, **options)
     if place:
-        plan = wire(
-            wanted, room, mode=plan.mode, place=True, speed=plan.speed, idle=idle, seed=seed, time_limit=time_limit
-        )
+        plan = wire(wanted, room, mode=plan.mode, place=True, **options | {"speed": plan.speed})
     record = plan.record()
     status = 0 if plan.loss_budget().ok else 1
     if output is not None:
         save_wiring(plan, output)
-    if as_json:
-        print_json(record, plan.to_records())
+    if form() != "text":
+        print_json(record, plan.to_records)
         return status
     say(str(plan))
     before = unplaced.bill().metres if place else None

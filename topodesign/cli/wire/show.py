@@ -6,16 +6,16 @@ from pathlib import Path
 
 import click
 
-from topodesign.cli.options import json_option, print_json, say
+from topodesign.cli.answers import Command, form, json_option, print_json, say, tell
 from topodesign.wiring.exports.trace import trace_wiring
 from topodesign.wiring.plan.files import load_wiring
 
 
-@click.command(name="show")
+@click.command(name="show", cls=Command)
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @json_option
-def command(plan: Path, names: tuple[str, ...], as_json: bool) -> None:
+def command(plan: Path, names: tuple[str, ...]) -> None:
     """Say where a cable, a port or a host of a plan leads, a line each; without NAME, what the plan is.
 
     NAME is a cable (C11, F1, F1-2), a host, a port of a host (host01:eth0, host01:eth0/2) or of a panel (panel:4, or
@@ -25,15 +25,12 @@ def command(plan: Path, names: tuple[str, ...], as_json: bool) -> None:
     """
     wiring = load_wiring(plan)
     if not names:
-        if as_json:
-            print_json(wiring.record(), wiring.to_records())
-        else:
-            say(str(wiring))
+        tell(wiring)
         return
     traces = [trace_wiring(wiring, name) for name in names]
-    if as_json:
+    if form() != "text":
         records = [trace.record() for trace in traces]
-        print_json({"traces": records}, records)
+        print_json({"traces": records}, lambda: records)
     else:
         for trace in traces:
             say(str(trace))

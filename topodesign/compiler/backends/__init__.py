@@ -3,7 +3,7 @@
 Imports the instruction IR and the runtimes, and knows no front end. The command line takes its choices from here, so
 that nothing here imports NumPy before there is work. To add one, write a subclass of
 :class:`~topodesign.compiler.backends.backend.Backend` in a file of its own and list it in ``_LISTED``. An option of its
-own is a field of :class:`~topodesign.compiler.backends.backend.Options`, named in its ``takes``.
+own is a field of :class:`~topodesign.compiler.options.CompileOptions`, named in its ``takes``.
 """
 
 from __future__ import annotations

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields
-from fractions import Fraction
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from topodesign.base.errors import ParameterError
+from topodesign.base.options import declared, with_fields
 from topodesign.compiler import ir
-from topodesign.compiler.ir import PROTOCOLS, Program, Threadblocks
+from topodesign.compiler.ir import PROTOCOLS, Program
 from topodesign.compiler.limits import Limits
+from topodesign.compiler.options import EVERYONES, CompileOptions
 from topodesign.runtime.msccl.profiles import RuntimeProfile
 
 if TYPE_CHECKING:
@@ -37,62 +38,27 @@ class Checked(Protocol):
         """Return all of it as plain dictionaries, lists, strings and numbers."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
+@with_fields(CompileOptions)
 class Options:
-    """What a program is compiled for.
+    """What a program is compiled for: all of :class:`~topodesign.compiler.options.CompileOptions`, and where it runs.
 
     An option that a back end does not name in ``takes`` is refused unless it has its default, so that nothing that was
-    asked for is left out in silence.
-
-    Attributes
-    ----------
-    runtime
-        Which of the target's runtimes, by its name or with limits of its own.
-    name
-        What the program is called.
-    place
-        Where it runs: for targets to which it matters which links there are and of what kind.
-    protocol
-        How a connection moves data.
-    inplace
-        Whether it is for calls whose input and output share memory (it is not used for others, nor the reverse).
-    channels
-        Connections that every message is split over, or that trees are shared out among.
-    parts
-        Of trees: parts of the data of a tree that follow one another.
-    threadblocks
-        Whether what sends and what receives share them, see :mod:`topodesign.compiler.frontends.merge`. They are
-        separate for back ends that do not take this.
-    min_size, max_size
-        The smallest and the largest call that it is for, in bytes of the collective's whole data; without a largest one
-        the target takes as many as it can.
-    size
-        Bytes of the call, for targets that know no other.
-    alpha, bandwidth
-        Seconds of latency of a link, and bits per second of all links of a node together, for targets that time them.
-    box
-        Ranks of a box, which have consecutive numbers, where the target has other channels between boxes than inside
-        one; without it the names of a fabric's nodes say which are in one box.
+    asked for is left out in silence. The place is for targets to which it matters which links there are and of what
+    kind.
     """
 
     runtime: str | RuntimeProfile
     name: str
     place: Topology | Fabric | None = None
-    protocol: ir.Protocol = "Simple"
-    inplace: bool = False
-    channels: int = 1
-    parts: int = 1
-    threadblocks: Threadblocks = "auto"
-    min_size: int = 0
-    max_size: int | None = None
-    size: Fraction | None = None
-    alpha: Fraction | None = None
-    bandwidth: Fraction | None = None
-    box: int | None = None
 
+    if TYPE_CHECKING:
 
-EVERYONES = frozenset({"runtime", "name", "place", "protocol", "inplace", "channels", "parts"})
-"""Options that every back end takes: the front ends see to them, or the back end says by itself what it cannot do."""
+        def __init__(
+            self, runtime: str | RuntimeProfile, name: str, place: Topology | Fabric | None = None, **options: Any
+        ) -> None: ...
+
+        def __getattr__(self, name: str) -> Any: ...
 
 
 class Backend(ABC):
@@ -109,7 +75,7 @@ class Backend(ABC):
     protocols
         Those that it knows.
     takes
-        Names of the :class:`Options` beside ``EVERYONES`` that it heeds.
+        Names of the options beside ``EVERYONES`` that it heeds.
     directory
         Whether it writes a directory, with files of the names in ``Files``.
     """
@@ -158,8 +124,8 @@ class Backend(ABC):
             raise ParameterError(
                 f"{self.name} has no protocol {options.protocol!r}; known are {', '.join(self.protocols)}"
             )
-        for option in fields(Options):
-            given = option.default is not MISSING and getattr(options, option.name) != option.default
-            if given and option.name not in EVERYONES | self.takes:
-                raise ParameterError(f"{self.name} has no {option.name.replace('_', '-')}; leave that out")
+        for name, option in declared(CompileOptions).items():
+            given = getattr(options, name) != option.read(name, option.default)
+            if given and name not in EVERYONES | self.takes:
+                raise ParameterError(f"{self.name} has no {name.replace('_', '-')}; leave that out")
         self.refuse(plan, options)

@@ -202,9 +202,9 @@ def _simulated(plan: Plan, options: Options, expected: dict[str, Any]) -> str:
 
 
 def _size(program: Messages, options: Options) -> Fraction:
-    if options.size is None:
-        return USUAL_SIZE if program.own is None else program.own.size
-    return options.size
+    unsaid = USUAL_SIZE if program.own is None else program.own.size
+    size: Fraction = unsaid if options.size is None else options.size
+    return size
 
 
 def _call(collective: Collective) -> str:

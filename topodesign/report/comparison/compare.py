@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Unpack
 
 from topodesign.base.arguments import as_choice
 from topodesign.base.claims import FASTEST_OF_COLUMN
@@ -12,6 +13,7 @@ from topodesign.base.cost import Bounds, Cost, lower_bounds
 from topodesign.base.deadline import OutOfTime, deadline
 from topodesign.base.declared import Declared, key, keys_of
 from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.options import takes
 from topodesign.base.records import Named, SideBySide, Table, shortened
 from topodesign.base.units import (
     Quantity,
@@ -24,6 +26,7 @@ from topodesign.base.units import (
     plain_number,
 )
 from topodesign.base.wording import listed
+from topodesign.base.work_options import TimingOptions
 from topodesign.pricing.workload import Workload, as_workload
 from topodesign.report.comparison.contender import PRICED, Contender, ContenderLike, contender
 from topodesign.report.comparison.methods import MOST_SECONDS
@@ -207,19 +210,16 @@ def _between(low: Fraction | None, high: Fraction | None) -> str:
     return f"{float(low):.2f}" if low == high else f"{float(low):.2f}..{float(high):.2f}"
 
 
+@takes(TimingOptions)
 def compare(
     contenders: Sequence[ContenderLike],
     *,
     nodes: int | None = None,
     degree: int | None = None,
-    alpha: Quantity = "10us",
-    sizes: Quantity | Sequence[Quantity] = "1MiB",
-    bandwidth: Quantity = "100Gbps",
-    gap: Quantity | None = None,
-    hop: Quantity | None = None,
     prices: Mapping[str, Quantity] | None = None,
     time_limit: Quantity = "60s",
     progress: Callable[[float], None] | None = None,
+    **given: Unpack[TimingOptions],
 ) -> Comparison:
     """Put designs side by side: their allreduce as a verified plan, all-to-all, cables, switches, failures survived.
 
@@ -231,18 +231,15 @@ def compare(
         one of these with a method (``torus(8,8)@ring``), or a plan or its file.
     nodes, degree
         N and d, which everyday names need; without them those of the first contender that has its own.
-    alpha, sizes, bandwidth
-        Latency of a step, sizes of data, and bandwidth of a node, the same for all: topologies have it over d ports
-        (those that they leave unused carry nothing), fabrics to their switches.
-    gap, hop
-        Time between the starts of two messages at one port, and in a switch; if None what
-        :mod:`topodesign.base.latency` says.
     prices
         Of a ``cable``, a ``port`` of a node, a ``switch`` and a ``switch-port``: adds what each contender costs.
     time_limit
         For each contender, seconds or text with a unit. What is not measured then is not waited for.
     progress
         Called with the share of the contenders that are done.
+    **given
+        The same for all: topologies have the bandwidth over d ports (those that they leave unused carry nothing),
+        fabrics to their switches.
 
     Returns
     -------
@@ -268,7 +265,7 @@ def compare(
     """
     if not isinstance(contenders, list | tuple) or not contenders:
         raise ParameterError("give a list of contenders, such as ['best', 'torus', 'fattree']")
-    work = as_workload(alpha, sizes, bandwidth, gap=gap, hop=hop)
+    work = as_workload(**given)
     many = None if nodes is None else as_count(nodes, "number of nodes", 2)
     ports = None if degree is None else as_count(degree, "degree", 1)
     costs = (

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import ClassVar, TypeAlias
 
 from topodesign.base.declared import Declared, Keys, key, keys_of, without
+from topodesign.base.doors import SCHEDULERS
 from topodesign.base.errors import InfeasibleError, ParameterError, SpecError, TooLargeError
 from topodesign.base.units import plain_number
 from topodesign.base.wording import suggest
@@ -31,7 +32,7 @@ from topodesign.pricing.workload import Workload
 from topodesign.report.comparison.everyday import EVERYDAY, Found, everyday
 from topodesign.report.comparison.measures import Counts, counts, widest_known
 from topodesign.report.comparison.timing import Phase, Timing
-from topodesign.schedulers.scheduling import METHODS, schedule
+from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.library import generator
 from topodesign.topology.topology import Topology
 
@@ -242,8 +243,8 @@ def _found(what: ContenderLike, work: Workload, nodes: int | None, degree: int |
     text, at, method = what.rpartition("@")
     if not at:
         text, method = what, "auto"
-    elif method not in METHODS:
-        raise ParameterError(f"{method!r} in {what!r} is no method; {suggest(method, METHODS)}")
+    elif method not in SCHEDULERS:
+        raise ParameterError(f"{method!r} in {what!r} is no method; {suggest(method, SCHEDULERS)}")
     if text.strip() in EVERYDAY:
         if nodes is None or degree is None:
             raise ParameterError(f"'{text}' is a kind, not a size; say how many nodes and ports (-n, -d)")

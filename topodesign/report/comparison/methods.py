@@ -5,17 +5,19 @@ from __future__ import annotations
 import heapq
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Unpack
 
 from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.cost import Cost
 from topodesign.base.deadline import OutOfTime, Stopwatch, deadline
 from topodesign.base.declared import Declared, key
+from topodesign.base.doors import SCHEDULERS
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopodesignError
 from topodesign.base.latency import Latency
+from topodesign.base.options import read, takes
 from topodesign.base.records import Named, SideBySide, Table
 from topodesign.base.units import (
     Quantity,
@@ -27,6 +29,7 @@ from topodesign.base.units import (
     format_time,
 )
 from topodesign.base.wording import counted, listed
+from topodesign.base.work_options import OwnTimingOptions
 from topodesign.collectives import ALLREDUCE, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, Collective, as_collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
 from topodesign.fabrics.latencies import as_latency
@@ -41,7 +44,7 @@ from topodesign.plans.timing.plans import simulate
 from topodesign.pricing.closed_form import distances
 from topodesign.pricing.flows.flow_optimum import FLOWS, flow_optimum
 from topodesign.report.comparison.timing import GAPS_AND_HOPS, Timing, gaps_and_hops, step_words
-from topodesign.schedulers.scheduling import METHODS, schedule
+from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
 
@@ -270,19 +273,16 @@ class MethodComparison(SideBySide):
             yield "of timed sends what simulate has, links being free for the next after gap and bytes"
 
 
+@takes(OwnTimingOptions)
 def compare_methods(
     place: PlaceLike,
     collective: Collective | str = "allreduce",
     *,
     root: str | int | None = None,
-    sizes: Quantity | Iterable[Quantity] = "1MiB",
-    alpha: Quantity = "10us",
-    bandwidth: Quantity | None = None,
-    gap: Quantity | None = None,
-    hop: Quantity | None = None,
     methods: Sequence[str] = (),
     time_limit: Quantity = "10s",
     progress: Callable[[float], None] | None = None,
+    **work: Unpack[OwnTimingOptions],
 ) -> MethodComparison:
     """Schedule a collective with every method there is, verify and time what they make, and set it against a bound.
 
@@ -294,17 +294,6 @@ def compare_methods(
         What.
     root
         Name or number of the node of a collective that has one.
-    sizes
-        Whole data M: bytes, or text with a unit; one or several.
-    alpha
-        Latency of a message: seconds, or text with a unit; or ``fabric`` for what a fabric says of its links, of which
-        a message takes the sum of those that it goes over.
-    bandwidth
-        Of all links of a node, for a topology, bits per second or text with a unit; 100Gbps if None. Fabrics have their
-        own.
-    gap, hop
-        Time between the starts of two messages at one port, and in a switch; if None what
-        :mod:`topodesign.base.latency` says.
     methods
         Names of those to compare; all if there are none.
     time_limit
@@ -312,6 +301,8 @@ def compare_methods(
         best that it has, and any other method without a plan.
     progress
         Called with the share of the methods that are done.
+    **work
+        Latency (of several links the sum), sizes, bandwidth, and what messages take beside.
 
     Returns
     -------
@@ -337,17 +328,17 @@ def compare_methods(
     root = asked.root if root is None else root
     if (root is None) == asked.rooted:
         raise ParameterError(f"{asked} {'needs a root' if asked.rooted else 'has no root; leave it out'}")
-    where = as_place(place)
-    rate = None if bandwidth is None else as_bandwidth(bandwidth)
+    where, said = as_place(place), read(OwnTimingOptions, work, "compare_methods")
+    sizes, rate = said["sizes"], None if said["bandwidth"] is None else as_bandwidth(said["bandwidth"])
     fabric = as_fabric(where, rate)
     several = [sizes] if isinstance(sizes, str | int | float | Fraction) else list(sizes)
     amounts = tuple(as_size(size) for size in several)
     if not amounts:
         raise ParameterError("at least one size is needed")
-    messages, limit = as_latency(alpha, gap, hop), as_time(time_limit)
+    messages, limit = as_latency(said["alpha"], said["gap"], said["hop"]), as_time(time_limit)
     if not 0 < limit <= MOST_SECONDS:
         raise ParameterError(f"time_limit must be above zero and at most {MOST_SECONDS} seconds")
-    names = [as_choice("method", name, METHODS) for name in methods] or list(METHODS)
+    names = [as_choice("method", name, SCHEDULERS) for name in methods] or list(SCHEDULERS)
     if root is not None:
         last = len(fabric.names) - 1
         number = fabric.number(root) if isinstance(root, str) else as_integer("root", root, 0, last)
@@ -390,7 +381,7 @@ def _tried(
     where: Topology | Fabric, collective: Collective, name: str, sizes: tuple[Fraction, ...], given: Mapping[str, Any]
 ) -> MethodResult:
     """Return what a method makes, or why it makes nothing."""
-    method = METHODS[name]
+    method = SCHEDULERS[name]
     if not method.does(collective):
         return MethodResult(name, reason=f"makes no {collective}")
     if not method.fabrics and isinstance(where, Fabric):

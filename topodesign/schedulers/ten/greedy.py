@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple, TypeVar
 
@@ -111,7 +110,7 @@ def _sent(request: Request, wires: Network, collective: Collective, units: int) 
         return made
     found = [made.timed, merged(wires.topology, made.timed, wires.opens)]
     if collective.ends & {"all"} and len(made.timed) <= MOST_SENDS:
-        other = _whole(replace(request, progress=None), wires, collective, units, in_a_row=True)
+        other = _whole(request.but(progress=None), wires, collective, units, in_a_row=True)
         found.append(merged(wires.topology, other.timed, wires.opens))
     return made._replace(timed=min(found, key=lambda one: (one.time, len(one))), before=made.timed.time)
 

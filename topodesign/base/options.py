@@ -1,0 +1,254 @@
+"""Options: each is declared once, with its meaning, what reads it, its range and what holds if it is not given.
+
+A group of options is a ``TypedDict`` whose fields are ``Annotated[type, Option(...)]``. A function takes one as
+``**options: Unpack[Group]``, so that type checkers and editors know every keyword; :func:`takes` tells ``help`` and
+:mod:`inspect`, and :func:`read` makes values of what was given. The command line offers the same fields as flags
+(:func:`topodesign.cli.options.offer`). Types of other folders stand there as text and are never evaluated, so that a
+help text imports nothing of them; the file of a group therefore has no ``from __future__ import annotations``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+from topodesign.base.arguments import as_choice, as_integer
+from topodesign.base.errors import ParameterError
+from topodesign.base.units import as_time
+from topodesign.base.wording import nearest
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class Kind:
+    """What an option is: text, or whatever the function understands that takes it."""
+
+    def read(self, name: str, value: Any) -> Any:
+        """Return the value that is meant, or raise ParameterError or UnitError."""
+        del name
+        return value
+
+
+class Text(Kind):
+    """Text; numbers become it."""
+
+    def read(self, name: str, value: Any) -> str:
+        """Return the text."""
+        del name
+        return str(value)
+
+
+@dataclass(frozen=True)
+class Whole(Kind):
+    """A whole number in a range; or a word in its place."""
+
+    least: int = 0
+    most: int | None = None
+    word: str | None = None
+
+    def read(self, name: str, value: Any) -> Any:
+        """Return the number, or the word."""
+        if self.word is not None and isinstance(value, str) and value == self.word:
+            return value
+        return as_integer(name, value, self.least, self.most)
+
+
+@dataclass(frozen=True)
+class Choice(Kind):
+    """One of some words."""
+
+    words: tuple[str, ...]
+
+    def read(self, name: str, value: Any) -> Any:
+        """Return the word."""
+        return as_choice(name, value, self.words)
+
+
+@dataclass(frozen=True)
+class Flag(Kind):
+    """Whether something is done; ``other`` is the flag for that it is not."""
+
+    other: str | None = None
+
+    def read(self, name: str, value: Any) -> Any:
+        """Return whether it is."""
+        del name
+        return bool(value)
+
+
+@dataclass(frozen=True)
+class Amount(Kind):
+    """A quantity with a unit, as a function of :mod:`topodesign.base.units` reads it; or a word in its place."""
+
+    parse: Callable[[Any], Any]
+    word: str | None = None
+
+    def read(self, name: str, value: Any) -> Any:
+        """Return the exact quantity in the unit of the package, or the word."""
+        del name
+        return value if self.word is not None and value == self.word else self.parse(value)
+
+
+@dataclass(frozen=True)
+class Span(Kind):
+    """A time above zero."""
+
+    def read(self, name: str, value: Any) -> Any:
+        """Return the seconds."""
+        seconds = as_time(value)
+        if not seconds:
+            raise ParameterError(f"{name} must be above zero")
+        return seconds
+
+
+@dataclass(frozen=True)
+class PathOf(Kind):
+    """A file or a directory; or a table that was read already."""
+
+    what: Literal["file", "directory", "any"] = "any"
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option.
+
+    Attributes
+    ----------
+    about
+        What it means, for help texts and for ``help``.
+    kind
+        What it is and what reads it.
+    default
+        What holds if nothing is given.
+    metavar
+        What stands for its value in help texts.
+    many
+        Whether the command line takes it several times.
+    flags
+        What the command line calls it, if not by its name.
+    """
+
+    about: str
+    kind: Kind = field(default_factory=Kind)
+    default: Any = None
+    metavar: str | None = None
+    many: bool = False
+    flags: tuple[str, ...] = ()
+
+    def read(self, name: str, value: Any) -> Any:
+        """Return the value that is meant; None where that says that nothing is given."""
+        return None if value is None and self.default is None else self.kind.read(name, value)
+
+
+def flag_of(name: str) -> str:
+    """Return what the command line calls an option of a name."""
+    return f"--{name.replace('_', '-')}"
+
+
+def declared(group: type) -> dict[str, Option]:
+    """Return the options of a group by name, in their order."""
+    found = {}
+    for name, kind in group.__annotations__.items():
+        option = next((one for one in getattr(kind, "__metadata__", ()) if isinstance(one, Option)), None)
+        if option is None:
+            raise TypeError(f"{name} of {group.__name__} is not Annotated[type, Option(...)]")
+        found[name] = option
+    return found
+
+
+def read(group: type, given: Mapping[str, Any], function: str) -> dict[str, Any]:
+    """Return the value of every option of a group; what is not given has its default.
+
+    Raises
+    ------
+    TypeError
+        If something is given that is no option of the group, as Python says it of a function.
+    TopodesignError
+        If a value is none of what the option takes.
+    """
+    known = declared(group)
+    for name in given:
+        if name not in known:
+            near = nearest(name, list(known), most=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
+    return {name: option.read(name, given.get(name, option.default)) for name, option in known.items()}
+
+
+def takes(group: type, **defaults: Any) -> Callable[[_Function], _Function]:
+    """Tell ``help``, :mod:`inspect` and the docstring of a function of the options that its ``**options`` are.
+
+    Parameters
+    ----------
+    group
+        The options.
+    defaults
+        Of options for which the function has another one.
+    """
+
+    def told(function: _Function) -> _Function:
+        signature = inspect.signature(function)
+        own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+        known = declared(group)
+        more = [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=defaults.get(name, option.default),
+                annotation=_named(group.__annotations__[name].__origin__),
+            )
+            for name, option in known.items()
+        ]
+        function.__signature__ = signature.replace(parameters=[*own, *more])  # type: ignore[attr-defined]
+        function.__doc__ = _with_options(function.__doc__ or "", known)
+        return function
+
+    return told
+
+
+def _named(kind: Any) -> str:
+    """Return a type as it was written."""
+    return str(getattr(kind, "__forward_arg__", None) or inspect.formatannotation(kind))
+
+
+def _with_options(text: str, known: Mapping[str, Option]) -> str:
+    """Return a docstring in which a line ``**options`` among the parameters is followed by each of them."""
+    lines = text.split("\n")
+    place = next((number for number, line in enumerate(lines) if line.strip().startswith("**")), None)
+    if place is None:
+        return text
+    indent = lines[place][: len(lines[place]) - len(lines[place].lstrip())]
+    told: list[str] = []
+    for name, option in known.items():
+        about = re.sub(r"--([a-z][a-z-]*)", lambda flag: flag[1].replace("-", "_"), option.about)
+        told.append(indent + name)
+        told += textwrap.wrap(about, 116, initial_indent=f"{indent}    ", subsequent_indent=f"{indent}    ")
+    rest = place + 1
+    while rest < len(lines) and lines[rest].startswith(f"{indent} "):
+        rest += 1
+    return "\n".join([*lines[:place], *told, *lines[rest:]])
+
+
+def with_fields(group: type) -> Callable[[type], type]:
+    """Give a class, before it becomes a dataclass, a field for every option of a group.
+
+    Their types are those that are read, not those that are given, and so are not known to type checkers.
+    """
+
+    def added(cls: type) -> type:
+        for name, option in declared(group).items():
+            if name not in cls.__annotations__:
+                cls.__annotations__[name] = Any
+                setattr(cls, name, option.read(name, option.default))
+        return cls
+
+    return added
+
+
+def flagged(names: Sequence[str]) -> str:
+    """Return options as the command line calls them, with commas between."""
+    return ", ".join(map(flag_of, names))

@@ -1,0 +1,137 @@
+"""What a program is compiled for: each option once; a back end names those that it takes, beside everyone's.
+
+To add an option of a back end, write it here in a group of its own and name it in the ``takes`` of the back end: the
+keyword of :func:`topodesign.compile_plan`, the field of :class:`~topodesign.compiler.backends.backend.Options` and the
+flag of ``topodesign compile`` follow.
+"""
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+
+from topodesign.base.options import Amount, Choice, Flag, Option, Whole, declared
+from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
+from topodesign.compiler.ir import PROTOCOLS, THREADBLOCKS, Protocol, Threadblocks
+
+if TYPE_CHECKING:
+    from topodesign.runtime.msccl.profiles import RuntimeProfile
+
+
+def _smallest(size: Any) -> int:
+    return math.ceil(as_size(size)) if size else 0
+
+
+def _largest(size: Any) -> int:
+    return math.floor(as_size(size))
+
+
+class ProgramOptions(TypedDict, total=False):
+    """What every target is asked for."""
+
+    runtime: Annotated[
+        "str | RuntimeProfile | None",
+        Option(
+            "Whose limits and rules the program has to keep; without it those of the first runtime of the target, "
+            "msccl for msccl. msccl-executor is built for 64 steps per threadblock by default; msccl-executor-256 is a "
+            "build of it with MSCCL_MAX_NUM_STEPS=256.",
+            metavar="NAME",
+        ),
+    ]
+    protocol: Annotated[
+        Protocol,
+        Option("Wire protocol: Simple for large messages, LL and LL128 for small ones.", Choice(PROTOCOLS), "Simple"),
+    ]
+    inplace: Annotated[bool, Option("Which calls the program is for.", Flag(other="out-of-place"), default=False)]
+    channels: Annotated[
+        int,
+        Option("Split every chunk over so many channels; of trees, share them out among so many.", Whole(1), 1, "N"),
+    ]
+    parts: Annotated[int, Option("Of trees: parts of the data of a tree that follow one another.", Whole(1), 1, "N")]
+    name: Annotated[
+        str | None,
+        Option("What the runtime's log calls it; without it made of the collective and the spec.", metavar="NAME"),
+    ]
+
+
+class CallOptions(TypedDict, total=False):
+    """For which calls, and how, of runtimes that choose programs by size."""
+
+    threadblocks: Annotated[
+        Threadblocks,
+        Option(
+            "Whether what sends and what receives share threadblocks: auto as far as both go on at full speed, for "
+            "which large messages are cut; merged wherever it can be, with the fewest instructions, but large messages "
+            "one way at a time; separate not unless there are too many.",
+            Choice(THREADBLOCKS),
+            "auto",
+        ),
+    ]
+    min_size: Annotated[
+        Quantity,
+        Option(
+            "Smallest call that the runtime uses the program for, such as 1MiB of the collective's whole data.",
+            Amount(_smallest),
+            0,
+            "SIZE",
+        ),
+    ]
+    max_size: Annotated[
+        Quantity | None,
+        Option(
+            "Largest call that the runtime uses the program for, itself included; a built-in algorithm runs larger "
+            "ones. Without it there is none, but for msccl, which takes scratch memory for the largest call when a "
+            "communicator starts: there it is the largest power of two up to 4 GiB for which no rank takes more than "
+            "1 GiB, if the program has scratch.",
+            Amount(_largest),
+            metavar="SIZE",
+        ),
+    ]
+
+
+class ChakraOptions(TypedDict, total=False):
+    """Of the traces of one call in a simulator."""
+
+    size: Annotated[
+        Quantity | None,
+        Option(
+            "The call that traces are for, such as 16MiB of the collective's whole data; 1MiB without it.",
+            Amount(as_size),
+            metavar="SIZE",
+        ),
+    ]
+    alpha: Annotated[
+        Quantity | None,
+        Option(
+            "Latency of a link in the simulator; 10us without it.", Amount(partial(as_time, latency=True)), None, "TIME"
+        ),
+    ]
+    bandwidth: Annotated[
+        Quantity | None,
+        Option(
+            "Bandwidth of all links of a node together in the simulator; 100Gbps without it.",
+            Amount(as_bandwidth),
+            metavar="RATE",
+        ),
+    ]
+
+
+class MscclppOptions(TypedDict, total=False):
+    """Of targets with other channels between boxes than inside one."""
+
+    box: Annotated[
+        int | None,
+        Option(
+            "Ranks of a box, which have consecutive numbers; memory channels are inside a box, port channels between "
+            "boxes. Without it the names of a fabric's nodes tell, such as box0/gpu3, and else all are in one box.",
+            Whole(1),
+            metavar="N",
+        ),
+    ]
+
+
+class CompileOptions(ProgramOptions, CallOptions, ChakraOptions, MscclppOptions, total=False):
+    """All that :func:`topodesign.compile_plan` takes beside the plan and the target."""
+
+
+EVERYONES = frozenset(declared(ProgramOptions))
+"""Options that every back end takes: the front ends see to them, or the back end says by itself what it cannot do."""

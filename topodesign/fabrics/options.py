@@ -1,0 +1,77 @@
+"""Options that say where something is done: who takes part, what has failed, in which groups, what switches become.
+
+Types are named as text, and so not imported: a help text needs none of them.
+"""
+
+from typing import TYPE_CHECKING, Annotated, TypedDict
+
+from topodesign.base.options import Choice, Option, Text
+
+if TYPE_CHECKING:
+    from topodesign.fabrics.groups import Groups, Placement
+    from topodesign.fabrics.part import Others, Some
+
+
+class PartOptions(TypedDict, total=False):
+    """Who takes part, and what has failed, as :func:`topodesign.fabrics.part.part_of` takes them."""
+
+    only: Annotated[
+        "Some",
+        Option(
+            "Nodes that take part: names or patterns such as 'box0/*', with commas between; may be repeated.",
+            default=(),
+            metavar="NODES",
+            many=True,
+        ),
+    ]
+    others: Annotated[
+        "Others",
+        Option("What nodes do that do not take part.", Choice(("vanish", "forward")), default="vanish"),
+    ]
+    without: Annotated[
+        "Some",
+        Option(
+            "A link that is down in both directions, A>B for one, or the name of a node or switch; may be repeated.",
+            default=(),
+            metavar="A-B",
+            many=True,
+        ),
+    ]
+
+
+class GroupOptions(TypedDict, total=False):
+    """Several groups at the same time, as :func:`topodesign.fabrics.groups.as_groups` takes them."""
+
+    group: Annotated[
+        "Groups",
+        Option(
+            "Nodes that do it among themselves, several groups at the same time: names or patterns with commas between "
+            "for each; a shape and axes, such as 8x16x4:0, for all equal groups along an axis of an array of ranks, "
+            "the first axis fastest; or a .csv file with the columns node,group. May be repeated.",
+            default=(),
+            metavar="NODES",
+            many=True,
+        ),
+    ]
+    placement: Annotated[
+        "Placement | None",
+        Option(
+            "On which nodes the ranks of a shape are: their names in the order of the ranks with commas between, or a "
+            ".csv file with the columns rank,node; else in the order of the nodes.",
+            metavar="NODES",
+        ),
+    ]
+
+
+class PlaceOptions(PartOptions, GroupOptions, total=False):
+    """Where something is done: of a place who takes part, what has failed, in which groups, and what switches are."""
+
+    unwind: Annotated[
+        str | int | None,
+        Option(
+            "Links in place of switches: D out of each neighbour, all, or ring (both ways); without it sends go through"
+            " switches as they are, one chunk at a time at every port.",
+            Text(),
+            metavar="D",
+        ),
+    ]
