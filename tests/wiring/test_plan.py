@@ -21,10 +21,9 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TopologyErro
 from topodesign.cli.main import run
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.inventory import Fixed, Inventory, InventoryError, Mode, Panel
-from topodesign.wiring.plan.duplex_alternative import duplex_alternative
 from topodesign.wiring.plan.files import load_wiring, save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
-from topodesign.wiring.plan.planner import make_plan
+from topodesign.wiring.plan.planner import duplex_alternative, make_plan
 from topodesign.wiring.plan.proof import check_plan
 
 TESTBED = Path(topodesign.__file__).parent.parent / "configs" / "inventory_testbed.yaml"

@@ -8,14 +8,17 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.cost import Cost
+from topodesign.base.errors import CatalogError, InfeasibleError, ParameterError
 from topodesign.base.units import format_bandwidth
+from topodesign.catalog.lookup import Catalog
+from topodesign.pricing.closed_form import distances
+from topodesign.search.finder import Finder
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.inventory.inventory import Fixed, Inventory, Mode
 from topodesign.wiring.plan.cabling import lanes_by_field, plan_cabling
 from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.decompose import split, without_loops
-from topodesign.wiring.plan.duplex_alternative import duplex_alternative
 from topodesign.wiring.plan.joint import Choice, choose_together, in_order_of_need
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.proof import check_plan
@@ -217,3 +220,27 @@ def _not_duplex(topology: Topology) -> str:
     other = duplex_alternative(topology)
     advice = f"the nearest that is duplex: {other}" if other else "no duplex one of as many nodes and ports is known"
     return f"not a duplex topology: {reason}; wire it in simplex mode; {advice}"
+
+
+def duplex_alternative(topology: Topology) -> str | None:
+    """Return the known duplex topology of as many nodes and ports whose steps are nearest, as its spec and price.
+
+    Of equally near ones the one with fewer steps; None if none is known. It comes from the catalog, or where that has
+    none from known families and their expansions.
+    """
+    known = _known(topology.nodes, topology.degree)
+    if not known:
+        return None
+    sources = topology.representatives or range(topology.nodes)
+    wanted = max(int(distances(topology, source).max()) for source in sources)
+    spec, cost = min(known, key=lambda one: (abs(one[1].steps - wanted), one[1].steps))
+    return f"{spec} ({cost.steps} steps, bandwidth factor {cost.bandwidth})"
+
+
+def _known(nodes: int, degree: int) -> list[tuple[str, Cost]]:
+    try:
+        if rows := Catalog().frontier(nodes, degree, duplex=True):
+            return [(row.spec, row.cost) for row in rows]
+    except CatalogError:
+        pass  # then search
+    return [(str(one.spec), one.cost) for one in Finder().frontier(nodes, degree, duplex=True)]
