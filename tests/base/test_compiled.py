@@ -48,9 +48,9 @@ from topodesign.pricing.flows.bounds import equal_split
 from topodesign.pricing.flows.concurrent import tree
 from topodesign.pricing.flows.quotient import quotient
 from topodesign.runtime import flat_kernels
-from topodesign.schedulers import scheduling, balanced_paths_kernels
-from topodesign.schedulers.spff import spff
+from topodesign.schedulers import balanced_paths_kernels, scheduling
 from topodesign.schedulers.balanced_paths import balanced_paths
+from topodesign.schedulers.spff import spff
 from topodesign.schedulers.ten import (
     copying_kernels,
     event_kernels,
