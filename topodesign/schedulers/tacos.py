@@ -75,14 +75,13 @@ def _keeping_turns(request: Request, quick: Timed) -> Timed:
 def _fastest(request: Request, place: Topology | Fabric) -> Plan:
     """Return the fastest plan of those with 1, 2, 4 and so on chunks of a block, until more are slower."""
     plans: list[Plan] = []
-    units, best = 1, 0
-    while len(plans) < best + 1 + _PATIENCE and units <= _MOST_AUTO:
-        plans.append(_planned(request.but(progress=None), place, units))
+    best = 0
+    while len(plans) < best + 1 + _PATIENCE and 2 ** len(plans) <= _MOST_AUTO:
+        plans.append(_planned(request.but(progress=None), place, 2 ** len(plans)))
         if plans[-1].claim["time"] < plans[best].claim["time"]:
             best = len(plans) - 1
         if 2 * len(plans[-1].movement.table()["start"]) > _MOST_SENDS:
             break
-        units *= 2
     tried = ", ".join(f"{2**at}: {format_time(plan.claim['time'])}" for at, plan in enumerate(plans))
     return plans[best].saying(f"{2**best} chunk{'s' * (best > 0)} of a block; tried were {tried}")
 

@@ -72,15 +72,13 @@ def _among_boxes(tours: list[list[int]], root: int | None) -> list[Ranks]:
 
 def _tree(order: list[int]) -> Ranks:
     """Return the tree of ranks in an order, top down."""
-    count = len(order)
-    children: dict[int, list[int]] = {}
-    for rank in range(1, count):
-        children.setdefault(parent(rank, count), []).append(rank)
+    children: list[list[int]] = [[] for _ in order]
+    for rank in range(1, len(order)):
+        children[parent(rank, len(order))].append(rank)
     edges, waiting = [], [0]
     for rank in waiting:
-        below = children.get(rank, [])
-        edges += [(order[rank], order[child]) for child in below]
-        waiting += below
+        edges += [(order[rank], order[child]) for child in children[rank]]
+        waiting += children[rank]
     return Ranks(order[0], 1, edges)
 
 

@@ -27,24 +27,19 @@ def multitree(topology: Topology, collective: Collective) -> Made:
     for u, v, c in topology.links():
         if u != v:
             out[u].append((v, c))
-    inside = [bytearray(nodes) for _ in range(nodes)]
+    inside = [bytearray(node == root for node in range(nodes)) for root in range(nodes)]
     members: list[list[int]] = [[root] for root in range(nodes)]
-    for root in range(nodes):
-        inside[root][root] = 1
     rows: list[tuple[int, int, int, int]] = []
-    step = 0
-    growing = list(range(nodes))
+    step, growing = 0, list(range(nodes))
     while growing:
         step += 1
         free = {(u, v): c for u in range(nodes) for v, c in out[u]}
         ready = {root: list(members[root]) for root in growing}
-        turn = list(growing)
-        before = len(rows)
+        turn, before = list(growing), len(rows)
         while turn:
             still = []
             for root in turn:
-                edge = _next(ready[root], out, inside[root], free)
-                if edge is None:
+                if (edge := _next(ready[root], out, inside[root], free)) is None:
                     continue
                 u, v = edge
                 free[edge] -= 1

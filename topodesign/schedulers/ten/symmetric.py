@@ -25,7 +25,7 @@ from topodesign.schedulers.ten.event_kernels import Web, queue_for, reach
 from topodesign.schedulers.ten.forward import sent_along, ways_of
 from topodesign.schedulers.ten.network import Chunks, Network, Routes, Sends, check_ticks, first_state, timed_sends
 from topodesign.schedulers.ten.symmetric_kernels import spread_copies
-from topodesign.topology.symmetry import Symmetry
+from topodesign.topology.symmetry import Symmetry, joined
 from topodesign.topology.topology import IntArray
 
 COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, ALL_TO_ALL)
@@ -49,16 +49,9 @@ def link_orbits(network: Network, symmetry: Symmetry) -> IntArray:
     """Return the number of every link's orbit, from 0."""
     topology = network.topology
     first = np.arange(len(topology.src))
-    while True:
-        before = first
-        for one in symmetry.generators:
-            image = topology.link_index(one[topology.src], one[topology.dst])
-            least = np.minimum(first, first[image])
-            first = least.copy()
-            first[image] = np.minimum(first[image], least)
-        first = first[first]
-        if np.array_equal(first, before):
-            return np.unique(first, return_inverse=True)[1]
+    for one in symmetry.generators:
+        first = joined(first, topology.link_index(one[topology.src], one[topology.dst]))
+    return np.unique(first, return_inverse=True)[1]
 
 
 def symmetric(
@@ -76,8 +69,7 @@ def symmetric(
     number = np.arange(len(orbit))
     routes = Routes(network.topology, np.append(number, len(orbit)), orbit, 0 * number, network.takes, network.busy)
     shared = network.having(routes=routes)
-    roots = np.unique(symmetry.represented_by)
-    sources = np.repeat(roots, units)
+    sources = np.repeat(np.unique(symmetry.represented_by), units)
     send = _exchange if collective.pairwise else _spread
     return _copied(network, collective, (units, size), symmetry, send(shared, sources, ports, seed))
 
@@ -85,18 +77,16 @@ def symmetric(
 def bound_symmetric(network: Network, collective: Collective, units: int, symmetry: Symmetry) -> int:
     """Return what no plan is faster than, symmetric or not, from the ways of the chunks of a few nodes."""
     nodes, total = network.topology.nodes, 0
-    alone = collective.pairwise
+    roots = np.unique(symmetry.represented_by)
+    count, early = np.full(nodes, (nodes - 1) * units, dtype=np.int64), np.zeros(nodes, dtype=np.int64)
     for part in collective.parts:
         there = network.turned if part.reduces else network
-        roots = np.unique(symmetry.represented_by)
-        count = np.full(nodes, (nodes - 1) * units, dtype=np.int64)
-        early = np.zeros(nodes, dtype=np.int64)
         least = fewest_ticks(there, count, early, into=True)
         since = np.full((len(roots), nodes), LARGEST, dtype=np.int64)
         since[np.arange(len(roots)), roots] = 0
         reach(there.web, queue_for(nodes, nodes + len(there.takes)), since, False)
         least = max(least, int(since.max()))
-        if alone:
+        if collective.pairwise:
             least = max(least, fewest_ticks(there, count, early, into=False))
             if not network.overlap:
                 copies = np.bincount(symmetry.represented_by, minlength=nodes)[roots]
