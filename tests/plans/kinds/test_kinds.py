@@ -12,10 +12,20 @@ from tests.plans.test_files import PLANS
 from tests.samples.relays import Relays
 from topodesign import compile_plan, load_plan, run_plan, save_plan, schedule, simulate, verify
 from topodesign.base.errors import InfeasibleError, ScheduleError
-from topodesign.plans.kinds import KINDS, kind_of
+from topodesign.plans.kinds import KINDS, kind_named, kind_of
+from topodesign.plans.kinds.pipelines import OfPaths, OfTrees
+from topodesign.plans.kinds.steps import OfOrbits, OfRounds
+from topodesign.plans.kinds.times import OfTimed, OfTogether
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds_ops import canonical
+from topodesign.plans.transfers import Transfers
 from topodesign.report.charts.link_use import link_use_chart
+
+
+def test_kinds_are_found_by_name() -> None:
+    found = [kind_named(name) for name in KINDS]
+    assert found == [OfRounds, OfTrees, OfOrbits, OfPaths, OfTimed, OfTogether]
+    assert [one.movement.kind for one in found] == list(KINDS)
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -27,7 +37,7 @@ def test_what_a_kind_says_is_what_its_replay_finds(name: str) -> None:
     assert not found.problems
     assert dict(kind.measures()) == dict(found.figures)
     assert (kind.pace == "times") == bool(kind.streams) == (kind.size is not None)
-    moved = kind.transfers()
+    moved: tuple[Transfers, ...] = kind.transfers()
     assert sum(len(one.src) for one in moved) > 0
     assert verify_rounds(*kind.on_ranks()).ok
 

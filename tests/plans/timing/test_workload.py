@@ -16,7 +16,7 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.plans.timing.workload import Layer, backpropagation, load_workload
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CONFIGS = ROOT / "configs"
 ALPHA, BANDWIDTH = Fraction(1, 10**5), Fraction(10**11)
 COST = Cost(5, Fraction(4, 3))

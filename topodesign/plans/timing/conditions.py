@@ -75,13 +75,15 @@ class Loss:
         return "\n".join(lines)
 
 
-USE_KEYS = tuple(
-    key(f"utilisation_{name}", about, kind=float, value=lambda run, name=name: float(getattr(run.utilisation, name)()))
-    for name, about in (
-        ("mean", "Share of the time that links transmit, the mean over links."),
-        ("max", "That of the fullest link."),
-        ("min", "That of the emptiest link."),
-    )
+USE_KEYS = (
+    key(
+        "utilisation_mean",
+        "Share of the time that links transmit, the mean over links.",
+        kind=float,
+        value=lambda run: float(run.utilisation.mean()),
+    ),
+    key("utilisation_max", "That of the fullest link.", kind=float, value=lambda run: float(run.utilisation.max())),
+    key("utilisation_min", "That of the emptiest link.", kind=float, value=lambda run: float(run.utilisation.min())),
 )
 """Keys of every run: how busy links are."""
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral
 from pathlib import Path
-from typing import NamedTuple
 
 from topodesign.base.arguments import as_seed
 from topodesign.base.cost import Cost
-from topodesign.base.declared import key
+from topodesign.base.declared import Declared, key
 from topodesign.base.errors import ParameterError
 from topodesign.base.latency import USUAL
 from topodesign.base.records import Result
@@ -37,7 +36,8 @@ _SHOWN = 3
 """Examples given of what a failure breaks."""
 
 
-class Down(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Down(Declared):
     """Where a link is."""
 
     sender: str
