@@ -24,7 +24,9 @@ from topodesign.fabrics.drawing import GB
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.files import read_fabric
 from topodesign.fabrics.presets import build_fabric
-from topodesign.optima.throughput import bottleneck_in_words, limited, throughput, upgrades
+from topodesign.optima.alternatives import limited, upgrades
+from topodesign.optima.question import asked
+from topodesign.optima.throughput import bottleneck_in_words, throughput
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
@@ -225,7 +227,7 @@ def test_throughput_is_the_bound_over_all_cuts(fabric: Fabric, data: st.DataObje
     if collective != "allreduce":
         assert Fraction(len(result.owners)) / out == wanted
     assert bottleneck_in_words(fabric, result).startswith("the ")
-    few = limited(fabric, [1, 2], collective, root=root)
+    few = limited(asked(fabric, collective, root=root), [1, 2])
     assert all(row.bandwidth <= result.bandwidth for row in few)
 
 
@@ -241,7 +243,7 @@ def scaled(fabric: Fabric, kind: str, factor: Fraction) -> Fabric:
 def test_upgrades_do_what_is_said(spec: str, collective: TreeCollective) -> None:
     fabric = build_fabric(spec)
     now = throughput(fabric, collective).bandwidth
-    for upgrade in upgrades(fabric, collective):
+    for upgrade in upgrades(asked(fabric, collective)):
 
         def reached(factor: Fraction, kind: str = upgrade.kind) -> Fraction:
             return throughput(scaled(fabric, kind, factor), collective).bandwidth

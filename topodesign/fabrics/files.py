@@ -276,7 +276,8 @@ def _from_graph(graph: Any, stem: str, node_bandwidth: Fraction | None) -> Fabri
     if not stated:
         links = _split_among(links, nodes, node_bandwidth or NODE_BANDWIDTH)
     name = _text(graph.graph.get("name") or stem, "name")
-    said = _text(graph.graph.get("shared", "[]"), "shared")
+    empty = {"shared": "[]", "latency": "{}", "prices": "{}"}
+    said = {field: parse_json(_text(graph.graph.get(field, none), field)) for field, none in empty.items()}
     return Fabric.from_links(
         name,
         nodes,
@@ -285,9 +286,9 @@ def _from_graph(graph: Any, stem: str, node_bandwidth: Fraction | None) -> Fabri
         multicast=chosen["multicast"],
         aggregation=chosen["aggregation"],
         memory=chosen["memory"],
-        shared=_shared_limits(parse_json(said)),
-        latency=_latencies(parse_json(_text(graph.graph.get("latency", "{}"), "latency"))),
-        prices=_prices(parse_json(_text(graph.graph.get("prices", "{}"), "prices"))),
+        shared=_shared_limits(said["shared"]),
+        latency=_latencies(said["latency"]),
+        prices=_prices(said["prices"]),
     )
 
 
