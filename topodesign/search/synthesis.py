@@ -414,7 +414,10 @@ def _least_sum(nodes: int, degree: int, duplex: bool, limits: tuple[int, int], s
         verdict = program.solve(seconds=seconds)
     except MissingLibraryError:
         return least
-    return known if verdict == "infeasible" else max(least, pairs * (depth + 1) + program.bound)
+    if verdict == "infeasible":
+        return known
+    # Stopped before it knows anything, the solver says 0, which no topology with a link has.
+    return max(least, pairs * (depth + 1) + program.bound) if program.bound else least
 
 
 def _one_more(
