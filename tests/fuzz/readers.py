@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.samples.plans import plan_of
+from tests.samples.wirings import switch_files
 from topodesign.base.errors import FileFormatError
 from topodesign.base.file_kinds import FileKind, kind_of
 from topodesign.base.shipped import shipped_folder
@@ -45,7 +46,6 @@ from topodesign.topology.files import LinkFormat, read_topology, write_links
 from topodesign.topology.library import build
 from topodesign.topology.link_table import read_link_table
 from topodesign.wiring.check.observed import read_dumps, read_light, read_lldp, read_switch
-from topodesign.wiring.exports.export import FORMATS
 from topodesign.wiring.exports.formats.netbox import from_netbox, to_netbox_cables
 from topodesign.wiring.exports.formats.patches import from_patches, to_patches
 from topodesign.wiring.inventory.files import read_inventory
@@ -222,7 +222,7 @@ READERS = (
     Reader(
         "wiring/check/observed",
         "P1.json",
-        FORMATS["sonic"].write(SWITCHED)["P1.json"].encode,
+        switch_files("sonic", SWITCHED)["P1.json"].encode,
         lambda path: read_switch(path, SWITCHED),
     ),
     Reader("wiring/check/observed", "light.csv", LIGHT.encode, lambda path: read_light(path, WIRING)),
@@ -230,8 +230,8 @@ READERS = (
     Reader(
         "wiring/exports/formats/switch_files",
         "P1.scpi",
-        FORMATS["scpi"].write(SWITCHED)["P1.scpi"].encode,
-        lambda path: FORMATS["scpi"].read(path.parent, SWITCHED),
+        switch_files("scpi", SWITCHED)["P1.scpi"].encode,
+        lambda path: from_switches(path.parent, SWITCHED, driver=DRIVERS["scpi"]),
     ),
     Reader(
         "wiring/exports/formats/patches", "e.csv", to_patches(WIRING).encode, lambda path: from_patches(path, WIRING)

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change.change import fewest_moves
+from topodesign.wiring.exports.export import FORMATS
 from topodesign.wiring.inventory.inventory import (
     Fixed,
     Host,
@@ -64,3 +65,10 @@ def behind_trunks(plan: WiringPlan, pods: bool) -> WiringPlan:
         near.append(Panel(name, "lab", "r3", row + 1, "patch panel", ports, name, reach))
     hosts = tuple(replace(host, pod=pod[host.name]) for host in room.hosts)
     return replace(plan, inventory=replace(room, hosts=hosts, panels=(*room.panels, *near), trunks=tuple(trunks)))
+
+
+def switch_files(name: str, plan: WiringPlan) -> dict[str, str]:
+    """The files for circuit switches that an export of a plan has, by their names."""
+    made = FORMATS[name].write(plan)
+    assert isinstance(made, dict)
+    return made

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.samples.topologies import regular_digraphs
-from tests.samples.wirings import bare, wired
+from tests.samples.wirings import bare, switch_files, wired
 from topodesign import build
 from topodesign.base.errors import FileFormatError
 from topodesign.cli.wire.check import command
@@ -25,7 +25,6 @@ from topodesign.wiring.change.change import fewest_moves, wired_topology
 from topodesign.wiring.check.as_cabled import as_cabled
 from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.check.observed import Lane, Observed, read_dumps, read_light, read_lldp, read_switch
-from topodesign.wiring.exports.export import FORMATS
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.files import load_wiring, save_wiring
@@ -279,7 +278,7 @@ def test_powers_that_are_none_are_refused(tmp_path: Path, power: str) -> None:
 
 def test_a_directory_of_all_that_hosts_and_switches_tell(tmp_path: Path) -> None:
     plan = wired(build("circulant(12,2,3)"), 4, 2, kind="ocs")
-    for name, text in FORMATS["scpi"].write(plan).items():
+    for name, text in switch_files("scpi", plan).items():
         if name.endswith(".scpi"):
             (tmp_path / name).write_text(text)
     assert check_wiring(plan, dumps=tmp_path).ok  # circuits alone
@@ -315,14 +314,14 @@ def test_circuits_that_are_not_as_planned_are_named(tmp_path: Path) -> None:
 
 
 def read_switch_of(plan: WiringPlan, directory: Path) -> Heard:
-    for name, text in FORMATS["scpi"].write(plan).items():
+    for name, text in switch_files("scpi", plan).items():
         (directory / name).write_text(text)
     return read_switch(directory, plan).heard
 
 
 def test_circuits_of_switches_are_read(tmp_path: Path) -> None:
     plan = wired(build("circulant(12,2,3)"), 4, 2, kind="ocs")
-    for name, text in {**FORMATS["sonic"].write(plan), **FORMATS["scpi"].write(plan)}.items():
+    for name, text in {**switch_files("sonic", plan), **switch_files("scpi", plan)}.items():
         (tmp_path / name).write_text(text)
     sonic, scpi = tmp_path / "sonic", tmp_path / "scpi"
     for folder, ending in ((sonic, ".json"), (scpi, ".scpi")):
@@ -361,7 +360,7 @@ def test_patches_beside_a_switch_count_as_planned(tmp_path: Path) -> None:
     boards = (plan.inventory.panels[0], replace(plan.inventory.panels[1], kind="patch panel"))
     mixed = replace(plan, inventory=replace(plan.inventory, panels=boards))
     path = tmp_path / "dump.json"
-    path.write_text(FORMATS["sonic"].write(mixed)["panel0.json"])
+    path.write_text(switch_files("sonic", mixed)["panel0.json"])
     assert check_wiring(mixed, read_switch(path, mixed)).ok
 
 

@@ -26,6 +26,7 @@ from tests.floors import reached
 from tests.samples.inventories import inventory_of
 from tests.samples.plans import plan_of, plans
 from tests.samples.topologies import regular_digraphs
+from tests.samples.wirings import switch_files
 from topodesign.base.atomic import write_directory, write_whole
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError, TopodesignError
 from topodesign.cli.wire import export as export_command
@@ -33,7 +34,7 @@ from topodesign.cli.wire import import_ as import_command
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.cables import COLOURS, cables
-from topodesign.wiring.exports.export import FORMATS, READERS, export_wiring
+from topodesign.wiring.exports.export import READERS, export_wiring
 from topodesign.wiring.exports.formats.labels import PAGE_HEIGHT, PAGE_WIDTH, PER_SHEET, sheets
 from topodesign.wiring.exports.read_back import import_wiring
 from topodesign.wiring.exports.trace import trace_wiring
@@ -587,7 +588,7 @@ def test_lists_and_ranges_mean_their_circuits(pairs: set[tuple[int, int]]) -> No
 
 def test_commands_for_switches_remove_what_is_stale_take_lists_and_label_ports(tmp_path: Path) -> None:
     plan = plan_of(TESTBED, kind="ocs", breakout=True)
-    names = set(json.loads(FORMATS["sonic"].write(plan)["P1.json"])["OCS_CROSS_CONNECT"])
+    names = set(json.loads(switch_files("sonic", plan)["P1.json"])["OCS_CROSS_CONNECT"])
 
     def lines(name: str, file_format: str = "sonic", **style: Any) -> list[str]:
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}"
@@ -617,7 +618,7 @@ def test_commands_for_switches_remove_what_is_stale_take_lists_and_label_ports(t
 
 def test_a_script_generated_from_yang_leaves_only_its_circuits(tmp_path: Path) -> None:
     plan = plan_of(TESTBED, kind="ocs")
-    names = sorted(json.loads(FORMATS["sonic"].write(plan)["P1.json"])["OCS_CROSS_CONNECT"])
+    names = sorted(json.loads(switch_files("sonic", plan)["P1.json"])["OCS_CROSS_CONNECT"])
     there = [names[0], "1A-99B", "99A-2B"]
     (tmp_path / "switch").write_text("".join(f"{name}\n" for name in there))
     stubs = {

@@ -38,8 +38,9 @@ from topodesign.wiring.inventory.inventory import (
     interface_name,
     lanes_of,
 )
+from topodesign.wiring.inventory.lengths import exact
 from topodesign.wiring.inventory.text import inventory_text
-from topodesign.wiring.netbox.model import as_objects, exact, inventory_of
+from topodesign.wiring.netbox.model import as_objects, inventory_of
 from topodesign.wiring.netbox.tables import import_files, read_tables
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import make_plan

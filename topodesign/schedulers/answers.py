@@ -34,7 +34,7 @@ def sizes_of(sizes: Quantity | Iterable[Quantity]) -> tuple[Fraction, ...]:
 
 def fabric_root(request: Request) -> int | None:
     """Return the number that the root has in the fabric that is asked about, of which it is a compute node."""
-    from topodesign.optima.throughput import compute_node  # noqa: PLC0415  heavy
+    from topodesign.fabrics.part import compute_node  # noqa: PLC0415  heavy
 
     return None if request.root_name is None else compute_node(request.fabric, request.root_name)
 

@@ -38,10 +38,10 @@ from topodesign.graphs.expansions.parallel import parallel
 from topodesign.graphs.expansions.power import power
 from topodesign.graphs.expansions.product import product
 from topodesign.graphs.expansions.transpose import transpose
+from topodesign.plans.archive import MAX_ROWS
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import (
-    MAX_ROWS,
     MAX_UNITS,
     allreduce,
     assemble,

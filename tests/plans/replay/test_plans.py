@@ -44,6 +44,7 @@ def test_right_plans_pass_and_false_claims_do_not(kind: str) -> None:
 @given(seed=st.integers(0, 10**6), collective=st.sampled_from(COLLECTIVES))
 def test_a_changed_send_is_found(seed: int, collective: str) -> None:
     plan = rounds_plan(seed, collective)
+    assert isinstance(plan.movement, Rounds)
     rows = prune(plan.movement)  # everything moves once
     plan = replace(plan, movement=rows, claim={})
     assert verify(plan).ok

@@ -243,7 +243,15 @@ def _meaning(one: Key, owner: Any) -> str:
 
 @cache
 def attributes(kind: type) -> dict[str, str]:
-    """Return what the section ``Attributes`` of a class says of each."""
-    parts = inspect.cleandoc(kind.__doc__ or "").partition("Attributes\n----------\n")
-    found = re.findall(r"^(\w[\w, ]*)\n((?: .*\n|\n)+)", f"{parts[2]}\n", re.MULTILINE)
-    return {name: _plain(text) for names, text in found for name in names.split(", ")}
+    """Return what a class says of each of its attributes: in a section, in a list, or beside the field."""
+    words = inspect.cleandoc(kind.__doc__ or "")
+    section = words.partition("Attributes\n----------\n")[2]
+    found = re.findall(r"^(\w[\w, ]*)\n((?: .*\n|\n)+)", f"{section}\n", re.MULTILINE)
+    found += re.findall(r"^\* (``\w+``(?:, ``\w+``)*): (.*(?:\n  .*)*)", words, re.MULTILINE)
+    found += re.findall(r"^    (\w+): [^\n#]*  # (.*)$", inspect.getsource(kind), re.MULTILINE)
+    return {name.strip("`"): _sentence(text) for names, text in found for name in names.split(", ")}
+
+
+def _sentence(text: str) -> str:
+    text = _plain(text)
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
