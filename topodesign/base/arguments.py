@@ -13,8 +13,7 @@ from topodesign.base.wording import suggest
 
 _Word = TypeVar("_Word", bound=str)
 
-MOST_SEED = 2**31 - 1
-"""The largest seed, which every generator takes."""
+MOST_SEED = 2**31 - 1  # the largest seed, which every generator takes
 
 
 def as_integer(name: str, value: object, least: int, most: int | None = None) -> int:

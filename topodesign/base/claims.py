@@ -18,14 +18,11 @@ from fractions import Fraction
 
 from topodesign.base.declared import Declared, key
 
-FASTEST_OF_COLUMN = "* fastest of its column"
-"""Below tables whose asterisks mark the least of what the column shows."""
+FASTEST_OF_COLUMN = "* fastest of its column"  # below tables whose asterisks mark the least of what the column shows
 
-PROVEN_NONE = "proven: there is none"
-"""Of what was looked for among all that there can be."""
+PROVEN_NONE = "proven: there is none"  # of what was looked for among all that there can be
 
-NOT_PROVEN_NONE = "not proven: there may be one"
-"""Of what was looked for in vain for as long as there was time."""
+NOT_PROVEN_NONE = "not proven: there may be one"  # of what was looked for in vain for as long as there was time
 
 
 def fastest_of(among: Among) -> str:
@@ -43,8 +40,7 @@ def turning_words(where: str, then: str, now: str) -> str:
     return f"{where} {then} is the fastest instead of {now}"
 
 
-FASTEST_FROM = "fastest from"
-"""Above the size of data from which on a row is the fastest of a table's."""
+FASTEST_FROM = "fastest from"  # above the size of data from which on a row is the fastest of a table's
 ALL_PROVEN, NOT_ALL_PROVEN = "proven, all of it", "not all of it proven"
 """Of a table whose rows say each by what."""
 THE_LEAST = "what is proved to be the least"
@@ -164,20 +160,13 @@ class Of(Enum):
 class Claim(Declared):
     """That something is the best of some, or how far from that it can be.
 
-    Attributes
-    ----------
-    of
-        What is least (of a rate, most).
-    value
-        How much it is: steps, a bandwidth factor, seconds, bytes per second, a number of patches.
-    among
-        Those that it is compared with.
-    proof
-        What that rests on; ``Proof.NONE`` where none of them is known to be better, but one may be.
-    bound
-        What none of them goes below (of a rate, above); None where that is not known. Proven, it is the value itself.
-    by
-        The theorem, search or certificate in words, or why it is not proven; empty where nothing has to be said.
+    * ``of``: what is least (of a rate, most).
+    * ``value``: how much it is: steps, a bandwidth factor, seconds, bytes per second, a number of patches.
+    * ``among``: those that it is compared with.
+    * ``proof``: what that rests on; ``Proof.NONE`` where none of them is known to be better, but one may be.
+    * ``bound``: what none of them goes below (of a rate, above); None where that is not known. Proven, it is the value
+      itself.
+    * ``by``: the theorem, search or certificate in words, or why it is not proven; empty where nothing has to be said.
     """
 
     of: Of

@@ -20,11 +20,9 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 Masks = NDArray[np.uint64]
-LARGEST = 2**62
-"""Larger than anything that is counted, and twice as much still fits into 64 bits."""
+LARGEST = 2**62  # larger than anything that is counted, and twice as much still fits into 64 bits
 
-PATIENCE = 0.3
-"""Seconds that each kernel may take in plain Python before it is compiled."""
+PATIENCE = 0.3  # seconds that each kernel may take in plain Python before it is compiled
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 _building = threading.RLock()

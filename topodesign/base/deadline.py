@@ -28,8 +28,7 @@ class OutOfTime(BaseException):
 _WHOLE = frozenset({"numba", "llvmlite", "hypothesis"})
 """Packages of which no work is left half done; the last one's is a callback of the garbage collector, which loses what
 is raised in it."""
-_IMPORTS = "<frozen import"
-"""How the files of Python's own imports begin."""
+_IMPORTS = "<frozen import"  # how the files of Python's own imports begin
 
 
 _PATIENCE = 10

@@ -23,36 +23,16 @@ _FORM = re.compile(r"(?P<name>\w+)?(?P<mark>[?*]?)(=((?P<function>\w+)\()?(?P<pa
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key of a JSON document, or several of them, and where in a result the value is.
+    """A key of a JSON document, or several of them, and where in a result the value is."""
 
-    Attributes
-    ----------
-    name
-        The key; of a spread what the keys begin with.
-    path
-        Attributes to go along, from the result; methods are called.
-    function
-        A name of :data:`EACH` or :data:`WHOLE`, or nothing.
-    about
-        What it means, with its unit; empty where the documentation of the attribute says it.
-    kind
-        Its type, a tuple of the words that it may be, or None for what the attribute is annotated with.
-    value
-        What returns the value, in place of a path.
-    optional
-        Whether there is no such key where the value is None.
-    spread
-        Whether the keys of the value stand in place of this one.
-    """
-
-    name: str
-    path: tuple[str, ...]
-    function: str = ""
-    about: str = ""
-    kind: Any = None
-    value: Callable[[Any], Any] | None = None
-    optional: bool = False
-    spread: bool = False
+    name: str  # the key; of a spread what the keys begin with
+    path: tuple[str, ...]  # attributes to go along, from the result; methods are called
+    function: str = ""  # a name of :data:`EACH` or :data:`WHOLE`, or nothing
+    about: str = ""  # what it means, with its unit; empty where the documentation of the attribute says it
+    kind: Any = None  # its type, a tuple of the words that it may be, or None for what the attribute is annotated with
+    value: Callable[[Any], Any] | None = None  # what returns the value, in place of a path
+    optional: bool = False  # whether there is no such key where the value is None
+    spread: bool = False  # whether the keys of the value stand in place of this one
 
     def read(self, result: Any) -> Any:
         """Return the value; None where one on the way is."""
@@ -84,17 +64,11 @@ Keys: TypeAlias = str | Sequence[str | Key]
 def key(form: str, about: str = "", *, kind: Any = None, value: Callable[[Any], Any] | None = None) -> Key:
     """Return the declaration of a key.
 
-    Parameters
-    ----------
-    form
-        ``name``, ``name=path`` or ``name=function(path)``; ``name?`` for one that is left out where the value is None,
-        ``*path`` for all keys of what is there, and ``name*=path`` for the items of a mapping, after a word.
-    about
-        What it means, with its unit, and when it is null; else the documentation of the attribute is taken.
-    kind
-        Its type, where the annotation of the attribute does not say it; a tuple is of all words that it may be.
-    value
-        What returns the value, where no path leads to it.
+    * ``form``: ``name``, ``name=path`` or ``name=function(path)``; ``name?`` for one that is left out where the value
+      is None, ``*path`` for all keys of what is there, and ``name*=path`` for the items of a mapping, after a word.
+    * ``about``: what it means, with its unit, and when it is null; else the documentation of the attribute is taken.
+    * ``kind``: its type, where the annotation of the attribute does not say it; a tuple is of all words that it may be.
+    * ``value``: what returns the value, where no path leads to it.
     """
     found = _FORM.fullmatch(form if not form.startswith("*") else f"*={form[1:]}")
     if found is None:

@@ -55,18 +55,11 @@ def declared_in(package: str, name: str, first: Sequence[str] = ()) -> list[Any]
 class Plugin(Declared):
     """An entry point of another package.
 
-    Attributes
-    ----------
-    door
-        Group of the entry points.
-    name
-        What it is called.
-    package, version
-        Who brings it.
-    value
-        Where it is, as the package says.
-    error
-        Why it is left out; null if it is not.
+    * ``door``: group of the entry points.
+    * ``name``: what it is called.
+    * ``package``, ``version``: who brings it.
+    * ``value``: where it is, as the package says.
+    * ``error``: why it is left out; null if it is not.
     """
 
     door: str
@@ -82,16 +75,11 @@ class Plugin(Declared):
 class Door(Mapping[str, Any]):
     """All parts of one sort by name: ours first, then those of other packages.
 
-    Parameters
-    ----------
-    group
-        Group of the entry points.
-    what
-        What comes in, in words, in the plural.
-    table
-        Our own: text that names a mapping, whose values may be such text themselves, or things that have a name.
-    kind
-        Text that names the class of all of them; anything that can be called if None.
+    * ``group``: group of the entry points.
+    * ``what``: what comes in, in words, in the plural.
+    * ``table``: our own: text that names a mapping, whose values may be such text themselves, or things that have a
+      name.
+    * ``kind``: text that names the class of all of them; anything that can be called if None.
     """
 
     def __init__(self, group: str, what: str, table: str, kind: str | None = None) -> None:

@@ -53,14 +53,9 @@ class InfeasibleError(TopodesignError):
 class SpecError(TopodesignError, ValueError):
     """A spec cannot be read or built; knows the text and the character at fault.
 
-    Parameters
-    ----------
-    message
-        What is wrong, without the text.
-    text
-        The whole spec.
-    position
-        0-based offset of the character at fault.
+    * ``message``: what is wrong, without the text.
+    * ``text``: the whole spec.
+    * ``position``: 0-based offset of the character at fault.
     """
 
     def __init__(self, message: str, text: str, position: int) -> None:

@@ -65,8 +65,7 @@ _TABLES = {
 """Columns that the first line of a table has that is no comment, in any order."""
 _KEYS = {"lldp": FileKind.NEIGHBOURS, "OCS_CROSS_CONNECT": FileKind.CIRCUITS, "connects": FileKind.WIRING}
 """What JSON of others, or of ours without its head, is told by."""
-_NEAR = 1000
-"""Letters in which XML has said what it is."""
+_NEAR = 1000  # letters in which XML has said what it is
 _PLACES = frozenset(("hosts", "racks", "panels", "stock"))
 
 

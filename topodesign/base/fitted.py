@@ -8,8 +8,7 @@ import shutil
 import textwrap
 from typing import IO
 
-_LEAST = 20
-"""Columns that lines have at least."""
+_LEAST = 20  # columns that lines have at least
 
 
 def columns_of(stream: IO[str]) -> int | None:

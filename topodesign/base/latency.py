@@ -16,8 +16,7 @@ from fractions import Fraction
 
 from topodesign.base.declared import Declared
 
-ALPHA = Fraction(1, 10**5)
-"""Seconds of latency of a message where nothing is said: what the papers' figures are for."""
+ALPHA = Fraction(1, 10**5)  # seconds of latency of a message where nothing is said: what the papers' figures are for
 GAP = Fraction(2, 10**7)
 """Seconds between the starts of two messages at one port where nothing is said: five million messages a second, as
 reported of one queue pair of RDMA hardware (3.7 to 7.5 million in linux-rdma/perftest issues 65 and 273)."""
@@ -30,15 +29,10 @@ us and more of Ethernet ones."""
 class Latency(Declared):
     """What messages take beside their bytes.
 
-    Attributes
-    ----------
-    alpha
-        Seconds of a message from node to node; None for the latencies that a fabric says of its links, of which a
-        message takes the sum of those that it goes over, switches included.
-    gap
-        Seconds between the starts of two messages at one port.
-    hop
-        Seconds in a switch; 0 where links have latencies of their own.
+    * ``alpha``: seconds of a message from node to node; None for the latencies that a fabric says of its links, of
+      which a message takes the sum of those that it goes over, switches included.
+    * ``gap``: seconds between the starts of two messages at one port.
+    * ``hop``: seconds in a switch; 0 where links have latencies of their own.
     """
 
     alpha: Fraction | None = ALPHA
@@ -52,5 +46,4 @@ class Latency(Declared):
         return (self.alpha or Fraction(0)) + max(starts - 1, 0) * self.gap + switches * self.hop
 
 
-USUAL = Latency()
-"""What is for all that says nothing else."""
+USUAL = Latency()  # what is for all that says nothing else

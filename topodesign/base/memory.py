@@ -7,10 +7,8 @@ import os
 from topodesign.base.errors import FileFormatError, ParameterError, UnitError
 from topodesign.base.units import parse_size, rounded_size
 
-VARIABLE = "TOPODESIGN_MAX_MEMORY"
-"""The environment variable that sets the limit, such as ``16GiB``."""
-DEFAULT = 4 * 2**30
-"""Bytes, where it is not set."""
+VARIABLE = "TOPODESIGN_MAX_MEMORY"  # the environment variable that sets the limit, such as ``16GiB``
+DEFAULT = 4 * 2**30  # bytes, where it is not set
 
 
 def memory_limit() -> int:

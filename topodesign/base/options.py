@@ -114,30 +114,14 @@ class PathOf(Kind):
 
 @dataclass(frozen=True)
 class Option:
-    """One option.
+    """One option."""
 
-    Attributes
-    ----------
-    about
-        What it means, for help texts and for ``help``.
-    kind
-        What it is and what reads it.
-    default
-        What holds if nothing is given.
-    metavar
-        What stands for its value in help texts.
-    many
-        Whether the command line takes it several times.
-    flags
-        What the command line calls it, if not by its name.
-    """
-
-    about: str
-    kind: Kind = field(default_factory=Kind)
-    default: Any = None
-    metavar: str | None = None
-    many: bool = False
-    flags: tuple[str, ...] = ()
+    about: str  # what it means, for help texts and for ``help``
+    kind: Kind = field(default_factory=Kind)  # what it is and what reads it
+    default: Any = None  # what holds if nothing is given
+    metavar: str | None = None  # what stands for its value in help texts
+    many: bool = False  # whether the command line takes it several times
+    flags: tuple[str, ...] = ()  # what the command line calls it, if not by its name
 
     def read(self, name: str, value: Any) -> Any:
         """Return the value that is meant; None where that says that nothing is given."""
@@ -161,15 +145,7 @@ def declared(group: type) -> dict[str, Option]:
 
 
 def read(group: type, given: Mapping[str, Any], function: str) -> dict[str, Any]:
-    """Return the value of every option of a group; what is not given has its default.
-
-    Raises
-    ------
-    TypeError
-        If something is given that is no option of the group, as Python says it of a function.
-    TopodesignError
-        If a value is none of what the option takes.
-    """
+    """Return the value of every option of a group; what is not given has its default."""
     known = declared(group)
     for name in given:
         if name not in known:
@@ -182,12 +158,8 @@ def read(group: type, given: Mapping[str, Any], function: str) -> dict[str, Any]
 def takes(group: type, **defaults: Any) -> Callable[[_Function], _Function]:
     """Tell ``help``, :mod:`inspect` and the docstring of a function of the options that its ``**options`` are.
 
-    Parameters
-    ----------
-    group
-        The options.
-    defaults
-        Of options for which the function has another one.
+    * ``group``: the options.
+    * ``defaults``: of options for which the function has another one.
     """
 
     def told(function: _Function) -> _Function:

@@ -12,39 +12,21 @@ from topodesign.base.wording import counted
 
 @dataclass(frozen=True)
 class Opened(Declared):
-    """A door, and how much of our own is behind it.
+    """A door, and how much of our own is behind it."""
 
-    Attributes
-    ----------
-    door
-        Group of the entry points.
-    what
-        What comes in there.
-    own
-        Names of what this package has of the sort.
-    """
-
-    door: str
-    what: str
-    own: tuple[str, ...]
+    door: str  # group of the entry points
+    what: str  # what comes in there
+    own: tuple[str, ...]  # names of what this package has of the sort
 
     KEYS = "door what own"
 
 
 @dataclass(frozen=True, repr=False)
 class Plugins(Result):
-    """What is behind the doors of this package.
+    """What is behind the doors of this package."""
 
-    Attributes
-    ----------
-    doors
-        All doors, with what is there without plugins.
-    plugins
-        What other packages bring.
-    """
-
-    doors: tuple[Opened, ...]
-    plugins: tuple[Plugin, ...]
+    doors: tuple[Opened, ...]  # all doors, with what is there without plugins
+    plugins: tuple[Plugin, ...]  # what other packages bring
 
     KEYS = (
         "doors plugins",

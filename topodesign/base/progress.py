@@ -11,11 +11,9 @@ import threading
 import time
 from collections.abc import Callable
 
-SECONDS = 0.1
-"""How long a piece is to take; one that turns out longer makes the next ones shorter."""
+SECONDS = 0.1  # how long a piece is to take; one that turns out longer makes the next ones shorter
 _GROWTH = 4
-Progress = Callable[[float], None]
-"""What is told the share of the work that is done, from 0 to 1."""
+Progress = Callable[[float], None]  # what is told the share of the work that is done, from 0 to 1
 
 
 def part(progress: Progress | None, begin: float, end: float) -> Progress | None:

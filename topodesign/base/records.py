@@ -72,8 +72,7 @@ from topodesign.base.fitted import wrapped
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_WIDE = 79
-"""Letters in a line of words."""
+MOST_WIDE = 79  # letters in a line of words
 LONGEST_CELL = 240
 """Characters of a text that a table shows whole; of a longer one, such as a spec link by link, the beginning."""
 
@@ -82,22 +81,13 @@ LONGEST_CELL = 240
 class Table:
     """A table of text.
 
-    Attributes
-    ----------
-    heading
-        A line above it, or nothing.
-    columns
-        Titles.
-    rows
-        A cell for every column; one that ends with an asterisk is the best of its column.
-    words
-        Titles of the columns that are aligned to the left; numbers are to the right.
-    spare
-        Titles of the columns that can be left out where there is little room.
-    compared
-        Number of the first row that is there to compare with only, after a rule; None if there is none.
-    footnote
-        A line below it, or nothing.
+    * ``heading``: a line above it, or nothing.
+    * ``columns``: titles.
+    * ``rows``: a cell for every column; one that ends with an asterisk is the best of its column.
+    * ``words``: titles of the columns that are aligned to the left; numbers are to the right.
+    * ``spare``: titles of the columns that can be left out where there is little room.
+    * ``compared``: number of the first row that is there to compare with only, after a rule; None if there is none.
+    * ``footnote``: a line below it, or nothing.
     """
 
     heading: str
@@ -258,8 +248,7 @@ def _cell(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else shortened(str(value))
 
 
-Named: TypeAlias = Sequence[tuple[str, Sequence[Fraction]]]
-"""Names with a time for every size."""
+Named: TypeAlias = Sequence[tuple[str, Sequence[Fraction]]]  # names with a time for every size
 
 
 class SideBySide(Result, ABC):

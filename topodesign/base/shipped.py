@@ -19,8 +19,7 @@ from topodesign.base.tables import parse_csv
 from topodesign.base.wording import suggest
 
 _PACKAGE = Path(__file__).parents[1]
-_INDEX = "index.csv"
-"""The table of the examples in their folder."""
+_INDEX = "index.csv"  # the table of the examples in their folder
 
 
 def shipped_folder(name: Literal["catalog", "configs"]) -> Path:
@@ -31,18 +30,10 @@ def shipped_folder(name: Literal["catalog", "configs"]) -> Path:
 
 @dataclass(frozen=True, repr=False)
 class Example(Result):
-    """A file to start from: a fabric, an inventory, what a switch observed, a workload.
+    """A file to start from: a fabric, an inventory, what a switch observed, a workload."""
 
-    Attributes
-    ----------
-    name
-        Name of the file, by which :func:`copy_examples` and ``topodesign examples`` know it.
-    about
-        What it holds, in one line.
-    """
-
-    name: str
-    about: str
+    name: str  # name of the file, by which :func:`copy_examples` and ``topodesign examples`` know it
+    about: str  # what it holds, in one line
 
     KEYS = "name about path"
     ROW = "name about"

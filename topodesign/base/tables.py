@@ -13,8 +13,7 @@ from topodesign.base.errors import FileFormatError
 from topodesign.base.memory import check_memory
 
 _DEEPEST = 8
-LARGEST_YAML = 16 * 2**20
-"""Letters of a YAML document: its parser takes a second for each MiB."""
+LARGEST_YAML = 16 * 2**20  # letters of a YAML document: its parser takes a second for each MiB
 _PER_YAML_LETTER, _PER_LINE = 32, 300
 """Bytes of memory that a letter of YAML and a line of CSV may become."""
 

@@ -18,13 +18,10 @@ from topodesign.base.errors import FileFormatError
 from topodesign.base.shipped import shipped_folder
 from topodesign.base.wording import suggest
 
-LARGEST_FILE = 256 * 2**20
-"""Bytes of a file that is read, where the reader says no other limit."""
+LARGEST_FILE = 256 * 2**20  # bytes of a file that is read, where the reader says no other limit
 _HEAD = 2**16
-_LIKE = 0.75
-"""How like the name of a missing file that of another is that may have been meant, from 0 to 1."""
-_MOST_FILES = 2000
-"""Files of a folder whose names are looked through for that."""
+_LIKE = 0.75  # how like the name of a missing file that of another is that may have been meant, from 0 to 1
+_MOST_FILES = 2000  # files of a folder whose names are looked through for that
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-MOST_LISTED = 4
-"""Words that a list in a sentence shows."""
-_MOST_KNOWN = 32
-"""Known words that a message lists where none is near."""
-_LONGEST_WORD = 64
-"""Letters of a word that are looked at: more take long, and are no slip."""
-_LIKE = 0.5
-"""How like a known word is to one that may stand for it, from 0 to 1."""
+MOST_LISTED = 4  # words that a list in a sentence shows
+_MOST_KNOWN = 32  # known words that a message lists where none is near
+_LONGEST_WORD = 64  # letters of a word that are looked at: more take long, and are no slip
+_LIKE = 0.5  # how like a known word is to one that may stand for it, from 0 to 1
 
 
 def listed(words: list[str]) -> str:

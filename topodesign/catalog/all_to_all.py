@@ -25,8 +25,7 @@ VERSION = 1
 _HEADER = "\t".join(COLUMNS)
 _TRAILER = re.compile(r"# end: ([0-9]+) rows")
 
-PriceKey = tuple[int, str]
-"""Nodes and check of a row."""
+PriceKey = tuple[int, str]  # nodes and check of a row
 
 
 class Bounds(NamedTuple):

@@ -19,10 +19,8 @@ from topodesign.catalog.rows import Row, worth_keeping
 from topodesign.catalog.task_runner import check_threads, end_with_parent, run_task
 from topodesign.catalog.tasks import Stage, Task, needs, waves
 
-_AHEAD = 3
-"""Tasks handed out per worker, so that none waits for work."""
-_PATIENCE = "10s"
-"""How long a cluster has to answer."""
+_AHEAD = 3  # tasks handed out per worker, so that none waits for work
+_PATIENCE = "10s"  # how long a cluster has to answer
 
 
 def build_catalog(

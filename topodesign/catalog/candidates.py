@@ -9,8 +9,7 @@ from topodesign.base.spec import Spec, parse
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.rows import Row
 
-_PER_FAMILY = 6
-"""How many members of a family that has several of a size are looked at."""
+_PER_FAMILY = 6  # how many members of a family that has several of a size are looked at
 
 
 def candidates(nodes: int, degree: int, *, duplex: bool, catalog: Catalog) -> Iterator[tuple[Spec, Row | None]]:

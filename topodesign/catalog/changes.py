@@ -16,24 +16,19 @@ from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.quality import least_runtime, runtime
 from topodesign.catalog.rows import Row, undominated
 
-_SHOWN = 20
-"""Sizes that are listed at most."""
+_SHOWN = 20  # sizes that are listed at most
 
 
 @dataclass(frozen=True, repr=False)
 class Change(Result):
     """What became of a degree's topologies from one catalog to another.
 
-    Attributes
-    ----------
-    degree, duplex
-        Which topologies: all, or the duplex ones.
-    sizes
-        How many N have a topology in either.
-    better, worse
-        The N where the new one has a topology that none of the old one is as good as, and the other way round.
-    before, after
-        Mean runtime of the best allreduce of 1 MiB over the bound, at 10us and 100Gbps, over the N that both have.
+    * ``degree``, ``duplex``: which topologies: all, or the duplex ones.
+    * ``sizes``: how many N have a topology in either.
+    * ``better``, ``worse``: the N where the new one has a topology that none of the old one is as good as, and the
+      other way round.
+    * ``before``, ``after``: mean runtime of the best allreduce of 1 MiB over the bound, at 10us and 100Gbps, over the N
+      that both have.
     """
 
     degree: int

@@ -22,14 +22,11 @@ if TYPE_CHECKING:
     from topodesign.search.finder import Candidate
     from topodesign.search.target import Target
 
-_REACH = 50
-"""Sizes up to N/50 away are close."""
+_REACH = 50  # sizes up to N/50 away are close
 
-SMOOTH = 8
-"""Sizes that this divides have groups in which few elements commute, and lifts over them."""
+SMOOTH = 8  # sizes that this divides have groups in which few elements commute, and lifts over them
 
-_VERY_POOR = Fraction(3, 2)
-"""Times the bound from which on it is worth some seconds to look at another size."""
+_VERY_POOR = Fraction(3, 2)  # times the bound from which on it is worth some seconds to look at another size
 
 _WORTH = Fraction(21, 20)
 """How many times faster a size has to be, and how far from its bound the other, to be worth a word."""
@@ -39,12 +36,8 @@ _WORTH = Fraction(21, 20)
 class Better(Declared):
     """A size close by whose best allreduce is faster.
 
-    Attributes
-    ----------
-    nodes, other
-        The size that was asked for, and the one close by.
-    time, other_time
-        Seconds of the fastest allreduce at both, for the first size of data.
+    * ``nodes``, ``other``: the size that was asked for, and the one close by.
+    * ``time``, ``other_time``: seconds of the fastest allreduce at both, for the first size of data.
     """
 
     nodes: int

@@ -33,21 +33,15 @@ from topodesign.search.target import Found, Target
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
-_MOST_BUILT = 2**23
-"""Links of topologies that are built and priced."""
-_MOST_WORK = 3 * 2**26
-"""Links times sources that one topology is priced with: a second or two."""
-_MOST_CHECKED = 2**23
-"""Links times generators of automorphisms that are looked up: about a second."""
+_MOST_BUILT = 2**23  # links of topologies that are built and priced
+_MOST_WORK = 3 * 2**26  # links times sources that one topology is priced with: a second or two
+_MOST_CHECKED = 2**23  # links times generators of automorphisms that are looked up: about a second
 _MOST_RETURNS = 2**26
 """Links times sources of bases of line graphs that are looked at for how soon walks come back: about a second."""
-_MOST_FAMILY = 2**21
-"""Links of members of families that are built to see how symmetric they are."""
+_MOST_FAMILY = 2**21  # links of members of families that are built to see how symmetric they are
 _PER_FAMILY = 2
-_TRIED = 4
-"""Candidates of a kind without a closed form that are built."""
-_MOST_RING = 8
-"""Nodes of one-way rings that are factors."""
+_TRIED = 4  # candidates of a kind without a closed form that are built
+_MOST_RING = 8  # nodes of one-way rings that are factors
 
 
 def composed(

@@ -24,8 +24,7 @@ from topodesign.base.text_files import open_input
 from topodesign.catalog.packed import open_packed
 from topodesign.catalog.rows import COLUMNS, Row, read_row
 
-NO_LIMIT = 2**62
-"""More nodes than any row has."""
+NO_LIMIT = 2**62  # more nodes than any row has
 
 _HEADER = "\t".join(COLUMNS) + "\n"
 _TRAILER = re.compile(rb"# end: ([0-9]+) rows, ([0-9]+) bytes\n")

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from topodesign.base.spec import Spec
 
-_LOOP = Spec("successors", (1, 0))
-"""A node with a self-loop."""
+_LOOP = Spec("successors", (1, 0))  # A node with a self-loop
 
 
 def with_idle_ports(spec: Spec) -> Spec:

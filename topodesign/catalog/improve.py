@@ -36,15 +36,13 @@ from topodesign.search.target import Target
 
 STRATEGIES = tuple(sorted(members("topodesign.catalog.strategies", Strategy), key=lambda one: one.rank))
 """All strategies, in the order in which those are tried that have found nothing yet."""
-DEFERRAL = "deferral"
-"""The one that searches nothing."""
+DEFERRAL = "deferral"  # the one that searches nothing
 
 _HOPED, _HOPED_SECONDS = 0.03, 0.3
 """What a kind counts as having gained, in which time, before its first turn."""
 _LEAST_SECONDS = 0.01
 """What a turn counts as having taken at least, so that one that finds nothing to do is not taken for ever."""
-_SAVE = 60.0
-"""Seconds between writing the files."""
+_SAVE = 60.0  # seconds between writing the files
 
 
 @dataclass(frozen=True)
@@ -78,24 +76,12 @@ class _Purse:
 
 @dataclass(frozen=True, repr=False)
 class Improvement(Result):
-    """What a run has made better.
+    """What a run has made better."""
 
-    Attributes
-    ----------
-    turns
-        Searches.
-    rows
-        Rows that are new.
-    gain
-        By how much the sum over all sizes of runtimes of the best allreduce of 1 MiB over the bound is lower.
-    files
-        What was written.
-    """
-
-    turns: int
-    rows: tuple[Row, ...]
-    gain: float
-    files: tuple[Path, ...]
+    turns: int  # searches
+    rows: tuple[Row, ...]  # rows that are new
+    gain: float  # by how much the sum over all sizes of runtimes of the best allreduce of 1 MiB over the bound is lower
+    files: tuple[Path, ...]  # what was written
 
     def heading(self) -> str:
         """Return the counts."""

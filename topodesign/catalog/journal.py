@@ -18,8 +18,7 @@ from topodesign.catalog.budgets import Effort
 from topodesign.catalog.rows import Row, read_row
 from topodesign.catalog.tasks import Stage, Task
 
-_VERSION = 1
-"""Of what builds come to: those of one version find the same."""
+_VERSION = 1  # of what builds come to: those of one version find the same
 
 
 class Journal:
@@ -27,10 +26,7 @@ class Journal:
 
     A line that was cut off by a kill is not believed: its check fails, and the file ends before it again.
 
-    Attributes
-    ----------
-    results
-        Rows of the tasks that are done.
+    * ``results``: rows of the tasks that are done.
     """
 
     def __init__(self, path: Path, effort: Effort) -> None:

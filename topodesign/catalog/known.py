@@ -24,18 +24,10 @@ from topodesign.pricing.workload import as_workload
 
 @dataclass(frozen=True, repr=False)
 class Known(Result):
-    """The best known topologies of a size, or of several.
+    """The best known topologies of a size, or of several."""
 
-    Attributes
-    ----------
-    frontiers
-        One for each number of nodes that there is something of, ascending.
-    single
-        Whether one size was asked for; the table then shows its frontier, else the fastest topology of each.
-    """
-
-    frontiers: tuple[Pareto, ...]
-    single: bool
+    frontiers: tuple[Pareto, ...]  # one for each number of nodes that there is something of, ascending
+    single: bool  # whether one size was asked for; the table then shows its frontier, else the fastest topology of each
 
     def __len__(self) -> int:
         """Return the number of sizes."""

@@ -22,32 +22,22 @@ if TYPE_CHECKING:
     from topodesign.topology.library import TopologyLike
     from topodesign.topology.topology import Topology
 
-MOST_MEMBERS = 6
-"""How many members of a family that has several of a size are looked at."""
+MOST_MEMBERS = 6  # how many members of a family that has several of a size are looked at
 
 
 @dataclass(frozen=True)
 class Own(Declared):
     """A topology that is not of the catalog.
 
-    Attributes
-    ----------
-    label
-        What names and rebuilds it: its spec, or the path that was given; of a graph its place in the list.
-    cost
-        Steps and bandwidth factor of reduce-scatter and allgather, whichever is dearer.
-    allgather
-        Price of its allgather, or of the reduce-scatter if that is cheaper.
-    duplex
-        Whether duplex cabling can wire it.
-    workload
-        What the times are for.
-    allreduce
-        Seconds of an allreduce, for each size of the workload.
-    found
-        Who brings it: ``own``, or the package of its family.
-    dominated_by
-        The first topology of the frontier that has neither more steps nor a larger factor; null if there is none.
+    * ``label``: what names and rebuilds it: its spec, or the path that was given; of a graph its place in the list.
+    * ``cost``: steps and bandwidth factor of reduce-scatter and allgather, whichever is dearer.
+    * ``allgather``: price of its allgather, or of the reduce-scatter if that is cheaper.
+    * ``duplex``: whether duplex cabling can wire it.
+    * ``workload``: what the times are for.
+    * ``allreduce``: seconds of an allreduce, for each size of the workload.
+    * ``found``: who brings it: ``own``, or the package of its family.
+    * ``dominated_by``: the first topology of the frontier that has neither more steps nor a larger factor; null if
+      there is none.
     """
 
     label: str

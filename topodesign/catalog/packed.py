@@ -39,8 +39,7 @@ _LOCAL = struct.Struct("<4s22xHH")
 _BEFORE_PROPERTIES = 4
 _PROPERTIES = 5
 _SMALLEST_DICTIONARY = 4096
-_KEPT = 4
-"""Pieces that are kept as they were decompressed, since the next lookup is often of a size nearby."""
+_KEPT = 4  # pieces that are kept as they were decompressed, since the next lookup is often of a size nearby
 
 
 def piece_name(nodes: int) -> str:

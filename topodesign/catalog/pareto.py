@@ -69,44 +69,29 @@ _ORIGINS: dict[Origin, str] = {
 DEFERRED_NOTE = "deferred: not by SPFF but by a deferred schedule, which topodesign schedule then makes."
 """What tables say below rows that take a deferred schedule."""
 
-MOST_NODES = 2**20
-"""Largest number of nodes that is answered for."""
+MOST_NODES = 2**20  # largest number of nodes that is answered for
 
-MOST_SEARCHED = 2**14
-"""Largest number of nodes that is searched for without a catalog; it takes half a minute."""
+MOST_SEARCHED = 2**14  # largest number of nodes that is searched for without a catalog; it takes half a minute
 
-MOST_DEGREE = 64
-"""Largest degree that is searched for."""
+MOST_DEGREE = 64  # largest degree that is searched for
 
 
 @dataclass(frozen=True, repr=False)
 class Entry(Result):
     """One topology on the frontier.
 
-    Attributes
-    ----------
-    nodes, degree
-        N and d.
-    spec
-        The text that rebuilds it; :meth:`build` does.
-    cost
-        Steps and bandwidth factor, which hold for reduce-scatter (exactly) and allgather (at most).
-    allgather
-        Price of its allgather, at most ``cost``.
-    duplex
-        Whether duplex cabling can wire it.
-    basis
-        What the cost rests on: the links of the rebuilt topology, a theorem or a bound, or a deferred schedule.
-    workload
-        What the times are for.
-    allreduce
-        Seconds, for each size of the workload: of a reduce-scatter and the allgather after it.
-    best
-        For each size, whether no other entry is faster.
-    all_to_all
-        What all-to-all costs, where the catalog knows it.
-    name
-        A short spec of it, such as ``catalog(200,6,1)``, where it is a row of the default catalog.
+    * ``nodes``, ``degree``: N and d.
+    * ``spec``: the text that rebuilds it; :meth:`build` does.
+    * ``cost``: steps and bandwidth factor, which hold for reduce-scatter (exactly) and allgather (at most).
+    * ``allgather``: price of its allgather, at most ``cost``.
+    * ``duplex``: whether duplex cabling can wire it.
+    * ``basis``: what the cost rests on: the links of the rebuilt topology, a theorem or a bound, or a deferred
+      schedule.
+    * ``workload``: what the times are for.
+    * ``allreduce``: seconds, for each size of the workload: of a reduce-scatter and the allgather after it.
+    * ``best``: for each size, whether no other entry is faster.
+    * ``all_to_all``: what all-to-all costs, where the catalog knows it.
+    * ``name``: a short spec of it, such as ``catalog(200,6,1)``, where it is a row of the default catalog.
     """
 
     nodes: int

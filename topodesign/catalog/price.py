@@ -18,8 +18,7 @@ from topodesign.pricing.efforts import Effort
 _SAVE = 30.0  # seconds after which what is done is written
 _WITHOUT_SYMMETRY = frozenset(("neighbour", "annealed"))
 _GAP = Fraction(1, 100)
-_UNIT = Fraction(1, 2**20)
-"""What bounds that are not exact are whole multiples of."""
+_UNIT = Fraction(1, 2**20)  # what bounds that are not exact are whole multiples of
 
 
 def price_row(row: Row, effort: Effort = "quick") -> Bounds | None:

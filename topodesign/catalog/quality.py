@@ -38,20 +38,12 @@ def least_runtime(nodes: int, degree: int, *, duplex: bool = False) -> Fraction:
 class Coverage(Result):
     """What the catalog has of a degree.
 
-    Attributes
-    ----------
-    degree
-        d.
-    first, last
-        Smallest and largest number of nodes, 0 if there is none.
-    sizes, duplex_sizes
-        Numbers of nodes that it has topologies of, and duplex ones.
-    rows
-        Topologies.
-    found
-        Topologies by where they come from.
-    version
-        The newest that a row has.
+    * ``degree``: d.
+    * ``first``, ``last``: smallest and largest number of nodes, 0 if there is none.
+    * ``sizes``, ``duplex_sizes``: numbers of nodes that it has topologies of, and duplex ones.
+    * ``rows``: topologies.
+    * ``found``: topologies by where they come from.
+    * ``version``: the newest that a row has.
     """
 
     degree: int
@@ -105,26 +97,16 @@ class Ratio:
 class Quality(Result):
     """How far the best topologies of a degree are from the bound.
 
-    Attributes
-    ----------
-    degree
-        d.
-    duplex
-        Whether it is about duplex topologies only, held against the bound for duplex topologies.
-    sizes
-        Numbers of nodes with a topology.
-    work
-        What the runtimes are for.
-    ratios
-        Over all these N, for each size of data.
-    near_optimal
-        Share of N that have a bandwidth-optimal topology within two steps of Moore's bound.
-    of_records
-        Mean ratio to the bound, for each size of data, of topologies with the steps of the degree/diameter records and
-        optimal bandwidth.
-    records, missed
-        How many of the records have an N in the range, and how many of these the topologies have more steps than;
-        beyond the sizes that all have rows only those that have.
+    * ``degree``: d.
+    * ``duplex``: whether it is about duplex topologies only, held against the bound for duplex topologies.
+    * ``sizes``: numbers of nodes with a topology.
+    * ``work``: what the runtimes are for.
+    * ``ratios``: over all these N, for each size of data.
+    * ``near_optimal``: share of N that have a bandwidth-optimal topology within two steps of Moore's bound.
+    * ``of_records``: mean ratio to the bound, for each size of data, of topologies with the steps of the
+      degree/diameter records and optimal bandwidth.
+    * ``records``, ``missed``: how many of the records have an N in the range, and how many of these the topologies have
+      more steps than; beyond the sizes that all have rows only those that have.
     """
 
     degree: int

@@ -32,20 +32,13 @@ if TYPE_CHECKING:
 class Ranked(Result):
     """A topology with what it takes.
 
-    Attributes
-    ----------
-    spec
-        The text that rebuilds it.
-    reduce_scatter, allgather
-        Prices of its best SPFF reduce-scatter and allgather, or those of a deferred row of the catalog.
-    all_to_all
-        Proven bounds on what all-to-all takes.
-    duplex
-        Whether duplex cabling can wire it.
-    times
-        Seconds for each question: of flows and schedules that are known.
-    least
-        What it takes at least, for each question; less than ``times`` where all-to-all is not known exactly.
+    * ``spec``: the text that rebuilds it.
+    * ``reduce_scatter``, ``allgather``: prices of its best SPFF reduce-scatter and allgather, or those of a deferred
+      row of the catalog.
+    * ``all_to_all``: proven bounds on what all-to-all takes.
+    * ``duplex``: whether duplex cabling can wire it.
+    * ``times``: seconds for each question: of flows and schedules that are known.
+    * ``least``: what it takes at least, for each question; less than ``times`` where all-to-all is not known exactly.
     """
 
     spec: Spec
@@ -92,22 +85,14 @@ class Ranked(Result):
 class Ranking(Result):
     """Topologies of a size, the fastest for the first question first.
 
-    Attributes
-    ----------
-    nodes, degree
-        N and d.
-    bidirectional
-        Whether only duplex topologies were asked for.
-    questions
-        What is sent: one step for each column of times.
-    workload
-        Latency and bandwidth.
-    entries
-        The topologies.
-    bounds
-        What no topology undercuts, for each question.
-    allreduce_best
-        The one of these topologies that is fastest for an allreduce of the first question's largest size.
+    * ``nodes``, ``degree``: N and d.
+    * ``bidirectional``: whether only duplex topologies were asked for.
+    * ``questions``: what is sent: one step for each column of times.
+    * ``workload``: latency and bandwidth.
+    * ``entries``: the topologies.
+    * ``bounds``: what no topology undercuts, for each question.
+    * ``allreduce_best``: the one of these topologies that is fastest for an allreduce of the first question's largest
+      size.
     """
 
     nodes: int

@@ -39,19 +39,12 @@ _ALEGRE = (3, 6, 12, 25)
 def record_steps(nodes: int, degree: int, *, duplex: bool = False) -> int:
     """Return the smallest diameter of which a topology with so many nodes or more is known.
 
-    Parameters
-    ----------
-    nodes, degree
-        N and d.
-    duplex
-        Graphs, where every link has its reverse, instead of digraphs.
+    * ``nodes``, ``degree``: N and d.
+    * ``duplex``: graphs, where every link has its reverse, instead of digraphs.
 
-    Returns
-    -------
-    int
-        That diameter; one more than the largest in the table where that ends, as it does at 2048 nodes; the bound of
-        :func:`topodesign.least_steps` where the degree has no table, or no graph of a size is regular. Degrees are two
-        or more.
+    Returns: that diameter; one more than the largest in the table where that ends, as it does at 2048 nodes; the bound
+    of :func:`topodesign.least_steps` where the degree has no table, or no graph of a size is regular. Degrees are two
+    or more.
     """
     least = least_steps(nodes, degree, duplex=duplex).steps
     if nodes <= degree + 1 or (duplex and degree not in GRAPHS):

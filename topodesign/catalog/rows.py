@@ -17,8 +17,7 @@ from topodesign.catalog.all_to_all import Bounds, PriceKey
 if TYPE_CHECKING:
     from topodesign.topology.topology import Topology
 
-VERSION = 4
-"""Version of the catalog that rows written now belong to."""
+VERSION = 4  # version of the catalog that rows written now belong to
 
 COLUMNS = (
     "nodes",
@@ -53,29 +52,18 @@ _FOUND = {
 class Row(Result):
     """A topology on the frontier of steps and mean y of its size, among all topologies or among the duplex ones.
 
-    Attributes
-    ----------
-    nodes, degree
-        N and d.
-    cost
-        Steps and bandwidth factor of the reduce-scatter, the dearer of the two collectives.
-    allgather
-        Price of the allgather, at most ``cost``.
-    duplex
-        Whether duplex cabling can wire it.
-    found
-        Where such a topology comes from, which :func:`how_found` reads off its spec.
-    basis
-        What the price rests on: links, a theorem or a bound; or a deferred schedule, where that is cheaper than SPFF in
-        at least one of the two collectives.
-    version
-        Version of the catalog that the row came in with.
-    spec
-        The text that rebuilds the topology.
-    all_to_all
-        What all-to-all costs, where the catalog knows it; no part of the row's line.
-    name
-        A short spec such as ``catalog(200,6,1)``, on a frontier of the default catalog; no part of the row's line.
+    * ``nodes``, ``degree``: N and d.
+    * ``cost``: steps and bandwidth factor of the reduce-scatter, the dearer of the two collectives.
+    * ``allgather``: price of the allgather, at most ``cost``.
+    * ``duplex``: whether duplex cabling can wire it.
+    * ``found``: where such a topology comes from, which :func:`how_found` reads off its spec.
+    * ``basis``: what the price rests on: links, a theorem or a bound; or a deferred schedule, where that is cheaper
+      than SPFF in at least one of the two collectives.
+    * ``version``: version of the catalog that the row came in with.
+    * ``spec``: the text that rebuilds the topology.
+    * ``all_to_all``: what all-to-all costs, where the catalog knows it; no part of the row's line.
+    * ``name``: a short spec such as ``catalog(200,6,1)``, on a frontier of the default catalog; no part of the row's
+      line.
     """
 
     nodes: int

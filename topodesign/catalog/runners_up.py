@@ -30,25 +30,16 @@ if TYPE_CHECKING:
 class RunnerUp(Result):
     """A topology that is not the fastest, and what it is next in.
 
-    Attributes
-    ----------
-    wish
-        What it is the next best for: one of :data:`WISHES`.
-    place
-        1 for the next best, 2 for the one after it.
-    over
-        How many times longer its allreduce takes than that of the fastest topology, for the first size.
-    spec, cost, duplex
-        The topology, what half of its allreduce costs, the mean of reduce-scatter and allgather, and whether duplex
-        cabling wires it.
-    transitive
-        Whether its construction proves that every node looks like every other.
-    patches
-        Patch cords: a pair of opposite links takes one, a link of one way one of its own.
-    lengths
-        How many different lengths of cable it takes where the nodes stand in a circle in the order of their numbers.
-    allreduce
-        Seconds, for each size of data.
+    * ``wish``: what it is the next best for: one of :data:`WISHES`.
+    * ``place``: 1 for the next best, 2 for the one after it.
+    * ``over``: how many times longer its allreduce takes than that of the fastest topology, for the first size.
+    * ``spec``, ``cost``, ``duplex``: the topology, what half of its allreduce costs, the mean of reduce-scatter and
+      allgather, and whether duplex cabling wires it.
+    * ``transitive``: whether its construction proves that every node looks like every other.
+    * ``patches``: patch cords: a pair of opposite links takes one, a link of one way one of its own.
+    * ``lengths``: how many different lengths of cable it takes where the nodes stand in a circle in the order of their
+      numbers.
+    * ``allreduce``: seconds, for each size of data.
     """
 
     wish: str
@@ -84,21 +75,11 @@ class RunnerUp(Result):
 
 @dataclass(frozen=True, repr=False)
 class RunnersUp(Result):
-    """The next best topologies, wish by wish.
+    """The next best topologies, wish by wish."""
 
-    Attributes
-    ----------
-    workload
-        What times are for.
-    fastest
-        What they come next to, with the place 0.
-    entries
-        The topologies, in the order of :data:`WISHES`.
-    """
-
-    workload: Workload
-    fastest: RunnerUp
-    entries: tuple[RunnerUp, ...]
+    workload: Workload  # what times are for
+    fastest: RunnerUp  # what they come next to, with the place 0
+    entries: tuple[RunnerUp, ...]  # the topologies, in the order of :data:`WISHES`
 
     def __len__(self) -> int:
         """Return the number of entries."""

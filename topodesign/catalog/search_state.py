@@ -26,37 +26,27 @@ from topodesign.search.finder import Candidate, Finder, transpose_spec
 from topodesign.search.target import Target
 from topodesign.topology.library import build
 
-WORTHWHILE = 0.002
-"""By how much a ratio could get lower that is worth a deferred schedule."""
+WORTHWHILE = 0.002  # by how much a ratio could get lower that is worth a deferred schedule
 _NEAR = Fraction(1, 128)
 """What is as little above the optimal bandwidth is not searched for again: deferred schedules come as near."""
-LEFT = Fraction(1, 4)
-"""Of what y is above the bound, what a deferred schedule is likely to leave."""
+LEFT = Fraction(1, 4)  # of what y is above the bound, what a deferred schedule is likely to leave
 _UNLIKELY = 1 / 16
 """What is worth a try that it gains if y fell to the bound, where by what is likely it would not gain anything."""
 _AGAIN = 1 / 8
 """What a deferred schedule gains, on average, for a row that has an older one, of what it would for others."""
 _IN_VAIN = "genkautz("
 """Topologies that waste ports, so that deferred schedules do not help enough; others of their kind are searched."""
-_PER_CHARACTER = 1e-6
-"""By how much a ratio has to get lower for each character of a spec that exchanges make long."""
+_PER_CHARACTER = 1e-6  # by how much a ratio has to get lower for each character of a spec that exchanges make long
 
 
 class SearchState:
     """Rows by size, and what follows from them.
 
-    Attributes
-    ----------
-    nodes, degrees
-        The grid.
-    source
-        Catalog that other sizes are composed of.
-    rows
-        By number of nodes and degree.
-    deferred
-        Topologies, either way round, whose deferred schedules were looked for.
-    receivers
-        Of a topology, from below, about how many nodes deferred schedules differ for, ever more closely.
+    * ``nodes``, ``degrees``: the grid.
+    * ``source``: catalog that other sizes are composed of.
+    * ``rows``: by number of nodes and degree.
+    * ``deferred``: topologies, either way round, whose deferred schedules were looked for.
+    * ``receivers``: of a topology, from below, about how many nodes deferred schedules differ for, ever more closely.
     """
 
     def __init__(self, nodes: Iterable[int], rows: Mapping[int, Sequence[Row]], source: Catalog | None = None) -> None:

@@ -28,13 +28,10 @@ from topodesign.topology.topology import Topology
 
 GOOD = Fraction(65, 64)
 """Times the least bandwidth factor that is good enough; with the fewest steps it makes a search needless."""
-POOR = Fraction(6, 5)
-"""Times the bound from which on digraphs a few nodes away, and what keeps a port free, are tried."""
+POOR = Fraction(6, 5)  # times the bound from which on digraphs a few nodes away, and what keeps a port free, are tried
 
-_WORK = 2**25
-"""What searches look at; a few seconds."""
-_SMALL = 10_000
-"""Nodes of digraphs that are searched thoroughly: over all groups, and for the least bandwidth factor."""
+_WORK = 2**25  # what searches look at; a few seconds
+_SMALL = 10_000  # nodes of digraphs that are searched thoroughly: over all groups, and for the least bandwidth factor
 _MOST_LINKS, _WORK_TIMES_SQUARE = 2**23, 2**31
 """Links of larger ones, and what searches of these look at, times the degree squared, since wide ones take longer."""
 _WIDE, _FEWEST_ORBITS, _FEWEST_OF_WIDE = 8, 4, 2
@@ -43,14 +40,11 @@ _MANY_ORBITS, _MOST_LIFTED = 3, 2**20
 """How many numbers of orbits are searched, and how many times the links, if that is more than one."""
 _SCARCE, _WORK_ON_STEPS, _WORK_ON_MORE = 0.1, 2**30, 2**27
 """Scarcity up to which steps are looked for, how long, and how long for each number of more steps if that is vain."""
-_MORE = 8
-"""Share of the steps that there are more then, but for one at least."""
-_MANY_BASES = 2
-"""Sizes of bases of line graphs that are searched, the smallest ones."""
+_MORE = 8  # share of the steps that there are more then, but for one at least
+_MANY_BASES = 2  # sizes of bases of line graphs that are searched, the smallest ones
 _MOST_PRICED, _WORK_PRICING = 2**31, 2**28
 """Links times nodes of what has no symmetry: some seconds; and of several of these together."""
-_SPARE_DRAWS = 8
-"""Of nodes that go or places that new ones get, where some do not fit."""
+_SPARE_DRAWS = 8  # of nodes that go or places that new ones get, where some do not fit
 
 
 def search_beyond(

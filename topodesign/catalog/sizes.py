@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-MOST_NODES = 2048
-"""Every number of nodes up to this has rows; the smallest is 3."""
+MOST_NODES = 2048  # every number of nodes up to this has rows; the smallest is 3
 
 LARGE_SIZES = frozenset((*range(MOST_NODES + 64, 2**14 + 1, 64), 2**15, 2**16))
 """Beyond that: multiples of 64 to 16384, and powers of two to 65536."""
 
-DEGREES = range(2, 17)
-"""Degrees that the shipped catalog is built for."""
+DEGREES = range(2, 17)  # degrees that the shipped catalog is built for
 
 
 def covers(nodes: int, degree: int) -> bool:

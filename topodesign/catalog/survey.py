@@ -27,8 +27,7 @@ from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.pareto import Entry, Pareto, pareto
 from topodesign.pricing.workload import Workload, as_workload
 
-_MOST = 4096
-"""Sizes of a grid at most."""
+_MOST = 4096  # sizes of a grid at most
 
 
 @dataclass(frozen=True)
@@ -42,27 +41,13 @@ class Missing:
 
 @dataclass(frozen=True, repr=False)
 class Survey(Result):
-    """The fastest topology of every size of a grid, in the order of nodes, then degrees.
+    """The fastest topology of every size of a grid, in the order of nodes, then degrees."""
 
-    Attributes
-    ----------
-    workload
-        What times are for; its bandwidth is that of a node, or of a port with ``per_port``.
-    bidirectional
-        Whether only duplex topologies were asked for.
-    per_port
-        Whether every port adds its bandwidth to the node's; else the ports share what a node has.
-    frontiers
-        The answer of :func:`topodesign.pareto` for every size that there is something of.
-    missing
-        The other sizes.
-    """
-
-    workload: Workload
-    bidirectional: bool
-    per_port: bool
-    frontiers: tuple[Pareto, ...]
-    missing: tuple[Missing, ...]
+    workload: Workload  # what times are for; its bandwidth is that of a node, or of a port with ``per_port``
+    bidirectional: bool  # whether only duplex topologies were asked for
+    per_port: bool  # whether every port adds its bandwidth to the node's; else the ports share what a node has
+    frontiers: tuple[Pareto, ...]  # the answer of :func:`topodesign.pareto` for every size that there is something of
+    missing: tuple[Missing, ...]  # the other sizes
 
     def __len__(self) -> int:
         """Return the number of sizes."""

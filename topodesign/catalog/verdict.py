@@ -13,11 +13,9 @@ from topodesign.base.wording import counted
 from topodesign.pricing.crossovers import winners
 from topodesign.pricing.workload import Workload
 
-Offer = tuple[str, Cost]
-"""A topology's spec and what its reduce-scatter and allgather cost, their mean."""
+Offer = tuple[str, Cost]  # A topology's spec and what its reduce-scatter and allgather cost, their mean
 
-IN_HALVES = "as a reduce-scatter and an allgather after it"
-"""What the bounds of an allreduce are of."""
+IN_HALVES = "as a reduce-scatter and an allgather after it"  # what the bounds of an allreduce are of
 
 
 def claims_on(costs: Sequence[Cost], bounds: Sequence[Cost], *, duplex: bool) -> Iterator[Claim]:

@@ -33,10 +33,8 @@ from topodesign.topology.library import build, generator
 from topodesign.topology.topology import Topology
 
 _CORES = os.cpu_count() or 1
-_BATCH_WORK = 2**27
-"""Links times sources of the rows that a process is handed at once; some seconds at most."""
-_DEFERRED_WORK = 4
-"""How often a step of a deferred schedule is worked out, about."""
+_BATCH_WORK = 2**27  # links times sources of the rows that a process is handed at once; some seconds at most
+_DEFERRED_WORK = 4  # how often a step of a deferred schedule is worked out, about
 _HEADER = "# rows that topodesign catalog verify found right"
 
 
@@ -79,21 +77,11 @@ class Verified:
 
 @dataclass(frozen=True, repr=False)
 class Verification(Result):
-    """What a verification came to.
+    """What a verification came to."""
 
-    Attributes
-    ----------
-    rows
-        Rows that were to be verified.
-    verified_before
-        How many of them an earlier run had found right.
-    faults
-        Those that are not true.
-    """
-
-    rows: int
-    verified_before: int
-    faults: tuple[Fault, ...]
+    rows: int  # rows that were to be verified
+    verified_before: int  # how many of them an earlier run had found right
+    faults: tuple[Fault, ...]  # those that are not true
 
     @property
     def ok(self) -> bool:

@@ -25,20 +25,13 @@ from topodesign.base.tables import write_csv
 
 _Callable = TypeVar("_Callable", bound=Callable[..., Any])
 
-_FORMS = "topodesign.forms"
-"""Key in the ``meta`` of a context: the forms that are asked for."""
-_FILE = "topodesign.file"
-"""The same for the file that takes the answer."""
-_ENDINGS = {".json": "json", ".csv": "csv"}
-"""What the ending of a file asks for where nothing else is said."""
-_TEXT = frozenset(("", ".txt", ".md", ".log", ".out"))
-"""Endings of files of text."""
-_FLAT = 13
-"""Options that a help text lists without sections."""
-_MOST_NAME = 24
-"""Columns that names of options take at most beside what is said of them."""
-OUTPUT = "Output"
-"""The last section of help texts."""
+_FORMS = "topodesign.forms"  # key in the ``meta`` of a context: the forms that are asked for
+_FILE = "topodesign.file"  # the same for the file that takes the answer
+_ENDINGS = {".json": "json", ".csv": "csv"}  # what the ending of a file asks for where nothing else is said
+_TEXT = frozenset(("", ".txt", ".md", ".log", ".out"))  # endings of files of text
+_FLAT = 13  # options that a help text lists without sections
+_MOST_NAME = 24  # columns that names of options take at most beside what is said of them
+OUTPUT = "Output"  # the last section of help texts
 
 
 class FittedHelp(click.HelpFormatter):
@@ -185,12 +178,8 @@ def tell(result: Any, text: str | None = None) -> None:
 def print_json(document: dict[str, Any], rows: Callable[[], Iterable[Mapping[str, Any]]] | None = None) -> None:
     """Print one JSON document on standard output, with the name of its schema first; with ``--csv`` its rows.
 
-    Parameters
-    ----------
-    document
-        All that there is to say.
-    rows
-        Makes the rows of a table; without it the document is one, as :func:`flat` says.
+    * ``document``: all that there is to say.
+    * ``rows``: makes the rows of a table; without it the document is one, as :func:`flat` says.
     """
     if form() == "csv":
         print_csv([flat(dict(row)) for row in rows()] if rows is not None else [flat(document)])

@@ -17,10 +17,8 @@ from typing import NoReturn
 
 from topodesign.base.atomic import clear_unfinished
 
-PATIENCE = 0.3
-"""Seconds that the main thread has to hear a signal."""
-_TO_END = 0.5
-"""Seconds that it has to end in order then."""
+PATIENCE = 0.3  # seconds that the main thread has to hear a signal
+_TO_END = 0.5  # seconds that it has to end in order then
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _told = threading.Event()
 
@@ -28,10 +26,7 @@ _told = threading.Event()
 class Ended(BaseException):
     """The program was told to end.
 
-    Attributes
-    ----------
-    status
-        Its exit status: 128 and the number of the signal.
+    * ``status``: its exit status: 128 and the number of the signal.
     """
 
     def __init__(self, number: int) -> None:

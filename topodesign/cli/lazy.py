@@ -16,15 +16,10 @@ from topodesign.cli.answers import Group
 class LazyGroup(Group):
     """A group of commands, one a module of a package, each with the function ``command``.
 
-    Parameters
-    ----------
-    package
-        Where the modules are.
-    table
-        Commands in the order of the help text, with what it says of them. The module of a command has its name, or that
-        and an underscore where the name alone is a word of the language.
-    sections
-        The same under headings; all under one if None.
+    * ``package``: where the modules are.
+    * ``table``: commands in the order of the help text, with what it says of them. The module of a command has its
+      name, or that and an underscore where the name alone is a word of the language.
+    * ``sections``: the same under headings; all under one if None.
     """
 
     def __init__(

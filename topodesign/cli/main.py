@@ -63,8 +63,7 @@ COMMANDS = {name: about for section in SECTIONS.values() for name, about in sect
 """All of them, with what the help text says."""
 
 
-_NO_THREAD = "can't start new thread"
-"""What Python says, as a RuntimeError."""
+_NO_THREAD = "can't start new thread"  # what Python says, as a RuntimeError
 
 
 @click.group(

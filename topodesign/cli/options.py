@@ -50,16 +50,10 @@ def offer(
 ) -> Callable[[_Command], _Command]:
     """Return what adds the options of a group to a command.
 
-    Parameters
-    ----------
-    group
-        As :mod:`topodesign.base.options` describes.
-    names
-        Those that are offered; all if there are none.
-    section
-        Where help texts list them; by default as ``SECTIONS`` says.
-    changed
-        By name: another default, or another :class:`~topodesign.base.options.Option`.
+    * ``group``: as :mod:`topodesign.base.options` describes.
+    * ``names``: those that are offered; all if there are none.
+    * ``section``: where help texts list them; by default as ``SECTIONS`` says.
+    * ``changed``: by name: another default, or another :class:`~topodesign.base.options.Option`.
     """
     known = declared(group)
     title = SECTIONS.get(group, "Options") if section is None else section

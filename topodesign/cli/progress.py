@@ -10,12 +10,9 @@ from contextlib import contextmanager, suppress
 
 import click
 
-_UNTIL_BAR = 0.5
-"""Seconds that something may take before a terminal shows how far it is."""
-_UNTIL_ESTIMATE = 2.0
-"""Seconds after which an estimate is said elsewhere."""
-_WORTH_SAYING = 30.0
-"""Seconds that must be left for that."""
+_UNTIL_BAR = 0.5  # seconds that something may take before a terminal shows how far it is
+_UNTIL_ESTIMATE = 2.0  # seconds after which an estimate is said elsewhere
+_WORTH_SAYING = 30.0  # seconds that must be left for that
 
 
 @contextmanager

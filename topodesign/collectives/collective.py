@@ -48,8 +48,7 @@ if TYPE_CHECKING:
 End = Literal["each", "all", "root"]
 """Where blocks start or end: a node of its own for each block, all members, or the root."""
 
-EVERYONE = -1
-"""In place of a node: all members."""
+EVERYONE = -1  # in place of a node: all members
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,24 +85,12 @@ FRONT_ENDS: Mapping[str, FrontEnd] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Sharing(Declared):
-    """How sends and receives share threadblocks, on the rank that has most of them.
+    """How sends and receives share threadblocks, on the rank that has most of them."""
 
-    Attributes
-    ----------
-    asked
-        `auto`, `merged` or `separate`.
-    most
-        Threadblocks of the rank that has most.
-    shared
-        Those of them that both send and receive.
-    apart
-        How many there would be if none did.
-    """
-
-    asked: Threadblocks
-    most: int
-    shared: int
-    apart: int
+    asked: Threadblocks  # `auto`, `merged` or `separate`
+    most: int  # threadblocks of the rank that has most
+    shared: int  # those of them that both send and receive
+    apart: int  # how many there would be if none did
 
     KEYS = (key("asked", kind=str), "most shared apart")
 
@@ -117,22 +105,13 @@ class Sharing(Declared):
 class Compiled(Result):
     """A program in the form of its target.
 
-    Attributes
-    ----------
-    plan
-        What was compiled.
-    program
-        The instructions of every rank.
-    backend, options
-        The target, and what it was compiled for.
-    files
-        What is written: contents by what follows the name, such as ``.xml``.
-    report
-        What an independent reading of the files found; None if it was not asked for.
-    notes
-        What there is to say about how it came about, and of what its runtime wants beside it.
-    fewer_trees
-        Why its trees are fewer than the best; None where they are not. It is among the notes.
+    * ``plan``: what was compiled.
+    * ``program``: the instructions of every rank.
+    * ``backend``, ``options``: the target, and what it was compiled for.
+    * ``files``: what is written: contents by what follows the name, such as ``.xml``.
+    * ``report``: what an independent reading of the files found; None if it was not asked for.
+    * ``notes``: what there is to say about how it came about, and of what its runtime wants beside it.
+    * ``fewer_trees``: why its trees are fewer than the best; None where they are not. It is among the notes.
     """
 
     plan: Plan
@@ -267,13 +246,7 @@ def compile_plan(plan: Plan | str | Path, target: str = "msccl", **options: Unpa
 
 
 def _front_end(kind: Kind[Any]) -> FrontEnd:
-    """Return the front end of a plan.
-
-    Raises
-    ------
-    InfeasibleError
-        If it cannot do the collective yet, or the plan is no single program.
-    """
+    """Return the front end of a plan."""
     front_end, plan = FRONT_ENDS[kind.program], kind.plan
     collective, topology = plan.collective, plan.topology
     if collective.several:

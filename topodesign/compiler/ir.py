@@ -55,11 +55,8 @@ class Region:
 class Instruction:
     """One instruction of a threadblock.
 
-    Attributes
-    ----------
-    depends
-        Pairs (threadblock, index of the instruction there) on the same rank that must be over before this one
-        starts. Instructions of a threadblock run in order anyway.
+    * ``depends``: pairs (threadblock, index of the instruction there) on the same rank that must be over before this
+      one starts. Instructions of a threadblock run in order anyway.
     """
 
     kind: Kind  # what it does

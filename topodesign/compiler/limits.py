@@ -7,8 +7,7 @@ from dataclasses import dataclass, fields
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import InfeasibleError
 
-ANY = 2**31
-"""A limit that nothing reaches."""
+ANY = 2**31  # A limit that nothing reaches
 
 HELP = "use fewer channels, a schedule with fewer --chunks or trees (--fixed-k), or a smaller N"
 """What helps a program that exceeds a limit."""
@@ -21,13 +20,10 @@ class Limits:
     A front end splits what is too long for an instruction, takes more channels and joins threadblocks. Whether the
     program then keeps to all that its target demands is for the back end to check.
 
-    Attributes
-    ----------
-    instructions_per_block
-        Instructions of a threadblock; one that waits for several others counts once for each of them.
-    slots
-        Pieces of a connection that are surely in flight before a sender waits for its receiver; none where a send
-        ends only when it is received.
+    * ``instructions_per_block``: instructions of a threadblock; one that waits for several others counts once for each
+      of them.
+    * ``slots``: pieces of a connection that are surely in flight before a sender waits for its receiver; none where a
+      send ends only when it is received.
     """
 
     chunks_per_instruction: int = ANY  # chunks that one instruction moves

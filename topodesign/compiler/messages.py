@@ -59,13 +59,9 @@ class Own(NamedTuple):
 class Messages(Program):
     """A program of messages.
 
-    Attributes
-    ----------
-    operations
-        What every rank does, in an order in which nothing waits for what comes later.
-    ends
-        The largest number of units that a message has, for every step of rounds in their order; None for timed
-        sends.
+    * ``operations``: what every rank does, in an order in which nothing waits for what comes later.
+    * ``ends``: the largest number of units that a message has, for every step of rounds in their order; None for timed
+      sends.
     """
 
     units: int = 1  # equal parts of a block

@@ -34,21 +34,11 @@ PlanOfRoot: TypeAlias = Callable[[int, int | None], Plan]
 
 @dataclass(frozen=True)
 class Part:
-    """One of several programs.
+    """One of several programs."""
 
-    Attributes
-    ----------
-    name
-        ``group0`` or ``root0`` and so on.
-    nodes
-        The node of each rank, by number.
-    compiled
-        The program.
-    """
-
-    name: str
-    nodes: tuple[int, ...]
-    compiled: Compiled
+    name: str  # ``group0`` or ``root0`` and so on
+    nodes: tuple[int, ...]  # the node of each rank, by number
+    compiled: Compiled  # the program
 
 
 @takes(CompileOptions)

@@ -18,29 +18,14 @@ class Fit(Declared):
 
     The model is ``steps * alpha + y * M / B``. What is smallest is the sum of the squares of ``model / measured - 1``,
     among all latencies and bandwidths that are not negative.
-
-    Attributes
-    ----------
-    alpha
-        Latency of a step, in seconds.
-    bandwidth
-        Bandwidth of all links of a node together, in bits per second.
-    steps
-        How often the model takes the latency.
-    y
-        How often it takes all data over the bandwidth.
-    residuals
-        ``model / measured - 1`` for every size.
-    command
-        What looks for topologies with them.
     """
 
-    alpha: Fraction
-    bandwidth: Fraction
-    steps: Fraction
-    y: Fraction
-    residuals: tuple[Fraction, ...]
-    command: str = ""
+    alpha: Fraction  # latency of a step, in seconds
+    bandwidth: Fraction  # bandwidth of all links of a node together, in bits per second
+    steps: Fraction  # how often the model takes the latency
+    y: Fraction  # how often it takes all data over the bandwidth
+    residuals: tuple[Fraction, ...]  # ``model / measured - 1`` for every size
+    command: str = ""  # what looks for topologies with them
 
     KEYS = (
         "alpha_s=float(alpha) bandwidth_bps=float(bandwidth) steps bandwidth=y residual_rms=mean_square "

@@ -43,10 +43,7 @@ STARTERS = ("OMPI_COMM_WORLD", "PMI", "MV2_COMM_WORLD", "PMIX")
 class ElsewhereError(TopodesignError):
     """Another rank says what is wrong.
 
-    Attributes
-    ----------
-    infeasible
-        Whether that is an answer of "no".
+    * ``infeasible``: whether that is an answer of "no".
     """
 
     def __init__(self, *, infeasible: bool) -> None:
@@ -81,10 +78,7 @@ def _library() -> Any:
 class World:
     """All processes of the MPI program.
 
-    Attributes
-    ----------
-    rank, ranks
-        Which this process is, of how many.
+    * ``rank``, ``ranks``: which this process is, of how many.
     """
 
     def __init__(self) -> None:

@@ -24,8 +24,7 @@ from topodesign.collectives.collective import EVERYONE
 from topodesign.plans.transfers import Transfers
 from topodesign.topology.topology import IntArray
 
-MOST_UNITS = 2**31
-"""Units of a block, so that their products fit into 64 bits."""
+MOST_UNITS = 2**31  # units of a block, so that their products fit into 64 bits
 
 
 class Do(IntEnum):

@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 Transport = Literal["threads", "mpi"]
 TRANSPORTS: tuple[Transport, ...] = ("threads", "mpi")
 MOST_ITERATIONS = 10**6
-LEAST_FITTED = 3
-"""Sizes from which on a latency and a bandwidth are fitted: two of them any pair of times meets."""
+LEAST_FITTED = 3  # sizes from which on a latency and a bandwidth are fitted: two of them any pair of times meets
 _SWITCH = 5e-5
 """Seconds after which Python's threads take turns; by default a rank may wait for a hundred times as long."""
 
@@ -119,60 +118,24 @@ class SizeRun(Declared):
 
 @dataclass(frozen=True, repr=False)
 class RunResult(TextResult):
-    """How fast a plan was and whether all results were right.
+    """How fast a plan was and whether all results were right."""
 
-    Attributes
-    ----------
-    title
-        The plan in a line.
-    collective
-        What is done.
-    kind
-        How data move: rounds, orbitrounds, trees, paths, timed, together.
-    spec
-        What names and rebuilds the place; null for links that have no spec.
-    ranks
-        Threads or processes, one for every node that is no switch.
-    rank
-        Which of them this is, 0 for all threads.
-    transport
-        What carried the messages.
-    library
-        Its name and version.
-    dtype
-        Type of the elements.
-    warmup
-        Iterations that were not timed.
-    iterations
-        Iterations that were.
-    messages
-        From rank to rank in an iteration.
-    bus
-        Bus bandwidth over algorithm bandwidth, as nccl-tests define it; else null.
-    runs
-        One for every size.
-    fit
-        What fits the times of several sizes best; null of one, or where nothing fits.
-    notes
-        What else there is to say.
-    """
-
-    title: str
-    collective: str
-    kind: str
-    spec: str | None
-    ranks: int
-    rank: int
-    transport: Transport
-    library: str
-    dtype: str
-    warmup: int
-    iterations: int
-    messages: int
-    bus: Fraction | None
-    runs: tuple[SizeRun, ...]
-    fit: Fit | None
-    notes: tuple[str, ...]
+    title: str  # the plan in a line
+    collective: str  # what is done
+    kind: str  # how data move: rounds, orbitrounds, trees, paths, timed, together
+    spec: str | None  # what names and rebuilds the place; null for links that have no spec
+    ranks: int  # threads or processes, one for every node that is no switch
+    rank: int  # which of them this is, 0 for all threads
+    transport: Transport  # what carried the messages
+    library: str  # its name and version
+    dtype: str  # type of the elements
+    warmup: int  # iterations that were not timed
+    iterations: int  # iterations that were
+    messages: int  # from rank to rank in an iteration
+    bus: Fraction | None  # bus bandwidth over algorithm bandwidth, as nccl-tests define it; else null
+    runs: tuple[SizeRun, ...]  # one for every size
+    fit: Fit | None  # what fits the times of several sizes best; null of one, or where nothing fits
+    notes: tuple[str, ...]  # what else there is to say
 
     KEYS = (
         "title collective kind spec ranks",

@@ -10,8 +10,7 @@ from queue import SimpleQueue
 from topodesign.execution.program import Do
 from topodesign.execution.workspace import Array, Outcome, Trial, Workspace, coefficients
 
-_Parcel = tuple[int, int, Array]
-"""Who sends, the tag, and the elements; they stay as they are until all ranks are done."""
+_Parcel = tuple[int, int, Array]  # who sends, the tag, and the elements; they stay as they are until all ranks are done
 
 
 class _StoppedError(Exception):

@@ -32,10 +32,8 @@ TYPES: Mapping[str, type] = MappingProxyType(
     {"float32": np.float32, "float64": np.float64, "int32": np.int32, "int64": np.int64}
 )
 """Types of elements by name."""
-_EXACT = 2**24
-"""Integers below are exact in all of them."""
-_PLACES = 251
-"""Different numbers by place; a prime, so that no stride of a plan hides a shift."""
+_EXACT = 2**24  # integers below are exact in all of them
+_PLACES = 251  # different numbers by place; a prime, so that no stride of a plan hides a shift
 
 
 @dataclass(frozen=True)
@@ -89,12 +87,8 @@ def by_place(stream: int, block: int, first: int, last: int) -> IntArray:
 class Workspace:
     """The memory of one rank.
 
-    Attributes
-    ----------
-    memory
-        All elements that the rank has.
-    order
-        What it does, without messages that have no elements.
+    * ``memory``: all elements that the rank has.
+    * ``order``: what it does, without messages that have no elements.
     """
 
     def __init__(
@@ -210,15 +204,10 @@ class Workspace:
 class Slots:
     """Where the data of one message lie at a rank.
 
-    Attributes
-    ----------
-    message
-        The same.
-    count
-        Elements.
-    straight
-        Whether its elements follow one another in memory and may be sent from there, or be received there at any time:
-        ``buffer`` is that place then.
+    * ``message``: the same.
+    * ``count``: elements.
+    * ``straight``: whether its elements follow one another in memory and may be sent from there, or be received there
+      at any time: ``buffer`` is that place then.
     """
 
     def __init__(self, space: Workspace, message: Message, *, sent: bool) -> None:

@@ -24,8 +24,7 @@ MAX_PRICE = 10**9
 NODE_BANDWIDTH = Fraction(100 * 10**9, 8)
 """Bytes per second of all links of a node together, for topologies that do not say (100 Gbps)."""
 _PRICE = re.compile(r"\s*([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*(?:/(.+))?", re.DOTALL)
-OWN_LATENCIES = "fabric"
-"""As a latency: those that the fabric says of its links."""
+OWN_LATENCIES = "fabric"  # as a latency: those that the fabric says of its links
 
 
 class FabricLink(NamedTuple):

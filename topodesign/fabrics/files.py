@@ -153,8 +153,7 @@ _READERS = {
     ".graphml": _from_graphml,
     ".csv": _from_links,
 }
-FABRIC_ENDINGS = tuple(_READERS)
-"""How the name of a file ends that :func:`read_fabric` takes."""
+FABRIC_ENDINGS = tuple(_READERS)  # how the name of a file ends that :func:`read_fabric` takes
 
 
 def _unlocated(located: Located) -> Any:

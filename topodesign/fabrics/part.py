@@ -15,8 +15,7 @@ from topodesign.fabrics.fabric import Fabric
 
 Some: TypeAlias = str | int | Iterable[str | int]
 """Names, patterns and numbers of nodes: one text, with commas between several, one number, or several of these."""
-Others = Literal["vanish", "forward"]
-"""What nodes do that do not take part."""
+Others = Literal["vanish", "forward"]  # what nodes do that do not take part
 
 
 def part_of(fabric: Fabric, only: Some = (), others: Others = "vanish", without: Some = ()) -> Fabric:

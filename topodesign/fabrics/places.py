@@ -71,15 +71,7 @@ def as_fabric(value: PlaceLike, bandwidth: Quantity | None = None) -> Fabric:
 def as_place(value: PlaceLike) -> Topology | Fabric:
     """Return the plain topology that a value is or names; the fabric, if it has switches, names or bandwidths.
 
-    Parameters
-    ----------
-    value
-        As for :func:`as_fabric`. Links in a file make a plain topology if they can.
-
-    Raises
-    ------
-    FileFormatError, SpecError, TopologyError, ParameterError
-        As :func:`as_fabric`.
+    * ``value``: as for :func:`as_fabric`. Links in a file make a plain topology if they can.
 
     Examples
     --------

@@ -12,8 +12,7 @@ from topodesign.fabrics.drawing import check_boxes, drawn, duplex, members, mesh
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.topology.topology import check_buildable
 
-_CUBE = 4
-"""Chips on a side of the cubes that optical switches join."""
+_CUBE = 4  # chips on a side of the cubes that optical switches join
 
 
 def gb200_nvl72(racks: int) -> Fabric:

@@ -15,8 +15,7 @@ from topodesign.topology.family import named
 from topodesign.topology.groups import cyclic
 from topodesign.topology.topology import Topology, check_buildable
 
-_EVERY_PAIR = 20
-"""Up to this many nodes all second jumps of a directed circulant of degree 2 are tried."""
+_EVERY_PAIR = 20  # up to this many nodes all second jumps of a directed circulant of degree 2 are tried
 _MANY = 16  # with more jumps than this all but consecutive ones are left to the search
 
 

@@ -146,12 +146,8 @@ def automorphisms(n: int, q: int, point: IntArray, line: IntArray) -> Iterator[I
     They generate a group that is transitive on incident pairs of a point and a line, and takes points to lines if the
     polygon is self-dual.
 
-    Parameters
-    ----------
-    n, q
-        Which polygon.
-    point, line
-        The incident pairs, shape ``((q + 1) * points,)`` each.
+    * ``n``, ``q``: which polygon.
+    * ``point``, ``line``: the incident pairs, shape ``((q + 1) * points,)`` each.
     """
     space = _Coordinates(n, q)
     description = _POLYGONS[n]

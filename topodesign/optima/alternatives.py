@@ -21,8 +21,7 @@ from topodesign.plans.measure import tree_figures
 from topodesign.plans.timing.trees import simulate_trees
 from topodesign.plans.trees import Trees
 
-MOST_SMALL = 8
-"""Largest number of trees per root that trade-offs try besides the best."""
+MOST_SMALL = 8  # largest number of trees per root that trade-offs try besides the best
 
 
 @dataclass(frozen=True)

@@ -30,19 +30,12 @@ from topodesign.topology.topology import Topology
 class GroupPrice(Result):
     """The least time by bandwidth of a collective in groups, which all run at once.
 
-    Attributes
-    ----------
-    bandwidth
-        Bandwidth factor y of all groups at once: the last is done after ``y M/B``, M the data of each group. It is the
-        least that was found, and :attr:`claims` say among what it is the least that there is.
-    alone
-        The largest factor of a group that has all links to itself.
-    bound
-        Bandwidth factor that none of the ways goes below that the first claim names.
-    floor
-        Bandwidth factor that nothing goes below, whatever others and switches can do, by cuts around members.
-    in_turn
-        Of an allreduce: as a reduce-scatter and then an allgather; None for others.
+    * ``bandwidth``: bandwidth factor y of all groups at once: the last is done after ``y M/B``, M the data of each
+      group. It is the least that was found, and :attr:`claims` say among what it is the least that there is.
+    * ``alone``: the largest factor of a group that has all links to itself.
+    * ``bound``: bandwidth factor that none of the ways goes below that the first claim names.
+    * ``floor``: bandwidth factor that nothing goes below, whatever others and switches can do, by cuts around members.
+    * ``in_turn``: of an allreduce: as a reduce-scatter and then an allgather; None for others.
     """
 
     place: Fabric

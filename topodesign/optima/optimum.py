@@ -36,12 +36,9 @@ from topodesign.optima.question import Asked, Question, asked
 from topodesign.optima.throughput import Throughput, best_throughput, bottleneck_in_words, cut_bound
 from topodesign.pricing.flows.flow_optimum import FLOWS, Costs, FlowOptimum, flow_optimum
 
-METHODS = ("auto", "forest", "fluid")
-"""Who can be asked for an optimum."""
-MOST_SCANNED = 1000
-"""Largest number of trees per root that a scan goes to."""
-_MOST_LINKS = 8
-"""Links of a bottleneck that are shown one by one."""
+METHODS = ("auto", "forest", "fluid")  # who can be asked for an optimum
+MOST_SCANNED = 1000  # largest number of trees per root that a scan goes to
+_MOST_LINKS = 8  # links of a bottleneck that are shown one by one
 _IN_TURN = "reduce-scatter, then allgather"
 
 

@@ -310,32 +310,18 @@ def _for_sale(fabric: Fabric, prices: Mapping[str, Price]) -> list[_Place]:
 
 @dataclass(frozen=True, repr=False)
 class Purchase(Result):
-    """The cheapest upgrade of links, or the best for a budget, and what it reaches.
-
-    Attributes
-    ----------
-    cost
-        Of all that is bought.
-    bound
-        Nothing that reaches as much costs less.
-    proven
-        Whether nothing cheaper reaches as much, and nothing within a budget more.
-    target
-        Bytes per second that --target asked for; None with --budget.
-    budget
-        What --budget allowed; None with --target.
-    """
+    """The cheapest upgrade of links, or the best for a budget, and what it reaches."""
 
     fabric: Fabric
     upgraded: Fabric
     before: Throughput
     after: Throughput
     bought: tuple[Bought, ...]
-    cost: Fraction
-    bound: Fraction
-    proven: bool
-    target: Fraction | None
-    budget: Fraction | None
+    cost: Fraction  # of all that is bought
+    bound: Fraction  # nothing that reaches as much costs less
+    proven: bool  # whether nothing cheaper reaches as much, and nothing within a budget more
+    target: Fraction | None  # bytes per second that --target asked for; None with --budget
+    budget: Fraction | None  # what --budget allowed; None with --target
 
     KEYS = (
         *without(FABRIC_KEYS, "links"),

@@ -31,12 +31,9 @@ from topodesign.base.zips import member_info
 from topodesign.topology.topology import MAX_LINKS, MAX_NODES, Topology
 
 MAX_HEADER = 2**20
-MAX_ROWS = 2**26
-"""Rows of a schedule: 2 GiB of columns, at 32 bytes a row."""
-LARGEST_ARCHIVE = 2**33
-"""Bytes of a file: more than the longest columns need."""
-MAX_INTEGER = 2**63 - 1
-"""What a column holds."""
+MAX_ROWS = 2**26  # rows of a schedule: 2 GiB of columns, at 32 bytes a row
+LARGEST_ARCHIVE = 2**33  # bytes of a file: more than the longest columns need
+MAX_INTEGER = 2**63 - 1  # what a column holds
 LINK_COLUMNS = ("link_src", "link_dst", "link_capacity")
 _LEVEL = (
     3  # on large schedules half the size of level 1 in the same time; level 6 saves a fifth more in thrice the time

@@ -31,8 +31,7 @@ from topodesign.plans.rounds_ops import (
 )
 from topodesign.topology.topology import Topology
 
-Row = tuple[int, int, int, int, int, int]
-"""Step, src, dst, block, lo, hi."""
+Row = tuple[int, int, int, int, int, int]  # step, src, dst, block, lo, hi
 
 
 def part_of_topology(topology: Topology, members: Sequence[int]) -> Topology:

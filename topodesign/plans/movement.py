@@ -25,8 +25,7 @@ from topodesign.plans.archive import MAX_ROWS, read_column, read_fraction, read_
 from topodesign.topology.topology import Topology
 
 MAX_STEPS = 2**31 - 1
-LINKS = "links"
-"""The table with a row for every link of the topology, whose number the header has anyway."""
+LINKS = "links"  # the table with a row for every link of the topology, whose number the header has anyway
 
 
 class Column(NamedTuple):

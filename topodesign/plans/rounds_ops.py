@@ -20,8 +20,7 @@ from topodesign.topology.topology import IntArray, Topology
 Part = tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike, ArrayLike, ArrayLike]
 """The columns step, src, dst, block, lo, hi: integers that broadcast against each other."""
 
-MAX_UNITS = 2**62
-"""Units per shard; twice as many still fit into 64 bits."""
+MAX_UNITS = 2**62  # units per shard; twice as many still fit into 64 bits
 
 
 def assemble(collective: Collective, nodes: int, units: int, steps: int, parts: Iterable[Part]) -> Rounds:

@@ -19,8 +19,7 @@ from topodesign.collectives import Collective
 from topodesign.plans.movement import FLAG, FRACTION, LINKS, Column, Movement, check_intervals, integer
 from topodesign.topology.topology import IntArray, Topology
 
-MAX_TICKS = 2**62
-"""Ticks until the end; twice as many still fit into 64 bits."""
+MAX_TICKS = 2**62  # ticks until the end; twice as many still fit into 64 bits
 
 
 @dataclass(frozen=True, eq=False)

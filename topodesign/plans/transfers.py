@@ -29,19 +29,12 @@ class Transfers:
     is at ``dst[i]`` at the instant ``end[i]``, and can be sent on then. In a movement of the collective that adds it is
     a partial sum, which the sender then has no longer; else it is stored.
 
-    Attributes
-    ----------
-    collective
-        Among ranks, which are the nodes in ascending order, without switches.
-    ranks
-        How many there are.
-    units
-        Number of equal parts of a block.
-    share
-        Part of all data that is this collective's: 1 unless several run at the same time.
-    start, end, part, src, dst, block, lo, hi
-        int64 arrays of shape ``(rows,)``; ``start < end``, in steps or ticks; ``part`` counts the movements of the
-        collective.
+    * ``collective``: among ranks, which are the nodes in ascending order, without switches.
+    * ``ranks``: how many there are.
+    * ``units``: number of equal parts of a block.
+    * ``share``: part of all data that is this collective's: 1 unless several run at the same time.
+    * ``start``, ``end``, ``part``, ``src``, ``dst``, ``block``, ``lo``, ``hi``: int64 arrays of shape ``(rows,)``;
+      ``start < end``, in steps or ticks; ``part`` counts the movements of the collective.
     """
 
     collective: Collective

@@ -26,40 +26,30 @@ from topodesign.pricing.flows.trees import tree_flow
 from topodesign.topology.library import TopologyLike, as_topology
 from topodesign.topology.topology import Topology
 
-EXACT_ROWS = 520
-"""Orbits of sources and links up to which ``auto`` is exact: 100 nodes of degree 4 without symmetry."""
+EXACT_ROWS = 520  # orbits of sources and links up to which ``auto`` is exact: 100 nodes of degree 4 without symmetry
 
-QUICK_ROWS = 160
-"""The same for ``quick``, which takes a second or two at most: 32 nodes of degree 4 without symmetry."""
+QUICK_ROWS = 160  # the same for ``quick``, which takes a second or two at most: 32 nodes of degree 4 without symmetry
 
 _QUICK_NODES = 2**13
-_QUICK_TREES = 2**26
-"""Nodes, and sources times links times rows, up to which ``quick`` is exact."""
+_QUICK_TREES = 2**26  # nodes, and sources times links times rows, up to which ``quick`` is exact
 _QUICK_FLOW = 2**20
-_QUICK_BOUNDS = 2**24
-"""Sources times links up to which ``quick`` balances flows, and looks at distances."""
+_QUICK_BOUNDS = 2**24  # sources times links up to which ``quick`` balances flows, and looks at distances
 
 
 @dataclass(frozen=True, repr=False)
 class AllToAll(Result):
     """What all-to-all costs: every node sends a shard to every other node.
 
-    Attributes
-    ----------
-    topology
-        The topology.
-    lower, upper
-        Bandwidth factors: no flow takes less than the first, and one is known that takes the second (None if none has
-        been looked for). Time is y * M/B with M the data of one node, M/N for each node including itself, and B the
-        bandwidth of a node's links together.
-    method
-        How the price was found.
-    moore, distances
-        Lower bounds by the distances of any topology of that many nodes and ports, and by those of this one.
-    equal_split
-        What equal-cost multi-path routing takes, which parts traffic over all links on shortest paths alike.
-    flow
-        A flow that takes ``upper``, and link prices that prove ``lower``; None where there are bounds alone.
+    * ``topology``: the topology.
+    * ``lower``, ``upper``: bandwidth factors: no flow takes less than the first, and one is known that takes the second
+      (None if none has been looked for). Time is y * M/B with M the data of one node, M/N for each node including
+      itself, and B the bandwidth of a node's links together.
+    * ``method``: how the price was found.
+    * ``moore``, ``distances``: lower bounds by the distances of any topology of that many nodes and ports, and by those
+      of this one.
+    * ``equal_split``: what equal-cost multi-path routing takes, which parts traffic over all links on shortest paths
+      alike.
+    * ``flow``: a flow that takes ``upper``, and link prices that prove ``lower``; None where there are bounds alone.
     """
 
     topology: Topology

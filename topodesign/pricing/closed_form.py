@@ -20,10 +20,8 @@ _CORES = os.cpu_count() or 1
 _MOST_PORTS = 2**20
 _MOST_WIDE_WORK = 2**31
 """Links times sources times neighbours that the slower way for many neighbours takes; tens of seconds."""
-_WORK_PER_THREAD = 2**19
-"""Links times sources below which a second thread does not pay."""
-_WORK_PER_PIECE = 2**22
-"""Links times sources that take about as long as a piece should."""
+_WORK_PER_THREAD = 2**19  # links times sources below which a second thread does not pay
+_WORK_PER_PIECE = 2**22  # links times sources that take about as long as a piece should
 
 
 def price(topology: Topology, *, all_sources: bool = False, progress: Progress | None = None) -> Cost:

@@ -37,25 +37,17 @@ from topodesign.topology.topology import IntArray, Topology
 
 MOST_NODES = 4096
 """Larger topologies would take too much memory, some twenty bytes for every two nodes, unless symmetry says most."""
-MOST_WORK = 2**35
-"""Steps times links times nodes that are looked at for one schedule; some minutes."""
-_MOST_MOVED = 2**26
-"""Links of the few that all are images of, times nodes: four bytes for each."""
-_SEVERAL_WORK = 2**18
-"""Links of the few times nodes up to which several choices of what must be forwarded are tried."""
+MOST_WORK = 2**35  # steps times links times nodes that are looked at for one schedule; some minutes
+_MOST_MOVED = 2**26  # links of the few that all are images of, times nodes: four bytes for each
+_SEVERAL_WORK = 2**18  # links of the few times nodes up to which several choices of what must be forwarded are tried
 _CHOICES = 4
-_FEW_IMAGES = 16
-"""Permutations of a symmetry up to which schedules without it are looked for, too."""
-_LAST_STEPS = 3
-"""In so many last steps, at most, shards are shared out for all of them together."""
-_WORTH = 128
-"""The part of what a link must carry by which a schedule may carry more and be good enough."""
+_FEW_IMAGES = 16  # permutations of a symmetry up to which schedules without it are looked for, too
+_LAST_STEPS = 3  # in so many last steps, at most, shards are shared out for all of them together
+_WORTH = 128  # the part of what a link must carry by which a schedule may carry more and be good enough
 _MOST_LINKS = 63 - CLASS_BITS
 _CORES = os.cpu_count() or 1
-_WORK_PER_THREAD = 2**20
-"""Links times shards below which a second thread does not pay."""
-_WORK_PER_PIECE = 2**22
-"""Links times shards that take about as long as a piece should."""
+_WORK_PER_THREAD = 2**20  # links times shards below which a second thread does not pay
+_WORK_PER_PIECE = 2**22  # links times shards that take about as long as a piece should
 _Links = tuple[IntArray, IntArray, NDArray[np.int32], NDArray[np.int16]]
 _Tried = tuple[int, int, NDArray[np.int16], NDArray[np.uint8]]
 """Shards over a link in all steps, the first step that defers, and for each receiver and shard step and link."""

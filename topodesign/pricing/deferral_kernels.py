@@ -19,10 +19,8 @@ from topodesign.pricing.kernels import _augment, _whole_first, search
 Shorts = NDArray[np.int16]
 Bytes = NDArray[np.uint8]
 
-NOT_YET = 2**15 - 1
-"""A step later than all others."""
-CLASSES = 4
-"""How urgent a shard can be."""
+NOT_YET = 2**15 - 1  # A step later than all others
+CLASSES = 4  # how urgent a shard can be
 CLASS_BITS = 2
 
 _MUST, _FORKS, _LEADS, _ENDS = 0, 1, 2, 3

@@ -31,14 +31,10 @@ _QUICK_WORK = 2**27
 class Prices:
     """What the two halves of an allreduce cost on a topology.
 
-    Attributes
-    ----------
-    reduce_scatter, allgather
-        Prices of its best SPFF reduce-scatter and allgather: as many steps, the diameter, but the bandwidth factors may
-        differ where the topology is not isomorphic to its transpose.
-    deferred_reduce_scatter, deferred_allgather
-        Prices of the best deferred schedules that were found, in as many steps, or two where SPFF takes one; they may
-        be dearer. None where they were not looked for.
+    * ``reduce_scatter``, ``allgather``: prices of its best SPFF reduce-scatter and allgather: as many steps, the
+      diameter, but the bandwidth factors may differ where the topology is not isomorphic to its transpose.
+    * ``deferred_reduce_scatter``, ``deferred_allgather``: prices of the best deferred schedules that were found, in as
+      many steps, or two where SPFF takes one; they may be dearer. None where they were not looked for.
     """
 
     reduce_scatter: Cost
@@ -86,24 +82,14 @@ class Prices:
 class Evaluation(Result, Prices):
     """What is known of a topology, beside its prices.
 
-    Attributes
-    ----------
-    topology
-        The topology.
-    bound
-        Lower bound for its nodes and degree (with the duplex Moore bound if it is duplex).
-    girth
-        Links of the shortest directed cycle but for self-loops, 2 of a duplex link; None if there is none.
-    undirected_girth
-        The same of cables, for duplex topologies; None for others.
-    distance_profile
-        Nodes at distance 1, 2, ... of node 0.
-    sources
-        Nodes that prices were worked out from; the others are alike.
-    workload
-        What :attr:`allreduce` is for.
-    all_to_all
-        All-to-all: time = y * M/B with M the data of one node.
+    * ``topology``: the topology.
+    * ``bound``: lower bound for its nodes and degree (with the duplex Moore bound if it is duplex).
+    * ``girth``: links of the shortest directed cycle but for self-loops, 2 of a duplex link; None if there is none.
+    * ``undirected_girth``: the same of cables, for duplex topologies; None for others.
+    * ``distance_profile``: nodes at distance 1, 2, ... of node 0.
+    * ``sources``: nodes that prices were worked out from; the others are alike.
+    * ``workload``: what :attr:`allreduce` is for.
+    * ``all_to_all``: all-to-all: time = y * M/B with M the data of one node.
     """
 
     topology: Topology

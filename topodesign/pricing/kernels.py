@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, find, next_random, sort, tiered
 
-MAX_NEIGHBOURS = 64
-"""Neighbours that a bit mask can tell apart."""
+MAX_NEIGHBOURS = 64  # neighbours that a bit mask can tell apart
 
 _TABLE = 2**16  # masks of up to 16 neighbours are counted in a table, which beats sorting them
 
@@ -343,8 +342,7 @@ def shortest_cycle(sources: Ints, indptr: Ints, dst: Ints, undirected: bool, sho
     return shortest
 
 
-SCALE = 720720
-"""The least common multiple of 1 to 16: loads of up to 16 single links are whole multiples of 1/SCALE."""
+SCALE = 720720  # the least common multiple of 1 to 16: loads of up to 16 single links are whole multiples of 1/SCALE
 
 
 @compiled

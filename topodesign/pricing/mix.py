@@ -16,8 +16,7 @@ from topodesign.base.text_files import read_text
 from topodesign.base.units import as_size, format_size, parse_size
 from topodesign.base.wording import suggest
 
-PRICED = ("allreduce", "allgather", "reduce-scatter", "all-to-all")
-"""Collectives that every topology has a price of."""
+PRICED = ("allreduce", "allgather", "reduce-scatter", "all-to-all")  # collectives that every topology has a price of
 
 _LARGEST_FILE = 2**20
 _MOST_COUNT = 10**9
@@ -43,18 +42,10 @@ class Share(Declared):
 
 @dataclass(frozen=True)
 class Mix(Declared):
-    """All collectives of a step, one after the other.
+    """All collectives of a step, one after the other."""
 
-    Attributes
-    ----------
-    name
-        What it is called.
-    shares
-        What it does; at least one collective.
-    """
-
-    name: str
-    shares: tuple[Share, ...]
+    name: str  # what it is called
+    shares: tuple[Share, ...]  # what it does; at least one collective
 
     KEYS = "name collectives=shares"
 
@@ -69,12 +60,6 @@ def read_mix(path: str | Path) -> Mix:
 
     It has a ``name`` (optional) and ``collectives``, a list of ``collective``, ``size`` (such as ``64MiB``) and
     ``count`` (1 unless told otherwise).
-
-    Raises
-    ------
-    FileFormatError
-        If the file is missing, too large, not of this form, or names a collective that is not known or has no price;
-        the message names the file and the line.
     """
     path = as_path(path)
     with expecting(path, FileKind.COLLECTIVES):

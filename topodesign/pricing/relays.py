@@ -33,8 +33,7 @@ _STEEPNESS = (32, 64, 128)
 """By how many powers of two a shard more costs more on a link that carries all instead of nothing, round by round."""
 _LN2 = Fraction(7, 10)
 _TOP_BITS, _BEYOND_BITS = 48, 42
-_WORK_PER_PIECE = 2**21
-"""Links times shards that take about as long as a piece should."""
+_WORK_PER_PIECE = 2**21  # links times shards that take about as long as a piece should
 _ENDS = CLASSES - 1
 
 

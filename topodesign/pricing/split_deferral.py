@@ -27,10 +27,8 @@ from topodesign.pricing.deferral import Deferral, Moves, defer, free_representat
 from topodesign.solve.maxflow import maximum_flow
 from topodesign.topology.topology import IntArray, Topology
 
-MOST_NODES = 64
-"""Larger topologies are not looked at: they hardly have pairs of nodes with several links."""
-_MOST_WIDTHS = 8
-"""Nor are those with more different numbers of links between two nodes."""
+MOST_NODES = 64  # larger topologies are not looked at: they hardly have pairs of nodes with several links
+_MOST_WIDTHS = 8  # nor are those with more different numbers of links between two nodes
 
 
 @dataclass(frozen=True)

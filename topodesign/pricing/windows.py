@@ -25,8 +25,7 @@ from topodesign.pricing.closed_form import largest_ratio
 from topodesign.pricing.kernels import MAX_NEIGHBOURS
 from topodesign.topology.topology import IntArray
 
-_MOST_PLACES = 2**27
-"""Places of windows that are looked at; about two seconds."""
+_MOST_PLACES = 2**27  # places of windows that are looked at; about two seconds
 
 
 def genkautz_at_most(d: int, n: int) -> tuple[Cost, Cost] | None:

@@ -49,16 +49,10 @@ class Runtimes(Declared):
 class Workload(Declared):
     """What a collective is priced for.
 
-    Attributes
-    ----------
-    alpha
-        Latency of a step, in seconds.
-    sizes
-        Sizes of the data M, in bytes.
-    bandwidth
-        Bandwidth B of all links of a node, in bits per second.
-    gap, hop
-        Seconds between two messages of a port, and in a switch; a step from node to node has neither.
+    * ``alpha``: latency of a step, in seconds.
+    * ``sizes``: sizes of the data M, in bytes.
+    * ``bandwidth``: bandwidth B of all links of a node, in bits per second.
+    * ``gap``, ``hop``: seconds between two messages of a port, and in a switch; a step from node to node has neither.
     """
 
     alpha: Fraction
@@ -109,15 +103,7 @@ def as_workload(
     gap: Quantity | None = None,
     hop: Quantity | None = None,
 ) -> Workload:
-    """Return the workload of some quantities: text with units, or numbers of seconds, bytes and bits per second.
-
-    Raises
-    ------
-    UnitError
-        If one is neither.
-    ParameterError
-        If there is no size.
-    """
+    """Return the workload of some quantities: text with units, or numbers of seconds, bytes and bits per second."""
     several: list[Any] = (
         list(sizes) if isinstance(sizes, Iterable) and not isinstance(sizes, str | bytes | Real) else [sizes]
     )

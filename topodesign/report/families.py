@@ -23,8 +23,7 @@ from topodesign.topology.family import Family, call_signature
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
-_MOST_DRAWN = 40
-"""Nodes up to which there is a picture."""
+_MOST_DRAWN = 40  # nodes up to which there is a picture
 
 SIZES: dict[str, tuple[str, str, str]] = {
     # Everyday names.
@@ -63,8 +62,7 @@ SIZES: dict[str, tuple[str, str, str]] = {
 }
 """Nodes and ports of the other specs, as formulas of their arguments or in words, and a small example."""
 _FABRIC_DRAGONFLY = ("groups*routers*hosts", "a router", "dragonfly(5,2,2)")
-_UNSAID = ("", "", "")
-"""Of presets of other packages."""
+_UNSAID = ("", "", "")  # of presets of other packages
 
 _CATALOG = {
     "catalog": "Row of the catalog: the k-th topology, steps ascending, of the frontier of N nodes and degree d.",
@@ -74,39 +72,17 @@ _CATALOG = {
 
 @dataclass(frozen=True, repr=False)
 class Described(Result):
-    """One name that specs may begin with.
+    """One name that specs may begin with."""
 
-    Attributes
-    ----------
-    name
-        What specs begin with.
-    kind
-        What sort it is; ``everyday`` is another word for one of the others.
-    call
-        How it is written, with its arguments.
-    about
-        What it is, in a line.
-    text
-        All that there is to say.
-    nodes
-        Nodes, by the arguments; of an expansion by N and d of what it expands.
-    degree
-        Ports of a node, likewise.
-    example
-        A small one.
-    source
-        Where it is from; empty if nobody is named.
-    """
-
-    name: str
-    kind: str
-    call: str
-    about: str
-    text: str
-    nodes: str
-    degree: str
-    example: str
-    source: str
+    name: str  # what specs begin with
+    kind: str  # what sort it is; ``everyday`` is another word for one of the others
+    call: str  # how it is written, with its arguments
+    about: str  # what it is, in a line
+    text: str  # all that there is to say
+    nodes: str  # nodes, by the arguments; of an expansion by N and d of what it expands
+    degree: str  # ports of a node, likewise
+    example: str  # a small one
+    source: str  # where it is from; empty if nobody is named
 
     ROW = "name kind call nodes degree example about source"
     KEYS = (

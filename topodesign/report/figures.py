@@ -48,28 +48,18 @@ _RC: Any = {
     "svg.fonttype": "path",
     "pdf.fonttype": 42,
 }
-_HEAD: Any = {"mutation_scale": 14, "shrinkA": 0, "shrinkB": 0}
-"""Of arrows."""
-_MOST_NAMED = 12
-"""Points that have their texts beside them."""
-_MOST_NUMBERED = 150
-"""Nodes that have their names in them."""
+_HEAD: Any = {"mutation_scale": 14, "shrinkA": 0, "shrinkB": 0}  # of arrows
+_MOST_NAMED = 12  # points that have their texts beside them
+_MOST_NUMBERED = 150  # nodes that have their names in them
 _LONGEST_NAME = 34
-_WIDE = 88
-"""Letters of a title or note in a line."""
+_WIDE = 88  # letters of a title or note in a line
 
 
 @dataclass(frozen=True, repr=False)
 class Picture(Result):
-    """A chart or drawing that can be looked at, and written as a file; a notebook shows it.
+    """A chart or drawing that can be looked at, and written as a file; a notebook shows it."""
 
-    Attributes
-    ----------
-    shown
-        What it shows, in numbers and words.
-    """
-
-    shown: Chart | Drawing
+    shown: Chart | Drawing  # what it shows, in numbers and words
 
     KEYS = "*shown"
 

@@ -55,8 +55,7 @@ PLOTS: dict[str, Plot] = {
     "cut": Plot((FabricOptimum, FlowOptimum), cut_drawing),
 }
 """Every plot by its name; the first one that a value has is its usual one."""
-_OPTIONS = {"timeline": {"size", "alpha", "bandwidth"}, "sizes": {"paper"}}
-"""Those that a plot has."""
+_OPTIONS = {"timeline": {"size", "alpha", "bandwidth"}, "sizes": {"paper"}}  # those that a plot has
 
 
 def plot(value: Any, kind: str | None = None, **options: Any) -> Picture:

@@ -16,12 +16,9 @@ from topodesign.base.records import Result, Table
 from topodesign.base.wording import counted
 
 _PLAIN_WIDTH = 160
-_NAME_WIDTH = 40
-"""Columns that a name of fair length takes."""
-_LIST_WIDTH = 24
-"""Columns that a list of words takes where there is little room."""
-_SHORT_NAME = 12
-"""Columns that a name may take and stay in its row."""
+_NAME_WIDTH = 40  # columns that a name of fair length takes
+_LIST_WIDTH = 24  # columns that a list of words takes where there is little room
+_SHORT_NAME = 12  # columns that a name may take and stay in its row
 
 
 def print_result(result: Result, console: Console | None = None) -> None:

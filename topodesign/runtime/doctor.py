@@ -34,8 +34,7 @@ some ranks could not be joined, so that nothing ran."""
 Kind = tuple[str, int | None, int | None, bool | None]
 """Of a call: collective, bytes of the whole data, ranks, and whether it is in place."""
 
-LONGEST_LINE = 4096
-"""Bytes of a line that are looked at; loggers cut at 1024."""
+LONGEST_LINE = 4096  # bytes of a line that are looked at; loggers cut at 1024
 LARGEST_LOG = 2**50
 MOST_FINDINGS, MOST_CALLS = 40, 2000
 """Different findings, and kinds of calls, that are kept."""
@@ -127,45 +126,19 @@ class Symptom(Declared):
 
 @dataclass(frozen=True, repr=False)
 class Diagnosis(Result):
-    """What a log says.
+    """What a log says."""
 
-    Attributes
-    ----------
-    verdict
-        What became of the program.
-    runtime
-        Which runtime it is; nothing where no line tells.
-    program
-        What the program is for; None where none was given.
-    calls
-        Kinds of calls, the most frequent first.
-    symptoms
-        What is in the way.
-    advice
-        What to do next.
-    events
-        How often each kind of line is there.
-    files
-        Files and directories that the runtime names.
-    environment
-        Variables that it names.
-    lines
-        Lines of the log.
-    processes
-        Processes that said any of this.
-    """
-
-    verdict: Verdict
-    runtime: str
-    program: About | None
-    calls: tuple[Call, ...]
-    symptoms: tuple[Symptom, ...]
-    advice: tuple[str, ...]
-    events: dict[str, int]
-    files: tuple[str, ...]
-    environment: dict[str, str]
-    lines: int
-    processes: int
+    verdict: Verdict  # what became of the program
+    runtime: str  # which runtime it is; nothing where no line tells
+    program: About | None  # what the program is for; None where none was given
+    calls: tuple[Call, ...]  # kinds of calls, the most frequent first
+    symptoms: tuple[Symptom, ...]  # what is in the way
+    advice: tuple[str, ...]  # what to do next
+    events: dict[str, int]  # how often each kind of line is there
+    files: tuple[str, ...]  # files and directories that the runtime names
+    environment: dict[str, str]  # variables that it names
+    lines: int  # lines of the log
+    processes: int  # processes that said any of this
 
     KEYS = "ok verdict runtime program calls symptoms advice events files environment lines processes"
     ROWS = "calls"

@@ -15,8 +15,7 @@ Verdict = Literal[
     "ok", "illegal", "mismatch", "out-of-bounds", "deadlock", "race", "uninitialised read", "wrong result"
 ]
 
-MAX_FINDINGS = 10
-"""Findings of one kind that are kept."""
+MAX_FINDINGS = 10  # findings of one kind that are kept
 
 T = TypeVar("T")
 
@@ -77,30 +76,14 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Report(Declared):
-    """What a checker found.
+    """What a checker found."""
 
-    Attributes
-    ----------
-    verdict
-        ``ok``, or the kind of the first finding.
-    findings
-        What is wrong, a few of a kind.
-    warnings
-        What works but is likely not meant, or could not be checked.
-    program
-        A line about the program; empty if it could not be read.
-    interleavings
-        Random orders run.
-    seed
-        The first of their seeds.
-    """
-
-    verdict: Verdict
-    findings: tuple[Finding, ...] = ()
-    warnings: tuple[str, ...] = ()
-    program: str = ""
-    interleavings: int = 0
-    seed: int = 0
+    verdict: Verdict  # ``ok``, or the kind of the first finding
+    findings: tuple[Finding, ...] = ()  # what is wrong, a few of a kind
+    warnings: tuple[str, ...] = ()  # what works but is likely not meant, or could not be checked
+    program: str = ""  # a line about the program; empty if it could not be read
+    interleavings: int = 0  # random orders run
+    seed: int = 0  # the first of their seeds
 
     @property
     def ok(self) -> bool:
@@ -125,18 +108,11 @@ class Report(Declared):
 class ProgramReport(Report):
     """What a checker of programs for a runtime found.
 
-    Attributes
-    ----------
-    runtime
-        Whose rules were held.
-    modes
-        Which of ``in place`` and ``out of place`` were run; what went wrong in a run did so in the last one.
-    root
-        Of a collective that has one, which no file says: found out, or given; else None.
-    usage
-        What the program takes, the largest number over ranks, threadblocks or links; None where it is illegal.
-    calls
-        What it can be used for; None where it is illegal.
+    * ``runtime``: whose rules were held.
+    * ``modes``: which of ``in place`` and ``out of place`` were run; what went wrong in a run did so in the last one.
+    * ``root``: of a collective that has one, which no file says: found out, or given; else None.
+    * ``usage``: what the program takes, the largest number over ranks, threadblocks or links; None where it is illegal.
+    * ``calls``: what it can be used for; None where it is illegal.
     """
 
     runtime: str = ""

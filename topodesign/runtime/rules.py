@@ -58,15 +58,9 @@ class Rule(Declared):
 
 @dataclass(frozen=True, repr=False)
 class Rules(Result):
-    """Rules of runtimes.
+    """Rules of runtimes."""
 
-    Attributes
-    ----------
-    rules
-        One for each rule of each runtime.
-    """
-
-    rules: tuple[Rule, ...]
+    rules: tuple[Rule, ...]  # one for each rule of each runtime
 
     KEYS = "rules"
     ROWS = "rules"

@@ -49,5 +49,4 @@ def _read(text: str) -> tuple[Sign, ...]:
     return tuple(found)
 
 
-SIGNS = _read(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-"""All lines that mean something here."""
+SIGNS = _read(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))  # all lines that mean something here

@@ -20,19 +20,14 @@ from topodesign.base.errors import TooLargeError
 from topodesign.schedulers import balanced_paths_kernels as kernels
 from topodesign.topology.topology import IntArray
 
-MOST_HOPS = 2**28
-"""Chunks of all pairs times steps, which are held at once: 1 GiB."""
+MOST_HOPS = 2**28  # chunks of all pairs times steps, which are held at once: 1 GiB
 MOST_COMMON = 2**16
 """Largest common multiple of capacities with which loads are exact; beyond, links are priced by rounded ones."""
 
-_POWERS = (1, 2, 2, 3, 3, 4, 4, 3, 4, 5, 5, 4)
-"""How often prices are squared, pass by pass."""
-_DIRECT = 4
-"""The first so many passes keep to shortest paths."""
-_WORK = 2**29
-"""Links at nodes and steps that a pass with detours may look at: some seconds."""
-_SAMPLE = 64
-"""Pairs that are looked at to say how many that will be."""
+_POWERS = (1, 2, 2, 3, 3, 4, 4, 3, 4, 5, 5, 4)  # how often prices are squared, pass by pass
+_DIRECT = 4  # the first so many passes keep to shortest paths
+_WORK = 2**29  # links at nodes and steps that a pass with detours may look at: some seconds
+_SAMPLE = 64  # pairs that are looked at to say how many that will be
 
 
 @dataclass(frozen=True, eq=False)

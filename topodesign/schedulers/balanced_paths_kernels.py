@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.compiled import Ints, compiled, tiered
 
-Paths = NDArray[np.int32]
-"""Shape ``(chunks, pairs, steps)``: the arc that a chunk takes at a step, -1 where it stays."""
+Paths = NDArray[np.int32]  # shape ``(chunks, pairs, steps)``: the arc that a chunk takes at a step, -1 where it stays
 
 _ONE = 1024  # a full link, in the numbers of prices
 _MOST = 2**30  # whose square is a number of 64 bits

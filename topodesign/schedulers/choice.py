@@ -20,8 +20,7 @@ from topodesign.schedulers.method import Method, Request, cost_in
 
 Methods = Mapping[str, Method]
 
-_OF_ONE = frozenset({"proof", "bound", "rounds"})
-"""What a plan tells of itself that does not hold for two in turn."""
+_OF_ONE = frozenset({"proof", "bound", "rounds"})  # what a plan tells of itself that does not hold for two in turn
 
 
 def make_plan(request: Request, method: str, methods: Methods) -> Plan:

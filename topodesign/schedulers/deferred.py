@@ -19,8 +19,7 @@ from topodesign.pricing.split_deferral import SplitDeferral, best_deferral
 from topodesign.schedulers.method import Method, Progress, Request, planned
 from topodesign.topology.topology import Topology
 
-_MOST_WORK = 2**29
-"""Steps times nodes times links up to which it is tried without being named."""
+_MOST_WORK = 2**29  # steps times nodes times links up to which it is tried without being named
 
 
 def deferred(

@@ -43,18 +43,14 @@ from topodesign.schedulers.ten.network import (
 from topodesign.solve.discrete import Discrete
 from topodesign.topology.topology import Topology
 
-FAR = 2**61
-"""More than any time and any sum of distances."""
-MOST_CHOICES = 60_000
-"""Largest product of chunks and links of what is searched."""
+FAR = 2**61  # more than any time and any sum of distances
+MOST_CHOICES = 60_000  # largest product of chunks and links of what is searched
 Proof = Literal["bound", "search", "none"]
 """Why nothing is better: a bound says so; the search has gone through the rest; or that is not known."""
-SECONDS = 60
-"""Time for a search, if nothing else is said."""
+SECONDS = 60  # time for a search, if nothing else is said
 ONE_MOVEMENT = (ALLGATHER, REDUCE_SCATTER, BROADCAST, REDUCE, SCATTER, GATHER, ALL_TO_ALL)
 """The collectives of one movement, which copies or, backwards, adds up."""
-MOST_CUT = 8
-"""Most nodes of a topology all of whose cuts are looked at."""
+MOST_CUT = 8  # most nodes of a topology all of whose cuts are looked at
 
 
 class Demand(NamedTuple):
@@ -65,8 +61,7 @@ class Demand(NamedTuple):
     goals: tuple[int, ...]
 
 
-Port = tuple[int, int, int]
-"""A port, from when on after its start a chunk needs it, and for how long."""
+Port = tuple[int, int, int]  # A port, from when on after its start a chunk needs it, and for how long
 
 
 class Send(NamedTuple):

@@ -18,8 +18,7 @@ from topodesign.schedulers.dimensions import bounded
 from topodesign.schedulers.method import Method, Request, planned
 from topodesign.topology.topology import Topology
 
-MOST_NODES = 2**11
-"""Nodes of the largest graph whose walks are counted."""
+MOST_NODES = 2**11  # nodes of the largest graph whose walks are counted
 
 
 def by_digits(topology: Topology) -> Rounds | None:

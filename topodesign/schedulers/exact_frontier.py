@@ -42,34 +42,25 @@ from topodesign.schedulers.method import Progress, Request, cost_in
 from topodesign.schedulers.steps_bound import lower_bound_lp
 from topodesign.topology.topology import Topology
 
-MOST_LIMIT = 64
-"""Largest limit on chunks and on additional steps."""
+MOST_LIMIT = 64  # largest limit on chunks and on additional steps
 _MOST_LINEAR = 2_000
 """Largest product of nodes, links and steps for which a linear program bounds all numbers of chunks at once."""
-_SHARES = 3
-"""A search may take so many times its even share of the time that is left."""
+_SHARES = 3  # A search may take so many times its even share of the time that is left
 
 
 @dataclass(frozen=True)
 class Choice:
     """Chunks, steps and rounds, and the plan that has them.
 
-    Attributes
-    ----------
-    chunks, steps
-        Equal parts of a block, and communication steps.
-    rounds
-        Rounds, in each of which a link carries a chunk for every unit of its capacity: the sum over the steps.
-    bound
-        Rounds that no other plan of at most so many chunks and steps undercuts for as many chunks.
-    proof
-        Why: a ``bound`` that needs no search, or a ``search`` through all others; ``none`` if it is below the rounds.
-    plan
-        What was found; replayed.
-    fastest_from
-        Bytes of data from which on it is the fastest; None if it never is.
-    times
-        Seconds for each size of the frontier.
+    * ``chunks``, ``steps``: equal parts of a block, and communication steps.
+    * ``rounds``: rounds, in each of which a link carries a chunk for every unit of its capacity: the sum over the
+      steps.
+    * ``bound``: rounds that no other plan of at most so many chunks and steps undercuts for as many chunks.
+    * ``proof``: why: a ``bound`` that needs no search, or a ``search`` through all others; ``none`` if it is below the
+      rounds.
+    * ``plan``: what was found; replayed.
+    * ``fastest_from``: bytes of data from which on it is the fastest; None if it never is.
+    * ``times``: seconds for each size of the frontier.
     """
 
     chunks: int
@@ -101,12 +92,8 @@ class Choice:
 class Unsettled:
     """Chunks and steps of which it is not known whether some plan belongs to the frontier.
 
-    Attributes
-    ----------
-    chunks, steps
-        Of such a plan.
-    bound, below
-        Its rounds would be at least the one, and fewer than the other.
+    * ``chunks``, ``steps``: of such a plan.
+    * ``bound``, ``below``: its rounds would be at least the one, and fewer than the other.
     """
 
     chunks: int
@@ -126,20 +113,12 @@ class Unsettled:
 class ExactFrontier(Result):
     """All choices of chunks, steps and rounds that no other beats, up to limits.
 
-    Attributes
-    ----------
-    place, collective
-        Where and what, with its root.
-    most_chunks, most_steps
-        The limits.
-    choices
-        Fewest steps first, and then fewest chunks.
-    unsettled
-        Where the time was not enough to know; if nothing, the frontier is complete and proven.
-    alpha, bandwidth
-        Seconds of latency of a step, and bits per second of a node.
-    sizes
-        Bytes for which times are told.
+    * ``place``, ``collective``: where and what, with its root.
+    * ``most_chunks``, ``most_steps``: the limits.
+    * ``choices``: fewest steps first, and then fewest chunks.
+    * ``unsettled``: where the time was not enough to know; if nothing, the frontier is complete and proven.
+    * ``alpha``, ``bandwidth``: seconds of latency of a step, and bits per second of a node.
+    * ``sizes``: bytes for which times are told.
     """
 
     place: Topology | Fabric

@@ -34,8 +34,7 @@ from topodesign.schedulers.steps_bound import MOST_PORTS
 from topodesign.solve.discrete import Discrete
 from topodesign.topology.topology import Topology
 
-MOST_CHOICES = 60_000
-"""Largest product of chunks, links and steps that is searched."""
+MOST_CHOICES = 60_000  # largest product of chunks, links and steps that is searched
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,7 @@ from topodesign.plans.timed import Timed
 from topodesign.schedulers.demands import FAR, Proof, Send, Setting, complete, cross_cuts, cuts_of, lean, written
 from topodesign.solve.discrete import MOST, Discrete
 
-MOST_CHOICES = 20_000
-"""Largest product of chunks and links that is searched."""
+MOST_CHOICES = 20_000  # largest product of chunks and links that is searched
 
 
 @dataclass(frozen=True)

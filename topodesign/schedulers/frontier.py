@@ -30,19 +30,12 @@ from topodesign.topology.topology import Topology
 class PipelineFrontier(Result):
     """What every number of steps buys in bandwidth, over trees in chunks; exact.
 
-    Attributes
-    ----------
-    topology, collective
-        Where and what, with root and groups.
-    points
-        Choices that no other beats in steps and bandwidth, fewest steps first.
-    bound
-        Bandwidth factor that nothing undercuts over trees, which the choices tend to with more chunks: of a broadcast
-        d over the least cut between the root and a node.
-    alpha, bandwidth
-        Seconds of latency, and bits per second of a node.
-    sizes
-        Bytes for which times are told.
+    * ``topology``, ``collective``: where and what, with root and groups.
+    * ``points``: choices that no other beats in steps and bandwidth, fewest steps first.
+    * ``bound``: bandwidth factor that nothing undercuts over trees, which the choices tend to with more chunks: of a
+      broadcast d over the least cut between the root and a node.
+    * ``alpha``, ``bandwidth``: seconds of latency, and bits per second of a node.
+    * ``sizes``: bytes for which times are told.
     """
 
     topology: Topology

@@ -37,16 +37,11 @@ Progress = Callable[[float], None]
 class Request:
     """What a scheduler is asked for, with a field for each of :class:`~topodesign.schedulers.options.ScheduleOptions`.
 
-    Attributes
-    ----------
-    place
-        Where, as it was given.
-    collective
-        What, of one movement unless the method says that it makes it otherwise.
-    auto_chunks
-        Whether the number of units per shard is looked for with which the plan is fastest; ``chunks`` is None then.
-    progress
-        Called with the share of the work that is done, or None.
+    * ``place``: where, as it was given.
+    * ``collective``: what, of one movement unless the method says that it makes it otherwise.
+    * ``auto_chunks``: whether the number of units per shard is looked for with which the plan is fastest; ``chunks`` is
+      None then.
+    * ``progress``: called with the share of the work that is done, or None.
     """
 
     place: PlaceLike
@@ -271,30 +266,18 @@ _TIMED = frozenset({"link_table", "alpha", "bandwidth", "overlap", "ready", "unw
 class Method:
     """A scheduler.
 
-    Attributes
-    ----------
-    name
-        As in ``--method``.
-    options
-        Which of :data:`topodesign.schedulers.options.OPTIONS` it understands; others are refused.
-    collectives
-        What it makes. A collective of several movements that is not among them is made of its parts.
-    make
-        Returns plans that do what is asked, with their claims: several where none is better than all others, and none
-        where the method does not apply to this place.
-    movement
-        What moves: ``rounds``, ``trees`` or ``sends``. ``auto`` chooses among methods of one kind.
-    fabrics
-        Whether it takes fabrics with switches, names and bandwidths; it then makes a fabric of any place.
-    auto
-        Whether ``auto`` asks it.
-    soon
-        Whether it answers what is asked soon enough for ``auto``; None if it always does.
-    in_groups
-        What it makes in several groups at once, if it takes groups; None for all that it makes.
-    timed
-        The same for timed sends, if it makes them, too: where something is said of times that makes them, there are
-        switches, or groups of a fabric.
+    * ``name``: as in ``--method``.
+    * ``options``: which of :data:`topodesign.schedulers.options.OPTIONS` it understands; others are refused.
+    * ``collectives``: what it makes. A collective of several movements that is not among them is made of its parts.
+    * ``make``: returns plans that do what is asked, with their claims: several where none is better than all others,
+      and none where the method does not apply to this place.
+    * ``movement``: what moves: ``rounds``, ``trees`` or ``sends``. ``auto`` chooses among methods of one kind.
+    * ``fabrics``: whether it takes fabrics with switches, names and bandwidths; it then makes a fabric of any place.
+    * ``auto``: whether ``auto`` asks it.
+    * ``soon``: whether it answers what is asked soon enough for ``auto``; None if it always does.
+    * ``in_groups``: what it makes in several groups at once, if it takes groups; None for all that it makes.
+    * ``timed``: the same for timed sends, if it makes them, too: where something is said of times that makes them,
+      there are switches, or groups of a fabric.
     """
 
     name: str

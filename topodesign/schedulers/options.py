@@ -153,7 +153,5 @@ class ScheduleOptions(ShapeOptions, PlaceOptions, TimeOptions, SearchOptions, to
     """All that :func:`topodesign.schedule` takes beside place, collective and method."""
 
 
-OPTIONS = declared(ScheduleOptions)
-"""All of them by name."""
-EVERYONES = frozenset({"others", "size"})
-"""Those that any method may be given, since they say what another one means."""
+OPTIONS = declared(ScheduleOptions)  # all of them by name
+EVERYONES = frozenset({"others", "size"})  # those that any method may be given, since they say what another one means

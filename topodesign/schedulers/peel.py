@@ -36,15 +36,12 @@ from topodesign.schedulers.method import Method, Request, planned
 from topodesign.schedulers.spff import check_chunks
 from topodesign.topology.topology import IntArray, Topology
 
-COLLECTIVES = (ALL_TO_ALL, SCATTER, GATHER)
-"""Those whose blocks have one source and one destination."""
+COLLECTIVES = (ALL_TO_ALL, SCATTER, GATHER)  # those whose blocks have one source and one destination
 
-MOST_COLUMNS = 100_000
-"""Columns of the largest linear program: some seconds."""
+MOST_COLUMNS = 100_000  # columns of the largest linear program: some seconds
 MOST_UNITS = 2**20
 """Units per block of a plan that rounds no part, and of one that does if nobody says how many it may have."""
-FEW = 16
-"""Units per block that are few enough to look for no fewer."""
+FEW = 16  # units per block that are few enough to look for no fewer
 _SPREADS = (1, 2, 3, 4, 6, 8)
 _FAR = 2**31  # more links than any way has
 _QUICK = 20_000  # columns of a program that is solved for other numbers of steps, too

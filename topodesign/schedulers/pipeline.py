@@ -34,10 +34,8 @@ from topodesign.pricing.groups import shared
 from topodesign.schedulers.method import Method, Request, planned
 from topodesign.topology.topology import MAX_CAPACITY, Topology
 
-MOST_CHUNKS = 256
-"""Chunks of a tree's data that are tried."""
-MOST_TREES = 32
-"""Trees per root above which fewer are tried."""
+MOST_CHUNKS = 256  # chunks of a tree's data that are tried
+MOST_TREES = 32  # trees per root above which fewer are tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,27 +202,13 @@ def _layers(topology: Topology, collective: Collective, chunks: int) -> Rounds:
 
 @dataclass(frozen=True)
 class Point:
-    """A plan of the frontier that is not made yet.
+    """A plan of the frontier that is not made yet."""
 
-    Attributes
-    ----------
-    way
-        Layers or trees.
-    chunks
-        Chunks of the data of each.
-    cost
-        Steps and bandwidth factor, exact.
-    times
-        Seconds for each size that is asked for.
-    best
-        Whether it is the fastest, for each size.
-    """
-
-    way: Pipeline
-    chunks: int
-    cost: Cost
-    times: tuple[Fraction, ...] = ()
-    best: tuple[bool, ...] = ()
+    way: Pipeline  # layers or trees
+    chunks: int  # chunks of the data of each
+    cost: Cost  # steps and bandwidth factor, exact
+    times: tuple[Fraction, ...] = ()  # seconds for each size that is asked for
+    best: tuple[bool, ...] = ()  # whether it is the fastest, for each size
 
     KEYS = (
         "steps=cost.steps bandwidth=cost.bandwidth bandwidth_float=float(cost.bandwidth)",

@@ -25,14 +25,11 @@ from topodesign.schedulers.method import Method, Progress, Request, planned
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import IntArray, Topology
 
-MOST_CHUNKS = 2**31
-"""Largest limit on chunks."""
+MOST_CHUNKS = 2**31  # largest limit on chunks
 
 _BATCH_ROWS = 2**22
-_WINDOW = 1024
-"""Numbers of units tried at either end of the range when chunks are limited."""
-_MIXED_TRIES = 8
-"""Of those, how many are tried by flows where capacities differ."""
+_WINDOW = 1024  # numbers of units tried at either end of the range when chunks are limited
+_MIXED_TRIES = 8  # of those, how many are tried by flows where capacities differ
 _FEWEST_TRIES = 1000
 Split = tuple[int, int, int, list[int], list[Fraction]]
 """Distance, source and destination; then the links on the way and the share of the shard that each carries."""

@@ -24,10 +24,8 @@ from topodesign.topology.topology import IntArray, Topology
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-MOST_SENDS = 6_000
-"""Largest product of nodes, links and steps of the sends of one chunk of every shard."""
-MOST_PORTS = 1_000
-"""Largest common multiple of the link capacities, which keeps loads small integers."""
+MOST_SENDS = 6_000  # largest product of nodes, links and steps of the sends of one chunk of every shard
+MOST_PORTS = 1_000  # largest common multiple of the link capacities, which keeps loads small integers
 
 SCALES = (*range(1, 61), 2520, 27720, 720720)
 """Denominators tried for the multipliers of a bound; those of small programs are mostly small."""

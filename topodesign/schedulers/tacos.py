@@ -21,12 +21,9 @@ from topodesign.schedulers.traffic import plan_traffic
 from topodesign.topology.topology import Topology
 
 MOST_CHUNKS = 2**20
-_MOST_AUTO = 2**12
-"""Chunks of a block at most, if a number is looked for."""
-_PATIENCE = 2
-"""Larger numbers that are looked at after the best one."""
-_MOST_SENDS = 2**20
-"""Sends above which no larger number is looked at."""
+_MOST_AUTO = 2**12  # chunks of a block at most, if a number is looked for
+_PATIENCE = 2  # larger numbers that are looked at after the best one
+_MOST_SENDS = 2**20  # sends above which no larger number is looked at
 _LINKS = frozenset({"link_table", "alpha", "bandwidth", "overlap", "tick", "ready", "unwind"})
 _PARTS = frozenset({"root", "only", "without", "group", "placement", "traffic", "chunks", "auto_chunks"})
 _SEARCH = frozenset({"seed", "tries", "symmetric", "time_limit", "jobs"})

@@ -41,8 +41,7 @@ from topodesign.solve.program import Entries, Program
 
 MOST_STEPS = 64
 """Steps until the end of the plan to beat, if the length of one is not said and exact times would need more."""
-MOST_SENDS = 200_000
-"""Largest product of chunks, links and steps of a program."""
+MOST_SENDS = 200_000  # largest product of chunks, links and steps of a program
 
 Outcome = Literal["bound", "solver", "limit", "window", "greedy"]
 """Why it ended: nothing is faster, proven; the solver says so of these steps; no time was left; windows are done.

@@ -33,12 +33,9 @@ from topodesign.schedulers.ten.network import Network, chunks_of, grain_of, netw
 from topodesign.schedulers.ten.sharing import SharedLinks
 from topodesign.topology.topology import IntArray, Topology
 
-_AGAIN = 3
-"""How often streams are synthesized in view of the others."""
-_ORDERS = 12
-"""Orders in which links take sends that are tried, each time."""
-_LEAST_SHARE = 0.1
-"""What is left of a link's time at least, where others have it."""
+_AGAIN = 3  # how often streams are synthesized in view of the others
+_ORDERS = 12  # orders in which links take sends that are tried, each time
+_LEAST_SHARE = 0.1  # what is left of a link's time at least, where others have it
 
 
 class _Tenant(NamedTuple):

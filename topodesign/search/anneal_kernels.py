@@ -23,39 +23,24 @@ from topodesign.pricing.kernels import _fill_set, search
 Words = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
 
-UNIT = 2**16
-"""Fractions of a scaled load in which energies are counted."""
+UNIT = 2**16  # fractions of a scaled load in which energies are counted
 
 
 class Side(NamedTuple):
     """The loads of all sources along the links, or against them, and room to work in.
 
-    Attributes
-    ----------
-    out, into
-        Heads of the links out of each node and tails of those into it, shape ``(N, d)``.
-    distance, mask
-        From each source (row) to each node.
-    census
-        Nodes by source, layer and mask.
-    load
-        Scaled loads, shape ``(layers, N)``.
-    weight
-        For each layer the sum of what the loads weigh.
-    far
-        One number: pairs of nodes farther apart than is allowed.
-    log, log_distance, log_mask
-        Changes of nodes: source * N + node, and what was there before.
-    log_place, log_load
-        Changes of loads: layer * N + source, and what was there before.
-    used
-        Entries of the two logs in use, and entries of the first that are not in ``census`` yet.
-    bucket, fill
-        Nodes to look at by layer, and how many.
-    stamp
-        Four marks on every node and, in the last row, the number that means that a mark is set.
-    nearer
-        Tentative distances.
+    * ``out``, ``into``: heads of the links out of each node and tails of those into it, shape ``(N, d)``.
+    * ``distance``, ``mask``: from each source (row) to each node.
+    * ``census``: nodes by source, layer and mask.
+    * ``load``: scaled loads, shape ``(layers, N)``.
+    * ``weight``: for each layer the sum of what the loads weigh.
+    * ``far``: one number: pairs of nodes farther apart than is allowed.
+    * ``log``, ``log_distance``, ``log_mask``: changes of nodes: source * N + node, and what was there before.
+    * ``log_place``, ``log_load``: changes of loads: layer * N + source, and what was there before.
+    * ``used``: entries of the two logs in use, and entries of the first that are not in ``census`` yet.
+    * ``bucket``, ``fill``: nodes to look at by layer, and how many.
+    * ``stamp``: four marks on every node and, in the last row, the number that means that a mark is set.
+    * ``nearer``: tentative distances.
     """
 
     out: Words
@@ -79,33 +64,15 @@ class Side(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What an energy is made of; nothing of it changes during a walk but the reference loads.
+    """What an energy is made of; nothing of it changes during a walk but the reference loads."""
 
-    Attributes
-    ----------
-    inverse
-        For each set of ports the scale divided by its size.
-    power
-        Weight of a load that exceeds the reference by its index less ``zero``.
-    zero
-        Index of the reference load in ``power``.
-    reference
-        A load for each layer, about the largest.
-    sharpness
-        Energy of one more bit of weight.
-    allowed
-        Steps beyond which pairs of nodes are far apart.
-    far_energy
-        Energy of one such pair.
-    """
-
-    inverse: Ints
-    power: Ints
-    zero: int
-    reference: Ints
-    sharpness: int
-    allowed: int
-    far_energy: int
+    inverse: Ints  # for each set of ports the scale divided by its size
+    power: Ints  # weight of a load that exceeds the reference by its index less ``zero``
+    zero: int  # index of the reference load in ``power``
+    reference: Ints  # a load for each layer, about the largest
+    sharpness: int  # energy of one more bit of weight
+    allowed: int  # steps beyond which pairs of nodes are far apart
+    far_energy: int  # energy of one such pair
 
 
 @compiled
@@ -712,26 +679,17 @@ def walk(
 ) -> None:
     """Exchange the heads of links, and take back what makes the energy too much larger.
 
-    Parameters
-    ----------
-    side, other
-        Filled sides of a regular digraph and its transpose; the same one twice for a duplex digraph. They share their
-        links and are changed in place.
-    rules
-        Its reference loads are set to what the largest are now.
-    duplex
-        Exchange pairs of opposite links.
-    first_new
-        Number of the first node that was put in the middle of links; what goes through such nodes may slide.
-    work
-        Sources looked at and nodes changed, after which the walk ends.
-    temperature
-        By how much the energy may grow in an exchange, on average of those that make it grow.
-    state
-        One uint64, not zero: the random generator's state, changed in place.
-    allowed, found
-        For each number of steps the scaled sum of loads that a digraph must stay below to be kept, and the heads of
-        its links, shape ``(steps, N, d)``; changed in place.
+    * ``side``, ``other``: filled sides of a regular digraph and its transpose; the same one twice for a duplex digraph.
+      They share their links and are changed in place.
+    * ``rules``: its reference loads are set to what the largest are now.
+    * ``duplex``: exchange pairs of opposite links.
+    * ``first_new``: number of the first node that was put in the middle of links; what goes through such nodes may
+      slide.
+    * ``work``: sources looked at and nodes changed, after which the walk ends.
+    * ``temperature``: by how much the energy may grow in an exchange, on average of those that make it grow.
+    * ``state``: one uint64, not zero: the random generator's state, changed in place.
+    * ``allowed``, ``found``: for each number of steps the scaled sum of loads that a digraph must stay below to be
+      kept, and the heads of its links, shape ``(steps, N, d)``; changed in place.
     """
     nodes, ports = side.out.shape
     layers = len(side.load)
@@ -785,27 +743,16 @@ def walk(
 def climb_compact(table: Ints, partner: Ints, links: int, tries: int, patience: int, state: Masks, best: Ints) -> int:
     """Search for the connection set whose Cayley digraph has its nodes nearest: with the least sum of cubed distances.
 
-    Parameters
-    ----------
-    table
-        ``table[i, g]`` is g times the i-th element of a pool, shape ``(pool, N)``; the identity is not in the pool.
-    partner
-        For a duplex digraph the place in the pool of the inverse of each element, else its own place.
-    links
-        Degree d.
-    tries
-        Number of sets to try.
-    patience
-        Tries without progress before a new random start.
-    state
-        One uint64, not zero: the random generator's state, changed in place.
-    best
-        Shape ``(d,)``: places in the pool of the best set, written in place.
+    * ``table``: ``table[i, g]`` is g times the i-th element of a pool, shape ``(pool, N)``; the identity is not in the
+      pool.
+    * ``partner``: for a duplex digraph the place in the pool of the inverse of each element, else its own place.
+    * ``links``: degree d.
+    * ``tries``: number of sets to try.
+    * ``patience``: tries without progress before a new random start.
+    * ``state``: one uint64, not zero: the random generator's state, changed in place.
+    * ``best``: shape ``(d,)``: places in the pool of the best set, written in place.
 
-    Returns
-    -------
-    int
-        The sum for the best set, ``LARGEST`` if none connects all nodes.
+    Returns: the sum for the best set, ``LARGEST`` if none connects all nodes.
     """
     pool, nodes = table.shape
     indptr = np.arange(0, nodes * links + 1, links)

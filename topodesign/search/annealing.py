@@ -24,13 +24,11 @@ from topodesign.search.target import Found, undominated
 from topodesign.topology.library import build
 from topodesign.topology.topology import IntArray, Topology
 
-MOST_PORTS = 8
-"""Degrees up to this can be annealed: nodes are counted for every set of ports."""
+MOST_PORTS = 8  # degrees up to this can be annealed: nodes are counted for every set of ports
 
 _WRITTEN_OUT = 256
 """Digraphs with up to so many links are given link by link, larger ones by how they differ from where they started."""
-_SHARPNESS = 4
-"""One shard more per port weighs as much as 2**4 sources with one less."""
+_SHARPNESS = 4  # one shard more per port weighs as much as 2**4 sources with one less
 _ROUNDS = 8
 _STARTS = 4
 
@@ -39,22 +37,14 @@ _STARTS = 4
 class Walk:
     """A digraph on its way, and the cheapest that it has been for each number of steps; all of it changes.
 
-    Attributes
-    ----------
-    topology
-        Where it started.
-    side, other
-        Its loads and those of its transpose; the same for a walk among duplex ones.
-    rules
-        What makes an exchange good or bad.
-    duplex
-        Exchange pairs of opposite links.
-    first_new
-        Nodes from this one on were inserted, and what goes through them can slide elsewhere.
-    state
-        Of the random generator.
-    allowed, best
-        For each number of steps what a digraph must cost less than to be kept, and the heads of its links.
+    * ``topology``: where it started.
+    * ``side``, ``other``: its loads and those of its transpose; the same for a walk among duplex ones.
+    * ``rules``: what makes an exchange good or bad.
+    * ``duplex``: exchange pairs of opposite links.
+    * ``first_new``: nodes from this one on were inserted, and what goes through them can slide elsewhere.
+    * ``state``: of the random generator.
+    * ``allowed``, ``best``: for each number of steps what a digraph must cost less than to be kept, and the heads of
+      its links.
     """
 
     topology: Topology
@@ -101,12 +91,8 @@ class Walk:
     def run(self, work: int, hot: Fraction = Fraction(0)) -> None:
         """Walk on, colder and colder.
 
-        Parameters
-        ----------
-        work
-            Sources looked at and nodes changed, all in all; some 3 million take a second.
-        hot
-            At first an exchange may be worse by so many shards per port on average.
+        * ``work``: sources looked at and nodes changed, all in all; some 3 million take a second.
+        * ``hot``: at first an exchange may be worse by so many shards per port on average.
         """
         for turn in range(_ROUNDS):
             temperature = int(hot * _unit(self.topology.degree) * (_ROUNDS - 1 - turn) / _ROUNDS)
@@ -145,21 +131,12 @@ def start_walk(
 ) -> Walk | None:
     """Return a walk from a digraph that aims at no number of steps yet.
 
-    Parameters
-    ----------
-    topology
-        A regular digraph of degree 2 to ``MOST_PORTS``; duplex if the walk is to be.
-    duplex
-        Keep to duplex ones.
-    rng
-        Gives the seed of the walk.
-    first_new
-        Number of the first node that was inserted.
+    * ``topology``: a regular digraph of degree 2 to ``MOST_PORTS``; duplex if the walk is to be.
+    * ``duplex``: keep to duplex ones.
+    * ``rng``: gives the seed of the walk.
+    * ``first_new``: number of the first node that was inserted.
 
-    Returns
-    -------
-    Walk or None
-        None if it is not connected, or needs far more steps than Moore's bound.
+    Returns: none if it is not connected, or needs far more steps than Moore's bound.
     """
     nodes, degree = topology.nodes, topology.degree
     out = np.repeat(topology.dst, topology.capacity).reshape(nodes, degree).astype(np.int32)
@@ -186,26 +163,16 @@ def anneal(
 ) -> list[Found]:
     """Search digraphs of a small size by exchanging links of a given one and of random ones.
 
-    Parameters
-    ----------
-    start
-        A digraph of the size to search; degrees beyond ``MOST_PORTS`` are left alone. One that is not regular, or not
-        duplex though that is asked for, only tells the size.
-    work
-        Sources looked at and nodes changed, all in all; some 3 million take a second.
-    duplex
-        Keep to duplex digraphs.
-    steps
-        Number of steps to aim at, Moore's bound by default; what has other numbers of steps is found by the way.
-    seed
-        Seed of all random choices.
-    known
-        Costs that need not be found again.
+    * ``start``: a digraph of the size to search; degrees beyond ``MOST_PORTS`` are left alone. One that is not regular,
+      or not duplex though that is asked for, only tells the size.
+    * ``work``: sources looked at and nodes changed, all in all; some 3 million take a second.
+    * ``duplex``: keep to duplex digraphs.
+    * ``steps``: number of steps to aim at, Moore's bound by default; what has other numbers of steps is found by the
+      way.
+    * ``seed``: seed of all random choices.
+    * ``known``: costs that need not be found again.
 
-    Returns
-    -------
-    list of Found
-        What no other found or known one dominates, by steps.
+    Returns: what no other found or known one dominates, by steps.
     """
     nodes, degree = start.nodes, start.degree
     few = 3 if duplex else 2  # a duplex digraph of degree 2 is a ring
@@ -227,12 +194,8 @@ def anneal(
 def swaps_between(topology: Topology, out: NDArray[np.int32]) -> list[int]:
     """Return swaps, four nodes each, that give a regular topology other heads of the links out of each node.
 
-    Parameters
-    ----------
-    topology
-        A regular topology of degree d.
-    out
-        Shape ``(nodes, d)``, in any order; every node is a head as often as it is in the topology.
+    * ``topology``: a regular topology of degree d.
+    * ``out``: shape ``(nodes, d)``, in any order; every node is a head as often as it is in the topology.
     """
     before = np.repeat(topology.dst, topology.capacity).reshape(out.shape)
     changed: list[tuple[int, int, int]] = []

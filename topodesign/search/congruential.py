@@ -29,12 +29,9 @@ from topodesign.search.neighbours import drawn
 from topodesign.search.target import Target
 from topodesign.topology.topology import Topology
 
-_FARTHEST = 3
-"""Times d by which digits are moved at most."""
-_MOST_NODES = 2**13
-"""More are not searched, since memory is for the square of them."""
-_SHARE = 2
-"""Near links are those of at most N / (2d)."""
+_FARTHEST = 3  # times d by which digits are moved at most
+_MOST_NODES = 2**13  # more are not searched, since memory is for the square of them
+_SHARE = 2  # near links are those of at most N / (2d)
 
 
 @dataclass(frozen=True)
@@ -68,23 +65,13 @@ class _Draft:
 def search_congruential(target: Target, steps: int, tries: int, *, seed: int = 0, most: int = 4) -> list[Spec]:
     """Search for linear congruential digraphs of a size with few steps whose links can be loaded evenly.
 
-    Parameters
-    ----------
-    target
-        The size. None is found of duplex ones.
-    steps
-        Steps that it may have at most.
-    tries
-        Candidates to draw, beside double covers with digits in a row, which are looked at in any case.
-    seed
-        Seed of all random choices.
-    most
-        How many to return at most.
+    * ``target``: the size. None is found of duplex ones.
+    * ``steps``: steps that it may have at most.
+    * ``tries``: candidates to draw, beside double covers with digits in a row, which are looked at in any case.
+    * ``seed``: seed of all random choices.
+    * ``most``: how many to return at most.
 
-    Returns
-    -------
-    list of Spec
-        The most promising ones, best first; none if no candidate has so few steps.
+    Returns: the most promising ones, best first; none if no candidate has so few steps.
     """
     nodes, degree = target.nodes, target.degree
     if target.duplex or degree < 2 or steps < 2 or degree**steps < nodes or not 2 * degree < nodes <= _MOST_NODES:

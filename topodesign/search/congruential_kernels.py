@@ -6,20 +6,15 @@ import numpy as np
 
 from topodesign.base.compiled import Ints, Masks, compiled
 
-SHARE = 720720
-"""Parts of a shard, into which 1 to 16 links divide it without a rest."""
+SHARE = 720720  # parts of a shard, into which 1 to 16 links divide it without a rest
 
 
 @compiled
 def fill_levels(links: Ints, reached: Masks) -> None:
     """Write which nodes each node reaches.
 
-    Parameters
-    ----------
-    links
-        Shape ``(N, d)``: ends of the links out of each node.
-    reached
-        Shape ``(levels, N, N/64)``, zeros: row v of level t becomes the nodes within t links of v, as bits.
+    * ``links``: shape ``(N, d)``: ends of the links out of each node.
+    * ``reached``: shape ``(levels, N, N/64)``, zeros: row v of level t becomes the nodes within t links of v, as bits.
     """
     levels, nodes, words = reached.shape
     for node in range(nodes):
@@ -43,21 +38,12 @@ def unevenness(reached: Masks, links: Ints, nodes: Ints, limit: int) -> int:
     bring them, and what a link has to bring a step earlier for others to have it on average. Three tenths of the last
     step are added in either case: the more it is, the less is free to go a step earlier.
 
-    Parameters
-    ----------
-    reached
-        Shape ``(L, N, N/64)``: see :func:`fill_levels`.
-    links
-        Shape ``(N, d)``: the ends of the links.
-    nodes
-        Those to look at, which represent all others.
-    limit
-        More than this is not worth to know how much.
+    * ``reached``: shape ``(L, N, N/64)``: see :func:`fill_levels`.
+    * ``links``: shape ``(N, d)``: the ends of the links.
+    * ``nodes``: those to look at, which represent all others.
+    * ``limit``: more than this is not worth to know how much.
 
-    Returns
-    -------
-    int
-        -1 if some node is more than L links away from one that is looked at.
+    Returns: -1 if some node is more than L links away from one that is looked at.
     """
     count, ports = links.shape
     last = len(reached) - 1
@@ -113,14 +99,9 @@ def unevenness(reached: Masks, links: Ints, nodes: Ints, limit: int) -> int:
 def unevenness_both(out: Ints, into: Ints, steps: int, nodes: Ints, limit: int) -> int:
     """Return :func:`unevenness` of an allgather and a reduce-scatter added up, the larger one twice; -1 if too far.
 
-    Parameters
-    ----------
-    out, into
-        Shape ``(N, d)``: where the links out of each node end, and where those into it start.
-    steps
-        L, at least 2.
-    nodes, limit
-        See :func:`unevenness`.
+    * ``out``, ``into``: shape ``(N, d)``: where the links out of each node end, and where those into it start.
+    * ``steps``: L, at least 2.
+    * ``nodes``, ``limit``: see :func:`unevenness`.
     """
     words = (len(out) + 63) // 64
     reached = np.zeros((steps, len(out), words), np.uint64)

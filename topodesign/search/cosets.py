@@ -14,24 +14,18 @@ from topodesign.topology.topology import IntArray
 
 _LARGE, _MANY, _FEW = 2048, 128, 6
 """Order from which on tables can take a hundred megabytes, and how many others, and such, are kept in memory."""
-_TOGETHER = 2**20
-"""Products that are worked out at the same time, which takes some tens of bytes for each."""
+_TOGETHER = 2**20  # products that are worked out at the same time, which takes some tens of bytes for each
 
 
 @dataclass(frozen=True, eq=False)
 class Numbered:
     """A group with new numbers for its elements, along the cosets Ht of a cyclic subgroup H.
 
-    Attributes
-    ----------
-    base
-        The group.
-    element, number
-        The group's own number of each element, and the other way round; the identity is 0 in both.
-    turns
-        Multiplication by each element, coset by coset.
-    inverse
-        Of each element.
+    * ``base``: the group.
+    * ``element``, ``number``: the group's own number of each element, and the other way round; the identity is 0 in
+      both.
+    * ``turns``: multiplication by each element, coset by coset.
+    * ``inverse``: of each element.
     """
 
     base: Group

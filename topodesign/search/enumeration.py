@@ -19,23 +19,16 @@ from topodesign.search.enumeration_kernels import next_digraphs
 from topodesign.topology.isomorphism import isomorphism
 from topodesign.topology.topology import Topology
 
-_AT_ONCE = 256
-"""Digraphs that are found before they are priced."""
-_WALKS = 5
-"""Lengths of walks that are counted to tell digraphs apart."""
-_BUDGET = 20_000
-"""Rows that are tried before the clock is looked at."""
+_AT_ONCE = 256  # digraphs that are found before they are priced
+_WALKS = 5  # lengths of walks that are counted to tell digraphs apart
+_BUDGET = 20_000  # rows that are tried before the clock is looked at
 
 
 class Enumeration:
     """All digraphs without loops and parallel links that have so many links out of and into each node.
 
-    Parameters
-    ----------
-    nodes, degree
-        N, up to 16, and d.
-    duplex
-        Whether every link has its reverse.
+    * ``nodes``, ``degree``: N, up to 16, and d.
+    * ``duplex``: whether every link has its reverse.
     """
 
     def __init__(self, nodes: int, degree: int, *, duplex: bool) -> None:
@@ -52,14 +45,9 @@ class Enumeration:
     ) -> Iterator[tuple[Fraction, Topology]]:
         """Yield digraphs with a smaller bandwidth factor than all before; ``finished`` says whether these were all.
 
-        Parameters
-        ----------
-        best
-            What is to be undercut.
-        price
-            The bandwidth factor of all-to-all, exactly.
-        going
-            Whether there is time left.
+        * ``best``: what is to be undercut.
+        * ``price``: the bandwidth factor of all-to-all, exactly.
+        * ``going``: whether there is time left.
         """
         while not self.finished and going():
             most = math.ceil(best * self.nodes**2) - 1  # y is at least the sum of distances over N^2
@@ -75,12 +63,8 @@ class Enumeration:
     def some(self, most: int, below: Fraction | None = None) -> list[Topology]:
         """Go on for a while, and return what is found, one of each kind.
 
-        Parameters
-        ----------
-        most
-            Largest sum of all distances.
-        below
-            All-to-all may have a smaller bandwidth factor than this, as far as is known; None for all.
+        * ``most``: largest sum of all distances.
+        * ``below``: all-to-all may have a smaller bandwidth factor than this, as far as is known; None for all.
         """
         above, under = (0, 1) if below is None else (below.numerator, below.denominator)
         found = np.zeros((_AT_ONCE, self.nodes), dtype=np.int64)

@@ -10,12 +10,9 @@ from __future__ import annotations
 
 from topodesign.base.compiled import Ints, compiled
 
-FAR = 2**40
-"""A distance that is none."""
-_ROUNDS = 24
-"""Times that weights of links are made more like their loads."""
-_WEIGHT = 2**10
-"""Weight of each link at first."""
+FAR = 2**40  # A distance that is none
+_ROUNDS = 24  # times that weights of links are made more like their loads
+_WEIGHT = 2**10  # weight of each link at first
 
 
 @compiled
@@ -147,22 +144,15 @@ def next_digraphs(
 ) -> tuple[int, int]:
     """Go on with an enumeration; return how many digraphs were found, and 1 when it is over, 0 when not.
 
-    Parameters
-    ----------
-    nodes, degree, duplex
-        Up to 16 nodes; 1 for digraphs of which every link has its reverse.
-    limits
-        Largest sum of all distances; and the bandwidth factor, above and below the line, that is to be undercut: that
-        of all-to-all, for which 0 asks nothing.
-    rows, met, into, together
-        The state: words of the rows, zeros at first; nodes that are met before each row, (1, 0, ...); links into each
-        node, zeros; and for each node the first of those that are met with it. ``met[nodes]`` is the next row, 0.
-    space
-        For weights, shape ``(4, nodes * nodes)``.
-    found
-        Rows of what is found, shape ``(most, nodes)``.
-    budget
-        Rows that are tried at most before it returns.
+    * ``nodes``, ``degree``, ``duplex``: up to 16 nodes; 1 for digraphs of which every link has its reverse.
+    * ``limits``: largest sum of all distances; and the bandwidth factor, above and below the line, that is to be
+      undercut: that of all-to-all, for which 0 asks nothing.
+    * ``rows``, ``met``, ``into``, ``together``: the state: words of the rows, zeros at first; nodes that are met before
+      each row, (1, 0, ...); links into each node, zeros; and for each node the first of those that are met with it.
+      ``met[nodes]`` is the next row, 0.
+    * ``space``: for weights, shape ``(4, nodes * nodes)``.
+    * ``found``: rows of what is found, shape ``(most, nodes)``.
+    * ``budget``: rows that are tried at most before it returns.
     """
     place, number = met[nodes], 0
     full = 1 << nodes

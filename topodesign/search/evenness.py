@@ -20,8 +20,7 @@ from topodesign.search.nearness import starts_into
 from topodesign.topology.library import build
 from topodesign.topology.topology import IntArray, Topology
 
-MOST_LINKS = 8
-"""Links out of a node; more have too many sets."""
+MOST_LINKS = 8  # links out of a node; more have too many sets
 _TEMPERATURE = Fraction(1, 1024)
 """Share of the energy by which it may rise at the start, with odd seeds; with even ones it always falls, which takes
 fewer exchanges."""
@@ -32,21 +31,12 @@ _WINDOWS, _SHARE = 2, Fraction(1, 4)
 def search_even(base: Topology, steps: int, exchanges: int, *, seed: int = 0) -> Spec | None:
     """Search for a topology of so many steps whose links can be loaded more evenly than those of a given one.
 
-    Parameters
-    ----------
-    base
-        Regular, at most 8 links out of each node and none twice, and with a spec.
-    steps
-        That it may have at most, as the base has.
-    exchanges
-        Of links, that are tried.
-    seed
-        Seed of all random choices.
+    * ``base``: regular, at most 8 links out of each node and none twice, and with a spec.
+    * ``steps``: that it may have at most, as the base has.
+    * ``exchanges``: of links, that are tried.
+    * ``seed``: seed of all random choices.
 
-    Returns
-    -------
-    Spec or None
-        None if none is found, or the base is not of this kind.
+    Returns: none if none is found, or the base is not of this kind.
     """
     nodes, degree = base.nodes, base.degree
     fits = base.spec is not None and base.is_regular and int(base.capacity.max(initial=0)) == 1

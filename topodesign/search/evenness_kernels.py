@@ -15,18 +15,12 @@ from topodesign.search.near_kernels import Levels, _after, _exchange, _fill, _fi
 from topodesign.search.screening_kernels import ones
 from topodesign.search.voltage_kernels import _draw
 
-PART = 840
-"""Parts of a shard, into which 1 to 8 links divide it without a rest."""
-COLDNESS = 4096
-"""Share of the energy that temperatures are in."""
-LONGER = 8
-"""Exchanges that leave all nodes near take so many times as long."""
-FINEST = PART // 4
-"""What links are above the goals by less than this is not halved."""
-_NEAR = 8
-"""Nodes whose numbers differ by so much at most are exchanged with each other more often."""
-_LOOKED_AT = 8
-"""Of so many nodes with one more the one with the fullest link is taken, to change links on its ways."""
+PART = 840  # parts of a shard, into which 1 to 8 links divide it without a rest
+COLDNESS = 4096  # share of the energy that temperatures are in
+LONGER = 8  # exchanges that leave all nodes near take so many times as long
+FINEST = PART // 4  # what links are above the goals by less than this is not halved
+_NEAR = 8  # nodes whose numbers differ by so much at most are exchanged with each other more often
+_LOOKED_AT = 8  # of so many nodes with one more the one with the fullest link is taken, to change links on its ways
 
 
 @compiled
@@ -151,27 +145,17 @@ def even_out(out: Ints, into: Ints, goal: Ints, exchanges: int, temperature: int
     What is aimed at is to halve by how much the fullest link is above the goals, then to halve it again and so on.
     Nodes without such links are left alone, so that few exchanges are enough.
 
-    Parameters
-    ----------
-    out, into
-        Shape ``(N, d)``: ends of the links out of each node, and starts of those into it, none twice; changed in place.
-    goal
-        What a link should carry in the last step, in the last two and so on, in parts of :data:`PART`; LARGEST where
-        that is left alone.
-    exchanges
-        To try; each that leaves all nodes near counts as :data:`LONGER` of them.
-    temperature
-        At the start: by how much the energy may rise, on average of the exchanges that raise it, in parts of
-        :data:`COLDNESS` of it.
-    steps
-        How far nodes may be apart, and are not farther.
-    state
-        One uint64, not zero: the random generator's state, changed in place.
+    * ``out``, ``into``: shape ``(N, d)``: ends of the links out of each node, and starts of those into it, none twice;
+      changed in place.
+    * ``goal``: what a link should carry in the last step, in the last two and so on, in parts of :data:`PART`; LARGEST
+      where that is left alone.
+    * ``exchanges``: to try; each that leaves all nodes near counts as :data:`LONGER` of them.
+    * ``temperature``: at the start: by how much the energy may rise, on average of the exchanges that raise it, in
+      parts of :data:`COLDNESS` of it.
+    * ``steps``: how far nodes may be apart, and are not farther.
+    * ``state``: one uint64, not zero: the random generator's state, changed in place.
 
-    Returns
-    -------
-    int
-        How often it was halved; -1 if some nodes are farther apart.
+    Returns: how often it was halved; -1 if some nodes are farther apart.
     """
     nodes, ports = out.shape
     there, back = _levels(nodes, steps), _levels(nodes, steps)

@@ -32,14 +32,12 @@ from topodesign.topology.family import Family
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
-LARGEST_PRICED = 4096
-"""Topologies of up to this many nodes are always rebuilt and priced from their links."""
+LARGEST_PRICED = 4096  # topologies of up to this many nodes are always rebuilt and priced from their links
 
 Search = Callable[[Target, Sequence[Cost]], Iterable[Found]]
 
 _SAMPLE = 8
-_MOST_WORK = 2**28
-"""Links times sources that are priced even of larger topologies; about a second."""
+_MOST_WORK = 2**28  # links times sources that are priced even of larger topologies; about a second
 _LARGEST_SPARED, _MOST_SPARE = 64, 8
 """Sizes up to the first number, which all larger ones build on, keep up to the second number of spare candidates."""
 _SMALL_PRODUCT = 256
@@ -52,21 +50,13 @@ _RULING = frozenset({parallel, product})
 class Candidate:
     """A topology with its price; it is built when it is needed.
 
-    Attributes
-    ----------
-    spec
-        The text that rebuilds it.
-    cost
-        Holds for reduce-scatter and allgather: the price of its SPFF reduce-scatter, and its allgather costs no more
-        (or the claimed cost, if ``basis`` is a closed form).
-    allgather
-        Price of its allgather, at most ``cost``.
-    duplex
-        Whether every link has its reverse.
-    basis
-        What the cost rests on: the links, a theorem or a bound.
-    topology
-        What the spec builds, where it is at hand.
+    * ``spec``: the text that rebuilds it.
+    * ``cost``: holds for reduce-scatter and allgather: the price of its SPFF reduce-scatter, and its allgather costs no
+      more (or the claimed cost, if ``basis`` is a closed form).
+    * ``allgather``: price of its allgather, at most ``cost``.
+    * ``duplex``: whether every link has its reverse.
+    * ``basis``: what the cost rests on: the links, a theorem or a bound.
+    * ``topology``: what the spec builds, where it is at hand.
     """
 
     spec: Spec
@@ -141,14 +131,9 @@ class _Expanded:
 class _Shelf:
     """What is kept of one size.
 
-    Attributes
-    ----------
-    target
-        The size.
-    front
-        The frontier.
-    spare
-        Candidates that are dominated by less than 1/N, the best few: as bases they may overtake.
+    * ``target``: the size.
+    * ``front``: the frontier.
+    * ``spare``: candidates that are dominated by less than 1/N, the best few: as bases they may overtake.
     """
 
     target: Target
@@ -205,16 +190,11 @@ class _Shelf:
 class Finder:
     """Frontiers by size, each computed once.
 
-    Parameters
-    ----------
-    found
-        Digraphs that a search came upon, by size; they are rebuilt and priced like all others.
-    known
-        What is already known of some sizes: every candidate worth keeping, which is not looked for again.
-    search
-        Called for every size with the costs that symmetric families and expansions reach, for digraphs beyond.
-    families
-        Graph families to choose from.
+    * ``found``: digraphs that a search came upon, by size; they are rebuilt and priced like all others.
+    * ``known``: what is already known of some sizes: every candidate worth keeping, which is not looked for again.
+    * ``search``: called for every size with the costs that symmetric families and expansions reach, for digraphs
+      beyond.
+    * ``families``: graph families to choose from.
     """
 
     def __init__(
@@ -240,12 +220,8 @@ class Finder:
     def frontier(self, nodes: int, degree: int, *, duplex: bool = False) -> list[Candidate]:
         """Return the undominated candidates with exactly this size, steps ascending, mean bandwidth descending.
 
-        Parameters
-        ----------
-        nodes, degree
-            N and d.
-        duplex
-            Only topologies whose every link has its reverse.
+        * ``nodes``, ``degree``: N and d.
+        * ``duplex``: only topologies whose every link has its reverse.
         """
         return self._shelf(Target(nodes, degree, duplex)).front
 

@@ -14,8 +14,7 @@ from topodesign.search.target import Found, Target
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
-_WORK = 2**27
-"""Links that the search at the size itself looks at; at smaller sizes that it is expanded from fewer."""
+_WORK = 2**27  # links that the search at the size itself looks at; at smaller sizes that it is expanded from fewer
 _ODD_WORK = 2**22
 """Sources looked at and nodes changed where a node more or less is put into or taken from other topologies."""
 
@@ -31,27 +30,17 @@ def search_frontier(
 ) -> list[Candidate]:
     """Find the frontier of a size.
 
-    Parameters
-    ----------
-    target
-        The size.
-    seconds
-        Time to spend on searching Cayley digraphs; 0 looks at the known families and their expansions only. If None, a
-        budget of work that takes some seconds, so that the same is found on a busy machine as on an idle one.
-    seed
-        Seed of the search.
-    known
-        Topologies of this size that are known already; they are rebuilt and priced like all others.
-    near
-        Topologies of the degree with a node more or less, for sizes that keep a port free: there is no symmetry then.
-    progress
-        Called now and then with the share of the time that is used.
+    * ``target``: the size.
+    * ``seconds``: time to spend on searching Cayley digraphs; 0 looks at the known families and their expansions only.
+      If None, a budget of work that takes some seconds, so that the same is found on a busy machine as on an idle one.
+    * ``seed``: seed of the search.
+    * ``known``: topologies of this size that are known already; they are rebuilt and priced like all others.
+    * ``near``: topologies of the degree with a node more or less, for sizes that keep a port free: there is no symmetry
+      then.
+    * ``progress``: called now and then with the share of the time that is used.
 
-    Returns
-    -------
-    list of Candidate
-        Undominated, steps ascending, mean bandwidth descending; each has been rebuilt from its spec and priced from its
-        links where it has at most 4096 nodes.
+    Returns: undominated, steps ascending, mean bandwidth descending; each has been rebuilt from its spec and priced
+    from its links where it has at most 4096 nodes.
     """
     found: dict[Target, list[Found]] = {}
     costs = [one.cost for one in known]
@@ -94,13 +83,7 @@ def search_targets(target: Target) -> list[Target]:
 
 
 def _rebuilt(candidate: Candidate) -> Candidate:
-    """Return the candidate after building it again from its spec; the price must come out the same.
-
-    Raises
-    ------
-    TopologyError
-        If it does not, which would be a fault of the library.
-    """
+    """Return the candidate after building it again from its spec; the price must come out the same."""
     topology = build(str(candidate.spec))
     if candidate.basis is Basis.LINKS and topology.nodes <= LARGEST_PRICED and price(topology) != candidate.cost:
         raise TopologyError(f"{candidate.spec} was priced {candidate.cost}, but rebuilt it costs {price(topology)}")

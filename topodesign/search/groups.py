@@ -22,8 +22,7 @@ _LARGEST_LISTED = 10_000
 """Orders up to this have all groups; the tables of larger ones would fill the memory but for those with few cosets."""
 _MOST_COSETS, _MOST_PLACES = 64, 2**22
 """Cosets of a cyclic normal subgroup, in larger ones, and these times the order, which tables take eight bytes for."""
-_MOST_GROUPS = 40
-"""Of an order, if it is large."""
+_MOST_GROUPS = 40  # of an order, if it is large
 
 
 @functools.lru_cache(maxsize=4096)

@@ -14,8 +14,7 @@ from topodesign.graphs.expansions.insert import insert
 from topodesign.search.insertion_kernels import rank_insertions
 from topodesign.topology.topology import Topology
 
-_LINKS = 2
-"""Links in whose middle a node is put."""
+_LINKS = 2  # links in whose middle a node is put
 _FEWEST_STEPS = 3
 
 
@@ -27,14 +26,9 @@ def can_be_compared(degree: int, steps: int, *, duplex: bool) -> bool:
 def best_insertions(base: Topology, steps: int, count: int) -> Iterator[Topology]:
     """Yield a topology with a node more in so many places, the best first.
 
-    Parameters
-    ----------
-    base
-        Duplex, of degree 4 or 5, without self-loops.
-    steps
-        How far nodes may be apart, at least 3.
-    count
-        How many at most.
+    * ``base``: duplex, of degree 4 or 5, without self-loops.
+    * ``steps``: how far nodes may be apart, at least 3.
+    * ``count``: how many at most.
     """
     out = np.repeat(base.dst, base.capacity).reshape(base.nodes, base.degree).astype(np.int64)
     first = np.array(base.representatives or range(base.nodes), dtype=np.int64)

@@ -106,21 +106,12 @@ def _far_of_others(balls: _Balls, out: Ints, place: Ints, room: Masks) -> int:
 def rank_insertions(out: Ints, first: Ints, steps: int, best: Ints) -> int:
     """Find the pairs of links in whose middle a node leaves the fewest pairs too far apart, as far as that can be seen.
 
-    Parameters
-    ----------
-    out
-        Shape ``(N, d)``: ends of the links out of each node, all of which have reverses; no self-loops.
-    first
-        Nodes one of which is an end of one of the links: one of each orbit is enough.
-    steps
-        How far nodes may be apart, at least 3.
-    best
-        Shape ``(count, 5)``: filled with bounds and ends a, b, c, e of the best.
+    * ``out``: shape ``(N, d)``: ends of the links out of each node, all of which have reverses; no self-loops.
+    * ``first``: nodes one of which is an end of one of the links: one of each orbit is enough.
+    * ``steps``: how far nodes may be apart, at least 3.
+    * ``best``: shape ``(count, 5)``: filled with bounds and ends a, b, c, e of the best.
 
-    Returns
-    -------
-    int
-        How many there are.
+    Returns: how many there are.
     """
     nodes, degree = out.shape
     balls = _balls(out, steps)

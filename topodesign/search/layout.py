@@ -36,21 +36,11 @@ from topodesign.topology.topology import IntArray, Topology
 
 @dataclass(frozen=True, slots=True)
 class PlacedStream(Declared):
-    """What was asked for, and what it has.
+    """What was asked for, and what it has."""
 
-    Attributes
-    ----------
-    stream
-        The traffic.
-    before
-        Bandwidth factor with ranks in order; None if impossible.
-    after
-        Bandwidth factor of the layout.
-    """
-
-    stream: Stream
-    before: Fraction | None
-    after: Fraction
+    stream: Stream  # the traffic
+    before: Fraction | None  # bandwidth factor with ranks in order; None if impossible
+    after: Fraction  # bandwidth factor of the layout
 
     KEYS = (
         key("group=stream.group", "The groups."),
@@ -64,19 +54,12 @@ class PlacedStream(Declared):
 class Layout(Result):
     """On which node each rank goes.
 
-    Attributes
-    ----------
-    place
-        Where.
-    streams
-        The traffic that it is for.
-    nodes
-        The node of each rank, by number.
-    before, after
-        Bandwidth factors of each sort of traffic with the ranks in the order of the nodes, and with this layout; None
-        where members of a group cannot reach each other.
-    priced
-        How many layouts were priced exactly.
+    * ``place``: where.
+    * ``streams``: the traffic that it is for.
+    * ``nodes``: the node of each rank, by number.
+    * ``before``, ``after``: bandwidth factors of each sort of traffic with the ranks in the order of the nodes, and
+      with this layout; None where members of a group cannot reach each other.
+    * ``priced``: how many layouts were priced exactly.
     """
 
     place: Fabric
@@ -218,13 +201,7 @@ def layout(
 
 
 def _along_axes(stream: Stream) -> Stream:
-    """Return a sort of traffic that a layout knows how to price.
-
-    Raises
-    ------
-    ParameterError
-        If it is not.
-    """
+    """Return a sort of traffic that a layout knows how to price."""
     if ":" not in stream.group:
         raise ParameterError(f"traffic {stream.group[:100]!r}: say the groups by a shape and axes, such as 4x4:0")
     if stream.collective.rooted:

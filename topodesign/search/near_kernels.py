@@ -20,18 +20,14 @@ from topodesign.search.voltage_kernels import _draw, _noise
 class Levels(NamedTuple):
     """What is reached, and what an exchange would change.
 
-    Attributes
-    ----------
-    reached, trial
-        Shape ``(steps, N, N/64)``: rows of the levels 0 to ``steps - 1``, as they are and after an exchange.
-    changed
-        Shape ``(steps + 1, N)``: which rows an exchange changes, the highest level for all that are looked at.
-    far, trial_far
-        How many nodes each does not reach.
-    listed, ends
-        Nodes whose rows change, in the order of the level from which on they do, and how many do at each level.
-    row
-        Room for one row.
+    * ``reached``, ``trial``: shape ``(steps, N, N/64)``: rows of the levels 0 to ``steps - 1``, as they are and after
+      an exchange.
+    * ``changed``: shape ``(steps + 1, N)``: which rows an exchange changes, the highest level for all that are looked
+      at.
+    * ``far``, ``trial_far``: how many nodes each does not reach.
+    * ``listed``, ``ends``: nodes whose rows change, in the order of the level from which on they do, and how many do at
+      each level.
+    * ``row``: room for one row.
     """
 
     reached: NDArray[np.uint64]
@@ -222,25 +218,16 @@ def _exchange(out: Ints, into: Ints, duplex: bool, links: Ints, back: bool) -> N
 def bring_near(out: Ints, into: Ints, steps: int, duplex: bool, exchanges: int, temperature: int, state: Masks) -> int:
     """Exchange the ends of links until all nodes are near, colder and colder.
 
-    Parameters
-    ----------
-    out, into
-        Shape ``(N, d)``: ends of the links out of each node, and starts of those into it; changed in place.
-    steps
-        How far nodes may be apart.
-    duplex
-        Exchange links together with their reverses, which all have.
-    exchanges
-        To try at most.
-    temperature
-        At the start: 256 times the pairs by which it may get worse, on average of the exchanges that make it worse.
-    state
-        One uint64, not zero: the random generator's state, changed in place.
+    * ``out``, ``into``: shape ``(N, d)``: ends of the links out of each node, and starts of those into it; changed in
+      place.
+    * ``steps``: how far nodes may be apart.
+    * ``duplex``: exchange links together with their reverses, which all have.
+    * ``exchanges``: to try at most.
+    * ``temperature``: at the start: 256 times the pairs by which it may get worse, on average of the exchanges that
+      make it worse.
+    * ``state``: one uint64, not zero: the random generator's state, changed in place.
 
-    Returns
-    -------
-    int
-        How many pairs of nodes are too far apart in the end.
+    Returns: how many pairs of nodes are too far apart in the end.
     """
     levels = _levels(len(out), steps)
     links, tails = np.zeros(4, np.int64), np.zeros(4 if duplex else 2, np.int64)

@@ -28,17 +28,14 @@ from topodesign.search.target import Target
 from topodesign.topology.library import build
 from topodesign.topology.topology import IntArray, Topology
 
-GOOD = Fraction(17, 16)
-"""Times the optimal bandwidth factor that a base may have."""
+GOOD = Fraction(17, 16)  # times the optimal bandwidth factor that a base may have
 
 _DRAWN, _ENOUGH = 64, 4
 """Nodes that are looked at for each that goes, until so many could go."""
 _WORK, _SEARCHES, _BASES = 2**20, 12, 2
 """Of one search for bases, how many there are, and how many bases are taken."""
-_SAMPLE = 24
-"""Nodes of line graphs of which so many could go."""
-_PERMUTATIONS = 720
-"""Ways to join the links of a node that goes, the first ones, since their numbers are short."""
+_SAMPLE = 24  # nodes of line graphs of which so many could go
+_PERMUTATIONS = 720  # ways to join the links of a node that goes, the first ones, since their numbers are short
 
 _Loads = tuple[IntArray, IntArray]
 
@@ -50,12 +47,8 @@ def bases_of_lines(size: Target, steps: int, seed: int) -> tuple[Topology, ...]:
     Most digraphs of few steps and little bandwidth that are found, within a second or so, have line graphs all of whose
     nodes somebody needs.
 
-    Parameters
-    ----------
-    size, steps
-        Of the bases; steps at most.
-    seed
-        Of the search.
+    * ``size``, ``steps``: of the bases; steps at most.
+    * ``seed``: of the search.
     """
     rng = np.random.Generator(np.random.PCG64([seed, *size.size]))
     most = GOOD * lower_bound(*size.size).bandwidth
@@ -80,15 +73,10 @@ def _removable(topology: Topology, steps: int, rng: np.random.Generator) -> int:
 class Thinned:
     """A digraph with some nodes taken out.
 
-    Attributes
-    ----------
-    spec
-        Of what is left.
-    topology
-        The same, without its spec.
-    loads
-        What links carry by distance in either direction, as numerators and denominators; about, as only what is near
-        a gap was looked at, when it was made.
+    * ``spec``: of what is left.
+    * ``topology``: the same, without its spec.
+    * ``loads``: what links carry by distance in either direction, as numerators and denominators; about, as only what
+      is near a gap was looked at, when it was made.
     """
 
     spec: Spec
@@ -106,21 +94,12 @@ class Thinned:
 def without_nodes(base: Topology, fewest: int, steps: int, *, seed: int = 0) -> Iterator[Thinned]:
     """Take node after node out of a digraph, so that no two are too far apart and links stay evenly loaded.
 
-    Parameters
-    ----------
-    base
-        Regular, simplex, without self-loops and parallel links, with a spec: a line graph.
-    fewest
-        How many nodes are to be left in the end.
-    steps
-        How far they may be apart.
-    seed
-        Seed of all random choices.
+    * ``base``: regular, simplex, without self-loops and parallel links, with a spec: a line graph.
+    * ``fewest``: how many nodes are to be left in the end.
+    * ``steps``: how far they may be apart.
+    * ``seed``: seed of all random choices.
 
-    Yields
-    ------
-    Thinned
-        With one node less each. They end where none is found that could go.
+    Yields: with one node less each. They end where none is found that could go.
     """
     spec = base.spec
     if spec is None:

@@ -25,38 +25,25 @@ _STARTS, _FEWEST_STARTS = 240, 6
 some milliseconds, and they differ: a node less made 8 to 52 pairs too far apart in a lift of 692 nodes of degree 8."""
 _FIRST_STARTS, _PROMISING = 12, 32
 """After so many tries with a base there are more only if one of them left at most so many pairs too far apart."""
-_ANNEALED = 3
-"""Of these so many, with the fewest pairs too far apart, are made better."""
-_HOPELESS = 4
-"""Times the number of nodes: more pairs too far apart are not brought near."""
+_ANNEALED = 3  # of these so many, with the fewest pairs too far apart, are made better
+_HOPELESS = 4  # times the number of nodes: more pairs too far apart are not brought near
 _NEARLY, _LONGER, _ROUNDS = 24, 4, 3
 """With so few pairs left it is worth so many times as many exchanges again, and that so often: from 8 pairs most
 tries get to none, from 12 half of them, from 40 hardly any."""
-_MOST_WORK = 4 * 10**9
-"""Words that are looked at in all of them, at most: a few seconds."""
+_MOST_WORK = 4 * 10**9  # words that are looked at in all of them, at most: a few seconds
 
 
 def search_near(target: Target, steps: int, bases: Iterable[Topology], exchanges: int, *, seed: int = 0) -> Spec | None:
     """Search for a topology of a size with few steps among those of close sizes with nodes more or less.
 
-    Parameters
-    ----------
-    target
-        The size.
-    steps
-        Steps that it may have at most.
-    bases
-        Regular topologies of its degree, duplex if it is to be, that have specs; those of its own size are taken as
-        they are.
-    exchanges
-        Of links, that are tried with each start.
-    seed
-        Seed of all random choices.
+    * ``target``: the size.
+    * ``steps``: steps that it may have at most.
+    * ``bases``: regular topologies of its degree, duplex if it is to be, that have specs; those of its own size are
+      taken as they are.
+    * ``exchanges``: of links, that are tried with each start.
+    * ``seed``: seed of all random choices.
 
-    Returns
-    -------
-    Spec or None
-        None if none is found.
+    Returns: none if none is found.
     """
     rng = np.random.Generator(np.random.PCG64([seed, target.nodes, target.degree, target.duplex, steps]))
     drafts: list[tuple[int, int, Topology]] = []

@@ -35,14 +35,11 @@ from topodesign.topology.library import build
 from topodesign.topology.topology import IntArray, Topology
 
 _Any = TypeVar("_Any")
-_Ranked = tuple[Fraction, int, _Any]
-"""About what it will cost, the number of steps it aims at, and what it is."""
+_Ranked = tuple[Fraction, int, _Any]  # about what it will cost, the number of steps it aims at, and what it is
 
-REACH = 8
-"""Nodes that are inserted or deleted at most."""
+REACH = 8  # nodes that are inserted or deleted at most
 
-_COMPACT_BASES = 8
-"""Compact digraphs to start from, those of the nearest sizes that have any."""
+_COMPACT_BASES = 8  # compact digraphs to start from, those of the nearest sizes that have any
 _COMPACT_LINKS, _COMPACT_TRIES = 2**23, 4096
 """Links to look at in the search for one, and sets to try at most: about a tenth of a second."""
 _POOL = 128
@@ -50,18 +47,14 @@ _PATIENCE = 200
 _GROUPS = 4
 _LOOSE = Fraction(8, 5)
 """Cayley digraphs whose sum of cubed distances is so much above the least possible are not compact."""
-_NONE = 2**62
-"""What the search for compact digraphs returns if it finds none."""
+_NONE = 2**62  # what the search for compact digraphs returns if it finds none
 _BEST_BASES, _WALKS = 6, 2
-_STARTS_SHARE = 3
-"""What part of the work, at most, the first starts take."""
+_STARTS_SHARE = 3  # what part of the work, at most, the first starts take
 _MOST_STARTS = 64
 _STEP = Fraction(119, 1000)
 """Bandwidth factor that a step is worth when starts are compared: 10us against 1 MiB at 100 Gbps."""
-_MANY = 10
-"""Pairs of nodes too far apart that make it likely that some will stay so."""
-_PRICING = 8
-"""What pricing takes for each source and link: so many nodes changed in 1000."""
+_MANY = 10  # pairs of nodes too far apart that make it likely that some will stay so
+_PRICING = 8  # what pricing takes for each source and link: so many nodes changed in 1000
 _START, _FILL = 5000, 20
 """What a start takes: units of work, and pairs of nodes whose distance takes as much time as one unit."""
 
@@ -71,26 +64,16 @@ def search_neighbours(
 ) -> list[Found]:
     """Search digraphs of a size among those of neighbouring sizes with nodes inserted or deleted.
 
-    Parameters
-    ----------
-    target
-        The size; degrees beyond ``MOST_PORTS`` are left alone, unless they keep a port free: then what is made of the
-        bases is priced as it is.
-    bases
-        Topologies of its degree with at most ``REACH`` nodes more or less; those that are not regular or have no spec
-        are passed over. Compact Cayley digraphs of the nearest sizes are tried in any case.
-    work
-        Sources looked at and nodes changed, some 3 million a second. The search for compact digraphs comes on top of
-        that, once for each size and process.
-    seed
-        Seed of all random choices.
-    known
-        Costs that need not be found again.
+    * ``target``: the size; degrees beyond ``MOST_PORTS`` are left alone, unless they keep a port free: then what is
+      made of the bases is priced as it is.
+    * ``bases``: topologies of its degree with at most ``REACH`` nodes more or less; those that are not regular or have
+      no spec are passed over. Compact Cayley digraphs of the nearest sizes are tried in any case.
+    * ``work``: sources looked at and nodes changed, some 3 million a second. The search for compact digraphs comes on
+      top of that, once for each size and process.
+    * ``seed``: seed of all random choices.
+    * ``known``: costs that need not be found again.
 
-    Returns
-    -------
-    list of Found
-        What no other found or known one dominates, by steps.
+    Returns: what no other found or known one dominates, by steps.
     """
     few = 3 if target.duplex else 2
     if target.degree > MOST_PORTS and keeps_port_free(target.nodes, target.degree, duplex=target.duplex):
@@ -210,13 +193,7 @@ def _inserted(base: Topology, count: int, duplex: bool, rng: np.random.Generator
 
 
 def _links_apart(base: Topology, count: int, duplex: bool, rng: np.random.Generator) -> list[tuple[int, int]]:
-    """Draw different links, if possible without a common node.
-
-    Raises
-    ------
-    ParameterError
-        If there are too few.
-    """
+    """Draw different links, if possible without a common node."""
     order = rng.permutation(len(base.src))
     links = list(zip(base.src[order].tolist(), base.dst[order].tolist(), strict=True))
     if duplex:

@@ -17,12 +17,9 @@ from numpy.typing import NDArray
 
 from topodesign.base.compiled import Ints, Masks, compiled, inlined
 
-WORD = 64
-"""Bits of a word."""
-LANES = 4
-"""Words that a machine handles at a time; runs of words are multiples of it."""
-SOURCES = 16
-"""Searches that are made at the same time, at most."""
+WORD = 64  # bits of a word
+LANES = 4  # words that a machine handles at a time; runs of words are multiples of it
+SOURCES = 16  # searches that are made at the same time, at most
 
 _ROTATION, _WORDS = 2, 4  # what a rotation takes, as many links looked at; and words that add one to it
 
@@ -30,13 +27,9 @@ _ROTATION, _WORDS = 2, 4  # what a rotation takes, as many links looked at; and 
 class Turns(NamedTuple):
     """Multiplications by all elements of a group, coset by coset.
 
-    Attributes
-    ----------
-    coset, turn
-        Multiplied by element e, coset t becomes coset ``coset[e, t]`` and moves on by ``turn[e, t]`` places, shape
-        ``(k, k/n)``.
-    size
-        n.
+    * ``coset``, ``turn``: multiplied by element e, coset t becomes coset ``coset[e, t]`` and moves on by ``turn[e, t]``
+      places, shape ``(k, k/n)``.
+    * ``size``: n.
     """
 
     coset: NDArray[np.int32]
@@ -220,26 +213,16 @@ def screen(
 ) -> tuple[int, int, int]:
     """Return how many nodes the orbits' first nodes do not reach within a depth, the steps taken, and the work.
 
-    Parameters
-    ----------
-    head, voltage
-        Of the links of the base, shape ``(m*d,)``; the first d are those of orbit 0, and so on.
-    degree, growth
-        d, and how many nodes at most are one step behind each of the last layer: d, or d - 1 if duplex.
-    turns
-        The group.
-    depth
-        At least 1.
-    spare
-        Nodes that may be left out.
-    field
-        Room, as :func:`field_of` returns it.
+    * ``head``, ``voltage``: of the links of the base, shape ``(m*d,)``; the first d are those of orbit 0, and so on.
+    * ``degree``, ``growth``: d, and how many nodes at most are one step behind each of the last layer: d, or d - 1 if
+      duplex.
+    * ``turns``: the group.
+    * ``depth``: at least 1.
+    * ``spare``: nodes that may be left out.
+    * ``field``: room, as :func:`field_of` returns it.
 
-    Returns
-    -------
-    tuple
-        How many nodes are left out, -1 if that is certain to be more than are spare; after how many steps that was
-        known, which for 0 is the diameter; and about how many links others would have looked at in that time.
+    Returns: how many nodes are left out, -1 if that is certain to be more than are spare; after how many steps that was
+    known, which for 0 is the diameter; and about how many links others would have looked at in that time.
     """
     orbits, missing, far, work = len(head) // degree, 0, 0, 0
     each = len(head) * turns.coset.shape[1] * (_ROTATION + len(field.mask) // _WORDS)

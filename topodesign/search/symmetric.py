@@ -31,10 +31,8 @@ from topodesign.search.voltage_kernels import MOST_STEPS, Base, anneal_lifts, tr
 from topodesign.topology.groups import Group
 from topodesign.topology.topology import IntArray
 
-MOST_LINKS = 16
-"""Degrees up to this are searched."""
-MOST_ORBITS = 64
-"""Lifts of bases with up to so many nodes are searched."""
+MOST_LINKS = 16  # degrees up to this are searched
+MOST_ORBITS = 64  # lifts of bases with up to so many nodes are searched
 
 _MOST_VOLTAGES = 256  # a spec has room for twice as many numbers
 _FEW_ORBITS = 12  # all numbers of orbits up to this share a budget
@@ -62,23 +60,13 @@ def search_cayley(
 ) -> dict[Target, list[Found]]:
     """Search Cayley digraphs of several sizes at once, in turns.
 
-    Parameters
-    ----------
-    targets
-        Sizes; the earlier ones get more of the time.
-    seconds
-        Time budget. What is tried depends on the seed alone, and more time only tries more.
-    seed
-        Seed of all random choices.
-    known
-        For a target, costs that need not be found again.
-    progress
-        Called now and then with the share of the budget that is used.
+    * ``targets``: sizes; the earlier ones get more of the time.
+    * ``seconds``: time budget. What is tried depends on the seed alone, and more time only tries more.
+    * ``seed``: seed of all random choices.
+    * ``known``: for a target, costs that need not be found again.
+    * ``progress``: called now and then with the share of the budget that is used.
 
-    Returns
-    -------
-    dict
-        For each target the digraphs found that no other found or known one dominates, by steps.
+    Returns: for each target the digraphs found that no other found or known one dominates, by steps.
     """
     watch = Stopwatch()
     searches = [_Search(target, 1, seed, () if known is None else known(target)) for target in targets]
@@ -107,31 +95,19 @@ def search_symmetric(
 ) -> list[Found]:
     """Search one size within a budget of work: what is found depends on nothing but the arguments.
 
-    Parameters
-    ----------
-    target
-        The size.
-    work
-        Links to look at. Compiled code looks at some 10^8 a second. Where that is enough for all connection sets of all
-        groups, all are tried.
-    orbits
-        What to search: 1 for Cayley digraphs, a divisor m > 1 of N for voltage lifts of bases with m nodes. The work
-        is shared; what one does not need goes to the next. By default Cayley digraphs and the lifts of a few small
-        bases.
-    seed
-        Seed of all random choices.
-    known
-        Costs that need not be found again.
-    steps
-        Search for so many steps alone, and be content with the first digraph that has no more, whatever its bandwidth
-        factor. What leaves too many nodes out is given up early.
-    enough
-        Be content with so many times the optimal bandwidth factor.
+    * ``target``: the size.
+    * ``work``: links to look at. Compiled code looks at some 10^8 a second. Where that is enough for all connection
+      sets of all groups, all are tried.
+    * ``orbits``: what to search: 1 for Cayley digraphs, a divisor m > 1 of N for voltage lifts of bases with m nodes.
+      The work is shared; what one does not need goes to the next. By default Cayley digraphs and the lifts of a few
+      small bases.
+    * ``seed``: seed of all random choices.
+    * ``known``: costs that need not be found again.
+    * ``steps``: search for so many steps alone, and be content with the first digraph that has no more, whatever its
+      bandwidth factor. What leaves too many nodes out is given up early.
+    * ``enough``: be content with so many times the optimal bandwidth factor.
 
-    Returns
-    -------
-    list of Found
-        The digraphs found that no other found or known one dominates, by steps.
+    Returns: the digraphs found that no other found or known one dominates, by steps.
     """
     counts = list(orbits) or [1, *orbit_counts(target.nodes, target.degree)]
     best: dict[int, Found] = {}

@@ -35,16 +35,11 @@ from topodesign.search.enumeration import Enumeration
 from topodesign.solve.discrete import Discrete
 from topodesign.topology.topology import Topology
 
-MOST_NODES = 16
-"""Largest number of nodes: beyond, nothing is proven in any time, and ``pareto`` finds better ones."""
-_PRICED = 200
-"""Topologies that are priced exactly: circulants, and of others those with the least sum of distances."""
-_CIRCULANTS = 40
-"""Circulants among them at most."""
-_SHARE = 0.25
-"""Part of the time for swapping links; the rest is for the proof."""
-_ALL = 0.7
-"""Part of that for going through all digraphs; the rest is for the sum of distances."""
+MOST_NODES = 16  # largest number of nodes: beyond, nothing is proven in any time, and ``pareto`` finds better ones
+_PRICED = 200  # topologies that are priced exactly: circulants, and of others those with the least sum of distances
+_CIRCULANTS = 40  # circulants among them at most
+_SHARE = 0.25  # part of the time for swapping links; the rest is for the proof
+_ALL = 0.7  # part of that for going through all digraphs; the rest is for the sum of distances
 
 Wanted = Literal["all-to-all", "allgather"]
 Proof = Literal["bound", "search", "none"]
@@ -55,25 +50,15 @@ Pairs = frozenset[tuple[int, int]]
 class Synthesis(Result):
     """A topology, and what is known of all others of its size.
 
-    Attributes
-    ----------
-    topology
-        The best one found.
-    collective
-        Whose throughput is the highest.
-    bandwidth
-        Bandwidth factor y of that collective.
-    diameter
-        Longest distance of two nodes.
-    distances
-        Sum of the distances of all pairs, each in its order.
-    bound
-        What no topology beats of so many nodes and ports, each two of which have one link at most.
-    proof
-        Why none is better: ``bound`` by counting, ``search`` through all of them; ``none`` if y is above the bound, or
-        the diameter of an allgather above Moore's.
-    bidirectional
-        Whether only topologies were asked for in which every link has its reverse.
+    * ``topology``: the best one found.
+    * ``collective``: whose throughput is the highest.
+    * ``bandwidth``: bandwidth factor y of that collective.
+    * ``diameter``: longest distance of two nodes.
+    * ``distances``: sum of the distances of all pairs, each in its order.
+    * ``bound``: what no topology beats of so many nodes and ports, each two of which have one link at most.
+    * ``proof``: why none is better: ``bound`` by counting, ``search`` through all of them; ``none`` if y is above the
+      bound, or the diameter of an allgather above Moore's.
+    * ``bidirectional``: whether only topologies were asked for in which every link has its reverse.
     """
 
     topology: Topology
@@ -214,16 +199,11 @@ def _proven(
 ) -> tuple[Topology, Fraction, Proof]:
     """Return the best topology that turns up when all are gone through, what none undercuts, and why.
 
-    Parameters
-    ----------
-    best
-        The best so far, as :func:`_rank` returns it.
-    floor
-        Bandwidth factor and diameter that nothing undercuts.
-    collective
-        What it is for.
-    limits
-        The least sum of all distances there can be, whether all links have their reverse, and the seconds left.
+    * ``best``: the best so far, as :func:`_rank` returns it.
+    * ``floor``: bandwidth factor and diameter that nothing undercuts.
+    * ``collective``: what it is for.
+    * ``limits``: the least sum of all distances there can be, whether all links have their reverse, and the seconds
+      left.
     """
     bandwidth, diameter, distances, topology = best
     moore, duplex, left = limits

@@ -13,12 +13,8 @@ from topodesign.base.spec import Spec
 class Target:
     """A size to search at.
 
-    Attributes
-    ----------
-    nodes, degree
-        The exact size.
-    duplex
-        Only digraphs whose every link has its reverse.
+    * ``nodes``, ``degree``: the exact size.
+    * ``duplex``: only digraphs whose every link has its reverse.
     """
 
     nodes: int

@@ -17,8 +17,7 @@ from topodesign.search.anneal_kernels import UNIT, _logarithm
 from topodesign.search.screening_kernels import Turns, field_of, screen
 
 Nodes = NDArray[np.int32]
-MOST_STEPS = 2**14 - 1
-"""Distances that fit beside a mask of 16 links in 31 bits."""
+MOST_STEPS = 2**14 - 1  # distances that fit beside a mask of 16 links in 31 bits
 
 _FEW = 5  # with up to so many links all sets of links are looked at
 _COOL = 16  # temperatures have so many bits after the point
@@ -27,24 +26,15 @@ _COOL = 16  # temperatures have so many bits after the point
 class Base(NamedTuple):
     """A base digraph whose links get voltages, and the group that they are from.
 
-    Attributes
-    ----------
-    turns
-        The group.
-    images
-        Maps of the group to itself, shape ``(r, k)``: 0 is the identity, 1 takes each element to its inverse.
-    involutions
-        Elements that are their own inverse, but for the identity.
-    tail, head
-        Ends of the base's links, shape ``(m*d,)``, sorted by tails; d links leave and d enter every node, and d is at
-        most 16.
-    leader, image
-        The voltage of a link is the image, under that map, of its leading link's voltage (itself with map 0). A link
-        whose voltage must be an involution leads itself with map 1.
-    orbits
-        m.
-    duplex
-        Every link has its reverse, so that the transpose costs the same.
+    * ``turns``: the group.
+    * ``images``: maps of the group to itself, shape ``(r, k)``: 0 is the identity, 1 takes each element to its inverse.
+    * ``involutions``: elements that are their own inverse, but for the identity.
+    * ``tail``, ``head``: ends of the base's links, shape ``(m*d,)``, sorted by tails; d links leave and d enter every
+      node, and d is at most 16.
+    * ``leader``, ``image``: the voltage of a link is the image, under that map, of its leading link's voltage (itself
+      with map 0). A link whose voltage must be an involution leads itself with map 1.
+    * ``orbits``: m.
+    * ``duplex``: every link has its reverse, so that the transpose costs the same.
     """
 
     turns: Turns
@@ -400,32 +390,19 @@ def anneal_lifts(
 ) -> tuple[int, int]:
     """Change a base's links and their voltages one by one: first until all nodes are near, then for bandwidth.
 
-    Parameters
-    ----------
-    base
-        What to start from; heads change only where there are several orbits.
-    depth
-        Steps that are aimed at.
-    work
-        Links to look at, about.
-    tries
-        Changes from a random start to the end, during which it gets colder, and as many again for bandwidth.
-    temperature
-        At the start, in nodes that are missing, times 2**16.
-    enough
-        d * SCALE * (sum of loads) that nothing better is searched for.
-    state
-        One uint64, not zero: the random generator's state, changed in place.
-    allowed
-        ``allowed[s]`` is the number that d * SCALE * (sum of loads) must stay below with s steps; changed in place.
-    found
-        Shape ``(len(allowed), 2*m*d + 1)``: voltages and heads of the best for each number of steps, and 1 if the
-        transpose is dearer; changed in place.
+    * ``base``: what to start from; heads change only where there are several orbits.
+    * ``depth``: steps that are aimed at.
+    * ``work``: links to look at, about.
+    * ``tries``: changes from a random start to the end, during which it gets colder, and as many again for bandwidth.
+    * ``temperature``: at the start, in nodes that are missing, times 2**16.
+    * ``enough``: d * SCALE * (sum of loads) that nothing better is searched for.
+    * ``state``: one uint64, not zero: the random generator's state, changed in place.
+    * ``allowed``: ``allowed[s]`` is the number that d * SCALE * (sum of loads) must stay below with s steps; changed in
+      place.
+    * ``found``: shape ``(len(allowed), 2*m*d + 1)``: voltages and heads of the best for each number of steps, and 1 if
+      the transpose is dearer; changed in place.
 
-    Returns
-    -------
-    tuple
-        Links looked at, and the fewest nodes that were missing at that depth.
+    Returns: links looked at, and the fewest nodes that were missing at that depth.
     """
     orbits, order, size = base.orbits, len(base.turns.coset), len(base.tail)
     nodes, degree = orbits * order, size // orbits
@@ -490,23 +467,13 @@ def try_sets(
 ) -> int:
     """Price all connection sets of a group that hold certain elements and are better than what is known.
 
-    Parameters
-    ----------
-    turns, inverse
-        The group, and the inverse of each element.
-    fixed
-        Elements that every set holds.
-    choice
-        Elements of which the others are chosen; if duplex one of each pair of inverses, which come together.
-    duplex, allowed, found
-        As in :func:`anneal_lifts`, with one orbit.
-    links
-        Size d of the sets.
+    * ``turns``, ``inverse``: the group, and the inverse of each element.
+    * ``fixed``: elements that every set holds.
+    * ``choice``: elements of which the others are chosen; if duplex one of each pair of inverses, which come together.
+    * ``duplex``, ``allowed``, ``found``: as in :func:`anneal_lifts`, with one orbit.
+    * ``links``: size d of the sets.
 
-    Returns
-    -------
-    int
-        Links looked at.
+    Returns: links looked at.
     """
     nodes, growth = len(turns.coset), links - 1 if duplex else links
     nowhere = np.zeros(links, np.int64)

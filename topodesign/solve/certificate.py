@@ -25,15 +25,13 @@ from topodesign.topology.topology import IntArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-NO_BOUND = 2**62
-"""A bound that is none: ``-NO_BOUND`` below, ``NO_BOUND`` above."""
+NO_BOUND = 2**62  # A bound that is none: ``-NO_BOUND`` below, ``NO_BOUND`` above
 
 _BITS = 20  # that one solution in floats adds; what it is wrong by must be less
 _ATTEMPTS = (4, 8, 16, 32, 64, 128)  # solutions in floats after which fractions are looked for
 _NEARBY = 10**6  # denominators of fractions that are not those of the basis
 
-Numbers = NDArray[Any]
-"""Python integers of any size, dtype object."""
+Numbers = NDArray[Any]  # Python integers of any size, dtype object
 
 
 @dataclass(frozen=True, eq=False)

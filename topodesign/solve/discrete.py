@@ -26,11 +26,9 @@ from topodesign.base.errors import MissingLibraryError
 Verdict = Literal["optimal", "infeasible", "stopped"]
 """What the solver says. ``stopped``: its time was over; there may be a solution all the same."""
 
-Term = tuple[int, int]
-"""A coefficient and a variable."""
+Term = tuple[int, int]  # A coefficient and a variable
 
-MOST = 2**50
-"""Largest absolute value of a variable: the solver tells them exactly, and sums are far from 64 bits."""
+MOST = 2**50  # largest absolute value of a variable: the solver tells them exactly, and sums are far from 64 bits
 
 
 class Discrete:

@@ -248,8 +248,7 @@ def narrowest_tight_cut(network: Network, links: int, sinks: Ints, demand: Ints,
     return best
 
 
-ROUNDS = 4
-"""Rounds in which the pairs of links at a switch get a part of what is left, before each gets what it can."""
+ROUNDS = 4  # rounds in which the pairs of links at a switch get a part of what is left, before each gets what it can
 
 
 class Splitting(NamedTuple):

@@ -22,11 +22,9 @@ from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.solve import flow_kernels
 from topodesign.topology.topology import IntArray, Topology
 
-Side = NDArray[np.bool_]
-"""For every vertex, whether it is on the sending side of a cut."""
+Side = NDArray[np.bool_]  # for every vertex, whether it is on the sending side of a cut
 
-LARGEST = 2**62
-"""Flows stay below it, so that no sum of two wraps round."""
+LARGEST = 2**62  # flows stay below it, so that no sum of two wraps round
 
 
 def compute_nodes(topology: Topology) -> IntArray:

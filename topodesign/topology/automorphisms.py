@@ -11,8 +11,7 @@ from topodesign.topology.isomorphism import equitable_colours, isomorphism
 from topodesign.topology.symmetry import Symmetry, joined
 from topodesign.topology.topology import IntArray, Topology
 
-_FAILURES = 64
-"""Pairs of nodes without an automorphism between them that are looked at before the search stops."""
+_FAILURES = 64  # pairs of nodes without an automorphism between them that are looked at before the search stops
 
 Links = tuple[tuple[int, int], ...]
 
@@ -23,12 +22,8 @@ def find_symmetry(topology: Topology, colours: IntArray) -> Symmetry:
     For every node one is looked for that brings the first node of some orbit there, and then, of those that leave the
     first node of all where it is, one for each of its neighbours.
 
-    Parameters
-    ----------
-    topology
-        Any topology without switches.
-    colours
-        Nodes of different colours are known not to be images of each other; shape ``(nodes,)``.
+    * ``topology``: any topology without switches.
+    * ``colours``: nodes of different colours are known not to be images of each other; shape ``(nodes,)``.
     """
     colours = equitable_colours(topology, colours)
     nodes = topology.nodes

@@ -90,13 +90,9 @@ class Family:
 def named(find: Find = never, *, size: Size = ("", "", "")) -> Callable[[Callable[..., Topology]], Family]:
     """Turn a plain function of integers into a :class:`Family` whose results carry their spec.
 
-    Parameters
-    ----------
-    find
-        ``find(nodes, degree)`` yields argument tuples that give exactly that many nodes and that degree. The finder
-        calls it for every size it needs, so it must be quick and yield only what is worth pricing.
-    size
-        What ``topodesign families`` shows.
+    * ``find``: ``find(nodes, degree)`` yields argument tuples that give exactly that many nodes and that degree. The
+      finder calls it for every size it needs, so it must be quick and yield only what is worth pricing.
+    * ``size``: what ``topodesign families`` shows.
     """
 
     def wrap(function: Callable[..., Topology]) -> Family:

@@ -279,5 +279,4 @@ def _digits(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= 18
 
 
-READERS = {".json": _from_json, ".csv": _from_csv, ".graphml": _from_graphml}
-"""What reads a file, by its ending."""
+READERS = {".json": _from_json, ".csv": _from_csv, ".graphml": _from_graphml}  # what reads a file, by its ending

@@ -17,14 +17,9 @@ LARGEST_FIELD = 4096
 class FiniteField:
     """The field GF(q); the polynomial c0 + c1 x + ... over GF(p) is the integer c0 + c1 p + ....
 
-    Attributes
-    ----------
-    order
-        q, a prime power.
-    characteristic
-        p, the prime.
-    powers
-        The powers 1, g, g^2, ..., g^(q-2) of the smallest generator g of the multiplicative group.
+    * ``order``: q, a prime power.
+    * ``characteristic``: p, the prime.
+    * ``powers``: the powers 1, g, g^2, ..., g^(q-2) of the smallest generator g of the multiplicative group.
     """
 
     def __init__(self, q: int) -> None:

@@ -187,12 +187,8 @@ def _commuting_pairs(fixed: list[int], m: int) -> int:
     (v, b) and (w, e) commute if (1 - M^e)v = (1 - M^b)w. The images of 1 - M^e and 1 - M^b add up to that of 1 - M^g
     with g = gcd(b, e, m), so |A| times as many pairs (v, w) do as M^g fixes elements.
 
-    Parameters
-    ----------
-    fixed
-        For each divisor g of m, ascending, how many elements of A the power M^g fixes.
-    m
-        Order of the acting cyclic group.
+    * ``fixed``: for each divisor g of m, ascending, how many elements of A the power M^g fixes.
+    * ``m``: order of the acting cyclic group.
     """
     divisors = _divisors(m)
     total = 0

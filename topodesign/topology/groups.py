@@ -24,8 +24,7 @@ from topodesign.topology.topology import IntArray, check_buildable
 
 Multiply = Callable[[IntArray, IntArray], IntArray]
 
-LARGEST_SYMMETRIC = 9
-"""Permutations of up to this many points are listed."""
+LARGEST_SYMMETRIC = 9  # permutations of up to this many points are listed
 _MOST_IMAGES = 2**23  # of all points under all elements
 
 

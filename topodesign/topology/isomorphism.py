@@ -11,8 +11,7 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.topology.topology import IntArray, Topology
 
 _EFFORT = 2**23
-_MIRROR_EFFORT = 2**25
-"""Table entries that a search may look at: some seconds."""
+_MIRROR_EFFORT = 2**25  # table entries that a search may look at: some seconds
 
 
 @dataclass(frozen=True)
@@ -44,12 +43,8 @@ def isomorphism(existing: Topology, wanted: Topology, *, effort: int = _EFFORT) 
     of one colour are matched in order. If that is no isomorphism, a node is matched with each node of its colour on the
     other side in turn, and the colours are refined again.
 
-    Parameters
-    ----------
-    existing, wanted
-        Any topologies.
-    effort
-        Table entries that the search may look at before it gives up undecided.
+    * ``existing``, ``wanted``: any topologies.
+    * ``effort``: table entries that the search may look at before it gives up undecided.
     """
     nodes = wanted.nodes
     if existing.nodes != nodes or sorted(existing.capacity.tolist()) != sorted(wanted.capacity.tolist()):

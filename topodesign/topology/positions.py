@@ -16,14 +16,10 @@ from topodesign.topology.topology import Topology
 
 Shape = Literal["grid", "rings", "springs"]
 
-_GAP = 0.75
-"""Space between the blocks of a grid of grids, in steps of the dimension inside."""
-MOST_RINGS = 6
-"""Orbits that are drawn as rings; with more, order by what is near is easier to read."""
-_MOST_SPRINGS = 400
-"""Nodes that are placed by what is near to what, which takes a time quadratic in them."""
-_MOST_STRESS = 80
-"""Nodes whose distances are all looked at; of more only the links."""
+_GAP = 0.75  # space between the blocks of a grid of grids, in steps of the dimension inside
+MOST_RINGS = 6  # orbits that are drawn as rings; with more, order by what is near is easier to read
+_MOST_SPRINGS = 400  # nodes that are placed by what is near to what, which takes a time quadratic in them
+_MOST_STRESS = 80  # nodes whose distances are all looked at; of more only the links
 
 
 class Positions(NamedTuple):

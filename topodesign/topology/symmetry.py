@@ -178,18 +178,11 @@ class Symmetry:
     def images(self, representative: int, points: NDArray[np.integer]) -> tuple[Nodes, Permutation]:
         """Return where the permutations of :meth:`transversals` take some points, for all nodes of an orbit at once.
 
-        Parameters
-        ----------
-        representative
-            Of the orbit, one of :attr:`represented_by`.
-        points
-            Nodes, shape ``(p,)``; memory is for ``p`` numbers for every node of the orbit.
+        * ``representative``: of the orbit, one of :attr:`represented_by`.
+        * ``points``: nodes, shape ``(p,)``; memory is for ``p`` numbers for every node of the orbit.
 
-        Returns
-        -------
-        tuple of two arrays
-            The nodes of the orbit, the representative first, shape ``(m,)``, and the images, int32 of shape ``(m, p)``:
-            row i is where the permutation that takes the representative to the i-th of these nodes takes the points.
+        Returns: the nodes of the orbit, the representative first, shape ``(m,)``, and the images, int32 of shape ``(m,
+        p)``: row i is where the permutation that takes the representative to the i-th of these nodes takes the points.
         """
         self._require_representative(representative)
         parent, way, order = self._tree

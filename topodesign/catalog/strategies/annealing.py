@@ -8,8 +8,7 @@ from topodesign.catalog.strategies.strategy import Draw, Strategy, gap_to_record
 from topodesign.search.annealing import MOST_PORTS, anneal
 from topodesign.search.target import Target
 
-_WORK = 10**6
-"""Of a turn: about a third of a second."""
+_WORK = 10**6  # of a turn: about a third of a second
 _MOST_NODES = 500
 
 

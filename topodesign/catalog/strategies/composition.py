@@ -9,8 +9,7 @@ from topodesign.catalog.strategies.strategy import Draw, Strategy, gap_to_record
 from topodesign.search.target import Target
 from topodesign.topology.library import build
 
-_MOST_WORK = 2**33
-"""Links times sources of what is priced: some tens of seconds."""
+_MOST_WORK = 2**33  # links times sources of what is priced: some tens of seconds
 
 
 def _orbits(target: Target) -> list[int]:

@@ -13,12 +13,9 @@ from topodesign.search.target import Target
 _DRAWN, _DRAWN_FIRST, _DRAWN_WORK = 400, 16, 6 * 10**9
 """Digraphs that are drawn in a turn, in the first turn at a size (four times as many in the next), and how much work
 they may be: a few seconds."""
-_PROMISING = 2
-"""Of these so many are priced."""
-_EVENED = 16 * 10**8
-"""Links of a digraph times exchanges that even out their loads, of which they need many."""
-_EVENED_REACH = Fraction(8, 3)
-"""Times d^(k-1) nodes up to which digraphs of k steps can be evened out."""
+_PROMISING = 2  # of these so many are priced
+_EVENED = 16 * 10**8  # links of a digraph times exchanges that even out their loads, of which they need many
+_EVENED_REACH = Fraction(8, 3)  # times d^(k-1) nodes up to which digraphs of k steps can be evened out
 
 
 def _orbits(target: Target) -> list[int]:

@@ -18,14 +18,10 @@ from topodesign.graphs.expansions.line import line
 from topodesign.search.near_lines import GOOD, Thinned, bases_of_lines, without_nodes
 from topodesign.search.target import Target
 
-_FURTHER = 2
-"""How many more nodes than needed a base of line graphs may have."""
-_LOST = 0.01
-"""What the nodes that are missing cost, as a rule."""
-_TIGHT = 3
-"""Steps up to which deferred schedules hardly help."""
-_MOST_DEFERRED = 2**24
-"""Steps times links times nodes of deferred schedules that are found at once: a second."""
+_FURTHER = 2  # how many more nodes than needed a base of line graphs may have
+_LOST = 0.01  # what the nodes that are missing cost, as a rule
+_TIGHT = 3  # steps up to which deferred schedules hardly help
+_MOST_DEFERRED = 2**24  # steps times links times nodes of deferred schedules that are found at once: a second
 
 
 def _orbits(target: Target) -> list[int]:

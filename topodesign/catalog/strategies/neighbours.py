@@ -11,10 +11,8 @@ from topodesign.search.annealing import MOST_PORTS
 from topodesign.search.neighbours import REACH, search_neighbours
 from topodesign.search.target import Target
 
-_WORK = 10**6
-"""Of a turn: about a third of a second."""
-_BASES = 8
-"""So many topologies of neighbouring sizes are started from."""
+_WORK = 10**6  # of a turn: about a third of a second
+_BASES = 8  # so many topologies of neighbouring sizes are started from
 
 
 def _orbits(target: Target) -> list[int]:

@@ -8,8 +8,7 @@ from topodesign.catalog.strategies.strategy import Draw, Strategy, gap_to_record
 from topodesign.search.symmetric import MOST_LINKS, orbit_counts, search_symmetric
 from topodesign.search.target import Target
 
-_WORK = 3 * 10**7
-"""Of a turn: some tenths of a second, most of which pricing takes."""
+_WORK = 3 * 10**7  # of a turn: some tenths of a second, most of which pricing takes
 
 
 def orbits_to_search(target: Target) -> list[int]:

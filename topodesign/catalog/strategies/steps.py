@@ -19,15 +19,12 @@ from topodesign.search.symmetric import orbit_counts, search_symmetric
 from topodesign.search.target import Target
 from topodesign.topology.library import build
 
-_EXCHANGES = 4000
-"""Of links."""
-_BASES = 24
-"""So many topologies of neighbouring sizes are started from."""
+_EXCHANGES = 4000  # of links
+_BASES = 24  # so many topologies of neighbouring sizes are started from
 _WORK_BESIDE, _COUNTS_BESIDE, _FEWEST_BESIDE = 4 * 10**8, 4, 3
 """Fresh lifts beside a size: work with each number of orbits, how many of these are tried until one has such lifts, and
 the least of them: nodes of fewer orbits look too much alike."""
-_EVENED = 10**8
-"""Links of what is found times exchanges that even out their loads."""
+_EVENED = 10**8  # links of what is found times exchanges that even out their loads
 
 
 def _orbits(target: Target) -> list[int]:

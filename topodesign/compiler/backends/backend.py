@@ -62,30 +62,14 @@ class Options:
 
 
 class Backend(ABC):
-    """A target: its limits, the text of a program for it, and what reads that text independently.
+    """A target: its limits, the text of a program for it, and what reads that text independently."""
 
-    Attributes
-    ----------
-    name
-        What ``--target`` calls it.
-    ending
-        Ending of the name of what it writes, with the dot.
-    runtimes
-        Names of the runtimes that read them, the first by default.
-    protocols
-        Those that it knows.
-    takes
-        Names of the options beside ``EVERYONES`` that it heeds.
-    directory
-        Whether it writes a directory, with files of the names in ``Files``.
-    """
-
-    name: ClassVar[str]
-    ending: ClassVar[str]
-    runtimes: ClassVar[tuple[str, ...]]
-    protocols: ClassVar[tuple[ir.Protocol, ...]] = PROTOCOLS
-    takes: ClassVar[frozenset[str]] = frozenset()
-    directory: ClassVar[bool] = False
+    name: ClassVar[str]  # what ``--target`` calls it
+    ending: ClassVar[str]  # ending of the name of what it writes, with the dot
+    runtimes: ClassVar[tuple[str, ...]]  # names of the runtimes that read them, the first by default
+    protocols: ClassVar[tuple[ir.Protocol, ...]] = PROTOCOLS  # those that it knows
+    takes: ClassVar[frozenset[str]] = frozenset()  # names of the options beside ``EVERYONES`` that it heeds
+    directory: ClassVar[bool] = False  # whether it writes a directory, with files of the names in ``Files``
 
     def refuse(self, plan: Plan, options: Options) -> None:  # noqa: B027 (most take whatever a front end makes)
         """Refuse, before any work, a plan that the target cannot do: its collective, its kind or its place."""

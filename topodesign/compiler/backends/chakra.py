@@ -41,10 +41,8 @@ if TYPE_CHECKING:
     from topodesign.runtime.chakra.check import TraceReport
     from topodesign.runtime.chakra.traces import Trace
 
-VERSION = "0.0.4"
-"""Of the schema, as headers say it."""
-USUAL_SIZE = Fraction(2**20)
-"""Bytes of a call where nobody says them."""
+VERSION = "0.0.4"  # of the schema, as headers say it
+USUAL_SIZE = Fraction(2**20)  # bytes of a call where nobody says them
 LARGEST_TAG = 2**31 - 1
 _FEW = 5000  # messages of a plan that is timed in an instant
 

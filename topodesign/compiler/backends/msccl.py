@@ -190,13 +190,11 @@ def _max_bytes(program: Program, profile: RuntimeProfile, smallest: int, largest
     return limit
 
 
-_Place = tuple[str, int]
-"""Name of a buffer in the file, and the offset."""
+_Place = tuple[str, int]  # name of a buffer in the file, and the offset
 
 _NOWHERE: tuple[_Place, _Place] = ("i", -1), ("o", -1)  # what the MSCCL tools wrote in a nop
 
-_Position = tuple[int, int, int]
-"""Rank, threadblock and index of an instruction."""
+_Position = tuple[int, int, int]  # rank, threadblock and index of an instruction
 
 
 def _other_ends(program: Program) -> dict[_Position, Region]:

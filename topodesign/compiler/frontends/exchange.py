@@ -33,14 +33,11 @@ from topodesign.compiler.frontends.operations import (
 from topodesign.compiler.ir import Kind
 from topodesign.plans.rounds import Rounds
 
-COLLECTIVES = (ALL_TO_ALL, SCATTER, GATHER)
-"""What this module can do."""
+COLLECTIVES = (ALL_TO_ALL, SCATTER, GATHER)  # what this module can do
 
-MOST_HOPS = 2**19
-"""Chunks times links that they go over: about a minute."""
+MOST_HOPS = 2**19  # chunks times links that they go over: about a minute
 
-Route = tuple[Message, ...]
-"""The hops of a part: step, sender and receiver of each."""
+Route = tuple[Message, ...]  # the hops of a part: step, sender and receiver of each
 
 
 @dataclass(frozen=True)

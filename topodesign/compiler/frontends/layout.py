@@ -16,8 +16,7 @@ from topodesign.base.wording import counted
 from topodesign.compiler.frontends.operations import Message
 from topodesign.plans.rounds import Rounds
 
-Piece = tuple[int, int]
-"""Owner and number of the piece among the owner's: units of a shard that no row tells apart."""
+Piece = tuple[int, int]  # owner and number of the piece among the owner's: units of a shard that no row tells apart
 
 _MOVES = 2**18  # chunks that all ranks receive, at least: about a minute
 _WORK = 2_000_000  # pieces looked at while looking for a better order: about a second

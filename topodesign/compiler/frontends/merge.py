@@ -30,11 +30,9 @@ from topodesign.compiler.frontends.operations import Block, Operation, Place
 from topodesign.compiler.ir import Kind, Threadblocks
 from topodesign.compiler.limits import Limits
 
-Connection = tuple[int, int, int]
-"""Sender, receiver, instance."""
+Connection = tuple[int, int, int]  # sender, receiver, instance
 
-Pairs = list[dict[Block, Block]]
-"""By rank, the threadblock that another one becomes a part of."""
+Pairs = list[dict[Block, Block]]  # by rank, the threadblock that another one becomes a part of
 
 _Key = tuple[int, int, int]
 

@@ -27,26 +27,14 @@ from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import is_lean, prune
 from topodesign.plans.timed import Timed
 
-MOST_MESSAGES = 2**21
-"""Of all ranks; more take too long, and too much memory in the simulators."""
+MOST_MESSAGES = 2**21  # of all ranks; more take too long, and too much memory in the simulators
 
 
 def messages_of(plan: Plan, parts: int = 1) -> Messages:
     """Return what every rank sends, receives and adds.
 
-    Parameters
-    ----------
-    plan
-        Any plan of one collective among all nodes that compute.
-    parts
-        Of trees: parts of the data of a tree that follow one another.
-
-    Raises
-    ------
-    ScheduleError
-        If the plan is wrong.
-    InfeasibleError
-        If rounds cannot say it, a switch adds or copies, or there are too many messages.
+    * ``plan``: any plan of one collective among all nodes that compute.
+    * ``parts``: of trees: parts of the data of a tree that follow one another.
     """
     kind = kind_of(plan)
     if len(kind.relays):

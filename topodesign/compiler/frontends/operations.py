@@ -9,8 +9,7 @@ from operator import sub
 
 from topodesign.compiler.ir import Buffer, Kind, Region
 
-Message = tuple[int, int, int]
-"""Step, sender, receiver: everything that a link carries in a step."""
+Message = tuple[int, int, int]  # step, sender, receiver: everything that a link carries in a step
 
 Place = int
 """A chunk in memory: where its buffer begins, as below, plus the offset, so that places in a row are numbers in a row.

@@ -33,11 +33,9 @@ from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import is_lean
 from topodesign.topology.topology import Topology
 
-COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, *exchange.COLLECTIVES)
-"""What this front end can do."""
+COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, *exchange.COLLECTIVES)  # what this front end can do
 
-Half = list[list[tuple[Message, list[int]]]]
-"""Messages with their chunks, step by step."""
+Half = list[list[tuple[Message, list[int]]]]  # messages with their chunks, step by step
 
 
 def program_of_rounds(

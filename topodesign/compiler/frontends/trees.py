@@ -20,11 +20,9 @@ from topodesign.compiler.limits import HELP, NO_LIMITS, Limits
 from topodesign.plans.replay.trees import verify_trees
 from topodesign.plans.trees import Trees
 
-COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, BROADCAST, REDUCE)
-"""What this front end can do."""
+COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, BROADCAST, REDUCE)  # what this front end can do
 
-Message = tuple[int, int, int, int]
-"""Step, sender, receiver (ranks) and instance: what a connection carries in a step."""
+Message = tuple[int, int, int, int]  # step, sender, receiver (ranks) and instance: what a connection carries in a step
 
 _MOVES = 2**19  # chunks that all ranks receive: about two minutes
 

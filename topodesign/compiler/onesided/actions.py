@@ -9,8 +9,7 @@ from enum import Enum
 
 from topodesign.compiler.ir import Buffer, Kind, Program, Region
 
-Spot = tuple[int, int, int]
-"""Rank, threadblock and place in its actions."""
+Spot = tuple[int, int, int]  # rank, threadblock and place in its actions
 
 
 class Deed(Enum):

@@ -20,8 +20,7 @@ from topodesign.base.memory import check_memory
 from topodesign.compiler.ir import Region
 from topodesign.compiler.onesided.actions import Action, Actions, Deed, Message, Spot, Way
 
-Clock = NDArray[np.int32]
-"""By threadblock, how many of its actions are known to be over."""
+Clock = NDArray[np.int32]  # by threadblock, how many of its actions are known to be over
 
 _Cell = tuple[str, int]
 

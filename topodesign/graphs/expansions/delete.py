@@ -12,8 +12,7 @@ from topodesign.graphs.expansions.rewiring import no_claim, unit_links
 from topodesign.topology.topology import IntArray, Topology
 
 _SIGNATURE = "delete(G,v,m,...)"
-_MOST_PORTS = 20
-"""Ports of a deleted node; of more than 17 no spec can number all permutations."""
+_MOST_PORTS = 20  # ports of a deleted node; of more than 17 no spec can number all permutations
 
 
 def graph(base: Topology, *numbers: int) -> Topology:

@@ -22,13 +22,9 @@ def both_ways(
     An allgather is lifted as the reduce-scatter that it is backwards, on the transposed bases, and an allreduce half by
     half. All arguments are checked and the result is in canonical form.
 
-    Parameters
-    ----------
-    signature
-        The call in a spec, for messages.
-    numbering
-        If the expansion of the transposed base is the transpose of the expansion up to the names of nodes: base ->
-        names in the latter of the nodes of the former.
+    * ``signature``: the call in a spec, for messages.
+    * ``numbering``: if the expansion of the transposed base is the transpose of the expansion up to the names of nodes:
+      base -> names in the latter of the nodes of the former.
 
     References
     ----------

@@ -202,8 +202,7 @@ def _tree(ways: Ways, root: int, edges: list[tuple[int, int]]) -> Tree:
 # arc; circles are contracted, each vertex's cheapest arc is taken off the prices of all into it, and the rest is
 # solved. What is taken off, set by set, is a packing of cuts that no arborescence can be cheaper than.
 
-Prices = NDArray[Any]
-"""Square, int64 or Python integers: the price from row to column."""
+Prices = NDArray[Any]  # square, int64 or Python integers: the price from row to column
 
 
 class Arborescence(NamedTuple):

@@ -26,8 +26,7 @@ from topodesign.optima.fluid.symmetry import Symmetry, find_symmetry
 from topodesign.optima.question import Question
 from topodesign.pricing.flows.flow_optimum import Costs, as_costs
 
-MOST_APART = 256
-"""Largest number of nodes for which subproblems are solved one by one."""
+MOST_APART = 256  # largest number of nodes for which subproblems are solved one by one
 _SHOWN = 8  # limits that bind, told one by one
 
 
@@ -156,17 +155,11 @@ class Earlier(Declared):
 
 @dataclass(frozen=True, repr=False)
 class FluidOptimum(TextResult):
-    """The best steady schedule of a collective on a fabric with all that its parts can do, and its proof.
-
-    Attributes
-    ----------
-    root
-        Name of the node of a collective that has one; None for others.
-    """
+    """The best steady schedule of a collective on a fabric with all that its parts can do, and its proof."""
 
     problem: Problem
     mixture: Mixture
-    root: str | None = None
+    root: str | None = None  # name of the node of a collective that has one; None for others
     costs: dict[str, Fraction] | None = None  # of a unit of data on links of each class, if they were given
     gap: Fraction = Fraction(0)  # what was asked for
     before: Fraction | None = None  # algorithmic bandwidth of the whole, where only a part is left and the whole has it

@@ -19,8 +19,7 @@ from topodesign.optima.fluid.network import Network
 from topodesign.topology.symmetry import joined
 from topodesign.topology.topology import IntArray
 
-_DRAWS = 1000
-"""Automorphisms that are drawn in the search for a group."""
+_DRAWS = 1000  # automorphisms that are drawn in the search for a group
 _MOST_WORDS = 5  # before numbers in names, that are looked at
 
 

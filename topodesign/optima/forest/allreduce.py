@@ -56,10 +56,8 @@ from topodesign.topology.topology import IntArray, Topology
 
 Phase = Literal["broadcast", "reduction"]
 PHASES: tuple[Phase, ...] = ("broadcast", "reduction")
-Path = tuple[int, ...]
-"""A compute node, switches, a compute node."""
-Cut = tuple[Phase, frozenset[int]]
-"""Compute nodes whose shares a broadcast must let out, or a reduction must let in."""
+Path = tuple[int, ...]  # A compute node, switches, a compute node
+Cut = tuple[Phase, frozenset[int]]  # compute nodes whose shares a broadcast must let out, or a reduction must let in
 
 _Bound = tuple[Fraction, dict[Cut, Fraction], tuple[Fraction, ...]]
 """A bound on the throughput, with the weights and prices that prove it."""
@@ -69,8 +67,7 @@ that is as the fabric has."""
 _Reached = tuple[Fraction, tuple[Fraction, ...], _Halves]
 """A throughput, with the shares of the roots and the capacities that reach it."""
 
-MOST_NODES = 128
-"""Compute nodes up to which the linear program is solved."""
+MOST_NODES = 128  # compute nodes up to which the linear program is solved
 
 
 @dataclass(frozen=True)

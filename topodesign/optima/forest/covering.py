@@ -26,8 +26,7 @@ from topodesign.solve.maxflow import Side, crossing, demanded, scaled, violated_
 from topodesign.solve.program import Entries, Program
 from topodesign.topology.topology import IntArray, Topology
 
-_BRANCHES = 3000
-"""Branches that are looked at before the search ends without a proof."""
+_BRANCHES = 3000  # branches that are looked at before the search ends without a proof
 _GRID = 2**10
 _SCALES = (1, 2**8, 2**20)
 _ROUNDS = 500
@@ -87,8 +86,7 @@ class Covering:
         return list(self._cuts.values())
 
 
-_Ends = tuple[tuple[int, int], ...]
-"""Least and largest numbers of the items."""
+_Ends = tuple[tuple[int, int], ...]  # least and largest numbers of the items
 
 
 class _Search:

@@ -40,11 +40,9 @@ from topodesign.solve.maxflow import LARGEST, Side, balanced_part, compute_nodes
 from topodesign.solve.program import NO_BOUND, Entries, Program
 from topodesign.topology.topology import IntArray, Topology
 
-Powers = Mapping[Phase, frozenset[int]]
-"""By phase, the switches that can do what it takes: copy, or add."""
+Powers = Mapping[Phase, frozenset[int]]  # by phase, the switches that can do what it takes: copy, or add
 
-MOST_NODES = 128
-"""Compute nodes up to which the linear programs are solved."""
+MOST_NODES = 128  # compute nodes up to which the linear programs are solved
 MOST_TRIED = 5
 """Switches that can copy, or add, up to which the cheapest trees are looked for with every set of them as relays."""
 

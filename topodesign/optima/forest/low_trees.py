@@ -33,35 +33,25 @@ from topodesign.solve.program import NO_BOUND, Entries, Program
 from topodesign.topology.shifts import Shifts, find_shifts
 from topodesign.topology.topology import IntArray, Topology
 
-_MOST_PLACES = 2**14
-"""Nodes times representatives up to which trees are sought."""
-_HEIGHTS = 6
-"""Heights that are tried, from the least on."""
+_MOST_PLACES = 2**14  # nodes times representatives up to which trees are sought
+_HEIGHTS = 6  # heights that are tried, from the least on
 _ROUNDS = 8
 _LOOKS, _HOPELESS = 2, 1.5
 """After so many rounds with new prices, the fullest orbit must not be fuller than this for the search to go on."""
 _WEIGHTS = (0.0, 1 / 16, 1 / 4, 1.0, 4.0)
 """Of the height of a start against the price of a way, in the average of prices."""
-_MOST_WAYS = 48
-"""Ways to a switch that are told apart."""
-_MOST_HOPS = 4
-"""Switches one behind the other on a way."""
-_MOST_COLUMNS = 12_000
-"""Of the linear program; one of more takes many seconds."""
+_MOST_WAYS = 48  # ways to a switch that are told apart
+_MOST_HOPS = 4  # switches one behind the other on a way
+_MOST_COLUMNS = 12_000  # of the linear program; one of more takes many seconds
 _BRANCHES = 200
 _GRID = 2**30
 
-MOST_EDGES = 2**27
-"""Tree edges of a schedule; some 100 bytes each."""
-_SEEDS = 8
-"""Trees of every representative, the lowest, that the search begins with."""
+MOST_EDGES = 2**27  # tree edges of a schedule; some 100 bytes each
+_SEEDS = 8  # trees of every representative, the lowest, that the search begins with
 
-_Way = tuple[int, ...]
-"""A compute node, switches, a compute node."""
-_Load = tuple[int, ...]
-"""The orbits of the links of a way, ascending, with repeats."""
-Seed = tuple[int, dict[int, int]]
-"""The place of a representative, and the levels of all nodes as it sees them."""
+_Way = tuple[int, ...]  # A compute node, switches, a compute node
+_Load = tuple[int, ...]  # the orbits of the links of a way, ascending, with repeats
+Seed = tuple[int, dict[int, int]]  # the place of a representative, and the levels of all nodes as it sees them
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,7 @@ from topodesign.optima.forest import packing_kernels as kernels
 from topodesign.topology.topology import IntArray, Topology
 
 MAX_TREES = 2**31 - 1
-_SPLITS = 4
-"""How many times more different trees there may be for the sake of less height."""
+_SPLITS = 4  # how many times more different trees there may be for the sake of less height
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,12 +21,10 @@ from topodesign.solve.flow_kernels import Network
 from topodesign.solve.maxflow import compute_nodes, rooted_network
 from topodesign.topology.topology import MAX_CAPACITY, IntArray, Topology
 
-_TIGHT_CUTS = 256
-"""Tight cuts that are remembered, to save the search that would find them again."""
+_TIGHT_CUTS = 256  # tight cuts that are remembered, to save the search that would find them again
 
 _Path = tuple[int, ...]
-Pieces = list[tuple[int, _Path]]
-"""Amounts and the paths that carry them."""
+Pieces = list[tuple[int, _Path]]  # amounts and the paths that carry them
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,8 +30,7 @@ from topodesign.solve.program import NO_BOUND, Entries, Program
 from topodesign.topology.shifts import distinct_nodes
 from topodesign.topology.topology import IntArray, Topology
 
-_BRANCHES = 200
-"""Nodes of the search tree after which an integer program counts as infeasible."""
+_BRANCHES = 200  # nodes of the search tree after which an integer program counts as infeasible
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-SHOWN = 3
-"""Examples given of each kind of problem."""
+SHOWN = 3  # examples given of each kind of problem
 
 
 @dataclass(frozen=True)

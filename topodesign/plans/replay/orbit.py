@@ -33,8 +33,7 @@ from topodesign.plans.rounds import Rounds
 from topodesign.topology.symmetry import Symmetry, joined
 from topodesign.topology.topology import Topology
 
-MAX_LOADS = 2**27
-"""Links times steps whose loads are held at a time: 1 GiB."""
+MAX_LOADS = 2**27  # links times steps whose loads are held at a time: 1 GiB
 
 Ints = NDArray[np.int64]
 

@@ -31,24 +31,12 @@ WORDS = MappingProxyType(
 
 @dataclass(frozen=True, repr=False)
 class Report(Result):
-    """Whether a plan is right.
+    """Whether a plan is right."""
 
-    Attributes
-    ----------
-    plan
-        What was checked.
-    problems
-        What is wrong with it, readable; empty if it is right.
-    figures
-        What it costs, recomputed by the verifier, by the names of a claim.
-    found
-        All that the verifier of its kind of movement found.
-    """
-
-    plan: Plan
-    problems: tuple[str, ...]
-    figures: Mapping[str, Fraction]
-    found: Found
+    plan: Plan  # what was checked
+    problems: tuple[str, ...]  # what is wrong with it, readable; empty if it is right
+    figures: Mapping[str, Fraction]  # what it costs, recomputed by the verifier, by the names of a claim
+    found: Found  # all that the verifier of its kind of movement found
 
     @property
     def ok(self) -> bool:

@@ -22,12 +22,9 @@ Nodes = NDArray[np.int32]
 Words = NDArray[np.uint64]
 Flags = NDArray[np.bool_]
 
-STUCK = 1
-"""Bit of ``unfinished``: the node still has a partial sum at the end of the reduction."""
-MISSING = 2
-"""Bit of ``unfinished``: the node does not have the whole shard at the end."""
-MAX_CELLS = 2**28
-"""Pieces of one block times nodes: 1 GiB where each takes four bytes."""
+STUCK = 1  # bit of ``unfinished``: the node still has a partial sum at the end of the reduction
+MISSING = 2  # bit of ``unfinished``: the node does not have the whole shard at the end
+MAX_CELLS = 2**28  # pieces of one block times nodes: 1 GiB where each takes four bytes
 
 
 class Rows(NamedTuple):
@@ -275,15 +272,10 @@ def replay(rows: Rows, blocks: Blocks, alive: Flags, unfinished: NDArray[np.uint
 
     Returns the units delivered to nodes that had them, and those added at nodes that had sent their partial sum.
 
-
-    Parameters
-    ----------
-    rows, blocks
-        Sorted rows, and what has to become of the blocks.
-    alive
-        Shape ``(rows,)``, in the sorted order; false rows do nothing, and rows that cannot happen become false.
-    unfinished
-        From :func:`table_of`; ``STUCK`` and ``MISSING`` are set.
+    * ``rows``, ``blocks``: sorted rows, and what has to become of the blocks.
+    * ``alive``: shape ``(rows,)``, in the sorted order; false rows do nothing, and rows that cannot happen become
+      false.
+    * ``unfinished``: from :func:`table_of`; ``STUCK`` and ``MISSING`` are set.
     """
     redundant = 0
     refilled = 0

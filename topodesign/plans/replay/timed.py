@@ -42,8 +42,7 @@ from topodesign.plans.timed import Timed
 from topodesign.plans.together import Together
 from topodesign.topology.topology import Topology
 
-MAX_CELLS = 2**27
-"""Cells of all sends, and of all blocks and nodes, that are looked at."""
+MAX_CELLS = 2**27  # cells of all sends, and of all blocks and nodes, that are looked at
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]

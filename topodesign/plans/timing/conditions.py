@@ -19,8 +19,7 @@ from topodesign.topology.link_table import LinkTable
 Mode = Literal["lock-step", "asynchronous"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 Link = tuple[int, int]
-SHOWN = 8
-"""Lines of a critical path, and pairs of a loss, that are printed."""
+SHOWN = 8  # lines of a critical path, and pairs of a loss, that are printed
 
 
 @dataclass(frozen=True)

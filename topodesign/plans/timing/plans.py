@@ -32,8 +32,7 @@ from topodesign.plans.timing.timed import TimedSimulation
 from topodesign.plans.timing.workload import Layer, TrainingStep, backpropagation, load_workload
 from topodesign.topology.link_table import LinkTable, read_link_table
 
-_SHOWN = 3
-"""Examples given of what a failure breaks."""
+_SHOWN = 3  # examples given of what a failure breaks
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +50,8 @@ class Down(Declared):
 class Simulation(Result):
     """How long a plan takes.
 
-    Attributes
-    ----------
-    plan, conditions
-        What was simulated.
-    run
-        All that the simulator of its kind of movement says.
+    * ``plan``, ``conditions``: what was simulated.
+    * ``run``: all that the simulator of its kind of movement says.
     """
 
     plan: Plan

@@ -31,8 +31,7 @@ from topodesign.plans.timing.conditions import SHOWN, USE_KEYS, Conditions, Run,
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
 
-GRAIN = 1024
-"""A random delay is a multiple of the longest one over this."""
+GRAIN = 1024  # A random delay is a multiple of the longest one over this
 
 Ints = NDArray[np.int64]
 
@@ -140,24 +139,16 @@ def simulate_streams(
 ) -> TimedSimulation:
     """Run timed sends of one or several collectives as early as their data, links and beginnings allow.
 
-    Parameters
-    ----------
-    topology, streams, begins
-        Of a plan that the verifier accepts: the sends of every collective, and ticks until each begins.
-    size
-        Other bytes of the data of all streams, of which each has the share that it has in the plan; the sends and their
-        order are the same.
-    links
-        Other latencies and bandwidths of single links than those of the plan.
-    gap
-        Seconds that a link out of a node takes between two sends, latencies running on meanwhile, in place of what the
-        plan says of when links are free (see :mod:`topodesign.base.latency`).
-    jitter
-        Every send takes longer by a random time from 0 to so many seconds, which its data arrive later.
-    seed
-        Of these random times.
-    opens
-        Ticks of the plan from when on each link may be used; from the start if None.
+    * ``topology``, ``streams``, ``begins``: of a plan that the verifier accepts: the sends of every collective, and
+      ticks until each begins.
+    * ``size``: other bytes of the data of all streams, of which each has the share that it has in the plan; the sends
+      and their order are the same.
+    * ``links``: other latencies and bandwidths of single links than those of the plan.
+    * ``gap``: seconds that a link out of a node takes between two sends, latencies running on meanwhile, in place of
+      what the plan says of when links are free (see :mod:`topodesign.base.latency`).
+    * ``jitter``: every send takes longer by a random time from 0 to so many seconds, which its data arrive later.
+    * ``seed``: of these random times.
+    * ``opens``: ticks of the plan from when on each link may be used; from the start if None.
     """
     whole = sum((one.size for one in streams), Fraction(0))
     fit = [one.fits(topology) for one in streams]

@@ -23,21 +23,11 @@ _SHOWN = 12
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A part of a model whose gradients are reduced in one allreduce.
+    """A part of a model whose gradients are reduced in one allreduce."""
 
-    Attributes
-    ----------
-    name
-        What it is called.
-    size
-        Gradients, in bytes.
-    ready
-        Seconds from the start of the training step until they are computed.
-    """
-
-    name: str
-    size: Fraction
-    ready: Fraction
+    name: str  # what it is called
+    size: Fraction  # gradients, in bytes
+    ready: Fraction  # seconds from the start of the training step until they are computed
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +41,9 @@ class LayerTime:
 
 @dataclass(frozen=True)
 class TrainingStep:
-    """What communication does to a training step.
+    """What communication does to a training step."""
 
-    Attributes
-    ----------
-    layers
-        Times of every allreduce, in their order; not empty.
-    """
-
-    layers: tuple[LayerTime, ...]
+    layers: tuple[LayerTime, ...]  # times of every allreduce, in their order; not empty
 
     @property
     def finish(self) -> Fraction:

@@ -27,11 +27,9 @@ from topodesign.pricing.flows.concurrent import ConcurrentFlow, trees
 from topodesign.pricing.flows.quotient import Quotient
 from topodesign.topology.topology import IntArray
 
-GAP = Fraction(1, 100)
-"""Part by which the upper bound may be above the lower one, unless told otherwise."""
+GAP = Fraction(1, 100)  # part by which the upper bound may be above the lower one, unless told otherwise
 
-MOST = 2**26
-"""Sources times arcs that are kept at once; half a gigabyte."""
+MOST = 2**26  # sources times arcs that are kept at once; half a gigabyte
 
 _UNITS = 2**24  # parts of a shard
 _TURNS = 4  # of all sources before bounds are computed

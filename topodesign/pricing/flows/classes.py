@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 from topodesign.base.errors import TooLargeError
 from topodesign.topology.topology import IntArray, Topology
 
-MOST_ENTRIES = 2**25
-"""Pairs of a source and a link that are looked at; some 40 bytes each."""
+MOST_ENTRIES = 2**25  # pairs of a source and a link that are looked at; some 40 bytes each
 
 Hashes = NDArray[np.uint64]
 

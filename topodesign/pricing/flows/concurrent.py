@@ -15,8 +15,7 @@ from topodesign.pricing.flows.kernels import shortest_tree, tree_loads
 from topodesign.pricing.flows.quotient import Quotient
 from topodesign.topology.topology import IntArray, Topology
 
-Amounts = Any
-"""Integers: int64, or Python's own (dtype object) where 64 bits are too few."""
+Amounts = Any  # integers: int64, or Python's own (dtype object) where 64 bits are too few
 
 _SAFE = 2**62
 

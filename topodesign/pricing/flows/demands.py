@@ -22,8 +22,7 @@ from topodesign.pricing.flows.classes import Classes, Limit, equitable_classes
 from topodesign.solve.program import NO_BOUND, Entries, Program
 from topodesign.topology.topology import MAX_CAPACITY, IntArray, Topology
 
-MOST_COLUMNS = 60_000
-"""Of a linear program that is solved in fractions."""
+MOST_COLUMNS = 60_000  # of a linear program that is solved in fractions
 _SAFE = 2**62
 
 

@@ -31,10 +31,8 @@ from topodesign.pricing.flows.classes import Limit
 from topodesign.pricing.flows.demands import DemandFlow, UnreachableError, demand_flow
 from topodesign.topology.topology import IntArray, Topology
 
-FLOWS = (ALL_TO_ALL, SCATTER, GATHER)
-"""Collectives that neither copy nor add."""
-MAX_COST = 10**6
-"""Of a class of links, as the numerator or the denominator of a fraction."""
+FLOWS = (ALL_TO_ALL, SCATTER, GATHER)  # collectives that neither copy nor add
+MAX_COST = 10**6  # of a class of links, as the numerator or the denominator of a fraction
 _MOST_CUTS = 64  # that are tried for one that binds
 _MOST_LINKS = 8  # of a bottleneck that are shown one by one
 

@@ -13,8 +13,7 @@ from topodesign.base.compiled import Ints, compiled, tiered
 
 Floats = NDArray[np.float64]
 
-LONGEST = 2**30
-"""Length of the dearest arc where prices are floats."""
+LONGEST = 2**30  # length of the dearest arc where prices are floats
 
 
 @tiered(lambda source, indptr, dst, *_: 4 * len(dst))

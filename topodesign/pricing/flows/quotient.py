@@ -19,8 +19,7 @@ from topodesign.pricing.closed_form import distances
 from topodesign.topology.symmetry import Symmetry, joined
 from topodesign.topology.topology import IntArray, Topology
 
-_MOST_IMAGES = 2**27
-"""Nodes times nodes of an orbit for which permutations are compared."""
+_MOST_IMAGES = 2**27  # nodes times nodes of an orbit for which permutations are compared
 
 
 @dataclass(frozen=True, eq=False)

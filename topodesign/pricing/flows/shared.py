@@ -21,10 +21,8 @@ from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.solve.program import Entries, Program
 from topodesign.topology.topology import IntArray, Topology
 
-MOST_COLUMNS = 40_000
-"""Of a linear program that is solved in fractions."""
-MOST_OF_BOTH = 10_000
-"""The same where reductions and broadcasts share links."""
+MOST_COLUMNS = 40_000  # of a linear program that is solved in fractions
+MOST_OF_BOTH = 10_000  # the same where reductions and broadcasts share links
 
 
 @dataclass(frozen=True)
@@ -125,8 +123,7 @@ def share_both(topology: Topology, groups: Sequence[Sequence[int]], *, inside: b
     return proof.columns[0] if proof.proven else None
 
 
-_Way = tuple[IntArray, IntArray]
-"""Where links start and end, in the direction in which data go out from roots."""
+_Way = tuple[IntArray, IntArray]  # where links start and end, in the direction in which data go out from roots
 
 
 def _add_flow(  # noqa: PLR0917  columns and rows of one flow

@@ -10,8 +10,7 @@ from topodesign.catalog.known import Known
 from topodesign.pricing.workload import Workload
 from topodesign.report.charts.chart import Chart, Series
 
-_MOST_SEARCHED = 64
-"""Sizes for which the finder of the paper is asked."""
+_MOST_SEARCHED = 64  # sizes for which the finder of the paper is asked
 
 
 def by_size_chart(known: Known, *, paper: bool = False) -> Chart:

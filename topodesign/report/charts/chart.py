@@ -52,20 +52,12 @@ class Mark(Declared):
 class Series(Declared):
     """Points of one kind.
 
-    Attributes
-    ----------
-    name
-        For the legend; nothing if it needs no words.
-    x, y
-        As many numbers each, exact where they can be.
-    style
-        How it is drawn.
-    role
-        What it is there for.
-    until
-        Where spans end; else empty.
-    texts
-        What there is to say of each point, or nothing.
+    * ``name``: for the legend; nothing if it needs no words.
+    * ``x``, ``y``: as many numbers each, exact where they can be.
+    * ``style``: how it is drawn.
+    * ``role``: what it is there for.
+    * ``until``: where spans end; else empty.
+    * ``texts``: what there is to say of each point, or nothing.
     """
 
     name: str
@@ -84,24 +76,14 @@ class Series(Declared):
 class Chart(Result):
     """Series over two axes.
 
-    Attributes
-    ----------
-    kind
-        Which plot, as in ``topodesign plot KIND``.
-    title
-        What it shows, in one line.
-    x_label, y_label
-        What the axes are, with units.
-    series
-        What is shown, the most important first.
-    x_scale, y_scale
-        How the axes are divided.
-    marks
-        Places along x that matter, with words.
-    lanes
-        Names of the lanes of spans, from y = 0 up; else empty.
-    note
-        A line below, or nothing.
+    * ``kind``: which plot, as in ``topodesign plot KIND``.
+    * ``title``: what it shows, in one line.
+    * ``x_label``, ``y_label``: what the axes are, with units.
+    * ``series``: what is shown, the most important first.
+    * ``x_scale``, ``y_scale``: how the axes are divided.
+    * ``marks``: places along x that matter, with words.
+    * ``lanes``: names of the lanes of spans, from y = 0 up; else empty.
+    * ``note``: a line below, or nothing.
     """
 
     kind: str
@@ -184,30 +166,17 @@ class Line(Declared):
 class Drawing(Result):
     """Nodes and links.
 
-    Attributes
-    ----------
-    kind
-        Which plot.
-    title
-        What it shows.
-    note
-        A line below.
-    names
-        What the nodes are called.
-    x, y
-        Where they are, from -1 to 1.
-    groups
-        For every node what it is of: an index into ``legend``.
-    legend
-        What the groups are.
-    links
-        Pairs (u, v) of node numbers; duplex ones once, with ``u < v``.
-    duplex
-        For every link whether it goes both ways.
-    weights
-        For every link how much of it there is, as a share of the thickest.
-    marked
-        For every link whether it is one of those that the drawing is about.
+    * ``kind``: which plot.
+    * ``title``: what it shows.
+    * ``note``: a line below.
+    * ``names``: what the nodes are called.
+    * ``x``, ``y``: where they are, from -1 to 1.
+    * ``groups``: for every node what it is of: an index into ``legend``.
+    * ``legend``: what the groups are.
+    * ``links``: pairs (u, v) of node numbers; duplex ones once, with ``u < v``.
+    * ``duplex``: for every link whether it goes both ways.
+    * ``weights``: for every link how much of it there is, as a share of the thickest.
+    * ``marked``: for every link whether it is one of those that the drawing is about.
     """
 
     kind: str

@@ -9,8 +9,7 @@ from topodesign.pricing.closed_form import distances
 from topodesign.report.charts.chart import Chart, Series, name_of
 from topodesign.topology.topology import Topology
 
-_MOST_WORK = 2**32
-"""Links times sources."""
+_MOST_WORK = 2**32  # links times sources
 
 
 def distances_chart(topology: Topology) -> Chart:

@@ -18,15 +18,7 @@ from topodesign.topology.topology import IntArray, Topology
 def link_use_chart(plan: Plan) -> Chart:
     """Return what the fullest link carries at every step, and links on average.
 
-    Parameters
-    ----------
-    plan
-        In rounds.
-
-    Raises
-    ------
-    ParameterError
-        If it is not in rounds.
+    * ``plan``: in rounds.
     """
     kind = kind_of(plan)
     if kind.pace != "steps":

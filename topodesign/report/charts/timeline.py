@@ -24,19 +24,9 @@ def timeline_chart(
 ) -> Chart:
     """Return the timeline of a plan: a lane for every link, and a bar for all that it carries at a time.
 
-    Parameters
-    ----------
-    plan
-        In rounds, which are shown in lock-step, or in timed sends, which say their own times.
-    size, alpha, bandwidth
-        For rounds: bytes of the whole data, latency of a step, and bandwidth of a node over all its links.
-
-    Raises
-    ------
-    ParameterError
-        If it is in trees, which are pipelined and have no single time.
-    TooLargeError
-        If there are more links or sends than can be told apart.
+    * ``plan``: in rounds, which are shown in lock-step, or in timed sends, which say their own times.
+    * ``size``, ``alpha``, ``bandwidth``: for rounds: bytes of the whole data, latency of a step, and bandwidth of a
+      node over all its links.
     """
     topology, kind = plan.topology, kind_of(plan)
     if len(topology.src) > MOST_LANES:

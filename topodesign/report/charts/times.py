@@ -13,10 +13,8 @@ from topodesign.pricing.baselines import baselines
 from topodesign.pricing.crossovers import winners
 from topodesign.report.charts.chart import Chart, Series, Style
 
-SIZES = tuple(Fraction(2**power) for power in range(10, 31))
-"""From 1 KiB to 1 GiB."""
-_MOST_COLOURED = 6
-"""Contenders that are told apart by colour."""
+SIZES = tuple(Fraction(2**power) for power in range(10, 31))  # from 1 KiB to 1 GiB
+_MOST_COLOURED = 6  # contenders that are told apart by colour
 
 
 def times_chart(found: Pareto | SideBySide) -> Chart:

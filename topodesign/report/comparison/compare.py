@@ -58,17 +58,11 @@ class Missing(Declared):
 class Comparison(SideBySide):
     """Contenders side by side.
 
-    Attributes
-    ----------
-    contenders
-        The designs, in the order in which they were named.
-    workload
-        What the times are for.
-    bounds
-        What no topology of that many nodes and ports can beat (see :func:`topodesign.base.cost.lower_bounds`); where
-        fabrics alone are compared, no network at all.
-    missing
-        Names of which there is no design of this size, or none in time, with the reason.
+    * ``contenders``: the designs, in the order in which they were named.
+    * ``workload``: what the times are for.
+    * ``bounds``: what no topology of that many nodes and ports can beat (see
+      :func:`topodesign.base.cost.lower_bounds`); where fabrics alone are compared, no network at all.
+    * ``missing``: names of which there is no design of this size, or none in time, with the reason.
     """
 
     contenders: tuple[Contender, ...]

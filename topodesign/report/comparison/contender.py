@@ -39,13 +39,10 @@ from topodesign.topology.topology import Topology
 ContenderLike: TypeAlias = "PlaceLike | Plan"
 """What can be compared: an everyday name, whatever names a topology or fabric, also with a method, or a plan."""
 
-_MOST_PLANNED = 2**17
-"""Nodes times links up to which a plan is made and verified; beyond, links are priced."""
-_MOST_FLOW = 64
-"""Nodes of a switched fabric up to which its all-to-all is worked out."""
+_MOST_PLANNED = 2**17  # nodes times links up to which a plan is made and verified; beyond, links are priced
+_MOST_FLOW = 64  # nodes of a switched fabric up to which its all-to-all is worked out
 
-PRICED = ("cable", "port", "switch", "switch-port")
-"""What can have a price."""
+PRICED = ("cable", "port", "switch", "switch-port")  # what can have a price
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,42 +73,18 @@ class Factor(Interval):
 
 @dataclass(frozen=True)
 class Contender(Declared):
-    """One of those that are compared.
+    """One of those that are compared."""
 
-    Attributes
-    ----------
-    name
-        What it was called.
-    place
-        A topology, or a fabric with the bandwidth of a node that was asked for.
-    method
-        How its allreduce is made.
-    plan
-        Its allreduce, verified; None where the place is so large that its links were priced instead.
-    timing
-        What its times are made of, with the bandwidth of a node that was asked for.
-    workload
-        What its times are for.
-    all_to_all
-        All-to-all.
-    bisection
-        The narrowest half: capacity to the other half, as a part of what its nodes have in all.
-    counts
-        Cables, ports, switches, and failures survived.
-    cost
-        Price, where it was said what things cost; else None.
-    """
-
-    name: str
-    place: Topology | Fabric
-    method: str
-    plan: Plan | None
-    timing: Timing
-    workload: Workload
-    all_to_all: Factor
-    bisection: Interval
-    counts: Counts
-    cost: Fraction | None
+    name: str  # what it was called
+    place: Topology | Fabric  # a topology, or a fabric with the bandwidth of a node that was asked for
+    method: str  # how its allreduce is made
+    plan: Plan | None  # its allreduce, verified; None where the place is so large that its links were priced instead
+    timing: Timing  # what its times are made of, with the bandwidth of a node that was asked for
+    workload: Workload  # what its times are for
+    all_to_all: Factor  # all-to-all
+    bisection: Interval  # the narrowest half: capacity to the other half, as a part of what its nodes have in all
+    counts: Counts  # cables, ports, switches, and failures survived
+    cost: Fraction | None  # price, where it was said what things cost; else None
 
     KEYS = (
         "name spec=what method proof nodes steps=number(steps) bandwidth *timing chunks all_to_all bisection *counts",

@@ -13,10 +13,8 @@ from topodesign.solve.flow_kernels import make_network, push
 from topodesign.solve.maxflow import LARGEST
 from topodesign.topology.topology import IntArray, Topology
 
-_MOST_FLOWS = 2**24
-"""Nodes times links up to which flows between all nodes are asked for."""
-_MOST_SPECTRAL = 2048
-"""Nodes of which a wide cut is looked for."""
+_MOST_FLOWS = 2**24  # nodes times links up to which flows between all nodes are asked for
+_MOST_SPECTRAL = 2048  # nodes of which a wide cut is looked for
 _VIEWS, _IMPROVED = 8, 3
 """Nodes that a vibration is looked at from, and how many of the halves that this gives have nodes exchanged."""
 _SAME, _DIGITS = 1e-9, 9

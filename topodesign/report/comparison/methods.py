@@ -48,8 +48,7 @@ from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
 
-MOST_SECONDS = 10**6
-"""The largest limit on the time of a method."""
+MOST_SECONDS = 10**6  # the largest limit on the time of a method
 _LONGEST_REASON = 100
 _NONE = Timing(())
 
@@ -58,30 +57,20 @@ _NONE = Timing(())
 class MethodResult(Declared):
     """What one method makes.
 
-    Attributes
-    ----------
-    method
-        Its name.
-    kind
-        How data move: ``rounds``, ``trees``, ``paths`` or ``timed``; None if it made nothing.
-    steps
-        Steps of rounds, or the height of trees and paths, without chunks that follow one another; None for timed sends.
-    bandwidth
-        The bandwidth factor: y of rounds, and what trees and paths have in its place; None for timed sends.
-    timing
-        What the times of trees and paths are made of; empty of others.
-    chunks
-        Of trees and paths, the fastest number of chunks for each size.
-    times
-        Seconds for each size, exactly, as simulated.
-    seconds
-        Seconds that making it took.
-    verified
-        Whether the plan was found right, and all that it claims.
-    reason
-        Why it made nothing, or what is wrong; None where all is well.
-    over_bound
-        Bandwidth factor over the bound; of timed sends their time at the last size; None if it made nothing.
+    * ``method``: its name.
+    * ``kind``: how data move: ``rounds``, ``trees``, ``paths`` or ``timed``; None if it made nothing.
+    * ``steps``: steps of rounds, or the height of trees and paths, without chunks that follow one another; None for
+      timed sends.
+    * ``bandwidth``: the bandwidth factor: y of rounds, and what trees and paths have in its place; None for timed
+      sends.
+    * ``timing``: what the times of trees and paths are made of; empty of others.
+    * ``chunks``: of trees and paths, the fastest number of chunks for each size.
+    * ``times``: seconds for each size, exactly, as simulated.
+    * ``seconds``: seconds that making it took.
+    * ``verified``: whether the plan was found right, and all that it claims.
+    * ``reason``: why it made nothing, or what is wrong; None where all is well.
+    * ``over_bound``: bandwidth factor over the bound; of timed sends their time at the last size; None if it made
+      nothing.
     """
 
     method: str
@@ -116,28 +105,19 @@ class PlanBound(Cost):
 class MethodComparison(SideBySide):
     """What all methods make of a collective on the same place.
 
-    Attributes
-    ----------
-    name
-        What the place is called.
-    nodes
-        Nodes that compute.
-    collective
-        What is done, with its root.
-    sizes
-        Sizes of the whole data, in bytes.
-    messages, bandwidth
-        What messages take beside their bytes, and bits per second of all links of a node (of the largest node of a
-        fabric).
-    factor
-        Bandwidth factor that no plan goes below, proved: the best of a flow or of cuts, of an allreduce the larger of
-        what must leave a cut and 2 (N-1)/N of the data for every node.
-    steps
-        Steps that no plan goes below: the largest distance that data must go, through switches for one.
-    latency
-        Seconds that no plan goes below: of so many steps, or of the links of the quickest way where that is slowest.
-    methods
-        Those that made something, the fastest at the first size first, and then the others with their reasons.
+    * ``name``: what the place is called.
+    * ``nodes``: nodes that compute.
+    * ``collective``: what is done, with its root.
+    * ``sizes``: sizes of the whole data, in bytes.
+    * ``messages``, ``bandwidth``: what messages take beside their bytes, and bits per second of all links of a node (of
+      the largest node of a fabric).
+    * ``factor``: bandwidth factor that no plan goes below, proved: the best of a flow or of cuts, of an allreduce the
+      larger of what must leave a cut and 2 (N-1)/N of the data for every node.
+    * ``steps``: steps that no plan goes below: the largest distance that data must go, through switches for one.
+    * ``latency``: seconds that no plan goes below: of so many steps, or of the links of the quickest way where that is
+      slowest.
+    * ``methods``: those that made something, the fastest at the first size first, and then the others with their
+      reasons.
     """
 
     name: str

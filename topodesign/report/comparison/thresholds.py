@@ -14,26 +14,18 @@ from topodesign.pricing.workload import Workload
 from topodesign.report.comparison.contender import Contender
 
 Parameter = Literal["gap", "hop"]
-_LARGEST = Fraction(1, 10**4)
-"""Seconds up to which other values are looked at."""
-_HALVINGS = 20
-"""How often the span that a value lies in is halved: to a tenth of a nanosecond."""
+_LARGEST = Fraction(1, 10**4)  # seconds up to which other values are looked at
+_HALVINGS = 20  # how often the span that a value lies in is halved: to a tenth of a nanosecond
 
 
 @dataclass(frozen=True, slots=True)
 class Threshold(Declared):
     """A value of a latency that decides who is the fastest.
 
-    Attributes
-    ----------
-    parameter
-        Which latency.
-    value
-        Seconds, to a tenth of a nanosecond.
-    above
-        Whether the other one is the fastest above it, or below.
-    now, then
-        Who is the fastest as it is, and on the other side.
+    * ``parameter``: which latency.
+    * ``value``: seconds, to a tenth of a nanosecond.
+    * ``above``: whether the other one is the fastest above it, or below.
+    * ``now``, ``then``: who is the fastest as it is, and on the other side.
     """
 
     parameter: Parameter

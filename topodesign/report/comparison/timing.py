@@ -11,8 +11,7 @@ from topodesign.base.latency import Latency
 from topodesign.plans.timing.chunked import Pipeline, PipelineSimulation, best_chunks
 from topodesign.pricing.workload import Workload
 
-GAPS_AND_HOPS = "g,h"
-"""Title of the column that shows both, as formulas below tables call them."""
+GAPS_AND_HOPS = "g,h"  # title of the column that shows both, as formulas below tables call them
 
 
 class Phase(NamedTuple):
@@ -26,18 +25,10 @@ class Phase(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Timing(Declared):
-    """Phases one after the other, in rounds or as pipelines of chunks.
+    """Phases one after the other, in rounds or as pipelines of chunks."""
 
-    Attributes
-    ----------
-    phases
-        One or several.
-    smallest
-        Of pipelines the least share of the data that is cut into chunks; None of rounds.
-    """
-
-    phases: tuple[Phase, ...]
-    smallest: Fraction | None = None
+    phases: tuple[Phase, ...]  # one or several
+    smallest: Fraction | None = None  # of pipelines the least share of the data that is cut into chunks; None of rounds
 
     KEYS = (
         "pipelined",

@@ -19,10 +19,8 @@ from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.answers import plain_inventory
 from topodesign.wiring.plan.wire import wire
 
-MOST_WIRED = 20_000
-"""Links of a topology that is wired to count its cables."""
-_OVER = tuple(4**power for power in range(5, 16))
-"""Sizes at which a plot compares designs, from 1 KiB to 1 GiB."""
+MOST_WIRED = 20_000  # links of a topology that is wired to count its cables
+_OVER = tuple(4**power for power in range(5, 16))  # sizes at which a plot compares designs, from 1 KiB to 1 GiB
 
 
 @dataclass(frozen=True)

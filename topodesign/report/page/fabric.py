@@ -39,10 +39,8 @@ from topodesign.report.page.parts import (
 from topodesign.report.page.player import player_of
 from topodesign.report.page.topology import loading, plan_fact
 
-_SIZES = tuple(Fraction(4**power) for power in range(6, 16))
-"""From 4 KiB to 1 GiB."""
-_MOST_LINKS = 24
-"""Links of a bottleneck that are listed."""
+_SIZES = tuple(Fraction(4**power) for power in range(6, 16))  # from 4 KiB to 1 GiB
+_MOST_LINKS = 24  # links of a bottleneck that are listed
 
 
 def fabric_document(found: FabricOptimum | FlowOptimum, work: Workload, name: str) -> Document:

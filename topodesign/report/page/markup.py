@@ -31,8 +31,7 @@ _ASSETS = Path(__file__).with_name("assets")
 _CLOSING = "All figures are exact; decimals are rounded for reading. Charts: uPlot 1.6.32, MIT licence."
 _THEME = '<button type="button" id="theme" aria-label="Switch between light and dark">Light / dark</button>'
 _HINT = "Point at the chart for its numbers."
-_MOST_NUMBERS = 300
-"""Points of a chart whose numbers are also given as a table."""
+_MOST_NUMBERS = 300  # points of a chart whose numbers are also given as a table
 
 
 def markup(document: Document, program: str) -> str:

@@ -40,15 +40,9 @@ _ENDINGS = frozenset(("", ".html", ".htm"))
 
 @dataclass(frozen=True, repr=False)
 class Page(Result):
-    """A report.
+    """A report."""
 
-    Attributes
-    ----------
-    document
-        All that it tells.
-    """
-
-    document: Document
+    document: Document  # all that it tells
 
     KEYS = (key("program", "Name and version of the program.", kind=str, value=lambda _: PROGRAM), "*document")
 

@@ -20,13 +20,10 @@ from topodesign.report.charts.chart import Drawing
 from topodesign.report.page.parts import Block, Compact, Played, Sends
 from topodesign.topology.topology import IntArray
 
-MOST_NODES = 64
-"""Nodes of a plan that is played."""
-MOST_SENDS = 12_000
-"""Sends that are played; of a plan with more, those of one node's data are."""
+MOST_NODES = 64  # nodes of a plan that is played
+MOST_SENDS = 12_000  # sends that are played; of a plan with more, those of one node's data are
 MOST_FRAMES = 500
-_MOST_CELLS = 2**21
-"""Parts of blocks at all nodes."""
+_MOST_CELLS = 2**21  # parts of blocks at all nodes
 
 
 class _Sends(NamedTuple):

@@ -44,10 +44,8 @@ from topodesign.topology.topology import Topology
 if TYPE_CHECKING:
     from topodesign.plans.plan import Plan
 
-MOST_WORK = 2**25
-"""Nodes times links of a topology that is looked at from all sides."""
-_MOST_DRAWN = (1100, 4400)
-"""Nodes and links of a drawing that a browser shows at once."""
+MOST_WORK = 2**25  # nodes times links of a topology that is looked at from all sides
+_MOST_DRAWN = (1100, 4400)  # nodes and links of a drawing that a browser shows at once
 
 
 @dataclass(frozen=True)

@@ -22,17 +22,13 @@ from topodesign.report.schemas.shapes import Shape
 
 NOTHING = type(None)
 _ROLE = re.compile(r":\w+:`[~.]*(?:[\w.]*\.)?(\w+)`")
-_KINDS = {"len": int, "not": bool}
-"""Types of what is done with whole values."""
+_KINDS = {"len": int, "not": bool}  # types of what is done with whole values
 
 
 class Shapes:
     """Makes shapes of classes.
 
-    Attributes
-    ----------
-    shared
-        Shapes that are met in several documents, by the names of their classes' ``SHARED``.
+    * ``shared``: shapes that are met in several documents, by the names of their classes' ``SHARED``.
     """
 
     def __init__(self) -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-Shape = dict[str, Any]
-"""A JSON Schema."""
-Keys = Mapping[str, Shape]
-"""Keys of an object; one that ends with a question mark is not always there."""
+Shape = dict[str, Any]  # A JSON Schema
+Keys = Mapping[str, Shape]  # keys of an object; one that ends with a question mark is not always there
 
 FRACTION = r"^-?[0-9]+(/[1-9][0-9]*)?$"
 

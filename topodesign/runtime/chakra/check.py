@@ -19,8 +19,7 @@ from topodesign.runtime.chakra.replay import Job, Links, Run, Shuffled, load_job
 from topodesign.runtime.chakra.traces import COLLECTIVE_NODE, COMPUTE, MOST_RANKS, SEND, Trace, find_traces, read_trace
 from topodesign.runtime.report import Finding, Report, Verdict
 
-MAX_FINDINGS = 5
-"""Shown of a kind."""
+MAX_FINDINGS = 5  # shown of a kind
 _LARGEST_JSON = 2**24
 
 
@@ -44,18 +43,11 @@ class TraceReport(Report):
     Its verdict is ``ok``, or the kind of the first finding: ``illegal``, ``mismatch``, ``deadlock``, ``race``,
     ``uninitialised read`` or ``wrong result``.
 
-    Attributes
-    ----------
-    ranks, messages, nodes
-        How many there are.
-    bytes
-        Of all messages together.
-    data
-        Whether what messages carry was checked, which the traces have to say.
-    network
-        What the times are for; None where nothing was said.
-    times
-        When the last rank is done.
+    * ``ranks``, ``messages``, ``nodes``: how many there are.
+    * ``bytes``: of all messages together.
+    * ``data``: whether what messages carry was checked, which the traces have to say.
+    * ``network``: what the times are for; None where nothing was said.
+    * ``times``: when the last rank is done.
     """
 
     ranks: int = 0

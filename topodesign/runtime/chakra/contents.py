@@ -26,8 +26,7 @@ from topodesign.runtime.chakra.traces import COLLECTIVE, DATA, PART, RANKS, SIZE
 from topodesign.runtime.report import Finding
 
 Words = NDArray[np.uint64]
-Piece = tuple[int, int, int]
-"""Block, and its first part and the end of its parts."""
+Piece = tuple[int, int, int]  # block, and its first part and the end of its parts
 
 _MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 _MOST_UNITS = 2**62

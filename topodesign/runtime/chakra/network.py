@@ -22,8 +22,7 @@ from topodesign.base.errors import FileFormatError
 from topodesign.base.tables import Located, parse_yaml
 from topodesign.base.text_files import naming, read_text
 
-SHAPES = ("FullyConnected", "Switch")
-"""Words for ``topology`` that are understood here."""
+SHAPES = ("FullyConnected", "Switch")  # words for ``topology`` that are understood here
 _LARGEST_FILE = 2**20
 _MOST_NUMBER = 10.0**12
 _DECIMAL = re.compile(r"[0-9]{1,20}(\.[0-9]{0,60})?([eE][-+]?[0-9]{1,3})?")

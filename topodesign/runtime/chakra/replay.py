@@ -22,8 +22,7 @@ from topodesign.runtime.chakra.network import Clock, Link, Network
 from topodesign.runtime.chakra.traces import COMPUTE, KINDS, RECEIVE, SEND, Node, Trace
 from topodesign.runtime.report import Finding
 
-Place = tuple[int, int]
-"""Rank, and index of a node in its trace."""
+Place = tuple[int, int]  # rank, and index of a node in its trace
 _LONGEST_DELAY = 1000
 
 

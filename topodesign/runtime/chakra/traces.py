@@ -50,13 +50,11 @@ COLLECTIVE, RANKS, UNITS, SIZE = (f"topodesign_{word}" for word in ("collective"
 DATA, PART = "topodesign_data", "topodesign_part"
 """Attributes of a send: block, first unit and end of what it carries, again and again; and of which movement it is."""
 
-Value = int | float | bool | str | list[int] | None
-"""Of an attribute; None for a kind that nothing here needs."""
+Value = int | float | bool | str | list[int] | None  # of an attribute; None for a kind that nothing here needs
 
 ENDING = ".et"
 MOST_RANKS = 2**16
-_PER_BYTE = 12
-"""Bytes of memory that a byte of a trace takes, read."""
+_PER_BYTE = 12  # bytes of memory that a byte of a trace takes, read
 _NAME = re.compile(r"(?P<prefix>.+)\.(?P<rank>0|[1-9][0-9]{0,4})\.et")
 _LISTS = {8: 32, 10: 64, 12: 32, 14: 64}  # field of AttributeProto: bits, of which 8 and 10 are signed
 _SIGNED_LISTS = frozenset({8, 10})

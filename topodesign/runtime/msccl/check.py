@@ -56,14 +56,10 @@ class Usage:
 class Calls(Sizes):
     """The calls that a runtime uses a program for, by the bytes of the collective's whole data, and what they take.
 
-    Attributes
-    ----------
-    scratch_share
-        Scratch memory of a rank over the size of a call, ``p/q``.
-    scratch_bytes
-        The most scratch memory of a rank; None where that is the share of whatever the largest call will be.
-    scratch_at_start
-        Whether it is taken when the communicator starts, and not by the first call that needs it.
+    * ``scratch_share``: scratch memory of a rank over the size of a call, ``p/q``.
+    * ``scratch_bytes``: the most scratch memory of a rank; None where that is the share of whatever the largest call
+      will be.
+    * ``scratch_at_start``: whether it is taken when the communicator starts, and not by the first call that needs it.
     """
 
     scratch_share: str
@@ -89,11 +85,9 @@ class CheckReport(ProgramReport):
     wrongly), ``mismatch`` (a send and its receive do not fit), ``out-of-bounds``, ``deadlock``, ``race``,
     ``uninitialised read``, ``wrong result``.
 
-    Attributes
-    ----------
-    safe_bytes
-        Of a deadlock: the largest call, in bytes of the whole data, for which the program is right all the same, 0 if
-        it is for none. Smaller calls take fewer pieces, and fit into the connections. None where nothing deadlocks.
+    * ``safe_bytes``: of a deadlock: the largest call, in bytes of the whole data, for which the program is right all
+      the same, 0 if it is for none. Smaller calls take fewer pieces, and fit into the connections. None where nothing
+      deadlocks.
     """
 
     usage: Usage | None = None

@@ -206,10 +206,7 @@ class _Message(NamedTuple):
 class Analysis:
     """What the exact run found.
 
-    Attributes
-    ----------
-    findings
-        Races, then uninitialised reads, then (if there are neither) wrong results; or a deadlock alone.
+    * ``findings``: races, then uninitialised reads, then (if there are neither) wrong results; or a deadlock alone.
     """
 
     findings: list[Finding] = field(default_factory=list)

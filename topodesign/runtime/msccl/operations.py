@@ -8,8 +8,7 @@ from topodesign.runtime.msccl.parse import Program, Step, Threadblock
 from topodesign.runtime.msccl.profiles import RuntimeProfile
 from topodesign.runtime.report import Finding, place
 
-Connection = tuple[int, int, int]
-"""Sender, receiver, channel: one FIFO."""
+Connection = tuple[int, int, int]  # sender, receiver, channel: one FIFO
 
 SENDS = frozenset({"s", "rcs", "rrs", "rrcs"})
 RECEIVES = frozenset({"r", "rcs", "rrs", "rrc", "rrcs"})

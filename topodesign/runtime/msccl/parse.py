@@ -22,8 +22,7 @@ from topodesign.runtime.msccl.profiles import PROTOCOLS, RuntimeProfile
 
 STEP_TYPES = ("s", "r", "rcs", "rrs", "rrc", "rrcs", "cpy", "re", "nop")
 BUFFERS = ("i", "o", "s")
-MAX_BYTES = 2**27
-"""Larger files are refused unread."""
+MAX_BYTES = 2**27  # larger files are refused unread
 
 _PER_SIGN = (("<", 400), ('"', 60))
 """Bytes of memory that an element takes, read and checked, and half an attribute, for that has two quotes."""

@@ -14,17 +14,14 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.wording import suggest
 from topodesign.collectives import COLLECTIVES, Collective
 
-PROTOCOLS = ("Simple", "LL", "LL128")
-"""Values of ``proto``."""
+PROTOCOLS = ("Simple", "LL", "LL128")  # values of ``proto``
 
-LARGEST_SIZE = 2**63 - 1
-"""Largest ``maxBytes`` that a file can say; stands for any size."""
+LARGEST_SIZE = 2**63 - 1  # largest ``maxBytes`` that a file can say; stands for any size
 
 SCRATCH_COMFORT = 2**30
 """Bytes of scratch of a rank that a runtime may take at its start without a warning (a rule of thumb)."""
 
-MOST_SCRATCH = 2**40
-"""Bytes of scratch of a rank that no device has: about four times the largest."""
+MOST_SCRATCH = 2**40  # bytes of scratch of a rank that no device has: about four times the largest
 
 _SLOTS = MappingProxyType({"Simple": 2, "LL": 8, "LL128": 8})
 # Half of 4 MiB; 512 threads x 8 lines x 8 bytes of data; 640 threads x 120 words, 15 of 16 of them data.
@@ -37,51 +34,37 @@ _RCCL_SLOT_BYTES = MappingProxyType({"Simple": 2**21, "LL": 2**14, "LL128": 256 
 class RuntimeProfile:
     """The limits of one runtime; every number is the largest that is still accepted.
 
-    Attributes
-    ----------
-    xml_nodes_per_rank
-        Elements one rank keeps: the algo, every gpu, and its own tbs and steps. The table has 4096 entries, but the
-        parser gives up as soon as it is full, even if only closing tags follow: 4095 are usable.
-    children_per_node
-        Elements directly inside one element; the parser does not check it and writes past its table.
-    steps_per_threadblock
-        ``step`` elements in a tb, ``nop`` included. A build-time constant of msccl-executor (MSCCL_MAX_NUM_STEPS):
-        64 by default since November 2024, 256 on request. A file with more makes start-up fail.
-    threadblocks_per_rank
-        ``tb`` elements of a gpu; a dependency names its threadblock in a signed byte, so ids end at 127.
-    resident_threadblocks
-        Threadblocks of a rank that run at once, at most one per multiprocessor. They wait for each other, so all
-        must be resident: 108 on an A100, the smallest GPU these runtimes are used on; ``dataclasses.replace`` it
-        with 132 for an H100.
-    threadblocks_per_channel
-        Threadblocks of a rank that send on one channel; the same for those that receive.
-    reductions_per_step
-        Consecutive ``re`` steps with one destination that the runtime may fuse into one before its table overflows.
-    slots
-        By protocol, how many sends may be in flight on a connection before the next one blocks. A connection has a
-        ring of 8 buffer parts. A piece sent with Simple takes half of them whatever its size (MSCCL's chunk is
-        NCCL_STEPS/2 parts), so 2 are in flight; with LL and LL128 a piece takes one, so 8. A network transport may
-        hold more (both ends buffer), never fewer.
-    slot_bytes
-        By protocol, the data that one piece can hold with the default buffers (``NCCL_BUFFSIZE`` and its like
-        unset). A step is cut into pieces of as many whole chunks as fit, at least one.
-    optional
-        Attributes of ``algo`` that this runtime does without; others may not, so the checker warns.
-    checks_chunk_counts
-        Whether ``i_chunks`` and ``o_chunks``, unless 0, must agree with ``nchunksperloop``.
-    strict_sizes
-        Whether a file serves calls below ``maxBytes`` only, 0 is a limit like any other, and ``minBytes`` above it
-        is refused. Other runtimes take calls of just ``maxBytes`` too, 0 stands for any size, and a range without a
-        size is never used.
-    scratch_at_start
-        Whether scratch for a call of ``maxBytes`` is allocated when the communicator starts. Other runtimes
-        allocate for a call what it needs, and keep the largest.
-    joins_late
-        Whether, with cuMem on at every rank, a communicator joins ranks in rings and trees of its own only when a
-        built-in algorithm needs them. Others do it at the start, whatever program is loaded.
-    ll_send_barrier
-        Whether the threads of a threadblock meet after an LL send. Where they do not, a flag set by that step, or
-        the next step itself, may overtake the reading of what is sent (Simple and LL128 always meet).
+    * ``xml_nodes_per_rank``: elements one rank keeps: the algo, every gpu, and its own tbs and steps. The table has
+      4096 entries, but the parser gives up as soon as it is full, even if only closing tags follow: 4095 are usable.
+    * ``children_per_node``: elements directly inside one element; the parser does not check it and writes past its
+      table.
+    * ``steps_per_threadblock``: ``step`` elements in a tb, ``nop`` included. A build-time constant of msccl-executor
+      (MSCCL_MAX_NUM_STEPS): 64 by default since November 2024, 256 on request. A file with more makes start-up fail.
+    * ``threadblocks_per_rank``: ``tb`` elements of a gpu; a dependency names its threadblock in a signed byte, so ids
+      end at 127.
+    * ``resident_threadblocks``: threadblocks of a rank that run at once, at most one per multiprocessor. They wait for
+      each other, so all must be resident: 108 on an A100, the smallest GPU these runtimes are used on;
+      ``dataclasses.replace`` it with 132 for an H100.
+    * ``threadblocks_per_channel``: threadblocks of a rank that send on one channel; the same for those that receive.
+    * ``reductions_per_step``: consecutive ``re`` steps with one destination that the runtime may fuse into one before
+      its table overflows.
+    * ``slots``: by protocol, how many sends may be in flight on a connection before the next one blocks. A connection
+      has a ring of 8 buffer parts. A piece sent with Simple takes half of them whatever its size (MSCCL's chunk is
+      NCCL_STEPS/2 parts), so 2 are in flight; with LL and LL128 a piece takes one, so 8. A network transport may hold
+      more (both ends buffer), never fewer.
+    * ``slot_bytes``: by protocol, the data that one piece can hold with the default buffers (``NCCL_BUFFSIZE`` and its
+      like unset). A step is cut into pieces of as many whole chunks as fit, at least one.
+    * ``optional``: attributes of ``algo`` that this runtime does without; others may not, so the checker warns.
+    * ``checks_chunk_counts``: whether ``i_chunks`` and ``o_chunks``, unless 0, must agree with ``nchunksperloop``.
+    * ``strict_sizes``: whether a file serves calls below ``maxBytes`` only, 0 is a limit like any other, and
+      ``minBytes`` above it is refused. Other runtimes take calls of just ``maxBytes`` too, 0 stands for any size, and a
+      range without a size is never used.
+    * ``scratch_at_start``: whether scratch for a call of ``maxBytes`` is allocated when the communicator starts. Other
+      runtimes allocate for a call what it needs, and keep the largest.
+    * ``joins_late``: whether, with cuMem on at every rank, a communicator joins ranks in rings and trees of its own
+      only when a built-in algorithm needs them. Others do it at the start, whatever program is loaded.
+    * ``ll_send_barrier``: whether the threads of a threadblock meet after an LL send. Where they do not, a flag set by
+      that step, or the next step itself, may overtake the reading of what is sent (Simple and LL128 always meet).
     """
 
     name: str  # the word for ``--runtime``

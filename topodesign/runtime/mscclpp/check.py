@@ -48,21 +48,11 @@ class PlanUsage:
 
 @dataclass(frozen=True)
 class PlanCalls(Sizes):
-    """The calls that a plan serves, by the bytes of the output of an allgather and of the input of others.
+    """The calls that a plan serves, by the bytes of the output of an allgather and of the input of others."""
 
-    Attributes
-    ----------
-    multiple
-        What every size is a multiple of; the executor throws at others.
-    scratch_share
-        Scratch memory of a rank over the size of a call, ``p/q``.
-    allocations
-        What must hold for the allocations that the inputs lie in, in words; empty if nothing.
-    """
-
-    multiple: int
-    scratch_share: str
-    allocations: str = ""
+    multiple: int  # what every size is a multiple of; the executor throws at others
+    scratch_share: str  # scratch memory of a rank over the size of a call, ``p/q``
+    allocations: str = ""  # what must hold for the allocations that the inputs lie in, in words; empty if nothing
 
     KEYS = (*Sizes.KEYS, "multiple", key("scratch_share", kind=Fraction), "allocations")
 
@@ -80,17 +70,12 @@ class PlanReport(ProgramReport):
     Its verdict is ``ok``, or the kind of the first finding: ``illegal`` (MSCCL++ refuses the plan, or reads it
     wrongly), ``mismatch`` (signals and waits do not fit), ``out-of-bounds``, ``deadlock``, ``race``,
     ``uninitialised read``, ``wrong result``.
-
-    Attributes
-    ----------
-    launches
-        How many were run, one after the other without a barrier between the ranks.
     """
 
     runtime: str = "mscclpp"
     usage: PlanUsage | None = None
     calls: PlanCalls | None = None
-    launches: int = 0
+    launches: int = 0  # how many were run, one after the other without a barrier between the ranks
 
     KEYS = "ok verdict findings warnings runtime program modes root launches interleavings seed usage calls"
 

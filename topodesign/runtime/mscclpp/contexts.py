@@ -16,19 +16,15 @@ from dataclasses import dataclass
 from topodesign.base.errors import ParameterError
 from topodesign.runtime.mscclpp.parse import ExecutionPlan, Gpu
 
-PACKET = 16
-"""Bytes of a packet, data and flag; it begins at a multiple of them."""
+PACKET = 16  # bytes of a packet, data and flag; it begins at a multiple of them
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
     """What one rank has set up.
 
-    Attributes
-    ----------
-    half
-        What its launches of even number add to addresses in scratch, whosesoever; 0 without a double scratch
-        buffer.
+    * ``half``: what its launches of even number add to addresses in scratch, whosesoever; 0 without a double scratch
+      buffer.
     """
 
     scratch: int  # bytes of its scratch memory

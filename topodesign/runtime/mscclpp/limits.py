@@ -14,14 +14,12 @@ from topodesign.runtime.report import Finding
 class ExecutorLimits:
     """The largest numbers that the executor takes.
 
-    Attributes
-    ----------
-    operations
-        Operations of a threadblock, those in pipelines included; the only limit that the executor checks itself.
-    semaphores_per_operation
-        Semaphores that an operation names; beyond, memory is overwritten. A rank may have more in all.
-    threadblocks
-        Threadblocks of a rank that run at once, one on a multiprocessor: they wait for each other. 108 on an A100.
+    * ``operations``: operations of a threadblock, those in pipelines included; the only limit that the executor checks
+      itself.
+    * ``semaphores_per_operation``: semaphores that an operation names; beyond, memory is overwritten. A rank may have
+      more in all.
+    * ``threadblocks``: threadblocks of a rank that run at once, one on a multiprocessor: they wait for each other. 108
+      on an A100.
     """
 
     operations: int = 64
@@ -34,8 +32,7 @@ class ExecutorLimits:
     buffer_bytes: int = 2**32 - 1  # bytes of a buffer, of scratch both halves: offsets and sizes have 32 bits
 
 
-EXECUTOR = ExecutorLimits()
-"""The limits of MSCCL++ 0.9."""
+EXECUTOR = ExecutorLimits()  # the limits of MSCCL++ 0.9
 
 _NEEDS = {  # least sources and targets
     "put": (1, 1), "pws": (1, 1), "pwsf": (1, 1), "get": (1, 1), "copy": (1, 1), "re": (1, 1), "res": (1, 1),

@@ -13,8 +13,7 @@ from topodesign.runtime.memory import Layout
 from topodesign.runtime.mscclpp.steps import Place, Program, Work
 from topodesign.runtime.report import MAX_FINDINGS, Finding
 
-Span = tuple[int, slice]
-"""Rank, and cells of its memory."""
+Span = tuple[int, slice]  # rank, and cells of its memory
 
 _NOBODY = -1
 _NEVER = -1
@@ -25,10 +24,7 @@ _PER_CELL = 120  # bytes: a value, marks, the last write, and reads of a few
 class Telling:
     """What some work knew that wrote packets, and where what it read came from.
 
-    Attributes
-    ----------
-    origins
-        Of each source, the tellings that its packets came from, by cell; None where it is no packets.
+    * ``origins``: of each source, the tellings that its packets came from, by cell; None where it is no packets.
     """
 
     actor: int  # who did it, and in which of its phases

@@ -16,17 +16,14 @@ from topodesign.base.errors import FileFormatError
 from topodesign.base.memory import check_memory
 from topodesign.base.text_files import read_bytes
 
-MAX_BYTES = 2**27
-"""Larger files are refused unread."""
+MAX_BYTES = 2**27  # larger files are refused unread
 
 BUFFERS = ("i", "o", "s")
 CHANNELS = ("memory", "port", "switch")
 PROTOCOLS = ("Simple", "LL")
-LARGEST = 2**32 - 1
-"""Largest number of chunks, an index or a count: the executor keeps them in 32 bits."""
+LARGEST = 2**32 - 1  # largest number of chunks, an index or a count: the executor keeps them in 32 bits
 
-ANY_SIZE = 2**64 - 1
-"""``max_message_size`` of a plan for calls of any size."""
+ANY_SIZE = 2**64 - 1  # ``max_message_size`` of a plan for calls of any size
 
 _PER_BRACE = 1200  # bytes of memory of an object of the JSON, read and checked
 _MAX_WARNINGS = 10
@@ -35,8 +32,7 @@ _MOVES = ("put", "pws", "pwsf", "get", "copy", "re", "res", "rre", "rres")
 PACKETS = ("ppkt", "rppkt", "respkt", "cpkt", "upkt", "repkt", "recpkt", "recspkt")
 """Operations of the LL protocol: they move packets of data and flag."""
 
-SWITCHED = ("glres", "gstore", "gstorepkt")
-"""Operations of switch channels (NVLS)."""
+SWITCHED = ("glres", "gstore", "gstorepkt")  # operations of switch channels (NVLS)
 
 NAMES = frozenset({*_SYNCHRONISES, *_MOVES, *PACKETS, *SWITCHED, "pipeline"})
 
@@ -104,10 +100,7 @@ class RemoteBuffer:
 class Gpu:
     """What one rank does.
 
-    Attributes
-    ----------
-    channels
-        By type, the rank at the other end of every channel, in the order in which they are counted.
+    * ``channels``: by type, the rank at the other end of every channel, in the order in which they are counted.
     """
 
     inputs: int  # chunks of its buffers

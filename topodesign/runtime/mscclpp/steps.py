@@ -25,33 +25,25 @@ from topodesign.runtime.memory import Layout
 from topodesign.runtime.mscclpp.parse import PACKETS, ExecutionPlan, Operand, Operation
 from topodesign.runtime.report import Finding
 
-MOST_CELLS = 64
-"""Cells of a chunk, beyond which a plan is not executed here."""
+MOST_CELLS = 64  # cells of a chunk, beyond which a plan is not executed here
 
-MOST_STEPS = 2**24
-"""Cells that all threadblocks touch in a run, beyond which a plan is not executed here."""
+MOST_STEPS = 2**24  # cells that all threadblocks touch in a run, beyond which a plan is not executed here
 
-LOADS = ("rre", "rres")
-"""Operations that read the memory of other ranks; so does ``get``."""
+LOADS = ("rre", "rres")  # operations that read the memory of other ranks; so does ``get``
 
-SENDING = ("res", "rres", "respkt", "recspkt")
-"""Reductions that send the sum to other ranks, too."""
+SENDING = ("res", "rres", "respkt", "recspkt")  # reductions that send the sum to other ranks, too
 
-Channel = tuple[int, str, int]
-"""Rank, type and number of a channel: one end of it."""
+Channel = tuple[int, str, int]  # rank, type and number of a channel: one end of it
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
     """Elements that follow one another in the memory of a rank.
 
-    Attributes
-    ----------
-    shift
-        Cells by which the address is off, where the executor adds the offset of one rank to the buffer of another.
-    half
-        Rank of whose scratch half is added to the address in every other launch, -1 where none is: where the
-        executor of this rank finds the address itself, it adds its own, also to that of another rank.
+    * ``shift``: cells by which the address is off, where the executor adds the offset of one rank to the buffer of
+      another.
+    * ``half``: rank of whose scratch half is added to the address in every other launch, -1 where none is: where the
+      executor of this rank finds the address itself, it adds its own, also to that of another rank.
     """
 
     rank: int  # whose memory
@@ -80,13 +72,10 @@ class Work:
 class Control:
     """What one thread does.
 
-    Attributes
-    ----------
-    kind
-        ``signal`` or ``wait`` on a channel, ``release`` or ``acquire`` of a semaphore, or ``trigger``: what a port
-        channel's proxy is told to do.
-    work, signals, flushes
-        Of a trigger: what it moves, whether a signal follows, and whether the thread waits until all is done.
+    * ``kind``: ``signal`` or ``wait`` on a channel, ``release`` or ``acquire`` of a semaphore, or ``trigger``: what a
+      port channel's proxy is told to do.
+    * ``work``, ``signals``, ``flushes``: of a trigger: what it moves, whether a signal follows, and whether the thread
+      waits until all is done.
     """
 
     kind: str
@@ -117,10 +106,7 @@ class Phase:
 class Program:
     """The phases of every threadblock, and where signals go.
 
-    Attributes
-    ----------
-    other
-        The other end of every channel; missing where there is none, so that nobody waits for its signals.
+    * ``other``: the other end of every channel; missing where there is none, so that nobody waits for its signals.
     """
 
     blocks: dict[tuple[int, int], list[Phase]]  # phases by rank and threadblock

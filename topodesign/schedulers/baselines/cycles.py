@@ -17,21 +17,14 @@ import numpy as np
 
 from topodesign.topology.topology import IntArray, Topology
 
-Cycle = tuple[int, ...]
-"""The nodes in their order, beginning with 0."""
+Cycle = tuple[int, ...]  # the nodes in their order, beginning with 0
 
-_STARTS = 16
-"""Divisions of the links into permutations that the search begins with."""
-_PATIENCE = 30
-"""Exchanges for every node without success after which the search ends."""
-_MOST_WORK = 40_000_000
-"""Nodes that exchanges may pass in all."""
-_WORK = 1_000_000
-"""Nodes that the search for one cycle, and that for a tour, may pass."""
-_UPHILL = 0.02
-"""How often a change for the worse is made all the same, where one cycle is looked for."""
-_EXACT = 200_000
-"""Steps that the search for one cycle may take, where others found none."""
+_STARTS = 16  # divisions of the links into permutations that the search begins with
+_PATIENCE = 30  # exchanges for every node without success after which the search ends
+_MOST_WORK = 40_000_000  # nodes that exchanges may pass in all
+_WORK = 1_000_000  # nodes that the search for one cycle, and that for a tour, may pass
+_UPHILL = 0.02  # how often a change for the worse is made all the same, where one cycle is looked for
+_EXACT = 200_000  # steps that the search for one cycle may take, where others found none
 
 
 @functools.lru_cache(maxsize=16)

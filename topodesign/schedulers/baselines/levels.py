@@ -16,8 +16,7 @@ from topodesign.schedulers.baselines.cycles import Cycle, link_disjoint_cycles, 
 from topodesign.schedulers.baselines.routing import Router
 from topodesign.topology.topology import IntArray, Topology
 
-_MOST_EDGES = 2**20
-"""Edges of all trees of a plan, to which the number of rings is limited."""
+_MOST_EDGES = 2**20  # edges of all trees of a plan, to which the number of rings is limited
 
 
 def factorings(number: int) -> Iterator[tuple[int, ...]]:

@@ -11,11 +11,9 @@ from topodesign.base.errors import DisconnectedError, TooLargeError
 from topodesign.pricing.closed_form import distances
 from topodesign.topology.topology import IntArray, Topology
 
-MOST_NODES = 2048
-"""Largest topology whose distances are kept."""
+MOST_NODES = 2048  # largest topology whose distances are kept
 
-Path = tuple[int, ...]
-"""The nodes on a way, its two ends included."""
+Path = tuple[int, ...]  # the nodes on a way, its two ends included
 
 
 class Router:

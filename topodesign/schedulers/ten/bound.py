@@ -14,10 +14,8 @@ from topodesign.schedulers.ten.event_kernels import queue_for, reach
 from topodesign.schedulers.ten.network import Chunks, Network, wanted
 from topodesign.topology.topology import IntArray
 
-CUTS = 64
-"""Most nodes of a network of which all cuts are looked at."""
-_MOST_WAYS = 2**24
-"""Most pairs of a source and a link of which all distances are looked at."""
+CUTS = 64  # most nodes of a network of which all cuts are looked at
+_MOST_WAYS = 2**24  # most pairs of a source and a link of which all distances are looked at
 _GRAIN = 2**20
 
 

@@ -21,12 +21,9 @@ from topodesign.schedulers.ten.event_kernels import Queue, Web, draw, pop, push,
 
 Numbers = NDArray[np.int32]
 
-WORD = 32
-"""Chunks in one word of a set: so that no bit is a sign."""
-PLENTY = 48
-"""Chunks that a link looks at before it takes the best of them."""
-_FAR = 2**32
-"""More than nodes can wait for a chunk."""
+WORD = 32  # chunks in one word of a set: so that no bit is a sign
+PLENTY = 48  # chunks that a link looks at before it takes the best of them
+_FAR = 2**32  # more than nodes can wait for a chunk
 
 
 class Flow(NamedTuple):

@@ -12,8 +12,7 @@ from topodesign.schedulers.ten.forward_kernels import Piles, Trips, forward, rou
 from topodesign.schedulers.ten.network import Chunks, Network, Sends, check_ticks, first_state
 from topodesign.topology.topology import IntArray
 
-DETOURS = 64
-"""Most nodes of a network where ways may be longer than they must."""
+DETOURS = 64  # most nodes of a network where ways may be longer than they must
 _PASSES = 2
 
 

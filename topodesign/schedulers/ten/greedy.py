@@ -37,12 +37,9 @@ from topodesign.schedulers.ten.symmetric import bound_symmetric, symmetric, symm
 
 _Result = TypeVar("_Result")
 
-_EFFORT = 2**16
-"""Sends that are decided before tries end, if nobody says how many there are."""
-_SMALL = 2**14
-"""Nodes times chunks up to which no symmetry is made use of, unless it is asked for."""
-_MOST = 64
-"""Tries at most, if nobody says."""
+_EFFORT = 2**16  # sends that are decided before tries end, if nobody says how many there are
+_SMALL = 2**14  # nodes times chunks up to which no symmetry is made use of, unless it is asked for
+_MOST = 64  # tries at most, if nobody says
 
 
 class Part(NamedTuple):

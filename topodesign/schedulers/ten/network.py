@@ -21,10 +21,8 @@ from topodesign.schedulers.method import Request
 from topodesign.schedulers.ten.event_kernels import Web
 from topodesign.topology.topology import IntArray, Topology
 
-_GRAINS = 1024
-"""Parts of a step to which times are rounded up that have no common tick."""
-_SIDE_BY_SIDE = 16
-"""Ways to a switch that are kept."""
+_GRAINS = 1024  # parts of a step to which times are rounded up that have no common tick
+_SIDE_BY_SIDE = 16  # ways to a switch that are kept
 
 
 class Routes(NamedTuple):

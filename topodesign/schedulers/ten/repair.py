@@ -8,12 +8,9 @@ from topodesign.base.compiled import LARGEST
 from topodesign.schedulers.ten.network import Chunks, Network, Sends, first_state, wanted
 from topodesign.schedulers.ten.repair_kernels import Books, Wishes, repair
 
-MOST_WISHES = 512
-"""Nodes times chunks that they need, above which nothing is repaired."""
-_EFFORT = 2**24
-"""Links that are looked at, over all schedules that are tried."""
-SCHEDULES = 6000
-"""Schedules that are tried at most."""
+MOST_WISHES = 512  # nodes times chunks that they need, above which nothing is repaired
+_EFFORT = 2**24  # links that are looked at, over all schedules that are tried
+SCHEDULES = 6000  # schedules that are tried at most
 
 
 def repaired(

@@ -15,10 +15,8 @@ import numpy as np
 from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, tiered
 from topodesign.schedulers.ten.event_kernels import Web, draw
 
-MEMORY = 32
-"""Steps back to which a change is compared."""
-_WEIGHT = 16
-"""How much more the end of all counts than when chunks arrive on average."""
+MEMORY = 32  # steps back to which a change is compared
+_WEIGHT = 16  # how much more the end of all counts than when chunks arrive on average
 
 
 class Wishes(NamedTuple):

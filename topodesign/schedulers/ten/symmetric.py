@@ -28,8 +28,7 @@ from topodesign.schedulers.ten.symmetric_kernels import spread_copies
 from topodesign.topology.symmetry import Symmetry, joined
 from topodesign.topology.topology import IntArray
 
-COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, ALL_TO_ALL)
-"""Those in which no node stands out."""
+COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, ALL_TO_ALL)  # those in which no node stands out
 
 
 def symmetry_of(network: Network, collective: Collective) -> Symmetry | None:

@@ -32,11 +32,9 @@ from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import lanes_needed
 from topodesign.wiring.plan.proof import check_plan
 
-Key = tuple[str, str]
-"""Where links are counted: a host and a side."""
+Key = tuple[str, str]  # where links are counted: a host and a side
 
-Pair = tuple[str, str]
-"""The hosts of a patch, from the first to the second."""
+Pair = tuple[str, str]  # the hosts of a patch, from the first to the second
 
 _MOST_SWAPS = 600  # that are tried to walk less
 
@@ -45,18 +43,12 @@ _MOST_SWAPS = 600  # that are tried to walk less
 class Change(Declared):
     """A plan and what has to be moved to get there.
 
-    Attributes
-    ----------
-    before, after
-        The wiring that exists, and the one wanted.
-    removed, made
-        Patches that go and patches that come. Where a cable only moves one end, the new patch has its name.
-    at_least
-        Moves that are proven to be needed, whatever the order of the hosts if that was free.
-    placed
-        Whether it was not: the hosts were settled before.
-    proof
-        How it is known that so many are needed.
+    * ``before``, ``after``: the wiring that exists, and the one wanted.
+    * ``removed``, ``made``: patches that go and patches that come. Where a cable only moves one end, the new patch has
+      its name.
+    * ``at_least``: moves that are proven to be needed, whatever the order of the hosts if that was free.
+    * ``placed``: whether it was not: the hosts were settled before.
+    * ``proof``: how it is known that so many are needed.
     """
 
     before: WiringPlan

@@ -16,8 +16,7 @@ from topodesign.wiring.change.kept_bound import most_kept
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MOST_EXHAUSTED = 16
-"""Nodes up to which all relabellings are gone through, as far as the effort allows."""
+MOST_EXHAUSTED = 16  # nodes up to which all relabellings are gone through, as far as the effort allows
 
 _MOST_NODES = 4096  # matrices of this many nodes squared are kept
 _BRANCHES = 2**22

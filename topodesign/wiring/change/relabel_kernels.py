@@ -14,8 +14,7 @@ from topodesign.base.compiled import Ints, Masks, compiled, next_random
 
 Matrix = NDArray[np.int32]
 
-ONE = 2**16
-"""Acceptance of the annealing is counted in parts of this."""
+ONE = 2**16  # acceptance of the annealing is counted in parts of this
 
 
 @compiled

@@ -24,27 +24,18 @@ from topodesign.wiring.inventory.lengths import format_metres
 from topodesign.wiring.plan.files import WiringLike, as_wiring, load_wiring, names_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 
-_ORDERS = 4
-"""Orders of the hosts that are tried to walk less."""
+_ORDERS = 4  # orders of the hosts that are tried to walk less
 _MOST_ORDERED = 256  # hosts for which there is time to
 
 
 @dataclass(frozen=True, slots=True)
 class Work(Declared):
-    """What can be done at a time, the way through the panels, and what is lit meanwhile and then.
-
-    Attributes
-    ----------
-    during
-        While it is done; None if not asked for.
-    after
-        When it is done; None if not asked for.
-    """
+    """What can be done at a time, the way through the panels, and what is lit meanwhile and then."""
 
     stage: Stage
     walk: Walk
-    during: Strength | None
-    after: Strength | None
+    during: Strength | None  # while it is done; None if not asked for
+    after: Strength | None  # when it is done; None if not asked for
 
     KEYS = (
         key(
@@ -76,14 +67,9 @@ class Work(Declared):
 class Rewiring(Result):
     """A change of a wiring, stage by stage.
 
-    Attributes
-    ----------
-    change
-        The wiring before and after, and the patches to move.
-    stages
-        What is moved together, in this order; none if nothing has to move.
-    strengths
-        What the links that are lit can do during and after each stage; None if it was not asked for.
+    * ``change``: the wiring before and after, and the patches to move.
+    * ``stages``: what is moved together, in this order; none if nothing has to move.
+    * ``strengths``: what the links that are lit can do during and after each stage; None if it was not asked for.
     """
 
     change: Change

@@ -13,23 +13,17 @@ from topodesign.base.units import format_rate
 from topodesign.optima.forest.bottleneck import optimum
 from topodesign.topology.topology import Topology
 
-MOST_NODES = 512
-"""Nodes up to which it is found unasked: it takes long on large fabrics."""
+MOST_NODES = 512  # nodes up to which it is found unasked: it takes long on large fabrics
 
 
 @dataclass(frozen=True)
 class Strength(Declared):
     """What the links that are lit can do.
 
-    Attributes
-    ----------
-    links
-        Links that are lit, parallel ones and both directions counted.
-    connectivity
-        Fewest links whose loss leaves some node unable to reach some other; 0 if that is so already.
-    allgather, allreduce
-        Best algorithmic bandwidth of any schedule, in bytes of the whole data per second (an allreduce being a
-        reduce-scatter and an allgather); None if no collective exists.
+    * ``links``: links that are lit, parallel ones and both directions counted.
+    * ``connectivity``: fewest links whose loss leaves some node unable to reach some other; 0 if that is so already.
+    * ``allgather``, ``allreduce``: best algorithmic bandwidth of any schedule, in bytes of the whole data per second
+      (an allreduce being a reduce-scatter and an allgather); None if no collective exists.
     """
 
     links: int

@@ -19,8 +19,7 @@ from topodesign.wiring.inventory.lengths import distance
 from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.plan import WiringPlan
 
-MOST_EXACT = 9
-"""Panels of which all orders are compared."""
+MOST_EXACT = 9  # panels of which all orders are compared
 
 _TURNS = 40  # of the search that turns parts of a way round
 _MOST_STARTS = 12
@@ -67,8 +66,7 @@ def walk_of_jobs(inventory: Inventory, todo: Sequence[Job]) -> Walk:
     return Walk(tuple((panel, tuple(some)) for panel, some in lines.items() if some), metres)
 
 
-Table = tuple[tuple[Fraction, ...], ...]
-"""Metres from each place to each."""
+Table = tuple[tuple[Fraction, ...], ...]  # metres from each place to each
 
 
 def _distances(inventory: Inventory, panels: Sequence[str]) -> Table | None:

@@ -21,8 +21,7 @@ from topodesign.wiring.netbox.rest import is_address, read_rest_cables
 from topodesign.wiring.netbox.tables import cable_file, read_cables
 from topodesign.wiring.plan.plan import WiringPlan
 
-_Side = tuple[str, str, str]
-"""Panel, label and sides of a front port."""
+_Side = tuple[str, str, str]  # panel, label and sides of a front port
 
 _Port = tuple[str, str]
 

@@ -16,8 +16,7 @@ from topodesign.wiring.exports.cables import cables
 from topodesign.wiring.inventory.inventory import Fixed, Trunk, interface_name, lanes_of
 from topodesign.wiring.plan.plan import WiringPlan
 
-_MOST_OPTIONS = 4
-"""Exchanges that a doubt may be between; what more would explain, none of them tells."""
+_MOST_OPTIONS = 4  # exchanges that a doubt may be between; what more would explain, none of them tells
 
 _NOBODY = Lane("", "", 0), Lane("", "", 0)
 

@@ -54,23 +54,17 @@ Fault = Literal[
 class Finding(Declared):
     """Something that is not as planned.
 
-    Attributes
-    ----------
-    fault
-        ``swapped``: patches have each other's ends. ``wrong port``: a receiver hears another transmitter than planned.
-        ``missing``: a receiver hears nothing, and its transmitter is heard elsewhere. ``dark``: nothing hears the
-        transmitter. ``unexpected``: a receiver hears something and should hear nothing. ``cabling``: fixed cables are
-        exchanged, or no patch can do this, and it is not known which fixed cables are not as recorded. ``circuit``: a
-        switch joins other ports than planned.
-        ``unclear``: several neighbours are heard, or one at several places, as if a hub were between. ``outsider``:
-        something is told of hosts that the inventory lacks. ``unseen``: hosts have not told what they hear.
-        ``unbuilt``: NetBox has not all cables of a link as connected. ``cable``: NetBox has one that no link can use.
-    cables
-        The planned patches that it concerns, or the fixed cables and trunks, and the patches behind them.
-    words
-        What is wrong, and where to look.
-    seen
-        What says so, if that is not in the words yet.
+    * ``fault``: ``swapped``: patches have each other's ends. ``wrong port``: a receiver hears another transmitter than
+      planned. ``missing``: a receiver hears nothing, and its transmitter is heard elsewhere. ``dark``: nothing hears
+      the transmitter. ``unexpected``: a receiver hears something and should hear nothing. ``cabling``: fixed cables are
+      exchanged, or no patch can do this, and it is not known which fixed cables are not as recorded. ``circuit``: a
+      switch joins other ports than planned. ``unclear``: several neighbours are heard, or one at several places, as if
+      a hub were between. ``outsider``: something is told of hosts that the inventory lacks. ``unseen``: hosts have not
+      told what they hear. ``unbuilt``: NetBox has not all cables of a link as connected. ``cable``: NetBox has one that
+      no link can use.
+    * ``cables``: the planned patches that it concerns, or the fixed cables and trunks, and the patches behind them.
+    * ``words``: what is wrong, and where to look.
+    * ``seen``: what says so, if that is not in the words yet.
     """
 
     fault: Fault
@@ -91,25 +85,16 @@ class Finding(Declared):
 class WiringCheck(Result):
     """What became of a plan.
 
-    Attributes
-    ----------
-    findings
-        What is wrong; none if everything is as planned.
-    built
-        The wiring as it is, with the hosts of the plan as its nodes, and with the fixed cabling that there is.
-        Receivers that are not seen count as planned.
-    to_plan
-        Patches to be made until every port is as planned.
-    repair
-        The fewest patches that make the links of the plan, whatever the ports and with the fixed cabling that there
-        is. Nothing if that is not known.
-    other_order
-        The fewest patches found if hosts may be other nodes than planned. With none, its hosts are an order in which
-        the wiring already is the wanted topology.
-    decided
-        Whether it is certain if such an order exists.
-    cabled
-        Whether it is known which lanes end at which panel ports, as far as it matters.
+    * ``findings``: what is wrong; none if everything is as planned.
+    * ``built``: the wiring as it is, with the hosts of the plan as its nodes, and with the fixed cabling that there is.
+      Receivers that are not seen count as planned.
+    * ``to_plan``: patches to be made until every port is as planned.
+    * ``repair``: the fewest patches that make the links of the plan, whatever the ports and with the fixed cabling that
+      there is. Nothing if that is not known.
+    * ``other_order``: the fewest patches found if hosts may be other nodes than planned. With none, its hosts are an
+      order in which the wiring already is the wanted topology.
+    * ``decided``: whether it is certain if such an order exists.
+    * ``cabled``: whether it is known which lanes end at which panel ports, as far as it matters.
     """
 
     findings: tuple[Finding, ...]

@@ -27,8 +27,7 @@ from topodesign.wiring.switches.drivers import DRIVERS
 
 LIGHT_COLUMNS = ("host", "port", "rx_dbm")
 LIGHT_FILE = "light.csv"
-DARK = -30.0
-"""Power in dBm below which no light arrives; without any, transceivers tell -40 or minus infinity."""
+DARK = -30.0  # power in dBm below which no light arrives; without any, transceivers tell -40 or minus infinity
 
 _MOST_LIGHT = 30.0  # dBm; a watt
 _BY_ENDING = {driver.ending: driver for driver in DRIVERS.values()}

@@ -10,8 +10,7 @@ from topodesign.topology.topology import Topology
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.switch import SwitchStyle
 
-Content: TypeAlias = str | bytes | dict[str, str]
-"""Of a file, or of the files of a directory by their names."""
+Content: TypeAlias = str | bytes | dict[str, str]  # of a file, or of the files of a directory by their names
 
 
 class Format(NamedTuple):

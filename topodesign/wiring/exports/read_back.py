@@ -22,33 +22,18 @@ from topodesign.wiring.exports.export import readers
 from topodesign.wiring.inventory.port_labels import PortLabels
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 
-Link = tuple[int, int, int]
-"""A link from and to these nodes, and how many there are of it."""
+Link = tuple[int, int, int]  # A link from and to these nodes, and how many there are of it
 
 
 @dataclass(frozen=True, repr=False)
 class ReadBack(Result):
-    """What an export makes, beside the plan that it should make.
+    """What an export makes, beside the plan that it should make."""
 
-    Attributes
-    ----------
-    topology
-        The links that it makes, numbered as in the plan.
-    hosts
-        The name of the host that is each node.
-    missing
-        Links of the plan that it lacks; self-loops do not count.
-    extra
-        Links that the plan lacks.
-    notes
-        Labels of ports that were taken for others, such as 1 for 001, in words.
-    """
-
-    topology: Topology
-    hosts: tuple[str, ...]
-    missing: tuple[Link, ...]
-    extra: tuple[Link, ...]
-    notes: tuple[str, ...] = ()
+    topology: Topology  # the links that it makes, numbered as in the plan
+    hosts: tuple[str, ...]  # the name of the host that is each node
+    missing: tuple[Link, ...]  # links of the plan that it lacks; self-loops do not count
+    extra: tuple[Link, ...]  # links that the plan lacks
+    notes: tuple[str, ...] = ()  # labels of ports that were taken for others, such as 1 for 001, in words
 
     KEYS = (
         "same",

@@ -25,27 +25,13 @@ from topodesign.wiring.plan.plan import WiringPlan
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """From a lane of a host to another, or to a panel.
+    """From a lane of a host to another, or to a panel."""
 
-    Attributes
-    ----------
-    sender
-        Where the light comes from, as ``HOST PORT/LANE``.
-    receiver
-        Where it goes to; null in JSON, and else empty, where nothing is patched.
-    through
-        Names of cables and panel ports in between, in order.
-    metres
-        Metres of cable on the way, as far as they are known; else null in JSON.
-    note
-        What else there is to say: that it is free.
-    """
-
-    sender: str
-    through: tuple[str, ...]
-    receiver: str
-    metres: str
-    note: str = ""
+    sender: str  # where the light comes from, as ``HOST PORT/LANE``
+    through: tuple[str, ...]  # names of cables and panel ports in between, in order
+    receiver: str  # where it goes to; null in JSON, and else empty, where nothing is patched
+    metres: str  # metres of cable on the way, as far as they are known; else null in JSON
+    note: str = ""  # what else there is to say: that it is free
 
     KEYS = "from=sender through to=or_null(receiver) cable_m=or_null(metres) note"
     ROW = (
@@ -57,24 +43,12 @@ class Way:
 
 @dataclass(frozen=True, repr=False)
 class WiringTrace(Result):
-    """The ways that go through something.
+    """The ways that go through something."""
 
-    Attributes
-    ----------
-    name
-        What was asked for.
-    duplex
-        Whether the light goes there and back.
-    ways
-        At least one, or the note says why there is none.
-    note
-        What is to be said of the thing itself: its place, or that it is blocked.
-    """
-
-    name: str
-    duplex: bool
-    ways: tuple[Way, ...]
-    note: str = ""
+    name: str  # what was asked for
+    duplex: bool  # whether the light goes there and back
+    ways: tuple[Way, ...]  # at least one, or the note says why there is none
+    note: str = ""  # what is to be said of the thing itself: its place, or that it is blocked
 
     KEYS = "name note ways"
     ROWS = "ways"

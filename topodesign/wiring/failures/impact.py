@@ -27,21 +27,11 @@ KINDS: tuple[FailureKind, ...] = ("host", "port", "panel port", "cable")
 
 @dataclass(frozen=True)
 class Failure(Declared):
-    """Something that is dead.
+    """Something that is dead."""
 
-    Attributes
-    ----------
-    kind
-        What it is: a host, a port of a host with all its lanes, a port of a panel, or a patch.
-    device
-        The host or the panel; empty of a cable.
-    name
-        The port, or the cable; empty of a host.
-    """
-
-    kind: FailureKind
-    device: str
-    name: str
+    kind: FailureKind  # what it is: a host, a port of a host with all its lanes, a port of a panel, or a patch
+    device: str  # the host or the panel; empty of a cable
+    name: str  # the port, or the cable; empty of a host
 
     KEYS = "kind device name"
     SHARED = "failure"

@@ -20,8 +20,7 @@ from topodesign.wiring.plan.proof import check_plan
 
 _Pairs = tuple[tuple[End, End], ...]
 _LEAST_TRIED, _MOST_TRIED = 10, 720
-_WORK = 2**29
-"""Links times nodes of the ways to join fibres that are tried, beside the first ``_LEAST_TRIED``."""
+_WORK = 2**29  # links times nodes of the ways to join fibres that are tried, beside the first ``_LEAST_TRIED``
 
 
 @dataclass(frozen=True)

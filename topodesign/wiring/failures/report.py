@@ -69,30 +69,14 @@ class Repaired(Declared):
 
 @dataclass(frozen=True)
 class Consequence(Declared):
-    """What failures do that a symmetry of the wiring turns into each other, told of the first.
+    """What failures do that a symmetry of the wiring turns into each other, told of the first."""
 
-    Attributes
-    ----------
-    alike
-        The failures; not empty.
-    impact
-        What is lost.
-    cut_off
-        Hosts that work and have no links in or none out.
-    left
-        What is left can do.
-    repair
-        The best way found to patch around it; None if no idle fibre helps.
-    repaired
-        What can be done then.
-    """
-
-    alike: tuple[Failure, ...]
-    impact: Impact
-    cut_off: tuple[str, ...]
-    left: Ability
-    repair: Repair | None
-    repaired: Ability | None
+    alike: tuple[Failure, ...]  # the failures; not empty
+    impact: Impact  # what is lost
+    cut_off: tuple[str, ...]  # hosts that work and have no links in or none out
+    left: Ability  # what is left can do
+    repair: Repair | None  # the best way found to patch around it; None if no idle fibre helps
+    repaired: Ability | None  # what can be done then
 
     KEYS = (
         key("failure=first", "What is dead."),
@@ -142,16 +126,10 @@ class Consequence(Declared):
 class FailureReport(Result):
     """What failures cost.
 
-    Attributes
-    ----------
-    before
-        What the wiring can do as it is.
-    alike
-        All failures looked at by kind, those that cost the same together, the worst first.
-    worst
-        What the first of each kind do.
-    ranked
-        Whether all single failures were ranked, and not one asked for.
+    * ``before``: what the wiring can do as it is.
+    * ``alike``: all failures looked at by kind, those that cost the same together, the worst first.
+    * ``worst``: what the first of each kind do.
+    * ``ranked``: whether all single failures were ranked, and not one asked for.
     """
 
     before: Ability

@@ -30,11 +30,9 @@ from topodesign.wiring.inventory.inventory import (
     Trunk,
 )
 
-MOST = 2**17
-"""How many texts a range may stand for, and how many things of a kind an inventory may have."""
+MOST = 2**17  # how many texts a range may stand for, and how many things of a kind an inventory may have
 
-MOST_LETTERS = 64
-"""How long the name of anything may be; NetBox takes no longer names of devices and ports either."""
+MOST_LETTERS = 64  # how long the name of anything may be; NetBox takes no longer names of devices and ports either
 
 _RANGE = re.compile(r"\[([0-9]{1,9})-([0-9]{1,9})(?::([0-9]{1,9}))?\]")
 _NUMBER = r"(-?[0-9]{1,12}(?:\.[0-9]{1,12})?)\s*"

@@ -76,11 +76,9 @@ from topodesign.wiring.inventory.inventory import (
 )
 from topodesign.wiring.inventory.lengths import CableType
 
-ENDINGS = (".yaml", ".yml", ".csv")
-"""How the name of a file ends that :func:`read_inventory` takes."""
+ENDINGS = (".yaml", ".yml", ".csv")  # how the name of a file ends that :func:`read_inventory` takes
 
-InventoryLike: TypeAlias = Inventory | str | Path
-"""An inventory, or the path of its file."""
+InventoryLike: TypeAlias = Inventory | str | Path  # an inventory, or the path of its file
 
 _LARGEST = 64 * 2**20
 _PATH = 4096  # letters that the path of a file may have

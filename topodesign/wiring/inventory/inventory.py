@@ -24,8 +24,7 @@ Polarity = Literal["A", "B", "C"]
 Mode = Literal["simplex", "duplex"]
 PanelKind = Literal["patch panel", "ocs"]
 
-LANES: dict[Connector, int] = {"LC": 1, "MPO-12": 4, "MPO-16": 8, "MPO-24": 12}
-"""Lanes of a port by its connector."""
+LANES: dict[Connector, int] = {"LC": 1, "MPO-12": 4, "MPO-16": 8, "MPO-24": 12}  # lanes of a port by its connector
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 PANEL_KINDS: tuple[PanelKind, ...] = get_args(PanelKind)
@@ -111,27 +110,13 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """Fixed cabling: a lane ends at a panel port, its transmitter at side A and its receiver at side B.
+    """Fixed cabling: a lane ends at a panel port, its transmitter at side A and its receiver at side B."""
 
-    Attributes
-    ----------
-    host
-        Host.
-    port
-        Its port.
-    lane
-        Lane of the port.
-    panel
-        Panel.
-    panel_port
-        Port of the panel.
-    """
-
-    host: str
-    port: str
-    lane: int
-    panel: str
-    panel_port: str
+    host: str  # host
+    port: str  # its port
+    lane: int  # lane of the port
+    panel: str  # panel
+    panel_port: str  # port of the panel
 
     KEYS = "host port lane panel panel_port"
 

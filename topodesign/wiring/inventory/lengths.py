@@ -10,8 +10,7 @@ from topodesign.wiring.inventory.inventory import Connector, Inventory, Mode
 
 CableType = Literal["LC simplex", "LC duplex", "MPO-12 breakout", "MPO-16 breakout", "MPO-24 breakout"]
 
-UNIT = Fraction(4445, 100000)
-"""Height of a rack unit in metres (IEC 60297: 44.45 mm)."""
+UNIT = Fraction(4445, 100000)  # height of a rack unit in metres (IEC 60297: 44.45 mm)
 
 FIXED: dict[Connector, CableType] = {
     "LC": "LC duplex",
@@ -21,8 +20,7 @@ FIXED: dict[Connector, CableType] = {
 }
 """The type of a fixed cable by the connector of the host's port; at the panel it ends in LC connectors."""
 
-PATCH: dict[Mode, CableType] = {"simplex": "LC simplex", "duplex": "LC duplex"}
-"""The type of a patch cord by its mode."""
+PATCH: dict[Mode, CableType] = {"simplex": "LC simplex", "duplex": "LC duplex"}  # the type of a patch cord by its mode
 
 
 def distance(inventory: Inventory, a: str, b: str) -> Fraction | None:

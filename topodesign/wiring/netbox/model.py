@@ -69,25 +69,21 @@ from topodesign.wiring.netbox.objects import (
     RearPort,
 )
 
-NO_SITE = "(no site)"
-"""The name of the site of what an inventory puts in none; NetBox wants one."""
+NO_SITE = "(no site)"  # the name of the site of what an inventory puts in none; NetBox wants one
 
-NO_RACK = "no rack"
-"""The rack of a device that NetBox has in none; an inventory wants one."""
+NO_RACK = "no rack"  # the rack of a device that NetBox has in none; an inventory wants one
 
 HOST = "host"
 ROLES: dict[str, str] = {"host": "00bcd4", "patch panel": "9e9e9e", "ocs": "673ab7"}
 """The roles of devices that are made here, with a colour each."""
 
 CONNECTED = "connected"
-PROFILES = {1: "single-1c1p", 2: "single-1c2p"}
-"""Of a cable to a rear port of so many positions."""
+PROFILES = {1: "single-1c1p", 2: "single-1c2p"}  # of a cable to a rear port of so many positions
 
 _LOSS = "loss "
 _TRUNK = "trunk"
 _PART = "side of "
-MOST_UNITS = 100
-"""Units of the tallest rack that NetBox knows."""
+MOST_UNITS = 100  # units of the tallest rack that NetBox knows
 
 _SWITCHES = {"ocs", "circuit switch", "optical circuit switch"}
 _MOST_LETTERS = 64

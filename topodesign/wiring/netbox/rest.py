@@ -33,8 +33,7 @@ TOKEN = "NETBOX_TOKEN"  # noqa: S105  the name of a variable
 """The variable of the environment that has the token."""
 
 PAGE = 500
-MOST = 2**19
-"""Objects of one kind that are read."""
+MOST = 2**19  # objects of one kind that are read
 
 _CONNECT = 10.0  # seconds
 _ANSWER = 60.0  # seconds for a whole answer

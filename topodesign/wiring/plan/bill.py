@@ -15,39 +15,21 @@ from topodesign.wiring.plan.cross_connects import CrossConnect
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What to buy.
+    """What to buy."""
 
-    Attributes
-    ----------
-    kind
-        Its type.
-    length
-        Metres; None where they are not known.
-    count
-        How many.
-    """
-
-    kind: CableType
-    length: Fraction | None
-    count: int
+    kind: CableType  # its type
+    length: Fraction | None  # metres; None where they are not known
+    count: int  # how many
 
     KEYS = "type=kind length_m=length count"
 
 
 @dataclass(frozen=True, repr=False)
 class Bill(Result):
-    """A bill of materials.
+    """A bill of materials."""
 
-    Attributes
-    ----------
-    items
-        What to buy, by type and length.
-    cabled
-        Whether the fixed cabling exists, so that none is on the bill.
-    """
-
-    items: tuple[Item, ...]
-    cabled: bool
+    items: tuple[Item, ...]  # what to buy, by type and length
+    cabled: bool  # whether the fixed cabling exists, so that none is on the bill
 
     KEYS = "items metres cabled"
     ROWS = "items"

@@ -11,8 +11,7 @@ from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.inventory import Fixed, Inventory
 from topodesign.wiring.plan.plan import WiringPlan
 
-PanelEnd = tuple[str, str]
-"""A panel and the label of a port."""
+PanelEnd = tuple[str, str]  # A panel and the label of a port
 
 
 class Circuit(NamedTuple):

@@ -8,8 +8,7 @@ from typing import NamedTuple, TypeAlias
 from topodesign.base.declared import Declared, key
 from topodesign.wiring.inventory.inventory import Fixed, Mode
 
-End: TypeAlias = Fixed
-"""One end of a cross-connect: the panel port, and the lane that the fixed cabling brings there."""
+End: TypeAlias = Fixed  # one end of a cross-connect: the panel port, and the lane that the fixed cabling brings there
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +39,9 @@ class CrossConnect:
 class Spare(Declared):
     """A cabled lane of a node of which the transmitter, the receiver or both are free.
 
-    Attributes
-    ----------
-    end
-        The lane and its panel port.
-    transmit, receive
-        Whether the transmitter (side A) and the receiver (side B) are free.
-    self_loop
-        Whether the lane is free because of a self-loop, which uses up a port and is not patched.
+    * ``end``: the lane and its panel port.
+    * ``transmit``, ``receive``: whether the transmitter (side A) and the receiver (side B) are free.
+    * ``self_loop``: whether the lane is free because of a self-loop, which uses up a port and is not patched.
     """
 
     end: End

@@ -63,8 +63,7 @@ from topodesign.wiring.plan.proof import check_hosts, check_plan
 FORMAT = "topodesign wiring plan"
 VERSION = 1
 ENDING = ".json"
-WiringLike: TypeAlias = WiringPlan | str | Path
-"""A plan, or the path of a plan file."""
+WiringLike: TypeAlias = WiringPlan | str | Path  # A plan, or the path of a plan file
 
 _TRUNK = ("panel", "panel_port", "near", "near_port", "loss")
 _PORT = ("name", "connector", "speed", "polarity", "budget")

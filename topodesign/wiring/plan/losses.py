@@ -25,18 +25,11 @@ _MOST_ROWS = 40
 class LinkLoss(Declared):
     """What a cross-connect and all that is before and behind it lose.
 
-    Attributes
-    ----------
-    cable
-        The patch or circuit.
-    sender, receiver
-        Host.
-    loss
-        What is lost from optic to optic, in dB, as far as it is known.
-    unknown
-        Parts whose loss is not known and not counted.
-    budget
-        What the optics of both ends stand, in dB; null where unknown.
+    * ``cable``: the patch or circuit.
+    * ``sender``, ``receiver``: host.
+    * ``loss``: what is lost from optic to optic, in dB, as far as it is known.
+    * ``unknown``: parts whose loss is not known and not counted.
+    * ``budget``: what the optics of both ends stand, in dB; null where unknown.
     """
 
     cable: str
@@ -59,10 +52,7 @@ class LinkLoss(Declared):
 class LossBudget(Result):
     """The losses of all links of a plan.
 
-    Attributes
-    ----------
-    links
-        By what is left of the budget, the least first, then those without one, the greatest loss first.
+    * ``links``: by what is left of the budget, the least first, then those without one, the greatest loss first.
     """
 
     links: tuple[LinkLoss, ...]
@@ -127,13 +117,7 @@ class LossBudget(Result):
 
 
 def losses_of(inventory: Inventory, fixed: Sequence[Fixed], connects: Sequence[CrossConnect]) -> LossBudget:
-    """Return what every link loses, against what its optics stand, as far as the inventory says.
-
-    Raises
-    ------
-    InfeasibleError
-        If no cable in the stock is long enough.
-    """
+    """Return what every link loses, against what its optics stand, as far as the inventory says."""
     budget = {(host.name, port.name): port.budget_db for host in inventory.hosts for port in host.ports}
     metres = fixed_lengths(inventory, fixed)
     links = []

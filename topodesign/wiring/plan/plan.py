@@ -18,40 +18,22 @@ from topodesign.wiring.plan.bill import Bill, bill_of
 from topodesign.wiring.plan.cross_connects import CrossConnect, End, Spare
 from topodesign.wiring.plan.losses import LossBudget, losses_of
 
-_MOST_LISTED = 12
-"""Spare lanes, trunks and racks that a summary names."""
+_MOST_LISTED = 12  # spare lanes, trunks and racks that a summary names
 
 
-_MOST_ROWS = 60
-"""Cross-connects that a table shows; the records have them all."""
+_MOST_ROWS = 60  # cross-connects that a table shows; the records have them all
 
 
 @dataclass(frozen=True, slots=True)
 class PanelUse(Declared):
-    """A panel and its ports.
+    """A panel and its ports."""
 
-    Attributes
-    ----------
-    panel
-        Its name.
-    ports
-        Ports.
-    cabled
-        Ports with a host behind.
-    patched
-        Ports that the plan uses.
-    blocked
-        Ports that the inventory excludes.
-    leading
-        Ports that lead to one of another panel.
-    """
-
-    panel: str
-    ports: int
-    cabled: int
-    patched: int
-    blocked: int
-    leading: int
+    panel: str  # its name
+    ports: int  # ports
+    cabled: int  # ports with a host behind
+    patched: int  # ports that the plan uses
+    blocked: int  # ports that the inventory excludes
+    leading: int  # ports that lead to one of another panel
 
     KEYS = "panel ports cabled patched blocked leading"
 
@@ -60,12 +42,8 @@ class PanelUse(Declared):
 class Parallel(Declared):
     """Links of the same two hosts.
 
-    Attributes
-    ----------
-    sender, receiver
-        Host.
-    links
-        How many.
+    * ``sender``, ``receiver``: host.
+    * ``links``: how many.
     """
 
     sender: str

@@ -23,8 +23,7 @@ from topodesign.wiring.plan.joint import Choice, choose_together, in_order_of_ne
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.proof import check_plan
 
-SECONDS = 20.0
-"""Time to search for a plan if nothing is said."""
+SECONDS = 20.0  # time to search for a plan if nothing is said
 
 _MOMENT = 2.0  # seconds to see whether another mode would do
 

@@ -60,30 +60,14 @@ class SwitchState:
 
 @dataclass(frozen=True, repr=False)
 class Applied(TextResult):
-    """What became of a plan in the switches.
+    """What became of a plan in the switches."""
 
-    Attributes
-    ----------
-    outcome
-        How it ended; ``stopped`` if the plan is neither in the switches nor out of them again.
-    steps
-        What goes and comes in each stage.
-    done
-        Stages that are done and checked.
-    switches
-        As they are now.
-    notes
-        What went otherwise than hoped, in words.
-    journal
-        Where it is written what was read and sent; None if nothing was to be sent.
-    """
-
-    outcome: Outcome
-    steps: tuple[Step, ...]
-    done: int
-    switches: tuple[SwitchState, ...]
-    notes: tuple[str, ...]
-    journal: Path | None
+    outcome: Outcome  # how it ended; ``stopped`` if the plan is neither in the switches nor out of them again
+    steps: tuple[Step, ...]  # what goes and comes in each stage
+    done: int  # stages that are done and checked
+    switches: tuple[SwitchState, ...]  # as they are now
+    notes: tuple[str, ...]  # what went otherwise than hoped, in words
+    journal: Path | None  # where it is written what was read and sent; None if nothing was to be sent
 
     KEYS = "outcome known done stages=steps switches notes journal"
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from topodesign.wiring.switches.journal import Journal
 from topodesign.wiring.switches.switch import NoAnswerError, Pair, Reading, Switch, SwitchError
 
-Side = tuple[str, int]
-"""Side ``A`` or ``B`` of the port of a number."""
+Side = tuple[str, int]  # side ``A`` or ``B`` of the port of a number
 
 
 @dataclass(frozen=True)

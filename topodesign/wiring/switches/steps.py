@@ -18,10 +18,8 @@ from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.devices import sides
 from topodesign.wiring.switches.switch import Pair, pair_name, pairs_of
 
-Circuits = Mapping[str, frozenset[Pair]]
-"""Circuits by the name of their switch."""
-Names = Mapping[str, list[str]]
-"""The same by what they are called."""
+Circuits = Mapping[str, frozenset[Pair]]  # circuits by the name of their switch
+Names = Mapping[str, list[str]]  # the same by what they are called
 
 
 @dataclass(frozen=True)

@@ -109,8 +109,7 @@ class SwitchStyle(NamedTuple):
     spelling: Spelling = "ocs"
 
 
-PLAIN = SwitchStyle()
-"""A command for each circuit, which leaves the others there."""
+PLAIN = SwitchStyle()  # A command for each circuit, which leaves the others there
 
 
 class Driver(ABC):

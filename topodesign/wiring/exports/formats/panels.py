@@ -22,8 +22,7 @@ Mark = Literal["pull", "plug"]
 Marks = Mapping[Fibre, Mark]
 """What a change does at places where patches are plugged in; both sides of a duplex patch are one place."""
 
-PER_ROW = 24
-"""Ports in a row, as panels of a rack unit have them."""
+PER_ROW = 24  # ports in a row, as panels of a rack unit have them
 
 _WIDTH, _HEIGHT, _FOOT = 56, 52, 15
 _EDGE, _HEAD = 6, 30
