@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import pkgutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,6 +37,8 @@ def load(name: str) -> Any:
 
 def members(package: str, kind: type[T]) -> tuple[T, ...]:
     """Return the values of a class that the modules of a package define, its sub-packages left out."""
+    import pkgutil  # noqa: PLC0415  where all modules of a folder are asked
+
     names = (name for _, name, inner in pkgutil.iter_modules(sys.modules[package].__path__) if not inner)
     modules = [importlib.import_module(f"{package}.{name}") for name in names]
     found = (value for module in modules for value in vars(module).values() if isinstance(value, kind))
@@ -46,6 +47,8 @@ def members(package: str, kind: type[T]) -> tuple[T, ...]:
 
 def declared_in(package: str, name: str, first: Sequence[str] = ()) -> list[Any]:
     """Return what modules of a folder have under a name: those named first, then the others by name."""
+    import pkgutil  # noqa: PLC0415  where all modules of a folder are asked
+
     there = sorted(name for _, name, inner in pkgutil.iter_modules(sys.modules[package].__path__) if not inner)
     ordered = [*(one for one in first if one in there), *(one for one in there if one not in first)]
     modules = (importlib.import_module(f"{package}.{one}") for one in ordered)

@@ -42,7 +42,7 @@ class Text(Kind):
         return str(value)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Whole(Kind):
     """A whole number in a range; or a word in its place."""
 
@@ -57,7 +57,7 @@ class Whole(Kind):
         return as_integer(name, value, self.least, self.most)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Choice(Kind):
     """One of some words."""
 
@@ -68,7 +68,7 @@ class Choice(Kind):
         return as_choice(name, value, self.words)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Flag(Kind):
     """Whether something is done; ``other`` is the flag for that it is not."""
 
@@ -80,7 +80,7 @@ class Flag(Kind):
         return bool(value)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Amount(Kind):
     """A quantity with a unit, as a function of :mod:`topodesign.base.units` reads it; or a word in its place."""
 
@@ -93,7 +93,7 @@ class Amount(Kind):
         return value if self.word is not None and value == self.word else self.parse(value)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Span(Kind):
     """A time above zero."""
 
@@ -105,14 +105,14 @@ class Span(Kind):
         return seconds
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class PathOf(Kind):
     """A file or a directory; or a table that was read already."""
 
     what: Literal["file", "directory", "any"] = "any"
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Option:
     """One option."""
 
