@@ -8,6 +8,7 @@ is named once and left out. ``docs/plugins.md`` shows how to write one.
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -157,8 +158,10 @@ def _entry_points() -> Mapping[str, list[EntryPoint]]:
 
     Most often there are none, which a look at the files tells without the import of importlib.metadata (50 ms).
     """
-    files = (file for path in sys.path for file in Path(path).glob("*.*-info/entry_points.txt"))
-    if not any(b"[topodesign." in file.read_bytes() for file in files):
+    roots = (path for path in map(Path, sys.path) if path.is_dir())
+    folders = (entry for root in roots for entry in os.scandir(root) if entry.name.endswith("-info"))
+    files = (Path(folder.path, "entry_points.txt") for folder in folders)
+    if not any(file.is_file() and b"[topodesign." in file.read_bytes() for file in files):
         return {}
     from importlib import metadata  # noqa: PLC0415  heavy
 

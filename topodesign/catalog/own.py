@@ -105,9 +105,9 @@ def as_candidates(
     values: Iterable[TopologyLike], nodes: int, degree: int, *, duplex: bool
 ) -> Iterator[tuple[str, Topology, str]]:
     """Yield what the user names with its topology, and that it is their own."""
-    from topodesign.topology.library import as_topology  # noqa: PLC0415  heavy
-
     for place, value in enumerate(values, 1):
+        from topodesign.topology.library import as_topology  # noqa: PLC0415  heavy, and most often there is none
+
         topology = as_topology(value)
         label = str(value) if isinstance(value, str | Path) else str(topology.spec or f"candidate {place}")
         if topology.switches:
