@@ -300,7 +300,7 @@ def test_all_but_the_irregular_families_know_their_symmetry() -> None:
 def test_every_node_is_like_a_representative(text: str) -> None:
     topology = build(text)
     assert price(topology) == price(topology, all_sources=True)
-    for node in range(topology.nodes):
+    for node in np.random.default_rng(1).permutation(topology.nodes)[:20]:
         found = False
         for representative in topology.representatives or ():
             here, there = np.full((2, topology.nodes), 5, dtype=np.uint64)

@@ -45,7 +45,10 @@ def test_bounds_alone() -> None:
     assert all_to_all("hypercube(4)", effort="bounds").exact
 
 
-@pytest.mark.parametrize("text", ["debruijn(32,3)", "debruijn(16,3)", "hypercube(14)", "torus(100,100)"])
+@pytest.mark.parametrize(
+    "text",
+    [pytest.param("debruijn(32,3)", marks=pytest.mark.thorough), "debruijn(16,3)", "hypercube(14)", "torus(100,100)"],
+)
 def test_loads_of_millions_are_counted(text: str) -> None:
     """Large orbits of nodes and links: more than 64 bits, or the solver's digits, where they are counted carelessly."""
     found = all_to_all(text, effort="quick")

@@ -11,7 +11,7 @@ from typing import Any
 
 import networkx as nx
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from tests.samples.topologies import regular_digraphs
 from topodesign import build, evaluate, price, price_deferred
@@ -26,6 +26,7 @@ LOPSIDED = "line(circulant(16,3,4),3)"
 
 
 @given(regular_digraphs())
+@settings(max_examples=30)
 def test_both_collectives_are_priced_and_the_dearer_one_is_the_cost(topology: Topology) -> None:
     result = evaluate(topology)
     assert result.reduce_scatter == closed_form.price(topology)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from topodesign import as_fabric, as_topology, build, build_fabric, evaluate, load_plan, save_plan, schedule
+from topodesign import as_fabric, as_topology, build, build_fabric, load_plan, price, save_plan, schedule
 from topodesign.base.errors import ParameterError, SpecError
 from topodesign.base.spec import parse
 from topodesign.fabrics.fabric import Fabric
@@ -37,7 +37,7 @@ def test_sizes_are_those_of_the_formulas(text: str) -> None:
     nodes, degree, diameter = SIZES[text]
     topology = build(text)
     assert (topology.nodes, topology.degree, topology.is_duplex) == (nodes, degree, True)
-    assert diameter in {None, evaluate(topology).cost.steps}
+    assert diameter in {None, price(topology).steps}
     assert build(str(topology.spec)) == topology == as_topology(parse(text))
     meaning = spelled_out(parse(text))
     assert meaning == topology.spec

@@ -80,14 +80,18 @@ def _orbit(topology: Topology, found: Deferral | SplitDeferral) -> OrbitRounds:
 
 def _make(request: Request) -> list[Plan]:
     """Return the plan, or none where it would take too long."""
-    if not _soon(request, None):
+    if not _within(request, None):
         return []
     rounds = deferred(request.topology, request.collective, progress=request.progress)
     return [planned(request.topology, rounds, "deferred")]
 
 
-def _soon(request: Request, most: int | None = _MOST_WORK) -> bool:
+def _soon(request: Request) -> bool:
     """Return whether it takes seconds: not much longer than an SPFF schedule of as many sends."""
+    return _within(request, _MOST_WORK)
+
+
+def _within(request: Request, most: int | None) -> bool:
     topology = request.topology
     return why_not(topology, price(topology).steps, most) is None
 

@@ -36,7 +36,7 @@ def both_ways(
         def lifted(*args: Any) -> Rounds:
             collective = _check(args, signature)
             if collective == ALLREDUCE:
-                parts = [(argument,) * 2 if isinstance(argument, Topology) else halves(argument) for argument in args]
+                parts = [halves(argument) if isinstance(argument, Rounds) else (argument,) * 2 for argument in args]
                 return allreduce(*(lifted(*part) for part in zip(*parts, strict=True)))
             if collective == REDUCE_SCATTER:
                 return canonical(lift(*args))
@@ -49,7 +49,9 @@ def both_ways(
 
 
 def _turned(argument: Any) -> Any:
-    return argument.transpose() if isinstance(argument, Topology) else reverse(argument)
+    if isinstance(argument, Topology):
+        return argument.transpose()
+    return reverse(argument) if isinstance(argument, Rounds) else argument  # or a parameter of the expansion
 
 
 def _check(args: tuple[Any, ...], signature: str) -> Collective:
