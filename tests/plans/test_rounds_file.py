@@ -190,7 +190,7 @@ def test_a_flipped_bit_is_noticed_or_harmless(saved: Path) -> None:
     data = saved.read_bytes()
     random = np.random.default_rng(0)
     errors = 0
-    for position in random.permutation(len(data))[:1500].tolist():
+    for position in random.permutation(len(data))[:500].tolist():
         changed = bytearray(data)
         changed[position] ^= 1 << int(random.integers(8))
         saved.write_bytes(changed)
@@ -198,7 +198,7 @@ def test_a_flipped_bit_is_noticed_or_harmless(saved: Path) -> None:
             assert load_schedule(saved) == original
         except FileFormatError:
             errors += 1
-    assert errors > 750
+    assert errors > 250
 
 
 @settings(max_examples=100, deadline=None)
@@ -206,7 +206,7 @@ def test_a_flipped_bit_is_noticed_or_harmless(saved: Path) -> None:
 def test_no_zip_at_all(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "noise.npz"
     path.write_bytes(data)
-    refused(path, "damaged|an empty file")
+    refused(path, "damaged|an empty file|a spreadsheet")
 
 
 def test_missing_extra_and_repeated_members(saved: Path) -> None:

@@ -67,9 +67,9 @@ def damaged(orbit: OrbitRounds, random: np.random.Generator) -> OrbitRounds:
 
 
 @pytest.mark.parametrize("collective", COLLECTIVES)
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.sampled_from(SPECS), st.integers(0, 2**32))
-@pytest.mark.floor(wrong=40, right=2)
+@pytest.mark.floor(wrong=16, right=1)
 def test_damage_is_found_as_in_the_whole(collective: str, spec: str, seed: int) -> None:
     topology, random = build(spec), np.random.default_rng(seed)
     orbit = spff_orbit(topology, collective)
