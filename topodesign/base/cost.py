@@ -256,11 +256,6 @@ class Bounds(Declared):
         return self.by_steps[-1].bandwidth
 
 
-def bounds_record(bounds: Sequence[Cost]) -> dict[str, object]:
-    """Return the part of a JSON document that tells bounds: the fewest steps, the least y, and what goes together."""
-    return Bounds(tuple(bounds)).record()
-
-
 def keeps_port_free(nodes: int, degree: int, *, duplex: bool) -> bool:
     """Return whether a port stays free whatever the topology: all ports are an odd number, and a cable takes two.
 

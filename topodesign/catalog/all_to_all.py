@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import NamedTuple
 
 from topodesign.base.atomic import write_whole
+from topodesign.base.declared import Declared
 from topodesign.base.errors import CatalogError, FileFormatError
 from topodesign.base.text_files import read_text
 
@@ -28,11 +29,20 @@ _TRAILER = re.compile(r"# end: ([0-9]+) rows")
 PriceKey = tuple[int, str]  # nodes and check of a row
 
 
-class Bounds(NamedTuple):
-    """Bandwidth factors between which all-to-all is proven to cost."""
+@dataclass(frozen=True, slots=True)
+class Bounds(Declared):
+    """What all-to-all costs: time = y * M/B with M the data of one node."""
 
-    lower: Fraction
-    upper: Fraction
+    lower: Fraction  # what no way of doing it beats, proved
+    upper: Fraction  # what a known way reaches
+
+    KEYS = "bandwidth lower upper"
+    SHARED = "bounds"
+
+    @property
+    def bandwidth(self) -> Fraction | None:
+        """Bandwidth factor; null where only its bounds are known."""
+        return self.upper if self.exact else None
 
     @property
     def exact(self) -> bool:
@@ -43,11 +53,6 @@ class Bounds(NamedTuple):
     def words(self) -> str:
         """What tables show."""
         return f"{float(self.upper):.4f}" if self.exact else f"{float(self.lower):.4f} to {float(self.upper):.4f}"
-
-    def record(self) -> dict[str, str | None]:
-        """Return them for a JSON document."""
-        exact = str(self.upper) if self.exact else None
-        return {"bandwidth": exact, "lower": str(self.lower), "upper": str(self.upper)}
 
 
 def prices_file(directory: Path, degree: int) -> Path:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from topodesign.base.arguments import as_choice, as_integer, as_path, as_several
+from topodesign.base.declared import key
 from topodesign.base.doors import members
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.records import Result
@@ -87,10 +88,12 @@ class Improvement(Result):
         """Return the counts."""
         return f"{self.turns} searches: {len(self.rows)} new rows, ratios to the bound lower by {self.gain:.3f} in all"
 
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        rows = [{**row, "bandwidth": str(row["bandwidth"])} for row in self.to_records()]
-        return {"turns": self.turns, "gain": self.gain, "rows": rows, "files": list(map(str, self.files))}
+    KEYS = (
+        "turns",
+        key("gain", "By how much the ratios of the best allreduce of 1 MiB to the bound are lower, over all sizes."),
+        "rows",
+        key("files", "The files that were written.", kind=tuple[str, ...]),
+    )
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return the new rows, flat."""

@@ -15,7 +15,6 @@ from topodesign.base.cost import (
     Cost,
     LeastSteps,
     bound_in,
-    bounds_record,
     check_size,
     keeps_port_free,
     least_steps,
@@ -23,6 +22,7 @@ from topodesign.base.cost import (
     lower_bounds,
     moore_distances,
 )
+from topodesign.base.cost import Bounds as LowerBounds
 from topodesign.base.errors import CatalogError, InfeasibleError, ParameterError
 from topodesign.base.options import takes
 from topodesign.base.records import LONGEST_CELL, Result, Table, shortened
@@ -150,7 +150,7 @@ class Entry(Result):
             "allgather_bandwidth": str(self.allgather.bandwidth),
             "mean_bandwidth": str(self.mean.bandwidth),
             "all_to_all": None if self.all_to_all is None else self.all_to_all.record(),
-            **self.workload.runtimes(self.allreduce),
+            **self.workload.timed(self.allreduce).record(),
             "simplex": not self.duplex,
             "found": self.found,
             "source": self.basis.words,
@@ -300,10 +300,10 @@ class Pareto(Result):
             "size_bytes": plain_number(work.sizes[0]),
             "bandwidth_bps": float(work.bandwidth),
             "lower_bound": {
-                **bounds_record(self.bounds),
+                **LowerBounds(self.bounds).record(),
                 "moore_steps": self.least.moore,
                 "theorem": self.least.why,
-                **work.runtimes(work.fastest(self.bounds)),
+                **work.timed(work.fastest(self.bounds)).record(),
             },
             "verdict": self.verdict,
             "claims": [claim.record() for claim in self.claims],
@@ -316,7 +316,7 @@ class Pareto(Result):
                     "name": baseline.name,
                     "steps": baseline.cost.steps if baseline.cost else None,
                     "bandwidth": str(baseline.cost.bandwidth) if baseline.cost else None,
-                    **work.runtimes(baseline.allreduce),
+                    **work.timed(baseline.allreduce).record(),
                     "model": baseline.model,
                 }
                 for baseline in self.baselines

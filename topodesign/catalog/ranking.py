@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from topodesign.base.arguments import as_choice
 from topodesign.base.claims import Among, Claim, Of, Proof, first_of
 from topodesign.base.cost import Cost, lower_bound, lower_bounds, moore_distances
+from topodesign.base.declared import Declared, key, keys_of
 from topodesign.base.errors import InfeasibleError, TopodesignError
 from topodesign.base.progress import Progress
 from topodesign.base.records import Result, Table, shortened
@@ -49,22 +50,30 @@ class Ranked(Result):
     times: tuple[Fraction, ...]
     least: tuple[Fraction, ...]
 
+    KEYS = (
+        "spec",
+        key("steps=reduce_scatter.steps", "Steps of a reduce-scatter."),
+        key("bandwidth", "Bandwidth factor y of reduce-scatter or allgather, whichever is more."),
+        key("all_to_all", "All-to-all."),
+        key("simplex=not(duplex)", "Whether links go one way only."),
+        "found",
+        key("times_s=float(times)", "Seconds of each question."),
+        key("least_s=float(least)", "What each takes at least, by the bounds of all-to-all."),
+    )
+
+    @property
+    def bandwidth(self) -> Fraction:
+        """The bandwidth factor of reduce-scatter or allgather, whichever is more."""
+        return max(self.reduce_scatter.bandwidth, self.allgather.bandwidth)
+
+    @property
+    def found(self) -> str:
+        """The kind of construction or search that it is from."""
+        return how_found(self.spec)
+
     def heading(self) -> str:
         """Return the spec and its price."""
         return f"{shortened(str(self.spec))}, {self.reduce_scatter.steps} steps, all-to-all {self.all_to_all.words}"
-
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return {
-            "spec": str(self.spec),
-            "steps": self.reduce_scatter.steps,
-            "bandwidth": str(max(self.reduce_scatter.bandwidth, self.allgather.bandwidth)),
-            "all_to_all": self.all_to_all.record(),
-            "simplex": not self.duplex,
-            "found": how_found(self.spec),
-            "times_s": [float(time) for time in self.times],
-            "least_s": [float(time) for time in self.least],
-        }
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return one flat row with exact numbers."""
@@ -72,13 +81,23 @@ class Ranked(Result):
             {
                 "spec": str(self.spec),
                 "steps": self.reduce_scatter.steps,
-                "bandwidth": max(self.reduce_scatter.bandwidth, self.allgather.bandwidth),
+                "bandwidth": self.bandwidth,
                 "all_to_all_lower": self.all_to_all.lower,
                 "all_to_all_upper": self.all_to_all.upper,
                 "duplex": self.duplex,
                 **{f"time_s_{place}": float(time) for place, time in enumerate(self.times)},
             }
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed(Declared):
+    """A topology of a ranking."""
+
+    ranked: Ranked
+    best: bool
+
+    KEYS = (*keys_of("*ranked"), key("best", "Whether it is the best for the first question."))
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,6 +122,25 @@ class Ranking(Result):
     entries: tuple[Ranked, ...]
     bounds: tuple[Fraction, ...]
     allreduce_best: Spec
+
+    KEYS = (
+        key("nodes", "Nodes N."),
+        key("degree", "Ports d out of, and into, a node."),
+        "bidirectional",
+        "*workload",
+        key("questions", "What the topologies are ranked for: each size, or a training step."),
+        key("lower_bound_s=float(bounds)", "What no topology beats, for each question."),
+        key("topologies=placed", "The best first."),
+        "proven",
+        key("claims", "What it is said to be the best of, and by which proof."),
+        key("allreduce_best", "The spec that is best for an allreduce."),
+        "verdict",
+    )
+
+    @property
+    def placed(self) -> tuple[_Placed, ...]:
+        """The topologies, with which of them is the best."""
+        return tuple(_Placed(one, one is self.best) for one in self.entries)
 
     @property
     def best(self) -> Ranked:
@@ -145,23 +183,6 @@ class Ranking(Result):
         proof = Proof.LISTED if self.proven else Proof.NONE
         return (Claim(Of.TIME, self.best.times[0], Among.FOUND, proof, self.best.times[0] if self.proven else least),)
 
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return {
-            "nodes": self.nodes,
-            "degree": self.degree,
-            "bidirectional": self.bidirectional,
-            "alpha_s": float(self.workload.alpha),
-            "bandwidth_bps": float(self.workload.bandwidth),
-            "questions": [one.record() for one in self.questions],
-            "lower_bound_s": [float(bound) for bound in self.bounds],
-            "topologies": [one.record() | {"best": one is self.best} for one in self.entries],
-            "proven": self.proven,
-            "claims": [claim.record() for claim in self.claims],
-            "allreduce_best": str(self.allreduce_best),
-            "verdict": self.verdict,
-        }
-
     def to_records(self) -> list[dict[str, Any]]:
         """Return one flat row a topology, with exact numbers."""
         return [record for entry in self.entries for record in entry.to_records()]
@@ -176,10 +197,11 @@ class Ranking(Result):
                 f"{format_time(time)} {format_excess(time / bound):>7} {'*' if time == best else ' '}"
                 for time, bound, best in zip(one.times, self.bounds, fastest, strict=True)
             ]
-            cost = max(one.reduce_scatter.bandwidth, one.allgather.bandwidth)
             cabling = "duplex" if one.duplex else "simplex"
             steps = str(one.reduce_scatter.steps)
-            rows.append((steps, f"{float(cost):.4f}", one.all_to_all.words, *cells, cabling, shortened(str(one.spec))))
+            rows.append(
+                (steps, f"{float(one.bandwidth):.4f}", one.all_to_all.words, *cells, cabling, shortened(str(one.spec)))
+            )
         least = lower_bound(self.nodes, self.degree, duplex=self.bidirectional)
         exchange = moore_distances(self.nodes, self.degree, duplex=self.bidirectional)
         plain = [f"{format_time(bound)}{' ' * 10}" for bound in self.bounds]

@@ -78,6 +78,8 @@ class Row(Result):
     all_to_all: Bounds | None = field(default=None, compare=False)
     name: str | None = field(default=None, compare=False)
 
+    KEYS = "nodes degree steps=cost.steps bandwidth=cost.bandwidth duplex spec"
+
     @property
     def mean(self) -> Cost:
         """The mean of reduce-scatter and allgather, twice which an allreduce takes."""

@@ -10,12 +10,12 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from topodesign.base.atomic import write_whole
 from topodesign.base.cost import Basis, Cost
+from topodesign.base.declared import Declared, key
 from topodesign.base.errors import CatalogError, FileFormatError, TopodesignError
 from topodesign.base.records import Result
 from topodesign.base.spec import Spec, parse
@@ -54,11 +54,17 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Fault:
+class Fault(Declared):
     """A row that is not true, and what came out instead."""
 
     place: Place
     message: str
+
+    KEYS = (
+        key("file=place.path", "Where.", kind=str),
+        key("line=place.line", "Where."),
+        key("message", "What came out."),
+    )
 
     def __str__(self) -> str:
         """Return one line for people and one with the row."""
@@ -93,15 +99,8 @@ class Verification(Result):
         before = f", {self.verified_before} of them before" if self.verified_before else ""
         return f"{self.rows} rows rebuilt and priced{before}: {len(self.faults) or 'no'} fault(s)"
 
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return {"rows": self.rows, "verified_before": self.verified_before, "faults": self.to_records()}
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return a flat row for every fault."""
-        return [
-            {"file": str(fault.place.path), "line": fault.place.line, "message": fault.message} for fault in self.faults
-        ]
+    KEYS = "rows verified_before faults"
+    ROWS = "faults"
 
 
 def verify_catalog(

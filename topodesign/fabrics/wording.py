@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 from topodesign.base.declared import key
 from topodesign.base.wording import listed
@@ -81,11 +80,6 @@ def links_in_words(links: Sequence[FabricLink]) -> str:
 def change_in_words(now: Fraction, then: Fraction) -> str:
     """Say by how many percent a figure has changed."""
     return f"{float(now / then - 1) * 100:+.1f}%"
-
-
-def rate_record(bandwidth: Fraction) -> dict[str, Any]:
-    """Return how documents tell an algorithmic bandwidth in bytes per second: exactly, and in GB/s."""
-    return {"algorithmic_bandwidth": str(bandwidth), "algorithmic_bandwidth_GBps": float(bandwidth / 10**9)}
 
 
 def in_columns(rows: Sequence[Sequence[str]]) -> list[str]:

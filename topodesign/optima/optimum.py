@@ -11,6 +11,7 @@ from typing import Any, Unpack
 
 from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.claims import FASTEST_OF_COLUMN, Among, Claim, Of
+from topodesign.base.cost import Rate
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.latency import USUAL, Latency
 from topodesign.base.records import TextResult
@@ -20,7 +21,7 @@ from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collect
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.latencies import as_latency, latency_words
 from topodesign.fabrics.places import PlaceLike
-from topodesign.fabrics.wording import change_in_words, in_columns, rate_record
+from topodesign.fabrics.wording import change_in_words, in_columns
 from topodesign.optima.alternatives import (
     BestAllreduce,
     Limited,
@@ -395,7 +396,7 @@ class FabricOptimum(TextResult):
         best, composed = self.best_allreduce, self.best
         bandwidth = composed.bandwidth if best is None else best.bandwidth
         return {
-            **rate_record(bandwidth),
+            **Rate(bandwidth).record(),
             "bound": None if best is None else str(best.bound),
             "proven": best is not None and best.proven,
             "proof_covers": self.proof_covers,
@@ -464,7 +465,7 @@ class FabricOptimum(TextResult):
 
 
 def _rates(result: Throughput | Limited) -> dict[str, Any]:
-    return {"inv_x_star": str(result.inverse_rate), **rate_record(result.bandwidth)}
+    return {"inv_x_star": str(result.inverse_rate), **Rate(result.bandwidth).record()}
 
 
 def _row(result: Limited) -> dict[str, Any]:

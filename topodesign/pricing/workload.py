@@ -90,10 +90,6 @@ class Workload(Declared):
         """Return times with their sizes."""
         return Runtimes(tuple(map(Runtime, self.sizes, seconds)))
 
-    def runtimes(self, seconds: Sequence[Fraction]) -> dict[str, object]:
-        """Return the part of a JSON document that tells one time for each size; ``allreduce_s`` is for the first."""
-        return self.timed(seconds).record()
-
 
 def as_workload(
     alpha: Quantity = "10us",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from topodesign.base import doors
+from topodesign.base.declared import key
 from topodesign.base.records import Result, ResultList, Table
 from topodesign.schedulers import SCHEDULERS
 
@@ -17,9 +18,7 @@ class Listed(Result):
     method: str
     about: str
 
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return one flat row."""
-        return [{"method": self.method, "about": self.about}]
+    KEYS = (key("method", "Its name."), key("about", "What it makes."))
 
 
 class Methods(ResultList[Listed]):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from topodesign.base.arguments import as_path
 from topodesign.base.cost import Cost
+from topodesign.base.declared import Declared
 from topodesign.base.errors import FileFormatError, ParameterError, UnitError
 from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.tables import csv_rows
@@ -40,10 +41,12 @@ class LayerTime:
 
 
 @dataclass(frozen=True)
-class TrainingStep:
+class TrainingStep(Declared):
     """What communication does to a training step."""
 
     layers: tuple[LayerTime, ...]  # times of every allreduce, in their order; not empty
+
+    KEYS = "finish_s=float(finish) compute_s=float(compute) exposed_s=float(exposed) allreduce_s=float(allreduce)"
 
     @property
     def finish(self) -> Fraction:
@@ -64,15 +67,6 @@ class TrainingStep:
     def allreduce(self) -> Fraction:
         """Seconds in all allreduces together."""
         return sum((times.finish - times.start for times in self.layers), Fraction(0))
-
-    def record(self) -> dict[str, float]:
-        """Return the totals, in seconds, as JSON holds them."""
-        return {
-            "finish_s": float(self.finish),
-            "compute_s": float(self.compute),
-            "exposed_s": float(self.exposed),
-            "allreduce_s": float(self.allreduce),
-        }
 
     def __str__(self) -> str:
         """Return the totals and the allreduces that end last."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from topodesign.report.schemas.shapes import array, declared, either, flag, integer, number, record, shared, text, texts
+from topodesign.report.schemas.shapes import array, declared, either, flag, integer, number, record, shared, texts
 from topodesign.report.schemas.shared import PARETO
 
 SHOW = either(
@@ -48,16 +48,7 @@ LIST = record(
     }
 )
 BUILD = record({"files": texts("The files that were written.")})
-VERIFY = record(
-    {
-        "rows": integer("Rows that were to be verified."),
-        "verified_before": integer("How many of them an earlier run had found right."),
-        "faults": array(
-            record({"file": text("Where."), "line": integer("Where."), "message": text("What came out.")}),
-            "Rows that are not true.",
-        ),
-    }
-)
+VERIFY = declared("catalog.verify:Verification")
 PRICE = record(
     {
         "degrees": array(
@@ -72,26 +63,7 @@ PRICE = record(
         )
     }
 )
-IMPROVE = record(
-    {
-        "turns": integer("Searches."),
-        "gain": number("By how much the ratios of the best allreduce of 1 MiB to the bound are lower, over all sizes."),
-        "rows": array(
-            record(
-                {
-                    "nodes": integer("N."),
-                    "degree": integer("Ports of a node."),
-                    "steps": integer("Communication steps."),
-                    "bandwidth": text("The bandwidth factor, p/q."),
-                    "duplex": flag("Whether duplex cabling wires it."),
-                    "spec": text("What rebuilds it."),
-                }
-            ),
-            "Rows that are new.",
-        ),
-        "files": texts("The files that were written."),
-    }
-)
+IMPROVE = declared("catalog.improve:Improvement")
 COMPARE = record(
     {
         "degrees": array(declared("catalog.changes:Change"), "Two rows for each degree."),

@@ -207,15 +207,7 @@ SIMULATE = record(
             declared("plans.timing.plans:Simulation"),
             "One for each --size.",
         ),
-        "training?": record(
-            {
-                "finish_s": number("Seconds of the step."),
-                "compute_s": number("Seconds of computing in it."),
-                "exposed_s": number("Seconds that it waits for allreduces."),
-                "allreduce_s": number("Seconds of all allreduces."),
-            },
-            "With --training.",
-        ),
+        "training?": declared("plans.timing.workload:TrainingStep", "With --training."),
     }
 )
 _ONE = record(
@@ -298,7 +290,7 @@ PIPELINE = record(
 METHODS = either(
     declared("report.comparison.methods:MethodComparison", "compared on a place"),
     record(
-        {"methods": array(record({"method": text("Its name."), "about": text("What it makes.")}), "All there are.")},
+        {"methods": array(declared("schedulers.listing:Listed"), "All there are.")},
         "without a place",
     ),
 )

@@ -47,11 +47,6 @@ RATES: Keys = {
 }
 CLAIMS: Keys = {"claims": array(shared("claim"), "What it is said to be the best of, and by which proof.")}
 ROW: Keys = {"k": integer("Trees per root."), **RATES, "height": integer("Links of the longest way in a tree.")}
-BOUNDS: Keys = {
-    "bandwidth": nullable(fraction("Bandwidth factor; null where only its bounds are known.")),
-    "lower": fraction("What no way of doing it beats, proved."),
-    "upper": nullable(fraction("What a known way reaches; null if none is known.")),
-}
 PARETO: Keys = {
     "nodes": integer("Nodes N."),
     "degree": integer("Ports d out of, and into, a node."),
@@ -115,7 +110,7 @@ SHARED: dict[str, Shape] = {
         "A topology that comes next to the fastest.",
     ),
     "runtime": declared("pricing.workload:Runtime"),
-    "bounds": record(BOUNDS, "What all-to-all costs: time = y * M/B with M the data of one node."),
+    "bounds": declared("catalog.all_to_all:Bounds"),
     "topology": record(TOPOLOGY, "A topology worth wiring."),
     "baseline": record(
         {

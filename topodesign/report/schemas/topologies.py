@@ -7,7 +7,6 @@ from topodesign.report.schemas.shapes import (
     declared,
     either,
     flag,
-    fraction,
     integer,
     nullable,
     number,
@@ -16,19 +15,7 @@ from topodesign.report.schemas.shapes import (
     text,
     word,
 )
-from topodesign.report.schemas.shared import CLAIMS, PARETO, TOPOLOGY, WORK
-
-_RANKED = {
-    "spec": text("What names and rebuilds it."),
-    "steps": integer("Steps of a reduce-scatter."),
-    "bandwidth": fraction("Bandwidth factor y of reduce-scatter or allgather, whichever is more."),
-    "all_to_all": shared("bounds", "All-to-all."),
-    "simplex": flag("Whether links go one way only."),
-    "found": text("The kind of construction or search that it is from."),
-    "times_s": array(number(), "Seconds of each question."),
-    "least_s": array(number(), "What each takes at least, by the bounds of all-to-all."),
-    "best": flag("Whether it is the best for the first question."),
-}
+from topodesign.report.schemas.shared import PARETO, TOPOLOGY, WORK
 
 FAMILIES = declared("report.families:Families")
 ANSWER = either(
@@ -40,25 +27,7 @@ ANSWER = either(
         },
         "of allreduces",
     ),
-    record(
-        {
-            "nodes": integer("Nodes N."),
-            "degree": integer("Ports d out of, and into, a node."),
-            "bidirectional": flag("Whether only duplex topologies were asked for."),
-            **WORK,
-            "questions": array(
-                declared("pricing.mix:Mix"),
-                "What the topologies are ranked for: each size, or a training step.",
-            ),
-            "lower_bound_s": array(number(), "What no topology beats, for each question."),
-            "topologies": array(record(_RANKED), "The best first."),
-            "proven": flag("Whether the first is proven to be the best of those known."),
-            **CLAIMS,
-            "allreduce_best": text("The spec that is best for an allreduce."),
-            "verdict": text("What to take, and why."),
-        },
-        "with --collective or --workload",
-    ),
+    declared("catalog.ranking:Ranking", "with --collective or --workload"),
     record(
         {
             **WORK,
