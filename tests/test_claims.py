@@ -28,6 +28,7 @@ WORDS = re.compile(
 TABLES = frozenset(("COMMANDS", "SECTIONS"))
 """Names of what commands are and do, in ``cli``."""
 KEYS = frozenset(("key", "said"))
+OPTIONS = frozenset({"Option", "output_option"})  # calls whose texts are help texts
 """Calls that say what keys of documents mean."""
 DECLARED = frozenset(("KEYS", "ROW"))
 """Names of class attributes that declare keys."""
@@ -76,6 +77,8 @@ def _looked_at(node: ast.AST, *, in_cli: bool) -> Iterator[ast.AST]:
     if isinstance(node, ast.Call) and (_is_error(node.func) or getattr(node.func, "id", "") in KEYS):
         return
     if isinstance(node, ast.Assign | ast.AnnAssign) and DECLARED & {getattr(one, "id", "") for one in _targets(node)}:
+        return
+    if isinstance(node, ast.Call) and in_cli and getattr(node.func, "id", "") in OPTIONS:
         return
     if isinstance(node, ast.keyword) and in_cli and (node.arg or "").endswith(("help", "epilog")):
         return
@@ -134,6 +137,7 @@ def test_what_is_looked_at_and_what_is_not() -> None:
     for exempt in (
         '"""Return the fastest."""',
         'option(help="The fastest.")',
+        'Option("The fastest.", Whole(1))',
         'COMMANDS = {"a": "Find the fastest."}',
         'raise ParameterError("write a number, or fastest")',
         'x = {"fastest": 1}["fastest"]',

@@ -266,10 +266,8 @@ MOST_PARAMETERS = 10
 
 # Public functions with more parameters, and how many: take groups of options (base/options.py), and this becomes empty.
 LONG = {
-    "optima/forest/fabric_optimum.py optimum": 19,
-    "optima/forest/purchase.py upgrade": 11,
     "plans/timing/plans.py simulate": 14,
-    "wiring/apply/apply.py apply_wiring": 15,
+    "wiring/switches/apply.py apply_wiring": 15,
 }
 
 

@@ -358,7 +358,7 @@ def test_every_command_that_prints_json_has_a_schema_and_a_test() -> None:
             inner = group.get_command(context, name)
             if isinstance(inner, click.Group):
                 yield from printing(inner, f"{prefix}{name} ")
-            elif inner is not None and any(one.name == "as_json" for one in inner.params):
+            elif inner is not None and any("--json" in one.opts for one in inner.params):
                 yield prefix + name
 
     lines = [line.strip() for lines in CASES.values() for line in lines.splitlines() if line.strip()]

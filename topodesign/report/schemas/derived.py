@@ -9,6 +9,7 @@ import re
 import sys
 import typing
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from enum import Enum
 from fractions import Fraction
 from functools import cache, cached_property
@@ -244,7 +245,8 @@ def attributes(kind: type) -> dict[str, str]:
     section = words.partition("Attributes\n----------\n")[2]
     found = re.findall(r"^(\w[\w, ]*)\n((?: .*\n|\n)+)", f"{section}\n", re.MULTILINE)
     found += re.findall(r"^\* (``\w+``(?:, ``\w+``)*): (.*(?:\n  .*)*)", words, re.MULTILINE)
-    found += re.findall(r"^    (\w+): [^\n#]*  # (.*)$", inspect.getsource(kind), re.MULTILINE)
+    with suppress(TypeError, OSError):  # what has no source says nothing beside its fields
+        found += re.findall(r"^    (\w+): [^\n#]*  # (.*)$", inspect.getsource(kind), re.MULTILINE)
     return {name.strip("`"): _sentence(text) for names, text in found for name in names.split(", ")}
 
 
