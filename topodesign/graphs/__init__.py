@@ -1,4 +1,4 @@
-"""Base and generative graphs: one family a file, parameters -> Topology. Imports base, topology and algebra.
+"""Base and generative graphs: one family a file, parameters -> Topology. Imports base and topology.
 
 To add a family, copy the pattern of :mod:`topodesign.graphs.genkautz` into a new file, which holds
 

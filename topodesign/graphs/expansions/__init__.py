@@ -1,8 +1,8 @@
 """Expansions: one a file, with the graph map, the closed-form cost and the schedule lift side by side.
 
-Imports base, topology, algebra, graphs and plans. To add one, copy the pattern of
-:mod:`topodesign.graphs.expansions.line` into a new file, which holds
-three functions, and the :class:`topodesign.graphs.expansions.expansion.Expansion` that they make up:
+Imports base, topology, graphs and plans. To add one, copy the pattern of :mod:`topodesign.graphs.expansions.line` into
+a new file, which holds three functions, and the :class:`topodesign.graphs.expansions.expansion.Expansion` that they
+make up:
 
 * ``graph``: the bases and integers -> Topology. It hands on what it knows of the symmetry, as
   a :class:`topodesign.topology.symmetry.Symmetry` whose generators are those of the bases lifted to the new nodes;
