@@ -194,6 +194,7 @@ def test_what_older_versions_have_deferred_is_deferred_again(tmp_path: Path) -> 
     assert known.version == VERSION
 
 
+@pytest.mark.thorough
 def test_fewer_steps_are_looked_for_than_the_fastest_has_though_slower_ones_have_as_few() -> None:
     beside = [row for row in Catalog().rows(5, 123, 139) if row.nodes != 131]
     state = SearchState(range(131, 132), {5: beside})

@@ -170,9 +170,9 @@ def without(topology: Topology, lost: int) -> Topology:
     ("whole", "lost", "throughput"),
     [
         (mi250(2), 3, Fraction(645, 4)),
-        (mi250(4), 0, Fraction(777, 5)),
+        pytest.param(mi250(4), 0, Fraction(777, 5), marks=pytest.mark.thorough),
         (a100(2), 0, Fraction(2775, 16)),
-        (a100(4), 0, Fraction(775, 6)),
+        pytest.param(a100(4), 0, Fraction(775, 6), marks=pytest.mark.thorough),
     ],
 )
 def test_boxes_without_a_node(whole: Topology, lost: int, throughput: Fraction) -> None:
@@ -215,6 +215,7 @@ def test_uneven_fabrics_with_large_bandwidths(seed: int, nodes: int, switches: i
     assert float(found.bound / found.throughput) < 1 + 1e-4
 
 
+@pytest.mark.thorough
 def test_beyond_the_linear_program_disjoint_bottlenecks_prove_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(allreduce, "MOST_NODES", 64)
     for topology in (boxes(17), build("biring(2,67)")):

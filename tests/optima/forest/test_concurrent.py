@@ -66,7 +66,7 @@ def check(topology: Topology) -> Trees:
     return schedule
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(fabrics(), st.booleans())
 def test_the_optimum_is_reached_and_compiles(topology: Topology, inplace: bool) -> None:
     schedule = check(topology)
@@ -179,7 +179,7 @@ def test_large_data_tend_to_the_optimum() -> None:
     assert result.utilisation.max() > 0.999
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 6), st.data())
 def test_random_ones_compile_and_run(seed: int, nodes: int, data: st.DataObject) -> None:
     text = compiled(

@@ -132,6 +132,7 @@ def test_what_does_not_exist_is_told_and_what_is_wrong_refused() -> None:
         compare([schedule("torus(3,3)", "allgather")])
 
 
+@pytest.mark.thorough
 def test_large_places_are_priced_from_their_links() -> None:
     found = compare(["genkautz(4,500)"])
     assert found.contenders[0].proof == "links priced"
