@@ -21,6 +21,7 @@ from topodesign.catalog.all_to_all import Bounds, prices_file, read_prices, writ
 from topodesign.catalog.budgets import Effort
 from topodesign.catalog.files import file_check, packed_file, read_rows, write_rows
 from topodesign.catalog.journal import Journal
+from topodesign.catalog.own import read_candidates
 from topodesign.catalog.packing import pack_catalog
 from topodesign.catalog.verify import _Progress
 from topodesign.compiler.compilation import compile_plan
@@ -170,6 +171,7 @@ HEARD = "host,port,neighbour_host,neighbour_port\n" + "".join(
 LIGHT = "host,port,rx_dbm\n" + "".join(f"{one.b.host},{one.b.port},-2.5\n" for one in WIRING.connects)
 
 READERS = (
+    Reader("catalog/own", "candidates.txt", b"torus(4,4)\nhypercube(4)  # two\n".strip, read_candidates),
     *(
         Reader("topology/files", f"t.{ending}", write_links(RING, ending).encode, read_topology)
         for ending in LINK_ENDINGS
@@ -180,13 +182,13 @@ READERS = (
         for name, fabric in (("f", FABRIC), ("limited", LIMITED))
     ),
     Reader(
-        "fabrics/shards",
+        "fabrics/node_values",
         "s.csv",
         lambda: b"node,size\n" + b"".join(b"%s,2\n" % name.encode() for name in FABRIC.names[:4]),
         lambda path: as_shards(FABRIC, str(path)),
     ),
     Reader(
-        "fabrics/ready",
+        "fabrics/node_values",
         "r.csv",
         lambda: b"node,ready\n" + b"".join(b"%s,20us\n" % name.encode() for name in FABRIC.names[:4]),
         lambda path: as_ready(FABRIC, str(path)),

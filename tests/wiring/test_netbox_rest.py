@@ -28,6 +28,8 @@ pytest.importorskip("pynetbox")
 
 Fault = Callable[[Asked, dict[str, Any]], bool]
 
+CONFIGS = Path(__file__).parents[2] / "configs"
+
 
 @pytest.fixture(autouse=True)
 def token(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,6 +251,6 @@ def test_wrong_addresses_and_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_plan_of_other_devices_is_refused() -> None:
-    other = wire(build("circulant(4,1)"), read_inventory("configs/inventory_testbed.yaml"))
+    other = wire(build("circulant(4,1)"), read_inventory(CONFIGS / "inventory_testbed.yaml"))
     with pytest.raises(FileFormatError, match="no cable of the devices of the plan"):
         check_wiring(other, netbox=ANSWERS)
