@@ -28,8 +28,9 @@ WORDS = re.compile(
 TABLES = frozenset(("COMMANDS", "SECTIONS"))
 """Names of what commands are and do, in ``cli``."""
 KEYS = frozenset(("key", "said"))
-OPTIONS = frozenset({"Option", "output_option"})  # calls whose texts are help texts
 """Calls that say what keys of documents mean."""
+OPTIONS = frozenset({"Option", "output_option"})
+"""Calls whose texts are help texts."""
 DECLARED = frozenset(("KEYS", "ROW"))
 """Names of class attributes that declare keys."""
 EXEMPT = ("base/claims.py", "report/schemas/")

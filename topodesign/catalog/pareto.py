@@ -80,7 +80,8 @@ MOST_DEGREE = 64  # largest degree that is searched for
 class Entry(Result):
     """One topology on the frontier.
 
-    * ``nodes``, ``degree``: N and d.
+    * ``nodes``: N.
+    * ``degree``: ports of a node.
     * ``spec``: the text that rebuilds it; :meth:`build` does.
     * ``cost``: steps and bandwidth factor, which hold for reduce-scatter (exactly) and allgather (at most).
     * ``allgather``: price of its allgather, at most ``cost``.

@@ -104,7 +104,8 @@ class _Placed(Declared):
 class Ranking(Result):
     """Topologies of a size, the fastest for the first question first.
 
-    * ``nodes``, ``degree``: N and d.
+    * ``nodes``: N.
+    * ``degree``: ports of a node.
     * ``bidirectional``: whether only duplex topologies were asked for.
     * ``questions``: what is sent: one step for each column of times.
     * ``workload``: latency and bandwidth.

@@ -39,7 +39,8 @@ _ALEGRE = (3, 6, 12, 25)
 def record_steps(nodes: int, degree: int, *, duplex: bool = False) -> int:
     """Return the smallest diameter of which a topology with so many nodes or more is known.
 
-    * ``nodes``, ``degree``: N and d.
+    * ``nodes``: N.
+    * ``degree``: ports of a node.
     * ``duplex``: graphs, where every link has its reverse, instead of digraphs.
 
     Returns: that diameter; one more than the largest in the table where that ends, as it does at 2048 nodes; the bound

@@ -52,7 +52,8 @@ _FOUND = {
 class Row(Result):
     """A topology on the frontier of steps and mean y of its size, among all topologies or among the duplex ones.
 
-    * ``nodes``, ``degree``: N and d.
+    * ``nodes``: N.
+    * ``degree``: ports of a node.
     * ``cost``: steps and bandwidth factor of the reduce-scatter, the dearer of the two collectives.
     * ``allgather``: price of the allgather, at most ``cost``.
     * ``duplex``: whether duplex cabling can wire it.

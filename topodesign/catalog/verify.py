@@ -87,7 +87,7 @@ class Verification(Result):
 
     rows: int  # rows that were to be verified
     verified_before: int  # how many of them an earlier run had found right
-    faults: tuple[Fault, ...]  # those that are not true
+    faults: tuple[Fault, ...]  # rows that are not true
 
     @property
     def ok(self) -> bool:
