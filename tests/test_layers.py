@@ -267,7 +267,6 @@ MOST_PARAMETERS = 10
 # Public functions with more parameters, and how many: take groups of options (base/options.py), and this becomes empty.
 LONG = {
     "plans/timing/plans.py simulate": 14,
-    "wiring/switches/apply.py apply_wiring": 15,
 }
 
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import click
 
+from topodesign.base.options import declared
 from topodesign.cli.answers import Command, form, json_option, say, tell
+from topodesign.cli.options import offer
 from topodesign.cli.progress import progress_bar
-from topodesign.cli.wire.options import downtime_option, max_dark_option, spelling_option
 from topodesign.wiring.switches.apply import apply_wiring
-from topodesign.wiring.switches.engine import ROLLBACKS
+from topodesign.wiring.switches.options import ApplyOptions
 
 
 @click.command(name="apply", cls=Command)
@@ -25,42 +26,9 @@ from topodesign.wiring.switches.engine import ROLLBACKS
     help="A circuit switch of the plan and where it is: scpi://HOST[:PORT] or sonic://USER@HOST[:PORT]; repeat it.",
 )
 @click.option("--yes", is_flag=True, help="Change the switches; else they are read only.")
-@click.option("--only", is_flag=True, help="Remove what else is in a switch, also between ports of no host.")
-@max_dark_option
-@downtime_option
-@click.option(
-    "--rollback",
-    type=click.Choice(ROLLBACKS),
-    default="all",
-    show_default=True,
-    help="What to undo where a stage fails: all stages, that one, or nothing.",
-)
-@click.option(
-    "--journal",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="What was read and sent is noted there before it is sent.  [default: PLAN.journal]",
-)
-@click.option("--resume", is_flag=True, help="Go on after an apply that did not end, of which that is the journal.")
-@spelling_option
-@click.option("--timeout", default="10s", show_default=True, metavar="TIME", help="To wait for an answer.")
-@click.option(
-    "--patience",
-    default="60s",
-    show_default=True,
-    metavar="TIME",
-    help="To wait for a switch that went away, before its state is called unknown.",
-)
-@click.option(
-    "--known-hosts",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Keys of SONiC switches, as of ssh.  [default: those of the user]",
-)
+@offer(ApplyOptions, *(name for name in declared(ApplyOptions) if name != "pause"))
 @json_option
-def command(
-    plan: Path, switches: tuple[str, ...], yes: bool, max_dark: int, journal: Path | None, **options: Any
-) -> int:
+def command(plan: Path, switches: tuple[str, ...], yes: bool, journal: Path | None, **options: Any) -> int:
     """Read what circuits switches have and, with --yes, make them those of a plan, stage by stage.
 
     Every stage is read back; if one fails, what was done is undone. Exit status 1 if the switches do not make the
@@ -77,15 +45,7 @@ def command(
         raise click.UsageError("--switch names a switch twice.")
     file = plan.with_suffix(".journal") if journal is None else journal
     with progress_bar("changing switches") as progress:
-        found = apply_wiring(
-            plan,
-            addresses,
-            dry_run=not yes,
-            most_dark=max_dark,
-            journal=file,
-            progress=progress,
-            **options,
-        )
+        found = apply_wiring(plan, addresses, dry_run=not yes, journal=file, progress=progress, **options)
     tell(found)
     if found.outcome == "dry run" and form() == "text":
         say("with --yes it is done")

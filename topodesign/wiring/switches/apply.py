@@ -6,39 +6,32 @@ import hashlib
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Unpack
 
 from topodesign.base import doors
-from topodesign.base.arguments import as_choice, as_integer, as_path
+from topodesign.base.arguments import as_path
 from topodesign.base.errors import ParameterError
-from topodesign.base.units import Quantity, as_time
+from topodesign.base.options import read, takes
 from topodesign.wiring.plan.files import WiringLike, as_wiring, plan_text
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.applied import Applied, Outcome, SwitchState
 from topodesign.wiring.switches.devices import Device, Patience
 from topodesign.wiring.switches.drivers import as_address
-from topodesign.wiring.switches.engine import ROLLBACKS, Rollback, Work
+from topodesign.wiring.switches.engine import Work
 from topodesign.wiring.switches.journal import Journal, Past, read_journal
+from topodesign.wiring.switches.options import ApplyOptions
 from topodesign.wiring.switches.steps import Difference, difference, find_steps, wanted_circuits
-from topodesign.wiring.switches.switch import SPELLINGS, Access, Address, Spelling, SwitchError, listed_pairs
+from topodesign.wiring.switches.switch import Access, Address, SwitchError, listed_pairs
 
 
+@takes(ApplyOptions)
 def apply_wiring(
     plan: WiringLike,
     switches: Mapping[str, str],
     *,
     dry_run: bool = True,
-    only: bool = False,
-    most_dark: int = 1,
-    downtime: bool = False,
-    rollback: Rollback = "all",
-    journal: str | Path | None = None,
-    resume: bool = False,
-    spelling: Spelling = "ocs",
-    timeout: Quantity = "10s",
-    patience: Quantity = "60s",
-    pause: Quantity = "0.5s",
-    known_hosts: str | Path | None = None,
     progress: Callable[[float], None] | None = None,
+    **options: Unpack[ApplyOptions],
 ) -> Applied:
     """Read what circuits switches have, and make them those of a plan, stage by stage.
 
@@ -55,28 +48,10 @@ def apply_wiring(
         variable ``TOPODESIGN_SWITCH_PASSWORD`` of the environment.
     dry_run
         Read and compare, and change nothing.
-    only
-        Remove all that is not of the plan, also between ports that it cables to no host.
-    most_dark, downtime
-        Links of a host that may be dark at a time, and whether all may be; as in ``rewire``.
-    rollback
-        What is undone if a stage fails: ``all`` stages, that ``stage``, or ``none``.
-    journal
-        File to note what is read and sent before it is sent, after what is in it already. None for no such file.
-    resume
-        Go on after an apply that did not end, of which that file is the journal.
-    spelling
-        Of SONiC's commands: ``ocs`` for ``config ocs cross-connect``, ``yang`` for ``config ocs-cross-connect``.
-    timeout
-        To wait for a connection and for an answer.
-    patience
-        To wait for a switch that does not answer any more, before its state is called unknown.
-    pause
-        Between two readings that have to agree.
-    known_hosts
-        File with the keys of SONiC switches; None for that of the user.
     progress
         Told the share that is done.
+    **options
+        As :class:`~topodesign.wiring.switches.options.ApplyOptions` says.
 
     Raises
     ------
@@ -100,17 +75,14 @@ def apply_wiring(
     Traceback (most recent call last):
     topodesign.base.errors.ParameterError: 'panel' is no circuit switch of the plan; it has none
     """
-    wiring = as_wiring(plan)
-    as_choice("rollback", rollback, ROLLBACKS)
-    most = None if downtime else as_integer("most_dark", most_dark, 1)
+    wiring, asked = as_wiring(plan), read(ApplyOptions, options, "apply_wiring")
     addresses = _addresses(wiring, switches)
     wanted = wanted_circuits(wiring, addresses)
-    hosts = None if known_hosts is None else as_path(known_hosts)
-    access = Access(float(as_time(timeout)), as_choice("spelling", spelling, SPELLINGS), hosts)
-    trying = Patience(float(as_time(patience)), float(as_time(pause)))
+    journal, hosts = (None if asked[name] is None else as_path(asked[name]) for name in ("journal", "known_hosts"))
+    access = Access(float(asked["timeout"]), asked["spelling"], hosts)
+    trying = Patience(float(asked["patience"]), float(asked["pause"]))
     digest = hashlib.sha256(plan_text(wiring).encode()).hexdigest()
-    path = None if journal is None else as_path(journal)
-    past = _past(path, digest, resume=resume)
+    past = _past(journal, digest, resume=asked["resume"])
     with ExitStack() as stack:
         devices = {}
         for name, address in addresses.items():
@@ -120,11 +92,12 @@ def apply_wiring(
             if not device.look():
                 raise SwitchError(f"switch '{name}' cannot be read, and nothing was changed: {device.gone}")
         found = {
-            name: difference(wiring, name, wanted[name], device.circuits, only=only) for name, device in devices.items()
+            name: difference(wiring, name, wanted[name], device.circuits, only=asked["only"])
+            for name, device in devices.items()
         }
-        steps = find_steps(wiring, found, most_dark=most)
+        steps = find_steps(wiring, found, most_dark=None if asked["downtime"] else asked["most_dark"])
         notes = [*_remembered(past, devices), *_not_asked(wiring, addresses)]
-        log = Journal(path if steps and not dry_run else None)
+        log = Journal(journal if steps and not dry_run else None)
         stack.callback(log.close)
         log.began(digest, {name: str(address) for name, address in addresses.items()}, len(steps))
         for name, device in devices.items():
@@ -133,10 +106,10 @@ def apply_wiring(
         work = Work(devices, wanted, log, trying.attempts)
         outcome: Outcome = "dry run" if steps else "nothing to do"
         if steps and not dry_run:
-            outcome = work.carry_out(steps, rollback, progress or (lambda _: None))
+            outcome = work.carry_out(steps, asked["rollback"], progress or (lambda _: None))
             log.ended(outcome)
     states = _states(addresses, devices, found)
-    return Applied(outcome, steps, work.done, states, (*notes, *work.notes), path if log.written else None)
+    return Applied(outcome, steps, work.done, states, (*notes, *work.notes), journal if log.written else None)
 
 
 def _states(
