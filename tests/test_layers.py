@@ -264,11 +264,6 @@ def test_no_modules_go_in_a_circle() -> None:
 
 MOST_PARAMETERS = 10
 
-# Public functions with more parameters, and how many: take groups of options (base/options.py), and this becomes empty.
-LONG = {
-    "plans/timing/plans.py simulate": 14,
-}
-
 
 def functions(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:
     """Public functions and methods, constructors too."""
@@ -289,4 +284,4 @@ def test_no_public_function_takes_more_than_ten_parameters() -> None:
             many = sum(one.arg not in {"self", "cls"} for one in given)
             if many > MOST_PARAMETERS:
                 found[f"{name} {function}"] = many
-    assert found == LONG, "only less may be in the list"
+    assert not found, "take groups of options (base/options.py)"

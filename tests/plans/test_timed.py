@@ -25,7 +25,7 @@ from topodesign.plans.replay.timed import verify_timed
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed import MAX_TICKS, Timed
 from topodesign.plans.timed_ops import LinkTimes, link_times, reverse_timed, rounds_of, timed_of
-from topodesign.plans.timing.conditions import Mode
+from topodesign.plans.timing.options import Mode
 from topodesign.plans.timing.rounds import simulate_rounds
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology

@@ -12,10 +12,10 @@ from topodesign.base.atomic import write_whole
 from topodesign.base.errors import ParameterError
 from topodesign.base.work_options import OWN_ALPHA, WorkOptions
 from topodesign.cli.answers import Command, form, json_option, print_json, say
-from topodesign.cli.options import message_options, offer, seed_option, without_option
+from topodesign.cli.options import message_options, offer
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import given_options
-from topodesign.schedulers.options import TimeOptions
+from topodesign.plans.timing.options import ConditionOptions
 
 if TYPE_CHECKING:
     from topodesign.plans.timing.timeline import TimelineFormat
@@ -25,28 +25,7 @@ if TYPE_CHECKING:
 @click.argument("file", type=click.Path(path_type=Path))
 @offer(WorkOptions, alpha=OWN_ALPHA)
 @message_options
-@click.option(
-    "--mode",
-    type=click.Choice(["lock-step", "asynchronous"]),
-    default="lock-step",
-    show_default=True,
-    help="Whether steps wait for each other, or only sends for their data and links.",
-)
-@click.option(
-    "--failed-link",
-    "failed",
-    multiple=True,
-    metavar="U,V",
-    help="A link that carries nothing, by the numbers of its ends (of a fabric their names); may be repeated.",
-)
-@without_option
-@click.option(
-    "--link-table",
-    "links",
-    type=click.Path(path_type=Path),
-    metavar="CSV",
-    help="Other latencies and bandwidths for some links (src,dst,alpha,bandwidth).",
-)
+@offer(ConditionOptions, "mode", "failed", "without", "links")
 @click.option(
     "--training",
     type=click.Path(path_type=Path),
@@ -54,9 +33,7 @@ if TYPE_CHECKING:
     help="Time a training step with the layers in this file, such as configs/workload_resnet50.csv; alike links only.",
 )
 @click.option("--bucket", metavar="SIZE", help="Fuse layers of the training step up to this size.")
-@click.option("--jitter", metavar="TIME", help="Of timed sends: each is late by up to so much, by chance.")
-@seed_option("Of the jitter.")
-@offer(TimeOptions, "ready", section="Options")
+@offer(ConditionOptions, "jitter", "seed", "ready")
 @click.option(
     "--timeline",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -106,7 +83,6 @@ def command(
         options["alpha"] = None
     if own_size is not None and "sizes" not in given:
         sizes = (own_size,)
-    options["jitter"] = options["jitter"] or 0
     with progress_bar("simulating"):
         results = [topodesign.simulate(plan, size=size, **options) for size in sizes]
     document: dict[str, Any] = {

@@ -12,6 +12,19 @@ if TYPE_CHECKING:
     from topodesign.fabrics.part import Others, Some
 
 
+WITHOUT = Option(
+    "A link that is down in both directions, A>B for one, or the name of a node or switch; may be repeated.",
+    default=(),
+    metavar="A-B",
+    many=True,
+)
+READY = Option(
+    "When nodes are ready that are not from the start: NODE=TIME,... with names or patterns, times for the nodes in "
+    "their order, or a .csv file with the columns node,ready.",
+    metavar="TIMES",
+)
+
+
 class PartOptions(TypedDict, total=False):
     """Who takes part, and what has failed, as :func:`topodesign.fabrics.part.part_of` takes them."""
 
@@ -28,15 +41,7 @@ class PartOptions(TypedDict, total=False):
         "Others",
         Option("What nodes do that do not take part.", Choice(("vanish", "forward")), default="vanish"),
     ]
-    without: Annotated[
-        "Some",
-        Option(
-            "A link that is down in both directions, A>B for one, or the name of a node or switch; may be repeated.",
-            default=(),
-            metavar="A-B",
-            many=True,
-        ),
-    ]
+    without: Annotated["Some", WITHOUT]
 
 
 class GroupOptions(TypedDict, total=False):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 from topodesign.base.arguments import MOST_SEED
 from topodesign.base.options import Amount, Flag, Option, PathOf, Span, Whole, declared
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
-from topodesign.fabrics.options import PlaceOptions
+from topodesign.fabrics.options import READY, PlaceOptions
 
 if TYPE_CHECKING:
     from topodesign.fabrics.node_values import Ready, Shards
@@ -111,14 +111,7 @@ class TimeOptions(TypedDict, total=False):
         Quantity | None,
         Option("Length of a step of time, to which times are rounded up; else exact.", Span(), metavar="TIME"),
     ]
-    ready: Annotated[
-        "Ready | None",
-        Option(
-            "When nodes are ready that are not from the start: NODE=TIME,... with names or patterns, times for the "
-            "nodes in their order, or a .csv file with the columns node,ready.",
-            metavar="TIMES",
-        ),
-    ]
+    ready: Annotated["Ready | None", READY]
 
 
 class SearchOptions(TypedDict, total=False):

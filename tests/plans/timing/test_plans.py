@@ -73,7 +73,7 @@ def test_failed_links_by_number_and_by_name() -> None:
         ({"without": ["0-99"]}, "99"),
         ({"chunks": 3}, "chunks are of trees"),
         ({"size": -1}, "size"),
-        ({"mode": "slow"}, "unknown mode"),
+        ({"mode": "slow"}, "mode .slow. is not known"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options: dict[str, object], words: str) -> None:

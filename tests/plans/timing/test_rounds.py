@@ -17,7 +17,8 @@ from topodesign.base.errors import ParameterError, ScheduleError, TooLargeError
 from topodesign.base.units import format_time
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
-from topodesign.plans.timing.conditions import MODES, Link, Mode
+from topodesign.plans.timing.conditions import Link
+from topodesign.plans.timing.options import MODES, Mode
 from topodesign.plans.timing.rounds import Message, SimulationResult, simulate_rounds
 from topodesign.topology.topology import Topology
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal, Self, get_args
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from topodesign.base.declared import Declared, key
 from topodesign.base.latency import Latency
 from topodesign.plans.plan import Plan
+from topodesign.plans.timing.options import Mode
 from topodesign.topology.link_table import LinkTable
 
-Mode = Literal["lock-step", "asynchronous"]
-MODES: tuple[Mode, ...] = get_args(Mode)
 Link = tuple[int, int]
 SHOWN = 8  # lines of a critical path, and pairs of a loss, that are printed
 

@@ -8,25 +8,27 @@ from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral
 from pathlib import Path
+from typing import Unpack
 
-from topodesign.base.arguments import as_seed
 from topodesign.base.cost import Cost
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import ParameterError
 from topodesign.base.latency import USUAL
+from topodesign.base.options import read, takes
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_bandwidth, format_size, format_time
 from topodesign.base.wording import counted, listed
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.fabrics.latencies import as_latency, latency_words
-from topodesign.fabrics.node_values import Ready, as_ready
+from topodesign.fabrics.node_values import as_ready
 from topodesign.fabrics.part import part_of
 from topodesign.plans.files import as_plan
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.timing.chunked import PipelineSimulation
-from topodesign.plans.timing.conditions import Conditions, Link, Loss, Mode, Run
+from topodesign.plans.timing.conditions import Conditions, Link, Loss, Run
+from topodesign.plans.timing.options import ConditionOptions
 from topodesign.plans.timing.rounds import SimulationResult
 from topodesign.plans.timing.timed import TimedSimulation
 from topodesign.plans.timing.workload import Layer, TrainingStep, backpropagation, load_workload
@@ -150,6 +152,7 @@ class Simulation(Result):
         yield "'topodesign schedule' makes another one for what is left, with --without A-B"
 
 
+@takes(ConditionOptions)
 def simulate(
     plan: Plan | str | Path,
     *,
@@ -158,14 +161,7 @@ def simulate(
     gap: Quantity | None = None,
     hop: Quantity | None = None,
     bandwidth: Quantity | None = None,
-    mode: Mode = "lock-step",
-    links: LinkTable | str | Path | None = None,
-    failed: Iterable[str | Link | tuple[str, str]] = (),
-    without: Iterable[str] = (),
-    chunks: int | None = None,
-    jitter: Quantity = 0,
-    seed: int = 0,
-    ready: Ready | None = None,
+    **options: Unpack[ConditionOptions],
 ) -> Simulation:
     """Time a plan: latencies of messages, gaps between those of a port, switches that they pass, and bandwidths.
 
@@ -185,16 +181,8 @@ def simulate(
     bandwidth
         Egress bandwidth B of a node, bits per second or text with a unit, for a plan on a topology without bandwidths
         of its own; 100Gbps if None. Timed sends have bandwidths of their own.
-    mode
-        Of rounds: ``lock-step`` or ``asynchronous``.
-    links
-        Of rounds and timed sends: other latencies and bandwidths of single links, or the file with them.
-    failed
-        Links that carry nothing: pairs of numbers, or of names, or text such as ``0,5``.
-    without
-        Of a fabric: what is down in both directions, ``A-B``, or the name of a node or switch.
-    chunks
-        Of trees and paths: chunks that the data of each is cut into; None takes the number that is fastest.
+    **options
+        As :class:`~topodesign.plans.timing.options.ConditionOptions` says.
 
     Returns
     -------
@@ -215,26 +203,26 @@ def simulate(
     >>> simulate(schedule("circulant(12,2,3)", "allgather"), size="1MiB").time
     Fraction(227099, 2343750000)
     """
-    plan = as_plan(plan)
+    plan, asked = as_plan(plan), read(ConditionOptions, options, "simulate")
     kind = kind_of(plan)
     if isinstance(plan.place, Fabric) and kind.pace != "pipelines":  # whose shares keep limits
         plan.place.check_unshared(f"simulation of {plan.kind}")
     if bandwidth is not None and isinstance(plan.place, Fabric) and plan.place.names != _numbers(plan.place):
         raise ParameterError(f"{plan.place.name} has bandwidths of its own; leave the bandwidth out")
-    down = [_link(plan, one) for one in failed]
-    if without:
-        down += _dead(plan, tuple(without))
+    down, links = [_link(plan, one) for one in asked["failed"]], asked["links"]
+    if without := tuple(asked["without"]):
+        down += _dead(plan, without)
     now = Conditions(
         as_size(size),
         None if kind.pace == "times" and (alpha, gap, hop) == (None, None, None) else as_latency(alpha, gap, hop),
         None if bandwidth is None else as_bandwidth(bandwidth),
-        mode,
+        asked["mode"],
         links if links is None or isinstance(links, LinkTable) else read_link_table(links),
         tuple(down),
-        chunks,
-        as_time(jitter),
-        as_seed(seed),
-        () if ready is None else as_ready(plan.fabric, ready),
+        asked["chunks"],
+        asked["jitter"],
+        asked["seed"],
+        () if asked["ready"] is None else as_ready(plan.fabric, asked["ready"]),
     )
     if (now.jitter or now.ready) and kind.pace != "times":
         raise ParameterError(f"delays are of timed sends, and {plan.kind} have no times of their own; leave them out")

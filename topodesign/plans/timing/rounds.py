@@ -31,7 +31,8 @@ from topodesign.base.units import format_size, format_time
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.rounds import FEW_NODES, fewest_sends, find_links
 from topodesign.plans.rounds import Rounds
-from topodesign.plans.timing.conditions import MODES, SHOWN, USE_KEYS, Conditions, Link, Loss, Mode, Run, links_of
+from topodesign.plans.timing.conditions import SHOWN, USE_KEYS, Conditions, Link, Loss, Run, links_of
+from topodesign.plans.timing.options import MODES, Mode
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
 
