@@ -17,6 +17,7 @@ from topodesign.catalog.changes import compare_catalogs as compare_catalogs
 from topodesign.catalog.improve import improve_catalog as improve_catalog
 from topodesign.catalog.known import known_topologies as known_topologies
 from topodesign.catalog.lookup import Catalog as Catalog
+from topodesign.catalog.merge import merge_catalogs as merge_catalogs
 from topodesign.catalog.pareto import Pareto as Pareto
 from topodesign.catalog.pareto import pareto as pareto
 from topodesign.catalog.price import price_catalog as price_catalog

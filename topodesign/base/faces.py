@@ -4,6 +4,7 @@ FUNCTIONS = {
     "catalog build": "build_catalog",
     "catalog compare": "compare_catalogs",
     "catalog improve": "improve_catalog",
+    "catalog merge": "merge_catalogs",
     "catalog price": "price_catalog",
     "catalog show": "known_topologies",
     "catalog verify": "verify_catalog",

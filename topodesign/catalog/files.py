@@ -78,12 +78,17 @@ def degrees(directory: Path) -> list[int]:
 def write_rows(directory: Path, degree: int, rows: Iterable[Row]) -> Path:
     """Write the file of a degree, whole or not at all, and return its path."""
     path = catalog_file(directory, degree)
+    write_whole(path, rows_text(path, rows))
+    return path
+
+
+def rows_text(path: Path, rows: Iterable[Row]) -> str:
+    """Return the text of the file that goes to a path."""
     ordered = sorted(rows, key=lambda row: row.key)
     for before, row in zip([None, *ordered], ordered, strict=False):
         _check_order(path, before, row)
     body = _HEADER + "".join(f"{row.line}\n" for row in ordered)
-    write_whole(path, f"{body}# end: {len(ordered)} rows, {len(body.encode())} bytes\n")
-    return path
+    return f"{body}# end: {len(ordered)} rows, {len(body.encode())} bytes\n"
 
 
 def read_rows(directory: Path, degree: int, first: int = 0, last: int = NO_LIMIT) -> list[Row]:

@@ -60,7 +60,7 @@ class Catalog:
         prices = known_prices(self.directory, *wanted)
         if not prices:
             return ResultList(rows)
-        return ResultList(_priced(rows, prices))
+        return ResultList(priced(rows, prices))
 
     def frontier(self, nodes: int, degree: int, *, duplex: bool = False) -> ResultList[Row]:
         """Return the undominated topologies of a size, steps ascending and mean bandwidth factor descending.
@@ -181,7 +181,7 @@ class Catalog:
         return f"<Catalog: {self.directory}, {span}>"
 
 
-def _priced(rows: Iterable[Row], prices: Mapping[PriceKey, Bounds]) -> Iterator[Row]:
+def priced(rows: Iterable[Row], prices: Mapping[PriceKey, Bounds]) -> Iterator[Row]:
     """Yield rows with what all-to-all costs on them: a deferred row is the topology of one by SPFF, or its transpose.
 
     All-to-all costs as much on a transpose: every shard goes its way back.

@@ -13,6 +13,7 @@ COMMANDS = {
     "price": "Work out what all-to-all costs on rows of a catalog.",
     "build": "Work out the best topologies of every size of a grid.",
     "improve": "Search for topologies that beat the catalog's.",
+    "merge": "Put several catalogs together, of each size the best rows.",
     "compare": "Hold a catalog against another, size by size.",
 }
 

@@ -27,6 +27,7 @@ SHAPES: dict[str, tuple[Shape, int]] = {
     "catalog verify": (catalogs.VERIFY, 1),
     "catalog price": (catalogs.PRICE, 1),
     "catalog improve": (catalogs.IMPROVE, 1),
+    "catalog merge": (catalogs.MERGE, 1),
     "catalog compare": (catalogs.COMPARE, 1),
     "evaluate": (topologies.EVALUATE, 1),
     "compare": (topologies.COMPARE, 1),

@@ -1,0 +1,135 @@
+"""Merging catalogs: nothing is lost, nothing that others beat stays, and damaged files leave nothing behind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from topodesign.base.cost import Basis, Cost
+from topodesign.base.errors import CatalogError, FileFormatError, ParameterError
+from topodesign.catalog.all_to_all import Bounds, prices_file, read_prices, write_prices
+from topodesign.catalog.files import NO_LIMIT, default_directory, read_rows, write_rows
+from topodesign.catalog.lookup import Catalog
+from topodesign.catalog.merge import merge_catalogs
+from topodesign.catalog.rows import Row, worth_keeping
+
+DEGREE = 4
+
+
+def a_row(nodes: int, steps: int, factor: str, spec: str, *, duplex: bool = False, deferred: bool = False) -> Row:
+    cost = Cost(steps, Fraction(factor))
+    basis = Basis.DEFERRED if deferred else Basis.LINKS
+    return Row(nodes, DEGREE, cost, cost, duplex, "family", basis, 1, spec)
+
+
+def made(directory: Path, *rows: Row) -> Path:
+    directory.mkdir()
+    write_rows(directory, DEGREE, rows)
+    return directory
+
+
+def texts(directory: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in directory.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A part of the shipped catalog, with its prices of all-to-all."""
+    directory = tmp_path_factory.mktemp("catalogs") / "shipped"
+    directory.mkdir()
+    rows = read_rows(default_directory(), DEGREE, 3, 120)
+    write_rows(directory, DEGREE, rows)
+    keys = {row.price_key for row in rows}
+    prices = read_prices(default_directory(), DEGREE, 3, 120)
+    write_prices(directory, DEGREE, {key: bounds for key, bounds in prices.items() if key in keys})
+    return directory
+
+
+def test_a_catalog_merged_with_itself_is_itself(shipped: Path, tmp_path: Path) -> None:
+    (share, none) = merge_catalogs([shipped, Catalog(shipped)], tmp_path / "merged")
+    assert texts(tmp_path / "merged") == texts(shipped)
+    assert share.kept == share.rows == none.rows
+    assert none.kept == 0
+
+
+@pytest.mark.parametrize("parts", [2, 5])
+def test_parts_make_the_whole_whatever_their_order(shipped: Path, tmp_path: Path, parts: int) -> None:
+    rows = read_rows(shipped, DEGREE)
+    prices = read_prices(shipped, DEGREE, 0, NO_LIMIT)
+    places = [made(tmp_path / str(part), *rows[part::parts]) for part in range(parts)]
+    for part, place in enumerate(places):
+        own = {row.price_key for row in rows[part::parts]}
+        write_prices(place, DEGREE, {key: bounds for key, bounds in prices.items() if key in own})
+    for name, order in (("forth", places), ("back", places[::-1])):
+        merge_catalogs(order, tmp_path / name)
+        assert texts(tmp_path / name) == texts(shipped)
+
+
+def test_of_each_size_the_better_rows_stay(tmp_path: Path) -> None:
+    old = made(tmp_path / "old", a_row(9, 3, "8/9", "torus(3,3)"), a_row(10, 2, "1", "old"))
+    new = made(tmp_path / "new", a_row(9, 2, "8/9", "paley(9)", duplex=True), a_row(10, 3, "1", "new"))
+    shares = merge_catalogs([old, new], tmp_path / "both")
+    kept = read_rows(tmp_path / "both", DEGREE)
+    assert [row.spec for row in kept] == ["paley(9)", "old"]
+    assert [(one.degree, one.rows, one.kept) for one in shares] == [(4, 2, 1), (4, 2, 1)]
+    assert str(shares).splitlines()[0] == "2 rows of 1 degree(s)"
+
+
+def test_degrees_come_from_whoever_has_them(tmp_path: Path) -> None:
+    first = made(tmp_path / "first", a_row(9, 2, "8/9", "paley(9)"))
+    (tmp_path / "second").mkdir()
+    write_rows(tmp_path / "second", 2, [replace(a_row(5, 2, "1", "ring(5)"), degree=2)])
+    shares = merge_catalogs([first, tmp_path / "second"], tmp_path / "both")
+    assert [(one.degree, one.directory.name) for one in shares] == [(2, "second"), (4, "first")]
+
+
+def test_prices_of_one_row_tighten_each_other_and_may_not_exclude_each_other(tmp_path: Path) -> None:
+    row = a_row(9, 2, "8/9", "paley(9)")
+    places = [made(tmp_path / name, row) for name in "ab"]
+    for place, ends in zip(places, ((1, 3), (2, 4)), strict=True):
+        write_prices(place, DEGREE, {row.price_key: Bounds(*map(Fraction, ends))})
+    merge_catalogs(places, tmp_path / "both")
+    assert read_prices(tmp_path / "both", DEGREE, 0, 9) == {row.price_key: Bounds(Fraction(2), Fraction(3))}
+    write_prices(places[0], DEGREE, {row.price_key: Bounds(Fraction(5), Fraction(6))})
+    with pytest.raises(CatalogError, match=r"of 9 nodes .* exclude each other"):
+        merge_catalogs(places, tmp_path / "neither")
+    assert not (tmp_path / "neither").exists()
+
+
+def test_a_deferred_row_keeps_the_price_of_a_row_that_is_gone(tmp_path: Path) -> None:
+    spff, deferred = a_row(9, 3, "2", "torus(3,3)"), a_row(9, 3, "1", "torus(3,3)", deferred=True)
+    old = made(tmp_path / "old", spff, deferred)
+    write_prices(old, DEGREE, {spff.price_key: Bounds(Fraction(3), Fraction(3))})
+    better = made(tmp_path / "new", a_row(9, 3, "3/2", "other"))
+    merge_catalogs([old, better], tmp_path / "both")
+    found = {row.spec: row.all_to_all for row in Catalog(tmp_path / "both").rows(DEGREE)}
+    assert found == {"other": None, "torus(3,3)": Bounds(Fraction(3), Fraction(3))}
+
+
+def test_what_is_kept_is_worth_keeping(shipped: Path) -> None:
+    rows = [row for row in read_rows(shipped, DEGREE) if row.nodes == 100]
+    assert worth_keeping(worth_keeping(rows)) == worth_keeping(rows)
+
+
+@pytest.mark.parametrize("damage", ["rows", "prices"])
+def test_nothing_is_written_if_a_file_is_damaged(shipped: Path, tmp_path: Path, damage: str) -> None:
+    bad = made(tmp_path / "bad", a_row(9, 2, "8/9", "paley(9)"))
+    path = bad / f"degree_{DEGREE:02}.tsv" if damage == "rows" else prices_file(bad, DEGREE)
+    path.write_text("torn")
+    with pytest.raises(CatalogError, match=path.name):
+        merge_catalogs([shipped, bad], tmp_path / "merged")
+    assert not (tmp_path / "merged").exists()
+
+
+def test_what_cannot_be_merged_is_said(shipped: Path, tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="no catalogs"):
+        merge_catalogs([], tmp_path / "merged")
+    with pytest.raises(ParameterError, match="several"):
+        merge_catalogs(str(shipped), tmp_path / "merged")
+    with pytest.raises(CatalogError, match="no catalog files"):
+        merge_catalogs([shipped, tmp_path], tmp_path / "merged")
+    with pytest.raises(FileFormatError, match="is there already"):
+        merge_catalogs([shipped], shipped)

@@ -1,0 +1,34 @@
+"""``topodesign catalog merge``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+import topodesign
+from topodesign.cli.answers import Command, json_option, show
+
+
+@click.command(name="merge", cls=Command)
+@click.argument(
+    "directories", nargs=-1, required=True, type=click.Path(file_okay=False, path_type=Path), metavar="DIR..."
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="New directory for the files, one per degree.",
+)
+@json_option
+def command(directories: tuple[Path, ...], output: Path) -> None:
+    """Put the rows of several catalogs together, of each size those that none of the others' beats.
+
+    Prices of all-to-all that are known of these rows are kept. Nothing is written if a file is damaged. Of rows that
+    cost the same that of the first directory is taken.
+
+    Example: topodesign catalog merge mine better -o both
+    """
+    found = topodesign.merge_catalogs(directories, output)
+    show(found, {"shares": found.to_records()})
