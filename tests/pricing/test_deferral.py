@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 
 from tests.samples.topologies import regular_digraphs
 from topodesign.base.errors import DisconnectedError, TooLargeError, TopologyError
+from topodesign.graphs.expansions.parallel import parallel
 from topodesign.plans.measure import cost_of
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds_ops import canonical
 from topodesign.pricing import deferral
 from topodesign.pricing.closed_form import distances, price
 from topodesign.pricing.deferral import defer
+from topodesign.pricing.evaluation import deferred_both, evaluate, price_each
 from topodesign.pricing.split_deferral import price_deferred
 from topodesign.schedulers import deferred as scheduler
 from topodesign.schedulers.deferred import deferred, deferred_orbit
@@ -55,6 +57,25 @@ def test_a_shard_comes_no_sooner_than_its_distance_and_over_a_link_with_room(top
     for step, room in enumerate(found.loads, start=1):
         carried = Counter((int(found.source[v, s]), int(v)) for v, s in np.argwhere(found.time == step))
         assert room == max(Fraction(count, capacity[link]) for link, count in carried.items())
+
+
+@given(regular_digraphs(12, 4), st.integers(2, 5))
+@settings(max_examples=100)
+def test_so_many_times_the_links_take_the_same_time(topology: Topology, times: int) -> None:
+    several = parallel(topology, times)
+    assert deferred_both(several) == deferred_both(topology)
+    assert price_each(several) == price_each(topology)
+
+
+def test_plans_of_several_links_in_parallel_are_those_of_one() -> None:
+    one, three = (evaluate(spec) for spec in (THIN, f"parallel({THIN},3)"))
+    assert three.cheapest == one.cheapest
+    assert three.deferred_allgather == one.deferred_allgather
+    assert schedule(f"parallel({THIN},3)", "allgather", method="deferred").claim["bandwidth"] < Fraction(18, 11)
+    assert deferral.why_not(build("parallel(complete(22),3)"), 1) is None
+
+
+THIN = "randomregulargraph(22,4,0)"
 
 
 @pytest.mark.parametrize(

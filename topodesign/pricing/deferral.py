@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -94,6 +94,20 @@ class Deferral:
         return Cost(len(self.loads), Fraction(topology.degree, topology.nodes) * sum(self.loads))
 
 
+def in_lowest_terms(topology: Topology) -> tuple[int, Topology]:
+    """Return the greatest common divisor of all capacities and the topology with these divided by it.
+
+    Self-loops carry nothing and are left out. What a schedule takes there it takes here with so many times the links.
+    """
+    useful = topology.src != topology.dst
+    common = int(np.gcd.reduce(topology.capacity[useful])) or 1
+    if common == 1 and useful.all():
+        return 1, topology
+    links = topology.src[useful], topology.dst[useful], topology.capacity[useful] // common
+    some = Topology.from_arrays(topology.nodes, *links, symmetry=topology.symmetry, switches=topology.switches)
+    return common, some
+
+
 def count_receivers(topology: Topology) -> int:
     """Return for how many nodes a deferred schedule is looked for: all, or one of each orbit of a free symmetry."""
     few = free_representatives(topology)
@@ -105,6 +119,7 @@ def why_not(topology: Topology, steps: int, most: int | None = None) -> str | No
 
     ``most`` is how much work it may be, at most and by default :data:`MOST_WORK`.
     """
+    _, topology = in_lowest_terms(topology)
     if topology.degree > _MOST_LINKS:
         return f"deferred schedules are for at most {_MOST_LINKS} links into a node, not {topology.degree}"
     receivers = count_receivers(topology)
@@ -134,6 +149,15 @@ def defer(
     * ``by_orbits``: take only what is found with the known symmetry.
     * ``most``: how much work looking without that symmetry may be, as of :func:`why_not`.
     """
+    common, topology = in_lowest_terms(topology)
+    found = _defer(topology, progress, by_orbits=by_orbits, most=most)
+    return found if common == 1 else replace(found, loads=tuple(load / common for load in found.loads))
+
+
+def _defer(
+    topology: Topology, progress: Callable[[float], None] | None, *, by_orbits: bool, most: int | None
+) -> Deferral:
+    """Return what :func:`defer` does, of a topology in lowest terms."""
     layers = layer_loads(topology.transpose())
     if (why := why_not(topology, len(layers))) is not None:
         raise (TopologyError if topology.degree > _MOST_LINKS else TooLargeError)(why)

@@ -426,7 +426,8 @@ def price_each(
     most = None
     if deferred is None:
         gain = dearer(there, back).bandwidth > Fraction(topology.nodes - 1, topology.nodes)
-        most = _QUICK_WORK // (topology.degree * (1 if topology.is_duplex else 2))
+        ports = deferral.in_lowest_terms(topology)[1].degree
+        most = _QUICK_WORK // (ports * (1 if topology.is_duplex else 2))
         looked = gain and deferral.why_not(topology, there.steps, most) is None
     else:
         looked = deferred

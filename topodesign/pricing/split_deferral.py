@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.cost import Cost
 from topodesign.pricing.closed_form import largest_ratio
-from topodesign.pricing.deferral import Deferral, Moves, defer, free_representatives
+from topodesign.pricing.deferral import Deferral, Moves, defer, free_representatives, in_lowest_terms
 from topodesign.solve.maxflow import maximum_flow
 from topodesign.topology.topology import IntArray, Topology
 
@@ -83,6 +83,7 @@ def defer_split(topology: Topology) -> SplitDeferral | None:
     """
     if topology.nodes > MOST_NODES or topology.switches:
         return None
+    common, topology = in_lowest_terms(topology)
     links = np.zeros((topology.nodes, topology.nodes), np.int64)
     links[topology.src, topology.dst] = topology.capacity
     np.fill_diagonal(links, 0)
@@ -106,7 +107,8 @@ def defer_split(topology: Topology) -> SplitDeferral | None:
         return None
     total, split = best
     first = Fraction(1, split.width)
-    return SplitDeferral((first, total - first), receivers, split.moves(receivers, (total - first) * split.width))
+    moves = split.moves(receivers, (total - first) * split.width)
+    return SplitDeferral((first / common, (total - first) / common), receivers, moves)
 
 
 def _patterns(topology: Topology) -> Iterator[NDArray[np.bool_]]:
