@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import random
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from topodesign import all_to_all, build, copy_examples, price, rank
 from topodesign.base.errors import FileFormatError, ParameterError
+from topodesign.catalog.ranking import Ranked
 from topodesign.cli.main import run
 from topodesign.pricing.mix import Mix, Share
 
@@ -18,9 +22,10 @@ MIB = Fraction(2**20)
 
 def test_times_are_what_prices_say() -> None:
     ranking = rank(20, 4, sizes=["1MiB", "64MiB"], alpha="1us", bandwidth="100Gbps")
-    assert len(ranking) > 5
-    assert [one.times[0] for one in ranking] == sorted(one.times[0] for one in ranking)
-    for one in ranking:
+    assert ranking.compared == len(ranking) + len(ranking.beaten) > 5
+    for some in (ranking.entries, ranking.beaten):
+        assert [one.times[0] for one in some] == sorted(one.times[0] for one in some)
+    for one in (*ranking, *ranking.beaten):
         topology = build(one.spec)
         assert (topology.nodes, topology.degree) == (20, 4)
         exchange = all_to_all(topology)
@@ -48,11 +53,40 @@ def test_the_mix_decides_which_is_best() -> None:
         mixed = rank(24, 2, workload=Mix("mix", shares))
         assert mixed.best.spec == best.spec
     sum_of_parts = rank(24, 2, workload=Mix("mix", (Share("allreduce", MIB), Share("all-to-all", MIB, 2))))
-    parts = {str(one.spec): [one.times[0]] for one in rank(24, 2, collective="allreduce", sizes="1MiB")}
-    for one in rank(24, 2, sizes="1MiB"):
+    reduce, exchange = rank(24, 2, collective="allreduce", sizes="1MiB"), rank(24, 2, sizes="1MiB")
+    parts = {str(one.spec): [one.times[0]] for one in (*reduce, *reduce.beaten)}
+    for one in (*exchange, *exchange.beaten):
         parts[str(one.spec)].append(2 * one.times[0])
-    for one in sum_of_parts:
+    for one in (*sum_of_parts, *sum_of_parts.beaten):
         assert one.times[0] == sum(parts[str(one.spec)])
+
+
+@pytest.mark.parametrize("duplex", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_no_row_is_beaten_by_another(seed: int, duplex: bool) -> None:
+    """Whatever the size: by none in steps and in what was asked, and what is left out is by one that is listed."""
+    rng = random.Random(seed)
+    nodes, degree = 2 * rng.randint(5, 24), rng.randint(3, 5)
+    mix = Mix("mix", (Share("allreduce", MIB * rng.randint(1, 9)), Share("all-to-all", MIB, rng.randint(1, 9))))
+    for collective in ("all-to-all", "allreduce", "mix"):
+        asked: dict[str, Any] = {"workload": mix} if collective == "mix" else {"collective": collective}
+        ranking = rank(nodes, degree, bidirectional=duplex, **asked)
+
+        def taken(one: Ranked, collective: str = collective) -> tuple[int, Fraction]:
+            factor = {
+                "all-to-all": one.all_to_all.upper,
+                "allreduce": one.reduce_scatter.bandwidth + one.allgather.bandwidth,
+                "mix": one.times[0],
+            }[collective]
+            return one.reduce_scatter.steps, factor
+
+        listed = [taken(one) for one in ranking]
+        for one, other in itertools.permutations(listed, 2):
+            assert not (other[0] <= one[0] and other[1] <= one[1])
+        for left in map(taken, ranking.beaten):
+            assert any(one[0] <= left[0] and one[1] <= left[1] for one in listed)
+        for one in ranking:
+            assert one.reduce_scatter.steps == price(build(one.spec)).steps
 
 
 def test_duplex_only() -> None:

@@ -102,7 +102,10 @@ class _Placed(Declared):
 
 @dataclass(frozen=True, repr=False)
 class Ranking(Result):
-    """Topologies of a size, the fastest for the first question first.
+    """The topologies of a size that no other beats in what was asked, the fastest for the first question first.
+
+    One beats another that has no fewer steps, and takes no less: in bandwidth where a collective was asked for, in time
+    where that is a training step. Of those that take as much the plainest is kept.
 
     * ``nodes``: N.
     * ``degree``: ports of a node.
@@ -110,9 +113,10 @@ class Ranking(Result):
     * ``questions``: what is sent: one step for each column of times.
     * ``workload``: latency and bandwidth.
     * ``entries``: the topologies.
+    * ``beaten``: what else was priced.
     * ``bounds``: what no topology undercuts, for each question.
-    * ``allreduce_best``: the one of these topologies that is fastest for an allreduce of the first question's largest
-      size.
+    * ``allreduce_best``: the one of all that were priced that is fastest for an allreduce of the first question's
+      largest size.
     """
 
     nodes: int
@@ -121,6 +125,7 @@ class Ranking(Result):
     questions: tuple[Mix, ...]
     workload: Workload
     entries: tuple[Ranked, ...]
+    beaten: tuple[Ranked, ...]
     bounds: tuple[Fraction, ...]
     allreduce_best: Spec
 
@@ -131,7 +136,8 @@ class Ranking(Result):
         "*workload",
         key("questions", "What the topologies are ranked for: each size, or a training step."),
         key("lower_bound_s=float(bounds)", "What no topology beats, for each question."),
-        key("topologies=placed", "The best first."),
+        key("topologies=placed", "Those that no other beats, the best first."),
+        key("compared", "How many topologies were priced."),
         "proven",
         key("claims", "What it is said to be the best of, and by which proof."),
         key("allreduce_best", "The spec that is best for an allreduce."),
@@ -149,9 +155,14 @@ class Ranking(Result):
         return self.entries[0]
 
     @property
+    def compared(self) -> int:
+        """How many topologies were priced."""
+        return len(self.entries) + len(self.beaten)
+
+    @property
     def proven(self) -> bool:
         """Whether none of the others can be faster for the first question, whatever their bounds leave open."""
-        return all(self.best.times[0] <= other.least[0] for other in self.entries[1:])
+        return all(self.best.times[0] <= other.least[0] for other in (*self.entries[1:], *self.beaten))
 
     def __len__(self) -> int:
         """Return the number of topologies."""
@@ -175,12 +186,12 @@ class Ranking(Result):
         sure = "" if self.proven else f", {self.claims[0].verdict}"
         other = shortened(str(self.allreduce_best))
         also = "for allreduce, too" if self.best.spec == self.allreduce_best else f"where for allreduce it is {other}"
-        return f"{first_of(len(self))}{sure}: {shortened(str(self.best.spec))}, {also}"
+        return f"{first_of(self.compared)}{sure}: {shortened(str(self.best.spec))}, {also}"
 
     @property
     def claims(self) -> tuple[Claim, ...]:
         """That the first is the fastest of those known for the first question, or how much faster another may be."""
-        least = min(one.least[0] for one in self.entries)
+        least = min(one.least[0] for one in (*self.entries, *self.beaten))
         proof = Proof.LISTED if self.proven else Proof.NONE
         return (Claim(Of.TIME, self.best.times[0], Among.FOUND, proof, self.best.times[0] if self.proven else least),)
 
@@ -233,6 +244,9 @@ def rank(
 ) -> Ranking:
     """Rank topologies of a size by a collective other than allreduce, or by all that a training step sends.
 
+    Those are listed that no other beats: one with as few steps and as small a bandwidth factor of the collective, or
+    with as few steps and as little time for all that a training step sends.
+
     Parameters
     ----------
     nodes, degree
@@ -282,14 +296,14 @@ def rank(
             priced.append(ranked)
     if not priced:
         raise InfeasibleError(f"no topology with {nodes} nodes and degree {degree} is known; try topodesign pareto")
-    priced.sort(key=lambda one: (one.times[0], one.reduce_scatter.steps, len(str(one.spec))))
+    entries, beaten = _unbeaten(priced, None if workload is not None else questions[0].shares[0].collective)
     size = max(share.size for share in questions[0].shares)
     allreduce = single("allreduce", size)
     winner = min(priced, key=lambda one: _seconds(allreduce, one.reduce_scatter, one.allgather, Fraction(0), work))
     costs = lower_bounds(nodes, degree, duplex=bidirectional)
     least = moore_distances(nodes, degree, duplex=bidirectional)
     bounds = tuple(_least_seconds(one, costs, least, work) for one in questions)
-    return Ranking(nodes, degree, bidirectional, questions, work, tuple(priced), bounds, winner.spec)
+    return Ranking(nodes, degree, bidirectional, questions, work, entries, beaten, bounds, winner.spec)
 
 
 def _ranked(spec: Spec, row: Row | None, questions: Iterable[Mix], work: Workload) -> Ranked | None:
@@ -315,6 +329,30 @@ def _ranked(spec: Spec, row: Row | None, questions: Iterable[Mix], work: Workloa
     return Ranked(spec, there, back, known, topology.is_duplex, times, least)
 
 
+def _unbeaten(priced: Iterable[Ranked], collective: str | None) -> tuple[tuple[Ranked, ...], tuple[Ranked, ...]]:
+    """Return what no other beats in steps and a collective, or in steps and time without one, and what others do.
+
+    Both have the fastest first. What counts is what is known to be reached, also where a bound leaves less open.
+    """
+
+    def taken(one: Ranked) -> Fraction:
+        return one.times[0] if collective is None else _factor(collective, one)
+
+    kept: list[Ranked] = []
+    beaten: list[Ranked] = []
+    for one in sorted(priced, key=lambda one: (one.reduce_scatter.steps, taken(one), len(str(one.spec)))):
+        (beaten if kept and taken(kept[-1]) <= taken(one) else kept).append(one)
+    for some in (kept, beaten):
+        some.sort(key=lambda one: (one.times[0], one.reduce_scatter.steps, len(str(one.spec))))
+    return tuple(kept), tuple(beaten)
+
+
+def _factor(collective: str, one: Ranked) -> Fraction:
+    """Return the bandwidth factor of a collective, that of both halves for an allreduce."""
+    costs = _costs(collective, one.reduce_scatter, one.allgather, one.all_to_all.upper)
+    return sum((cost.bandwidth for cost in costs), Fraction(0))
+
+
 def _seconds(mix: Mix, there: Cost, back: Cost, exchange: Fraction, work: Workload) -> Fraction:
     """Return how long a step takes."""
     return sum((_share_seconds(share, there, back, exchange, work) for share in mix.shares), Fraction(0))
@@ -326,11 +364,15 @@ def _least_seconds(mix: Mix, bounds: Iterable[Cost], exchange: Fraction, work: W
     return sum(map(min, each), Fraction(0))
 
 
-def _share_seconds(share: Share, there: Cost, back: Cost, exchange: Fraction, work: Workload) -> Fraction:
-    costs = {
+def _costs(collective: str, there: Cost, back: Cost, exchange: Fraction) -> tuple[Cost, ...]:
+    return {
         "reduce-scatter": (there,),
         "allgather": (back,),
         "allreduce": (there, back),
         "all-to-all": (Cost(there.steps, exchange),),
-    }[share.collective]
+    }[collective]
+
+
+def _share_seconds(share: Share, there: Cost, back: Cost, exchange: Fraction, work: Workload) -> Fraction:
+    costs = _costs(share.collective, there, back, exchange)
     return share.count * sum((cost.runtime(work.alpha, share.size, work.bandwidth) for cost in costs), Fraction(0))
