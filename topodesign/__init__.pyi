@@ -14,6 +14,8 @@ from topodesign.base.version import __version__ as __version__
 from topodesign.catalog.budgets import Effort as Effort
 from topodesign.catalog.build import build_catalog as build_catalog
 from topodesign.catalog.changes import compare_catalogs as compare_catalogs
+from topodesign.catalog.closure import Closure as Closure
+from topodesign.catalog.closure import verify_closure as verify_closure
 from topodesign.catalog.improve import improve_catalog as improve_catalog
 from topodesign.catalog.known import known_topologies as known_topologies
 from topodesign.catalog.lookup import Catalog as Catalog

@@ -1,4 +1,4 @@
-"""Topologies that keep a port of each node free, by a self-loop there.
+"""Topologies that keep ports of each node free, by self-loops there.
 
 Where the number of ports N*d is odd and cables are duplex one port stays free anyway, and its node is reached by d - 1
 links. So N nodes of degree d - 1, of which there are symmetric ones, can have the least possible bandwidth factor, too.
@@ -8,14 +8,23 @@ from __future__ import annotations
 
 from topodesign.base.spec import Spec
 
-_LOOP = Spec("successors", (1, 0))  # A node with a self-loop
+_LOOP = Spec("successors", (1, 0))
+"""A node with a self-loop: a product with it is how specs had a free port before there was ``spare``."""
 
 
-def with_idle_ports(spec: Spec) -> Spec:
-    """Return the spec of a topology with one port more at each node, which stays free."""
-    return Spec("product", (spec, _LOOP))
+def with_idle_ports(spec: Spec, ports: int = 1) -> Spec:
+    """Return the spec of a topology with more ports at each node, which stay free; a transpose stays outermost."""
+    match spec:
+        case Spec("transpose", (inner,)) if isinstance(inner, Spec):
+            return Spec("transpose", (with_idle_ports(inner, ports),))
+        case Spec("spare", (inner, *before)):
+            return Spec("spare", (inner, ports + (int(str(before[0])) if before else 1)))
+        case _:
+            return Spec("spare", (spec, ports))
 
 
 def has_idle_ports(spec: Spec) -> bool:
-    """Return whether a topology is made by :func:`with_idle_ports`."""
-    return spec.name == "product" and spec.args[-1] == _LOOP
+    """Return whether a topology is made by :func:`with_idle_ports`, in today's words or in those before."""
+    if spec.name == "transpose":
+        return any(has_idle_ports(inner) for inner in spec.args if isinstance(inner, Spec))
+    return spec.name == "spare" or (spec.name == "product" and spec.args[-1] == _LOOP)

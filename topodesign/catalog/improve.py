@@ -5,6 +5,8 @@ is searched: quotients with some number of orbits, neighbours, or links exchange
 (the sum over all sizes of runtimes of the best allreduce over the bound) for the time it took decides which comes next,
 and of its sizes the one that is farthest from what such a search could find and was tried least.
 
+What operations on rows give of other sizes comes in at the end, where that is better than what is there.
+
 One kind of turn searches nothing: it finds the deferred schedules of a row that would then be the best of its size,
 also where the row has some that an older version has found.
 """
@@ -25,6 +27,7 @@ from topodesign.base.doors import members
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_time
+from topodesign.catalog.closure import close
 from topodesign.catalog.files import read_rows, stored_file, write_rows
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.rows import Row
@@ -44,6 +47,7 @@ _HOPED, _HOPED_SECONDS = 0.03, 0.3
 _LEAST_SECONDS = 0.01
 """What a turn counts as having taken at least, so that one that finds nothing to do is not taken for ever."""
 _SAVE = 60.0  # seconds between writing the files
+_CLOSING = 0.25  # of the time, what expansions of rows that have to be built may take beside it
 
 
 @dataclass(frozen=True)
@@ -184,6 +188,8 @@ def improve_catalog(
     state = SearchState(sizes_among(nodes), rows, source)
     run = _Run(directory, state, [True, False] if duplex is None else [duplex], seed, only=kind)
     run.go(seconds, progress)
+    if kind is None:
+        close(state, seconds=seconds * _CLOSING)
     return Improvement(run.turns, tuple(run.state.new), run.gain, tuple(run.save()))
 
 

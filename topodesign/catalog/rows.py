@@ -44,7 +44,7 @@ _FOUND = {
     "cover": "lift",
     **dict.fromkeys(("delete", "insert"), "neighbour"),
     **dict.fromkeys(("swap", "successors", "turn"), "annealed"),
-    **dict.fromkeys(("bidirect", "degree", "line", "parallel", "power", "product"), "expansion"),
+    **dict.fromkeys(("bidirect", "degree", "line", "parallel", "power", "product", "spare"), "expansion"),
 }
 
 

@@ -59,6 +59,7 @@ class SearchState:
         self.receivers: dict[str, list[int]] = defaultdict(list)
         self._ratios: dict[Target, float] = {}
         self._fastest: dict[Target, Row | None] = {}
+        self._means: dict[Target, list[Cost]] = {}
         self._new: dict[tuple[int, int, int, Fraction], Row] = {}
 
     @property
@@ -73,6 +74,12 @@ class SearchState:
     def front(self, target: Target) -> list[Row]:
         """Return the rows of a size that no other dominates."""
         return undominated(self.rows[target.size], duplex=target.duplex)
+
+    def means(self, target: Target) -> list[Cost]:
+        """Return what half an allreduce takes on each row of :meth:`front`."""
+        if target not in self._means:
+            self._means[target] = [row.mean for row in self.front(target)]
+        return self._means[target]
 
     def fastest(self, target: Target) -> Row | None:
         """Return the row of a size with the fastest allreduce, None if there is no row."""
@@ -229,11 +236,19 @@ class SearchState:
         self.rows[target.size] = worth_keeping([*self.rows[target.size], *fresh])
         self._forget(target)
 
+    def add(self, rows: Sequence[Row]) -> None:
+        """Keep rows of one size where nothing dominates them, and note them as new."""
+        self.put(Target(rows[0].nodes, rows[0].degree, duplex=False), rows)
+        for row in rows:
+            if row in self.rows[row.nodes, row.degree]:
+                self._new[row.nodes, row.degree, row.cost.steps, row.cost.bandwidth] = row
+
     def _forget(self, target: Target) -> None:
         """Forget what was computed from the rows of a size."""
         for wiring in (True, False):
             self._ratios.pop(replace(target, duplex=wiring), None)
             self._fastest.pop(replace(target, duplex=wiring), None)
+            self._means.pop(replace(target, duplex=wiring), None)
 
 
 def by_spff(target: Target, spec: Spec) -> Row:

@@ -22,6 +22,7 @@ from topodesign.graphs.expansions.line import line
 from topodesign.graphs.expansions.parallel import parallel
 from topodesign.graphs.expansions.power import power
 from topodesign.graphs.expansions.product import product
+from topodesign.graphs.expansions.spare import spare, spare_factor
 from topodesign.graphs.expansions.transpose import transpose
 from topodesign.pricing.closed_form import price
 from topodesign.schedulers.lift import lifted
@@ -140,8 +141,12 @@ def test_union_with_the_transpose(text: str) -> None:
 @pytest.mark.parametrize("text", SMALL)
 def test_trunks_and_transpose_keep_the_cost(text: str) -> None:
     start = base(text)
-    trunks = parallel.claim(start, 3)
+    trunks, wider = parallel.claim(start, 3), spare.claim(start, 2)
     assert trunks is not None
+    assert wider is not None
+    assert dearer(spare(start.topology, 2)) == wider.cost
+    assert wider.cost.bandwidth == start.cost.bandwidth * spare_factor(start.degree, 2)
+    assert spare(start.topology) == product(start.topology, build("successors(1,0)"))
     assert dearer(parallel(start.topology, 3)) == trunks.cost
     assert dearer(transpose(start.topology)) == start.cost
     assert transpose(transpose(start.topology)) == start.topology
@@ -167,7 +172,7 @@ nestings = st.recursive(
     st.sampled_from(["complete(3)", "dicirculant(4,1,2)", "genkautz(2,5)", "uniring(1,3)", "diamond()"]),
     lambda inner: st.one_of(
         st.tuples(st.sampled_from(["line", "bidirect", "transpose"]), inner).map(lambda t: f"{t[0]}({t[1]})"),
-        st.tuples(st.sampled_from(["degree", "power", "parallel"]), inner).map(lambda t: f"{t[0]}({t[1]},2)"),
+        st.tuples(st.sampled_from(["degree", "power", "parallel", "spare"]), inner).map(lambda t: f"{t[0]}({t[1]},2)"),
         st.tuples(inner, inner).map(lambda t: f"product({t[0]},{t[1]})"),
     ),
     max_leaves=3,
@@ -178,7 +183,8 @@ PROVEN = {
     "line(complete(4))": 3, "line(uniring(3,4))": 1, "line(debruijn(2,2),2)": 8, "line(parallel(complete(3),2))": 2,
     "degree(diamond(),2)": 8, "degree(genkautz(2,9),3)": 2, "power(genkautz(2,6),2)": 1,
     "product(complete(3),genkautz(2,11))": 6, "product(diamond(),complete(3),diamond())": 64,
-    "bidirect(debruijn(2,3))": 4, "parallel(genkautz(2,11),3)": 6, "transpose(line(uniring(3,4)))": 1,
+    "bidirect(debruijn(2,3))": 4, "parallel(genkautz(2,11),3)": 6, "spare(genkautz(2,11),3)": 6,
+    "transpose(line(uniring(3,4)))": 1,
     "lift(complete(3),dihedral(4),1,2,3,4,5,6)": 3, "line(degree(diamond(),2))": 32, "cover(genkautz(2,9),3)": 2,
     "turn(genkautz(3,22),1)": 11, "turn(congruential(24,-3,-1,-2,-6),2,2)": 6, "turn(circulant(12,1,5),0)": 1,
 }  # fmt: skip
@@ -239,6 +245,7 @@ def test_nested_specs_rebuild_themselves(text: str) -> None:
         ("degree(complete(3),0)", "at least 1"), ("product(complete(3))", "at least two"), ("product(3,4)", "needs a"),
         ("power(complete(30),9)", "too many"), ("power(complete(3),1000000)", "too many"), ("bidirect()", "write"),
         ("parallel(complete(3),0)", "at least 1"), ("parallel(complete(3),10000000000)", "capacities"),
+        ("spare(complete(3),0)", "at least 1"),
         ("line(dihedral(4))", "group, not a topology"), ("cayley(complete(3),1)", "unknown group"),
     ],
 )  # fmt: skip

@@ -37,6 +37,7 @@ from topodesign.graphs.expansions.line import line
 from topodesign.graphs.expansions.parallel import parallel
 from topodesign.graphs.expansions.power import power
 from topodesign.graphs.expansions.product import product
+from topodesign.graphs.expansions.spare import spare
 from topodesign.graphs.expansions.transpose import transpose
 from topodesign.plans.archive import MAX_ROWS
 from topodesign.plans.replay.rounds import verify_rounds
@@ -147,7 +148,7 @@ def test_lifts_of_spff_schedules_cost_what_is_claimed(text: str, collective: Col
     topology = build(text)
     schedule = schedule_of(topology, collective, even_split)
     base = Base(topology, checked(topology, schedule))
-    cases: list[tuple[Any, tuple[int, ...]]] = [(line, (1,)), (line, (2,)), (parallel, (3,))]
+    cases: list[tuple[Any, tuple[int, ...]]] = [(line, (1,)), (line, (2,)), (parallel, (3,)), (spare, (2,))]
     if text in LOOPLESS:
         cases += [(degree, (n,)) for n in (1, 2, 3)]
     if topology.nodes <= 8:

@@ -30,6 +30,11 @@ from topodesign.cli.ranges import whole_range
     metavar="FILE",
     help="Keep in this file which rows are right, and start where it ends.",
 )
+@click.option(
+    "--closure",
+    is_flag=True,
+    help="Instead: tell where an expansion of a row of another size is over a percent better than all rows.",
+)
 @jobs_option
 @catalog_option
 @json_option
@@ -41,6 +46,7 @@ def command(
     seed: int,
     all_sources: bool,
     resume: Path | None,
+    closure: bool,
     jobs: int | None,
     catalog: Path | None,
 ) -> int:
@@ -50,6 +56,15 @@ def command(
 
     Example: topodesign catalog verify --sample 2000 --seed 1
     """
+    if closure:
+        if sample is not None or all_sources or resume is not None:
+            raise click.UsageError("--closure goes with -n, -d and --catalog alone: it rebuilds no rows.")
+        left = topodesign.verify_closure(catalog, degrees=degrees, nodes=nodes)
+        if form() != "text":
+            print_json(left.record())
+        else:
+            say("\n".join([left.heading(), *map(str, left.violations)]))
+        return 0 if left.ok else 1
     if every == (sample is not None or nodes is not None or degrees is not None):
         raise click.UsageError("Say what to verify: --sample K, -d, -n, several of these, or --all alone.")
     with progress_bar("verifying") as progress:

@@ -1,0 +1,301 @@
+"""A catalog closed under its own operations: no row of another size, expanded, is better than the rows of a size.
+
+What an operation gives is priced by theorem first, so that a look at all rows takes a minute and builds nothing. Every
+operation leads to more nodes or more ports, so that one sweep of the sizes in ascending order finds what follows from
+what, to the end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+
+from topodesign.base.cost import Basis, Cost, lower_bound
+from topodesign.base.declared import Declared, key
+from topodesign.base.errors import TooLargeError, TopologyError
+from topodesign.base.progress import Progress
+from topodesign.base.records import Result
+from topodesign.base.spec import LONGEST_SPEC, Spec, parse
+from topodesign.catalog.deferral import deferred_row
+from topodesign.catalog.idle import with_idle_ports
+from topodesign.catalog.lookup import Catalog, as_catalog
+from topodesign.catalog.quality import runtime
+from topodesign.catalog.rows import VERSION, Row, how_found
+from topodesign.catalog.search_state import SearchState, by_spff
+from topodesign.graphs.expansions.spare import spare_factor
+from topodesign.pricing.deferral import why_not
+from topodesign.pricing.evaluation import deferred_both
+from topodesign.search.finder import line_spec
+from topodesign.search.target import Target
+
+TOLERANCE = Fraction(1, 100)
+"""By how much an operation may beat the rows of a size in a catalog that counts as closed."""
+WORTH_KEEPING = Fraction(1, 1000)
+"""The same for what is kept: below that a row is not worth its spec."""
+_MOST_WORK = 2**32  # steps times receivers times links of a deferred schedule that is looked for: half a minute
+_MOST_PARALLEL = 8
+_IDLE, _LINE, _PARALLEL = "spare", "line", "parallel"
+
+
+@dataclass(frozen=True)
+class Offer(Declared):
+    """What an operation makes of a row.
+
+    * ``target``: its size, and whether it is duplex.
+    * ``mean``: what theorems say that half of an allreduce takes at most.
+    * ``operation``: the name of the expansion.
+    * ``row``: what it expands.
+    """
+
+    target: Target
+    mean: Cost
+    operation: str
+    row: Row
+
+    KEYS = (
+        "nodes=target.nodes degree=target.degree",
+        key("duplex=target.duplex", "Whether it is about duplex topologies alone."),
+        key("operation", "The expansion that gives a better topology."),
+        key("steps=mean.steps", "Its steps, by a theorem."),
+        key("bandwidth=mean.bandwidth", "Its bandwidth factor, by a theorem: the mean of both collectives, at most."),
+        key("spec", "The topology.", kind=str),
+    )
+
+    @property
+    def spec(self) -> Spec:
+        """The topology."""
+        base = parse(self.row.spec)
+        if self.operation == _IDLE:
+            return with_idle_ports(base)
+        return (
+            line_spec(base)
+            if self.operation == _LINE
+            else Spec(_PARALLEL, (base, self.target.degree // self.row.degree))
+        )
+
+    @property
+    def work(self) -> int:
+        """What it takes to defer its schedules without symmetry, about."""
+        return self.mean.steps * self.target.degree * self.target.nodes**2
+
+    def __str__(self) -> str:
+        """Return one line for people."""
+        cabling = "duplex" if self.target.duplex else "simplex"
+        return (
+            f"{self.target.nodes}/{self.target.degree} {cabling}: {self.operation} of {self.row.nodes}/"
+            f"{self.row.degree} has {self.mean.steps} steps, y {float(self.mean.bandwidth):.4f}"
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class Closure(Result):
+    """What is left to close of a catalog.
+
+    * ``sizes``: pairs of N and d with rows.
+    * ``tolerance``: what counts as better: that no row has at most as many steps and a y larger by at most this.
+    * ``violations``: for each size and cabling where an operation is better, the fastest for an allreduce of 1 MiB.
+    """
+
+    sizes: int
+    tolerance: Fraction
+    violations: tuple[Offer, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether the catalog is closed."""
+        return not self.violations
+
+    def heading(self) -> str:
+        """Return the counts."""
+        many = len(self.violations) or "none"
+        return f"{self.sizes} sizes: {many} where an operation on rows is over {float(self.tolerance):.1%} better"
+
+    KEYS = (
+        key("sizes", "Pairs of N and d with rows."),
+        key("tolerance", "What counts as better: no row has as few steps and a y at most so much larger."),
+        key("violations", "Where an operation gives a better topology than the rows; empty if the catalog is closed."),
+    )
+    ROWS = "violations"
+
+
+def verify_closure(
+    catalog: Catalog | str | Path | None = None,
+    *,
+    degrees: Iterable[int] | None = None,
+    nodes: range | None = None,
+) -> Closure:
+    """Look for sizes where an expansion of a row of another size beats all rows, by theorems alone.
+
+    Parameters
+    ----------
+    catalog
+        Which, or its directory; the shipped one by default.
+    degrees, nodes
+        Only these degrees, and only a range of N, for the rows and for what they expand to.
+
+    Returns
+    -------
+    Closure
+        Expansions that are better by over a percent: with free ports, line graphs, and parallel links.
+
+    Raises
+    ------
+    CatalogError
+        If a file is missing, truncated or edited.
+
+    Examples
+    --------
+    >>> from topodesign import verify_closure
+    >>> verify_closure(degrees=[2, 3], nodes=range(3, 12)).ok
+    True
+    """
+    source = as_catalog(catalog)
+    span = (nodes[0], nodes[-1]) if nodes else ()
+    rows = {degree: source.rows(degree, *span) for degree in source.wanted(degrees)}
+    state = SearchState({row.nodes for several in rows.values() for row in several}, rows, source)
+    sizes, best = sorted(state.rows), dict[Target, Offer]()
+    for size in sizes:
+        for offer in better(state, size, TOLERANCE):
+            if offer.target not in best or runtime(offer.mean) < runtime(best[offer.target].mean):
+                best[offer.target] = offer
+    return Closure(len(sizes), TOLERANCE, tuple(best[target] for target in sorted(best)))
+
+
+def close(
+    state: SearchState,
+    *,
+    seconds: float | None = None,
+    save: Callable[[], object] | None = None,
+    progress: Progress | None = None,
+) -> int:
+    """Keep what operations on the rows give where that is better, to a fixed point; return how many rows came in.
+
+    Free ports need nothing built. All else is built and priced from its links, what gains most for its work
+    first, as far as the seconds go; what schedules are then deferred that could gain.
+
+    * ``save``: called now and then.
+    """
+    start, tried, count = time.monotonic(), set[str](), _with_free_ports(state)
+    while True:
+        waiting = [
+            offer
+            for size in sorted(state.rows)
+            for offer in better(state, size, WORTH_KEEPING, lifted=True)
+            if offer.operation != _IDLE and str(offer.spec) not in tried
+        ]
+        waiting.sort(key=lambda offer: _gain(state, offer) / offer.work, reverse=True)
+        came = 0
+        for place, offer in enumerate(waiting):
+            if seconds is not None and time.monotonic() - start > seconds:
+                return count + came + _with_free_ports(state)
+            if progress is not None:
+                progress(place / len(waiting))
+            if str(offer.spec) not in tried and _beats(offer.mean, state.means(offer.target), WORTH_KEEPING):
+                tried.add(str(offer.spec))
+                came += keep(state, offer)
+                if save is not None:
+                    save()
+        count += came + _with_free_ports(state)
+        if not came:
+            return count
+
+
+def better(state: SearchState, size: tuple[int, int], tolerance: Fraction, *, lifted: bool = False) -> Iterator[Offer]:
+    """Yield what the rows of a size expand to that beats the rows there, once for each cabling that it is for."""
+    for row in state.rows[size]:
+        for offer in offers(row, lifted=lifted):
+            if not state.has(offer.target):
+                continue
+            for duplex in {False, offer.target.duplex}:
+                target = replace(offer.target, duplex=duplex)
+                if _beats(offer.mean, state.means(target), tolerance):
+                    yield replace(offer, target=target)
+
+
+def offers(row: Row, *, lifted: bool = False) -> Iterator[Offer]:
+    """Yield what a row expands to, with what theorems say of its price by SPFF or, with free ports, by any schedule.
+
+    With ``lifted`` line graphs and trunks of rows with deferred schedules are among them, which have lifted schedules
+    of that price, but perhaps no deferred ones.
+    """
+    mean, nodes, degree = row.mean, row.nodes, row.degree
+    if row.deferred or row.basis is Basis.LINKS:
+        wider = Cost(mean.steps, mean.bandwidth * spare_factor(degree))
+        yield Offer(Target(nodes, degree + 1, row.duplex), wider, _IDLE, row)
+    if row.deferred and not lifted:
+        return
+    longer = Cost(mean.steps + 1, mean.bandwidth + Fraction(1, nodes))
+    yield Offer(Target(nodes * degree, degree, duplex=False), longer, _LINE, row)
+    for times in range(2, _MOST_PARALLEL + 1):
+        yield Offer(Target(nodes, times * degree, row.duplex), mean, _PARALLEL, row)
+
+
+def keep(state: SearchState, offer: Offer) -> int:
+    """Build what was offered, price it from its links, defer that, and keep what nothing dominates; return how many."""
+    if len(str(offer.spec)) > LONGEST_SPEC:
+        return 0
+    if offer.operation == _IDLE:
+        return _put(state, [_idle_row(offer)])
+    target = offer.target
+    row = by_spff(target, offer.spec)
+    rows = [row]
+    topology = row.build()
+    if row.mean.bandwidth > lower_bound(*target.size).bandwidth and not why_not(topology, row.cost.steps, _MOST_WORK):
+        state.deferred.add(row.either_way)
+        with contextlib.suppress(TooLargeError, TopologyError):  # for which there are none
+            rows += [found for found in [deferred_row(row, *deferred_both(topology))] if found is not None]
+    return _put(state, rows)
+
+
+def _idle_row(offer: Offer) -> Row:
+    """Return the row of a topology with a free port: its links, and all its schedules, are those of what it expands."""
+    row, factor = offer.row, spare_factor(offer.row.degree)
+    return replace(
+        row,
+        degree=row.degree + 1,
+        cost=Cost(row.cost.steps, row.cost.bandwidth * factor),
+        allgather=Cost(row.cost.steps, row.allgather.bandwidth * factor),
+        found=how_found(offer.spec),
+        version=row.version if row.deferred else VERSION,
+        spec=str(offer.spec),
+        all_to_all=None,
+        name=None,
+    )
+
+
+def _with_free_ports(state: SearchState) -> int:
+    """Keep rows with a free port wherever they are better, by ascending degree."""
+    count = 0
+    for size in sorted(state.rows):
+        offered = [offer for offer in better(state, size, WORTH_KEEPING) if offer.operation == _IDLE]
+        for offer in sorted(offered, key=lambda one: (one.mean.bandwidth, one.mean.steps)):
+            if _beats(offer.mean, state.means(offer.target), WORTH_KEEPING):  # also after those before it
+                count += keep(state, offer)
+    return count
+
+
+def _put(state: SearchState, rows: Sequence[Row]) -> int:
+    """Keep rows of one size, and return how many of them are."""
+    size = rows[0].nodes, rows[0].degree
+    before = {(row.spec, row.basis) for row in state.rows[size]}
+    state.add(rows)
+    return len({(row.spec, row.basis) for row in state.rows[size]} - before)
+
+
+def _beats(mean: Cost, rows: Sequence[Cost], tolerance: Fraction) -> bool:
+    """Whether no row has at most as many steps and a y that is larger by at most the tolerance.
+
+    Sizes without a row are no matter of closing: these are searched when they are asked for.
+    """
+    most = mean.bandwidth * (1 + tolerance)
+    return bool(rows) and not any(row.steps <= mean.steps and row.bandwidth <= most for row in rows)
+
+
+def _gain(state: SearchState, offer: Offer) -> Fraction:
+    """Return by how much less than the rows of its size an offer takes for an allreduce of 1 MiB; 0 if not."""
+    fastest = state.fastest(offer.target)
+    return Fraction(1) if fastest is None else max(Fraction(0), 1 - runtime(offer.mean) / runtime(fastest.mean))

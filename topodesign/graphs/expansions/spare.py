@@ -1,0 +1,51 @@
+"""Free ports: the same links at a larger degree, a self-loop in each port that stays free."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from topodesign.base.cost import Basis, Cost
+from topodesign.graphs.expansions.expansion import Base, Claim, Expansion, require_base, require_count
+from topodesign.graphs.expansions.lifting import both_ways
+from topodesign.plans.rounds import Rounds
+from topodesign.topology.topology import Topology
+
+_SIGNATURE = "spare(G,k)"
+
+
+def graph(base: Topology, k: int = 1) -> Topology:
+    """Return G with k ports more at each node, which stay free: the same nodes, degree d + k."""
+    topology = require_base(base, _SIGNATURE)
+    ports, every = require_count(k, _SIGNATURE), np.arange(topology.nodes)
+    return Topology.from_arrays(
+        topology.nodes,
+        np.concatenate((topology.src, every)),
+        np.concatenate((topology.dst, every)),
+        np.concatenate((topology.capacity, np.full(topology.nodes, ports))),
+        symmetry=topology.symmetry,
+    )
+
+
+def claim(base: Base, k: int = 1) -> Claim:
+    """Return the cost by closed form: the same steps, and y * (d+k)/d as no data take the free ports.
+
+    All schedules of G are those of the result, so this holds for every kind of them.
+    """
+    return Claim(Cost(base.cost.steps, spare_factor(base.degree, k) * base.cost.bandwidth), Basis.THEOREM)
+
+
+def spare_factor(degree: int, k: int = 1) -> Fraction:
+    """Return what k free ports beside so many in use multiply bandwidth factors by."""
+    return Fraction(degree + k, degree)
+
+
+@both_ways(_SIGNATURE)
+def lift(base: Topology, schedule: Rounds, k: int = 1) -> Rounds:  # noqa: ARG001  every k has the same schedule
+    """Return the schedule itself."""
+    require_count(k, _SIGNATURE)
+    return schedule
+
+
+spare = Expansion("spare", graph, claim, lift, size=("N", "d+k", "spare(hypercube(3),2)"))
