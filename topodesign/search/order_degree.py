@@ -78,7 +78,7 @@ def search_order_degree(
 
     * ``target``: the size: at most 2048 nodes, more than twice the degree; its graphs are duplex.
     * ``steps``: how far nodes may be apart.
-    * ``work``: words of 64 bits to look at, in all; some 10^9 take a second.
+    * ``work``: words of 64 bits to look at, in all; some 3 * 10^8 take a second.
     * ``orbits``: of nodes under the rotation, out of :func:`orders`.
     * ``then``: larger numbers of orbits, each a multiple of the one before, of rotations to go on with.
     * ``start``: a duplex regular topology of the size to start with, where there is no rotation; a random graph

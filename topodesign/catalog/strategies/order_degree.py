@@ -10,8 +10,8 @@ from topodesign.search.target import Target
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
-_WORK, _MOST_TIMES = 5 * 10**8, 4
-"""Of the first turn with so many orbits, a second or two, and how often at most it is doubled."""
+_WORK, _MOST_TIMES = 10**8, 6
+"""Of the first turn with so many orbits, some tenths of a second, and how often at most it is doubled."""
 _FEWEST, _MOST, _COUNTS = 6, 128, 4
 """Numbers of orbits: the least and the most under a rotation, and how many are tried, the fewest first."""
 _FREE = 512  # nodes of the largest graphs that are searched without a rotation
