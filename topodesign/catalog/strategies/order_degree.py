@@ -74,4 +74,4 @@ def _row(state: SearchState, target: Target) -> Topology | None:
     return None if wasted else topology
 
 
-order_degree = Strategy("order-degree", _orbits, _gap, _search, rank=0)
+order_degree = Strategy("order-degree", _orbits, _gap, _search, rank=-1)
