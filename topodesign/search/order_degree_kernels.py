@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topodesign.base.compiled import LARGEST, Ints, Masks, compiled
+from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, inlined
 from topodesign.search.screening_kernels import ones
 from topodesign.search.voltage_kernels import _draw, _noise
 
@@ -188,7 +188,7 @@ def _reach(nodes: int, sources: int, steps: int) -> Reach:
     )
 
 
-@compiled
+@inlined
 def _unite(reach: Reach, out: Ints, level: int, node: int, into: int) -> int:
     """Write the row of a node at a level from those one below, and return how many sources it holds."""
     rows, below = reach.rows, reach.at[level - 1]
