@@ -148,7 +148,8 @@ def improve_catalog(
         out, for simplex sizes that the degree does not divide), ``steps`` (one step less than is known,
         whatever the bandwidth factor), ``congruential`` (linear congruential digraphs, which have few steps and, by
         deferred schedules, a small bandwidth factor), ``evenness`` (links of known ones exchange their ends, so that
-        deferred schedules have a smaller bandwidth factor), or ``deferral``, which searches nothing but finds deferred
+        deferred schedules have a smaller bandwidth factor), ``order-degree`` (cables of duplex topologies exchanged for
+        few steps and low distances), or ``deferral``, which searches nothing but finds deferred
         schedules of the rows that there are, where that gains most for the work first. What is found by the others is
         deferred, too.
     seed

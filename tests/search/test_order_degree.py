@@ -1,0 +1,103 @@
+"""Order and degree: distances are counted right, graphs stay what they are, and known ones are found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from topodesign.pricing.closed_form import distances
+from topodesign.search import order_degree
+from topodesign.search.order_degree import lower, orders, search_order_degree, unfolded
+from topodesign.search.order_degree_kernels import mend
+from topodesign.search.target import Target
+from topodesign.topology.library import build
+from topodesign.topology.topology import IntArray, Topology
+
+
+def all_distances(topology: Topology) -> IntArray:
+    return np.array([distances(topology, node) for node in range(topology.nodes)])
+
+
+@given(st.integers(3, 5), st.integers(2, 8), st.integers(1, 9), st.integers(0, 999))
+@settings(max_examples=40, deadline=None)
+def test_energy_is_that_of_the_distances_and_a_rotation_stays(degree: int, orbits: int, order: int, seed: int) -> None:
+    nodes = orbits * order
+    if nodes <= 2 * degree or orbits not in orders(nodes, degree):
+        return
+    rng = np.random.default_rng(seed)
+    ends = order_degree._random(Target(nodes, degree, True), orbits, rng)
+    state = rng.integers(1, 2**63, size=1, dtype=np.uint64)
+    if mend(ends, 50 * len(ends.head), state):
+        return
+    steps = 3
+    far, total = lower(ends, steps, 20000, 32, state)
+    topology = Topology.from_arrays(nodes, np.repeat(np.arange(nodes), degree), ends.out.ravel())
+    apart = all_distances(topology)
+    apart[apart < 0] = nodes
+    assert far * order == np.count_nonzero(apart > steps)
+    assert total * order == np.minimum(apart, steps + 1).sum()
+    assert topology.is_regular
+    assert topology.is_duplex
+    assert topology.degree == degree
+    assert topology.self_loops == nodes * degree % 2
+    assert topology.capacity.max() == 1
+    turned = np.arange(nodes) // order * order + (np.arange(nodes) % order + 1) % order
+    links = set(zip(topology.src.tolist(), topology.dst.tolist(), strict=True))
+    assert {(int(turned[u]), int(turned[w])) for u, w in links} == links
+    spec = order_degree._spec(ends)
+    assert spec is not None
+    assert build(str(spec)) == topology
+
+
+def test_a_rotation_of_a_divisor_leaves_the_graph_as_it_is() -> None:
+    rng = np.random.default_rng(1)
+    ends = order_degree._random(Target(48, 4, True), 4, rng)
+    for times in (2, 3, 12):
+        other = unfolded(ends, times)
+        order = 12 // times
+        assert np.array_equal(other.mate[other.mate], np.arange(len(other.mate)))
+        node = np.arange(48)
+        renamed = (node // 12 * times + node % 12 % times) * order + node % 12 // times
+        assert np.array_equal(other.out[renamed], renamed[ends.out])
+    assert np.array_equal(other.out, ends.out)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "degree", "steps", "total", "work"),
+    [(10, 3, 2, 150, 10**6), (20, 4, 3, 740, 10**8), (9, 3, 3, 122, 10**6)],
+)
+def test_small_graphs_reach_what_distances_allow(nodes: int, degree: int, steps: int, total: int, work: int) -> None:
+    """Petersen's graph; 20 nodes of degree 4 at the bound of 1.947; a port that stays free."""
+    found = search_order_degree(Target(nodes, degree, True), steps, work, orbits=nodes)
+    assert found is not None
+    assert (found.far, found.total) == (0, total)
+    apart = all_distances(build(str(found.spec)))
+    assert (apart.max(), apart.sum()) == (steps, total)
+
+
+def test_36_nodes_of_degree_3_have_4_steps() -> None:
+    found = search_order_degree(Target(36, 3, True), 4, 15 * 10**7, orbits=36, seed=1)
+    assert found is not None
+    assert found.far == 0
+    assert all_distances(build(str(found.spec))).max() == 4
+
+
+def test_a_row_or_a_lift_is_where_a_search_starts() -> None:
+    target = Target(36, 3, True)
+    start = build("randomregulargraph(36,3,7)")
+    before = np.minimum(all_distances(start), 6).sum()
+    from_row = search_order_degree(target, 5, 10**5, orbits=36, start=start)
+    from_lift = search_order_degree(target, 5, 2 * 10**6, orbits=6, then=(12, 36))
+    assert from_row is not None
+    assert from_row.total < before
+    assert from_lift is not None
+    assert all_distances(build(str(from_lift.spec))).sum() == from_lift.total or from_lift.far
+
+
+def test_no_orbits_without_a_spec() -> None:
+    assert orders(9, 3) == [9]  # a port stays free
+    assert orders(2047, 7) == []
+    assert 2048 not in orders(2048, 3)
+    assert 64 in orders(1024, 8)

@@ -1,0 +1,198 @@
+"""Graphs of a given order and degree with few steps, and of these with low distances on average.
+
+Cables a-b and c-d are exchanged for a-c and b-d, or a-d and b-c, colder and colder. Large graphs keep a rotation of
+some order s, by which whole orbits of cables are exchanged at once: N/s of the nodes price the graph, and their links
+write it down. Later the rotation may be given up for one of smaller order, which leaves more to choose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from topodesign.base.cost import keeps_port_free
+from topodesign.base.moore import moore_order
+from topodesign.base.spec import LONGEST_SPEC, Spec
+from topodesign.search import order_degree_kernels as kernels
+from topodesign.search.annealing import swaps_between
+from topodesign.search.order_degree_kernels import Ends
+from topodesign.search.symmetric import cayley_spec
+from topodesign.search.target import Target
+from topodesign.topology.groups import group
+from topodesign.topology.library import build
+from topodesign.topology.topology import IntArray, Topology
+
+MOST_NODES = 2048
+_MOST_WRITTEN = 1500  # links of graphs that are written out link by link
+_MOST_NUMBERS = 2400  # that say what a lift is
+_SOURCES = 64  # of so many a row is one word
+_WEIGHT = 4  # of a pair that is too far apart, in steps
+_HOT, _WARM = 128, 32
+"""256 times the worsening that is let pass at first, for each step and neighbour; and where a rotation is given up."""
+_MENDING = 64  # exchanges for each end of a link, to get rid of parallel links
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """A graph that the search has come upon.
+
+    * ``spec``: what rebuilds it.
+    * ``far``: pairs of nodes that are farther apart than was asked for.
+    * ``total``: sum of the distances of all pairs, those farther apart counted as one step more.
+    """
+
+    spec: Spec
+    far: int
+    total: int
+
+
+def orders(nodes: int, degree: int) -> list[int]:
+    """Return the numbers of orbits of rotations that leave enough to choose and have specs, ascending.
+
+    All nodes, which stands for no rotation, is among them where such a graph has a spec.
+    """
+    if keeps_port_free(nodes, degree, duplex=True):
+        return [nodes] if nodes * degree <= _MOST_WRITTEN else []
+    return [
+        orbits
+        for orbits in range(1, nodes + 1)
+        if nodes % orbits == 0
+        and (orbits * degree % 2 == 0 or nodes // orbits % 2 == 0)
+        and (nodes * degree <= _MOST_WRITTEN if orbits == nodes else 2 * orbits * degree <= _MOST_NUMBERS)
+    ]
+
+
+def search_order_degree(
+    target: Target,
+    steps: int,
+    work: int,
+    *,
+    orbits: int,
+    then: Sequence[int] = (),
+    start: Topology | None = None,
+    seed: int = 0,
+) -> Ordered | None:
+    """Search for a graph of a size with so few steps, and the lowest distances.
+
+    * ``target``: the size: at most 2048 nodes, more than twice the degree; its graphs are duplex.
+    * ``steps``: how far nodes may be apart.
+    * ``work``: words of 64 bits to look at, in all; some 3 * 10^8 take a second.
+    * ``orbits``: of nodes under the rotation, out of :func:`orders`.
+    * ``then``: larger numbers of orbits, each a multiple of the one before, of rotations to go on with.
+    * ``start``: a duplex regular topology of the size to start with, where there is no rotation; a random graph
+      otherwise.
+    * ``seed``: seed of all random choices.
+
+    Returns: the best one, or none if there is none or it is too long to write down.
+    """
+    rng = np.random.Generator(np.random.PCG64([seed, target.nodes, target.degree, steps, orbits]))
+    state = rng.integers(1, 2**63, size=1, dtype=np.uint64)
+    ends = _random(target, orbits, rng) if start is None else _of(start)
+    if kernels.mend(ends, _MENDING * len(ends.head), state):
+        return None
+    hot = _HOT if start is None else _WARM
+    stages = [orbits, *then]
+    for turn, count in enumerate(stages):
+        if turn:
+            base, hot = ends, _WARM
+            ends = unfolded(base, count // stages[turn - 1])
+        far, total = lower(ends, steps, work // len(stages), hot, state)
+    spec = _spec(ends)
+    copies = target.nodes // stages[-1]
+    if stages[-1] == target.nodes and len(stages) > 1:
+        first = _spec(base)
+        spec = min((one for one in (spec, _swapped(first, ends)) if one is not None), key=_length, default=None)
+    return None if spec is None or _length(spec) > LONGEST_SPEC else Ordered(spec, far * copies, total * copies)
+
+
+def lower(ends: Ends, steps: int, work: int, hot: int, state: np.typing.NDArray[np.uint64]) -> tuple[int, int]:
+    """Lower the distances of a graph in place.
+
+    Returns: pairs of one node of each orbit with others that are too far apart, and the sum of the distances, those
+    counted as one step more.
+    """
+    nodes, degree = ends.out.shape
+    left = np.zeros(2, np.int64)
+    sources = len(ends.head) // degree
+    enough = sources * _least_sum(nodes, degree)
+    heat = hot * steps * degree
+    energy = int(kernels.lower_distances(ends, steps, _WEIGHT, work, heat, enough, state, left))
+    return int(left[0]), energy - _WEIGHT * int(left[0])
+
+
+def _least_sum(nodes: int, degree: int) -> int:
+    """Return the sum of the distances from a node of which as many as possible are near."""
+    total, steps = 0, 0
+    while (within := moore_order(degree, steps, duplex=True)) < nodes:
+        total, steps = total + nodes - within, steps + 1
+    return total
+
+
+def unfolded(ends: Ends, times: int) -> Ends:
+    """Return the same graph with a rotation of an order so many times smaller; node (u, i) becomes (u, i mod times)."""
+    nodes, degree = ends.out.shape
+    order = nodes * degree // len(ends.head)
+    residue = np.arange(times)
+    moved = (ends.turn.reshape(-1, 1, degree) + residue[:, None]) % order
+    head = (ends.head.reshape(-1, 1, degree) * times + moved % times).ravel()
+    mate = head * degree + np.broadcast_to((ends.mate % degree).reshape(-1, 1, degree), moved.shape).ravel()
+    return _written(head, (moved // times).ravel(), mate, nodes, degree)
+
+
+def _written(head: IntArray, turn: IntArray, mate: IntArray, nodes: int, degree: int) -> Ends:
+    """Return the ends of links with the neighbours that they stand for."""
+    order = nodes * degree // len(head)
+    copy = np.arange(order)[None, :, None]
+    out = head.reshape(-1, 1, degree) * order + (turn.reshape(-1, 1, degree) + copy) % order
+    arrays = (np.ascontiguousarray(one, dtype=np.int64) for one in (head, turn, mate, out.reshape(nodes, degree)))
+    return Ends(*arrays)
+
+
+def _random(target: Target, orbits: int, rng: np.random.Generator) -> Ends:
+    """Return a random graph with a rotation, which may have parallel links."""
+    nodes, degree = target.size
+    order, size = nodes // orbits, orbits * degree
+    mate = np.arange(size)
+    ports = rng.permutation(size)[size % 2 :]
+    mate[ports[::2]], mate[ports[1::2]] = ports[1::2], ports[::2]
+    turn = rng.integers(0, order, size)
+    number = np.arange(size)
+    turn = np.where(number < mate, turn, np.where(number > mate, -turn[mate] % order, order // 2))
+    return _written(mate // degree, turn, mate, nodes, degree)
+
+
+def _of(topology: Topology) -> Ends:
+    """Return a duplex regular topology as a graph without a rotation."""
+    src, dst = (np.repeat(one, topology.capacity).astype(np.int64) for one in (topology.src, topology.dst))
+    mate = np.empty(len(src), np.int64)
+    mate[np.lexsort((dst, src))] = np.lexsort((src, dst))
+    return _written(dst, np.zeros_like(dst), mate, topology.nodes, topology.degree)
+
+
+def _spec(ends: Ends) -> Spec | None:
+    """Return the spec of a graph; None if it is too large to be written out."""
+    nodes, degree = ends.out.shape
+    order = nodes * degree // len(ends.head)
+    if order == 1:
+        heads = np.sort(ends.out, axis=1).ravel().tolist()
+        return Spec("successors", (degree, *heads)) if len(heads) <= _MOST_WRITTEN else None
+    if order == nodes:
+        return cayley_spec(group(Spec("cyclic", (nodes,))), sorted(ends.turn.tolist()), duplex=True)
+    number = np.arange(len(ends.head))
+    sort = np.lexsort((ends.turn, ends.head, number // degree))
+    base = Spec("successors", (degree, *ends.head[sort].tolist()))
+    return Spec("lift", (base, Spec("cyclic", (order,)), *ends.turn[sort].tolist()))
+
+
+def _swapped(base: Spec | None, ends: Ends) -> Spec | None:
+    """Return a graph without a rotation by how it differs from one with the same nodes."""
+    if base is None:
+        return None
+    swaps = swaps_between(build(str(base)), ends.out.astype(np.int32))
+    return Spec("swap", (base, *swaps)) if swaps else base
+
+
+def _length(spec: Spec) -> int:
+    return len(str(spec))
