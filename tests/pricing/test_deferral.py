@@ -31,7 +31,7 @@ from topodesign.topology.topology import Topology
 
 
 @given(regular_digraphs(14, 4), st.sampled_from(["allgather", "reduce-scatter"]))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_it_delivers_at_the_price_that_is_claimed(topology: Topology, collective: str) -> None:
     rounds = deferred(topology, collective)
     report = verify_rounds(topology, rounds)
@@ -40,8 +40,7 @@ def test_it_delivers_at_the_price_that_is_claimed(topology: Topology, collective
     way = topology if collective == "reduce-scatter" else topology.transpose()
     assert report.cost == price_deferred(way) == cost_of(topology, rounds)
     assert report.cost.steps == price(way).steps or (report.cost.steps, price(way).steps) == (2, 1)
-    whole = defer(way.transpose()).cost(way)
-    assert rounds.units == 1 if whole == report.cost else whole.bandwidth > report.cost.bandwidth
+    assert defer(way.transpose()).cost(way).bandwidth >= report.cost.bandwidth
 
 
 @given(regular_digraphs(14, 4))
@@ -49,27 +48,27 @@ def test_it_delivers_at_the_price_that_is_claimed(topology: Topology, collective
 def test_a_shard_comes_no_sooner_than_its_distance_and_over_a_link_with_room(topology: Topology) -> None:
     found = defer(topology)
     nodes = topology.nodes
+    parts = found.parts
     for shard in range(nodes):
         far = distances(topology, shard)
-        assert all(found.time[node, shard] >= far[node] for node in range(nodes))
-    assert np.count_nonzero(found.time) == nodes * (nodes - 1)
+        assert (found.time[:, shard * parts : (shard + 1) * parts] >= far[:, None]).all()
+    assert np.count_nonzero(found.time) == nodes * (nodes - 1) * parts
     capacity = {(u, v): size for u, v, size in topology.links()}
     for step, room in enumerate(found.loads, start=1):
         carried = Counter((int(found.source[v, s]), int(v)) for v, s in np.argwhere(found.time == step))
-        assert room == max(Fraction(count, capacity[link]) for link, count in carried.items())
+        assert room == max(Fraction(count, parts * capacity[link]) for link, count in carried.items())
 
 
-@given(regular_digraphs(12, 4), st.integers(2, 5))
+@given(regular_digraphs(8, 4), st.integers(2, 5))
 @settings(max_examples=100)
 def test_so_many_times_the_links_take_the_same_time(topology: Topology, times: int) -> None:
     several = parallel(topology, times)
-    assert deferred_both(several) == deferred_both(topology)
-    assert price_each(several) == price_each(topology)
+    assert price_each(several, deferred=True) == price_each(topology, deferred=True)
 
 
 def test_plans_of_several_links_in_parallel_are_those_of_one() -> None:
     one, three = (evaluate(spec) for spec in (THIN, f"parallel({THIN},3)"))
-    assert three.cheapest == one.cheapest
+    assert three.cheapest == one.cheapest == deferred_both(build(THIN))
     assert three.deferred_allgather == one.deferred_allgather
     assert schedule(f"parallel({THIN},3)", "allgather", method="deferred").claim["bandwidth"] < Fraction(18, 11)
     assert deferral.why_not(build("parallel(complete(22),3)"), 1) is None

@@ -38,7 +38,11 @@ def test_both_collectives_are_priced_and_the_dearer_one_is_the_cost(topology: To
     assert Fraction(document["reduce_scatter_bandwidth"]) == result.reduce_scatter.bandwidth
     assert Fraction(document["allgather_bandwidth"]) == result.allgather.bandwidth
     spff = (result.reduce_scatter, result.allgather)
-    deferred = (split_deferral.price_deferred(topology), split_deferral.price_deferred(topology.transpose()))
+    found = (split_deferral.price_deferred(topology), split_deferral.price_deferred(topology.transpose()))
+    deferred = tuple(
+        one if one.steps == other.steps and one.bandwidth < other.bandwidth else other
+        for one, other in zip(spff, found, strict=True)
+    )
     least = Fraction(topology.nodes - 1, topology.nodes)
     met = all(cost.bandwidth == least for cost in spff)
     assert (result.deferred_reduce_scatter, result.deferred_allgather) == ((None, None) if met else deferred)

@@ -4,8 +4,13 @@ An SPFF schedule hands every shard on at once, so that a step is as long as the 
 all others wait. Most nodes are ends of a shard's way, though: nobody gets the shard from them. Such a shard may come at
 any later step, over any neighbour that has it, and only those that forward it are bound to their step. So there are as
 many steps as in an SPFF schedule, and links are evenly full over all steps together: what a node takes over one link
-comes near (N-1)/d shards wherever its neighbours can bring them, also where layers are not alike. Shards stay whole;
-:mod:`topodesign.pricing.split_deferral` has those that are split.
+comes near (N-1)/d shards wherever its neighbours can bring them, also where layers are not alike. On small topologies
+a shard more over a link is much; there shards come in equal parts, each on its own ways, where that is better.
+:mod:`topodesign.pricing.split_deferral` cuts them by the numbers of links.
+
+What a unit of capacity carries does not depend on what the unit is: capacities are divided by what divides them all.
+Nor does it depend much on how nodes are numbered: while it is soon done, other orders are tried, from one that labels
+do not change (:mod:`topodesign.pricing.node_order`).
 
 What must be forwarded is chosen shard by shard, so that few nodes have to; which shards are taken at a step is a
 maximum flow at every node. No other schedule is claimed to be worse.
@@ -17,10 +22,12 @@ image. Time and memory then go with these few times all nodes, and the loads are
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import ceil, lcm
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +38,7 @@ from topodesign.base.errors import DisconnectedError, TooLargeError, TopologyErr
 from topodesign.base.progress import in_pieces, part
 from topodesign.pricing.closed_form import layer_loads
 from topodesign.pricing.deferral_kernels import CLASS_BITS, CLASSES, NOT_YET, choose_relays, deliver
+from topodesign.pricing.node_order import node_order
 from topodesign.pricing.relays import UnitLinks, balanced_relays
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology
@@ -42,6 +50,9 @@ _MOST_MOVED = 2**26  # links of the few that all are images of, times nodes: fou
 _SEVERAL_WORK = 2**18  # links of the few times nodes up to which several choices of what must be forwarded are tried
 _CHOICES = 4
 _FEW_IMAGES = 16  # permutations of a symmetry up to which schedules without it are looked for, too
+_PARTS = (1, 2, 4, 12, 12)  # in which shards are cut, each time with nodes in another order
+_MOST_PARTS = 24
+_PARTS_WORK = 2**21  # work of schedules up to which shards in parts are looked for, in so much together; half a second
 _LAST_STEPS = 3  # in so many last steps, at most, shards are shared out for all of them together
 _WORTH = 128  # the part of what a link must carry by which a schedule may carry more and be good enough
 _MOST_LINKS = 63 - CLASS_BITS
@@ -67,27 +78,29 @@ class Moves(NamedTuple):
 
 @dataclass(frozen=True)
 class Deferral:
-    """A deferred allgather of whole shards.
+    """A deferred allgather of shards that come in some equal parts, or whole.
 
     * ``loads``: shards that a unit of link capacity carries at most, step by step.
     * ``receivers``: nodes r of which the rows are, ascending: all, or one of each orbit of the topology's symmetry,
       which is free; what all others get is the image of that.
-    * ``time``, ``source``: arrays of shape ``(receivers, N)``: the step at which node r gets shard s, and from which
-      neighbour; 0 and 0 for its own shard.
+    * ``time``, ``source``: arrays of shape ``(receivers, N * parts)``: the step at which node r gets each part of each
+      shard, and from which neighbour; 0 and 0 for its own shard.
+    * ``parts``: how many a shard has.
     """
 
     loads: tuple[Fraction, ...]
     receivers: IntArray
     time: NDArray[np.int16]
     source: NDArray[np.int32]
+    parts: int = 1
 
     @property
     def moves(self) -> Moves:
         """What the receivers get."""
-        place, shard = np.nonzero(self.time)
-        start = np.zeros(len(shard), np.int64)
-        step, sender = self.time[place, shard].astype(np.int64), self.source[place, shard].astype(np.int64)
-        return Moves(1, step, sender, self.receivers[place], shard, start, start + 1)
+        place, piece = np.nonzero(self.time)
+        step, sender = self.time[place, piece].astype(np.int64), self.source[place, piece].astype(np.int64)
+        shard, start = np.divmod(piece, self.parts)
+        return Moves(self.parts, step, sender, self.receivers[place], shard, start, start + 1)
 
     def cost(self, topology: Topology) -> Cost:
         """Return steps and bandwidth factor on the topology that it is for."""
@@ -162,33 +175,88 @@ def _defer(
     if (why := why_not(topology, len(layers))) is not None:
         raise (TopologyError if topology.degree > _MOST_LINKS else TooLargeError)(why)
     few = _images(topology)
-    if few is None:
-        return _found(topology, layers, None, progress)
     bare = Topology.from_arrays(topology.nodes, topology.src, topology.dst, topology.capacity)
-    alone = by_orbits or len(few.taken) > _FEW_IMAGES or why_not(bare, len(layers), most) is not None
-    best = _found(topology, layers, few, progress if alone else part(progress, 0, 1 / 4))
-    if not alone and _worth_more(sum(best.loads), _least(topology)):
-        best = min(best, _found(bare, layers, None, part(progress, 1 / 4, 1)), key=lambda one: sum(one.loads))
+    alone = few is not None and (
+        by_orbits or len(few.taken) > _FEW_IMAGES or why_not(bare, len(layers), most) is not None
+    )
+    best: Deferral | None = None
+    if few is not None:
+        best = _best_of_parts(topology, layers, few, progress if alone else part(progress, 0, 1 / 4))
+        progress = part(progress, 1 / 4, 1)
+    if best is None or (not alone and _worth_more(sum(best.loads), ceil(_least(topology)))):
+        found = _best_of_parts(bare, layers, None, progress)
+        best = found if best is None else min(best, found, key=_carried)
     return best
 
 
-def _least(topology: Topology) -> int:
+def _carried(found: Deferral) -> Fraction:
+    """Return what a link carries in all steps."""
+    return sum(found.loads, Fraction(0))
+
+
+def _best_of_parts(
+    topology: Topology, layers: list[Fraction], few: _Images | None, progress: Callable[[float], None] | None
+) -> Deferral:
+    """Return the best schedule of whole shards, and of shards in parts where that is better and soon found.
+
+    Those without a symmetry are looked for in an order of nodes that does not depend on labels, so that what is found
+    hardly does either.
+    """
+    least = _least(topology)
+    best = _found(topology, layers, few, part(progress, 0, 1 / 2))
+    work = len(layers) * len(best.receivers) * int(topology.capacity.sum())
+    left, order = _PARTS_WORK - work, None
+    for parts in _several_parts(topology, least):
+        left -= work * parts
+        if left < 0 or not _worth_more(_carried(best), least):
+            break
+        if few is not None:
+            best = min(best, _found(topology, layers, few, None, parts), key=_carried)
+            continue
+        order = node_order(topology) if order is None else order
+        best = min(best, _found_in(order, topology, layers, parts), key=_carried)
+        order = order[np.random.default_rng(parts).permutation(len(order))]
+    return best
+
+
+def _several_parts(topology: Topology, least: Fraction) -> list[int]:
+    """Return in how many parts to cut shards: few, and so many that links could be full in all steps."""
+    natural = lcm(least.denominator, *np.unique(topology.capacity).tolist())
+    return sorted([*_PARTS, natural] if natural <= _MOST_PARTS else _PARTS)
+
+
+def _found_in(order: IntArray, topology: Topology, layers: list[Fraction], parts: int) -> Deferral:
+    """Return the best that was found without a symmetry if nodes are numbered in some order, by the given numbers."""
+    place = np.argsort(order)
+    links = place[topology.src], place[topology.dst], topology.capacity
+    found = _found(Topology.from_arrays(topology.nodes, *links), layers, None, None, parts)
+    columns = (place[:, None] * parts + np.arange(parts)).ravel()
+    time, source = found.time[place][:, columns], found.source[place][:, columns]
+    return replace(found, time=time, source=np.where(time > 0, order[source], 0).astype(np.int32))
+
+
+def _least(topology: Topology) -> Fraction:
     """Return how many shards come over some link at least, whatever the schedule."""
     useful = topology.src != topology.dst
     ports = np.bincount(topology.dst[useful], topology.capacity[useful], topology.nodes)
-    return -(-(topology.nodes - 1) // int(ports.min()))
+    return Fraction(topology.nodes - 1, int(ports.min()))
 
 
-def _worth_more(total: int | Fraction, least: int) -> bool:
+def _worth_more(total: int | Fraction, least: int | Fraction) -> bool:
     """Whether a schedule carries so much more over a link than some one must that it is worth while to look on."""
     return (total - least) * _WORTH > least
 
 
 def _found(
-    topology: Topology, layers: list[Fraction], few: _Images | None, progress: Callable[[float], None] | None
+    topology: Topology,
+    layers: list[Fraction],
+    few: _Images | None,
+    progress: Callable[[float], None] | None,
+    parts: int = 1,
 ) -> Deferral:
-    """Return the best that was found, with a symmetry or without one."""
-    nodes, steps, least = topology.nodes, len(layers), _least(topology)
+    """Return the best that was found, with a symmetry or without one, of shards in some parts."""
+    nodes, steps, least = topology.nodes, len(layers), ceil(_least(topology) * parts)
+    rooms = [ceil(load * parts) for load in layers]
     into, every = _single_links(topology.transpose()), np.arange(nodes)
     receivers, orbit = (every, every) if few is None else (few.roots, few.orbit)
     if few is None:
@@ -197,18 +265,18 @@ def _found(
         count = into[0][few.roots + 1] - into[0][few.roots]
         first = np.append(0, np.cumsum(count))
         other = into[1][np.repeat(into[0][few.roots] - first[:-1], count) + np.arange(first[-1])]
-        other, moved = few.orbit[other], few.moved(other)
+        other, moved = few.orbit[other], _in_parts(few.moved(other), parts)
     found: list[tuple[_Tried, _Search]] = []
-    choices = 1 if few is None or len(other) * nodes > _SEVERAL_WORK else _CHOICES
+    choices = 1 if few is None or len(other) * nodes * parts > _SEVERAL_WORK else _CHOICES
     ahead = progress if few is not None else part(progress, 0, 1 / _LAST_STEPS)
     for choice in range(choices):
-        by_shard = np.empty((len(receivers), nodes), np.int16)
+        by_shard = np.empty((len(receivers) * parts, nodes), np.int16)
         forwards = np.zeros((len(receivers), steps + 1), np.int32)
         links = *_mixed((topology.indptr, topology.dst), choice), *_mixed(into, choice)
-        if choose_relays(receivers, *links, orbit, by_shard, forwards) < 0:
+        if choose_relays(np.repeat(receivers, parts), *links, orbit, by_shard, forwards) < 0:
             raise DisconnectedError("some nodes do not reach each other")
-        code = np.ascontiguousarray(by_shard.T) if few is None else few.turned(by_shard)
-        search = _Search((first, other, moved, code), layers, part(ahead, choice / choices, (choice + 1) / choices))
+        code = np.ascontiguousarray(by_shard.T) if few is None else few.turned(by_shard, parts)
+        search = _Search((first, other, moved, code), rooms, part(ahead, choice / choices, (choice + 1) / choices))
         found.append((search.best(least), search))
         if _total(found[-1]) <= least or (choice and _total(found[-1]) >= _total(found[-2])):
             break
@@ -218,14 +286,19 @@ def _found(
         for last in range(2, min(_LAST_STEPS, steps) + 1):
             if not _worth_more(_total(best), least):
                 break
-            room = max(1, least - sum(-(-load.numerator // load.denominator) for load in layers[:-last]))
+            room = max(1, least - sum(rooms[:-last]))
             ahead = part(progress, (last - 1) / _LAST_STEPS, last / _LAST_STEPS)
             for chosen in balanced_relays(by_shard, unit, steps, last, room, progress=ahead):
-                search = _Search((first, other, moved, np.ascontiguousarray(chosen.T)), layers, None)
+                search = _Search((first, other, moved, np.ascontiguousarray(chosen.T)), rooms, None)
                 best = min(best, (search.last(last), search), key=_total)
     tried, search = best
     _, _, time, link = search.filled(tried)
     return _counted(topology, receivers, first, time, link)
+
+
+def _in_parts(names: NDArray[np.int32], parts: int) -> NDArray[np.int32]:
+    """Return what the parts of shards are called, from what the shards are."""
+    return np.repeat(names * np.int32(parts), parts, axis=1) + np.tile(np.arange(parts, dtype=np.int32), names.shape[1])
 
 
 def _total(found: tuple[_Tried, _Search]) -> int:
@@ -265,13 +338,13 @@ class _Images:
             row[self.symmetry.transversal(node)] = np.arange(len(row))
         return names
 
-    def turned(self, by_shard: NDArray[np.int16]) -> NDArray[np.int16]:
-        """Return for each representative and node what is given for each node and representative."""
-        turned = np.empty_like(by_shard)
-        for root in range(len(self.roots)):
+    def turned(self, by_shard: NDArray[np.int16], parts: int) -> NDArray[np.int16]:
+        """Return for each representative and node what is given for each node and representative, part by part."""
+        turned = np.empty((len(self.roots), by_shard.shape[1], parts), by_shard.dtype)
+        for root, which in itertools.product(range(len(self.roots)), range(parts)):
             # What the representatives are to where an inverse takes this one, their images are to this one.
-            turned[root, self.taken] = by_shard[:, self.back[:, root]].T
-        return turned
+            turned[root, self.taken, which] = by_shard[which::parts, self.back[:, root]].T
+        return turned.reshape(len(turned), -1)
 
 
 def free_representatives(topology: Topology) -> IntArray | None:
@@ -316,14 +389,14 @@ class _Search:
     """Deferring from one step on or another.
 
     * ``links``: the arrays ``first``, ``other``, ``moved`` and ``code`` of :mod:`topodesign.pricing.deferral_kernels`.
-    * ``layers``: what a unit of link capacity carries at each step if nothing is deferred.
+    * ``rooms``: parts of shards that a unit of link capacity carries at each step if nothing is deferred.
     * ``progress``: called with the share of what is to be tried at most.
     """
 
-    def __init__(self, links: _Links, layers: list[Fraction], progress: Callable[[float], None] | None) -> None:
+    def __init__(self, links: _Links, rooms: list[int], progress: Callable[[float], None] | None) -> None:
         _, other, _, code = self._links = links
         self._distance = code // CLASSES
-        self._rooms = [-(-load.numerator // load.denominator) for load in layers]
+        self._rooms = rooms
         self._work = max(1, len(other) // len(code)) * code.shape[1]
         self._workers = min(_CORES, 1 + len(code) * self._work // _WORK_PER_THREAD)
         self._progress, self._share = progress, 0.0
@@ -384,7 +457,11 @@ class _Search:
 
 
 def _counted(
-    topology: Topology, receivers: IntArray, first: IntArray, time: NDArray[np.int16], link: NDArray[np.uint8]
+    topology: Topology,
+    receivers: IntArray,
+    first: IntArray,
+    time: NDArray[np.int16],
+    link: NDArray[np.uint8],
 ) -> Deferral:
     """Return the schedule with the neighbours that shards come from and the loads, counted link by link."""
     order = np.lexsort((topology.src, topology.dst))
@@ -399,9 +476,9 @@ def _counted(
     counts = np.bincount((time[came].astype(np.int64) - 1) * len(order) + over, minlength=steps * len(order)).reshape(
         steps, -1
     )
-    kinds = np.unique(capacity).tolist()
-    loads = (max(Fraction(int(row[capacity == kind].max()), kind) for kind in kinds) for row in counts)
-    return Deferral(tuple(loads), receivers, time, source)
+    kinds, parts = np.unique(capacity).tolist(), time.shape[1] // topology.nodes
+    loads = (max(Fraction(int(row[capacity == kind].max()), kind * parts) for kind in kinds) for row in counts)
+    return Deferral(tuple(loads), receivers, time, source, parts)
 
 
 def _single_links(topology: Topology) -> tuple[IntArray, IntArray]:

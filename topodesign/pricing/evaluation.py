@@ -34,7 +34,8 @@ class Prices:
     * ``reduce_scatter``, ``allgather``: prices of its best SPFF reduce-scatter and allgather: as many steps, the
       diameter, but the bandwidth factors may differ where the topology is not isomorphic to its transpose.
     * ``deferred_reduce_scatter``, ``deferred_allgather``: prices of the best deferred schedules that were found, in as
-      many steps, or two where SPFF takes one; they may be dearer. None where they were not looked for.
+      many steps, or two where SPFF takes one; in as many those of SPFF where they are cheaper, as :attr:`methods`
+      tells. None where they were not looked for.
     """
 
     reduce_scatter: Cost
@@ -115,9 +116,11 @@ class Evaluation(Result, Prices):
         ),
         key(
             "deferred_reduce_scatter_bandwidth=deferred_reduce_scatter.bandwidth",
-            "The same by a deferred schedule, in deferred_steps; null where none was looked for.",
+            "The same by a deferred schedule, in deferred_steps, or by SPFF if that is cheaper in as many; null where "
+            "none was looked for.",
         ),
         key("deferred_allgather_bandwidth=deferred_allgather.bandwidth", "The same of the allgather."),
+        key("methods", "By what both cost least in the fewest steps: spff, deferred, or one by each."),
         "lower_bound steps_over_bound bandwidth_over_bound",
         key("simplex=not(topology.is_duplex)", "Whether links go one way only."),
         "regular=topology.is_regular vertex_transitive=topology.vertex_transitive",
@@ -375,8 +378,8 @@ def price_deferred(topology: TopologyLike, *, progress: Progress | None = None) 
     """Return what the best deferred reduce-scatter and allgather that were found cost at most: the dearer one, exactly.
 
     They have as many steps as SPFF's, or two where that has one, and mostly a smaller bandwidth factor where a topology
-    is irregular. Where it is small or all nodes are alike, SPFF may be cheaper: :func:`topodesign.price`. A schedule
-    with this cost is made by ``schedule(topology, collective, method="deferred")``.
+    is irregular. Where all nodes are alike SPFF may be cheaper, and is what is taken. A schedule with this cost is made
+    by ``schedule(topology, collective, method="deferred")``, which says where it is SPFF's.
 
     Parameters
     ----------
@@ -407,15 +410,19 @@ def price_deferred(topology: TopologyLike, *, progress: Progress | None = None) 
 def deferred_both(
     topology: Topology, progress: Progress | None = None, *, most: int | None = None
 ) -> tuple[Cost, Cost]:
-    """Return the prices of the deferred reduce-scatter and allgather; errors as :func:`price_deferred`.
+    """Return the prices of the deferred reduce-scatter and allgather, or SPFF's where cheaper in as many steps.
 
-    ``most`` is the work for each beyond which schedules without the known symmetry are not looked for.
+    Errors are those of :func:`price_deferred`. ``most`` is the work for each beyond which schedules without the known
+    symmetry are not looked for.
     """
-    if topology.is_duplex:
-        both = split_deferral.price_deferred(topology, progress, most=most)
-        return both, both
-    there = split_deferral.price_deferred(topology, part(progress, 0, 0.5), most=most)
-    return there, split_deferral.price_deferred(topology.transpose(), part(progress, 0.5, 1), most=most)
+    spff = price_both(topology)
+    there = split_deferral.price_deferred(
+        topology, progress if topology.is_duplex else part(progress, 0, 0.5), most=most
+    )
+    back = there
+    if not topology.is_duplex:
+        back = split_deferral.price_deferred(topology.transpose(), part(progress, 0.5, 1), most=most)
+    return _not_above(spff[0], there), _not_above(spff[1], back)
 
 
 def price_each(
@@ -438,6 +445,11 @@ def price_each(
             raise
         later = (None, None)
     return Prices(there, back, *later)
+
+
+def _not_above(spff: Cost, later: Cost) -> Cost:
+    """Return the cost of a deferred schedule, or that of SPFF if it is cheaper in as many steps."""
+    return cheaper(spff, later) if spff.steps == later.steps else later
 
 
 def cheaper(one: Cost, other: Cost | None) -> Cost:

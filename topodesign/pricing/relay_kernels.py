@@ -75,7 +75,7 @@ def _choose_links(
     """Have each node take a shard over its cheapest link, at the step that it does."""
     nodes = len(when)
     for place in range(nodes):
-        node = place + shard if place + shard < nodes else place + shard - nodes
+        node = (place + shard) % nodes
         if far[node] < CLASSES * start:
             continue
         begin, w = first[node], when[node] - start
@@ -115,7 +115,7 @@ def _choose_steps(
     """
     nodes, steps = len(when), len(carried)
     for place in range(nodes):
-        node = place + shard if place + shard < nodes else place + shard - nodes
+        node = (place + shard) % nodes
         soonest = far[node] // CLASSES - start
         if soonest < 0 or soonest == steps - 1:
             continue

@@ -56,7 +56,7 @@ def best_deferral(
     by_orbits: bool = False,
     most: int | None = None,
 ) -> Deferral | SplitDeferral:
-    """Return the deferred allgather with the smaller bandwidth factor, of whole shards or of split ones.
+    """Return the deferred allgather with the smaller bandwidth factor, of shards that are split by links or not.
 
     Parameters and errors are those of :func:`topodesign.pricing.deferral.defer`.
     """

@@ -5,6 +5,8 @@ See :mod:`topodesign.pricing.deferral` for what is deferred and why that is bett
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from topodesign.base.errors import ParameterError, TopologyError
@@ -16,7 +18,8 @@ from topodesign.plans.rounds_ops import assemble, canonical, check_rows, reverse
 from topodesign.pricing.closed_form import price
 from topodesign.pricing.deferral import Deferral, why_not
 from topodesign.pricing.split_deferral import SplitDeferral, best_deferral
-from topodesign.schedulers.method import Method, Progress, Request, planned
+from topodesign.schedulers.method import Method, Progress, Request, cost_in, planned
+from topodesign.schedulers.spff import spff
 from topodesign.topology.topology import Topology
 
 _MOST_WORK = 2**29  # steps times nodes times links up to which it is tried without being named
@@ -25,7 +28,7 @@ _MOST_WORK = 2**29  # steps times nodes times links up to which it is tried with
 def deferred(
     topology: Topology, collective: Collective | str = ALLGATHER, *, progress: Progress | None = None
 ) -> Rounds:
-    """Return a deferred allgather or reduce-scatter: of whole shards, or of split ones where that is cheaper."""
+    """Return a deferred allgather or reduce-scatter, of shards that are split by links where that is cheaper."""
     if _backwards(collective):
         return reverse(deferred(topology.transpose(), progress=progress))
     check_rows(topology.nodes * (topology.nodes - 1))
@@ -79,11 +82,16 @@ def _orbit(topology: Topology, found: Deferral | SplitDeferral) -> OrbitRounds:
 
 
 def _make(request: Request) -> list[Plan]:
-    """Return the plan, or none where it would take too long."""
+    """Return the plan, or SPFF's where that is cheaper in as many steps, or none where it would take too long."""
     if not _within(request, None):
         return []
-    rounds = deferred(request.topology, request.collective, progress=request.progress)
-    return [planned(request.topology, rounds, "deferred")]
+    topology, collective = request.topology, request.collective
+    plan = planned(topology, deferred(topology, collective, progress=request.progress), "deferred")
+    least, found = price(topology if collective.reduces else topology.transpose()), cost_in(plan)
+    if found.steps == least.steps and found.bandwidth > least.bandwidth:
+        note = f"by SPFF, which is cheaper than the deferred schedule that was found (y = {found.bandwidth})"
+        plan = replace(planned(topology, spff(topology, collective), "spff"), notes=(note,))
+    return [plan]
 
 
 def _soon(request: Request) -> bool:

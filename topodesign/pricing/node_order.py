@@ -1,0 +1,66 @@
+"""An order of a topology's nodes that does not depend on how they are numbered."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.topology.topology import IntArray, Topology
+
+_MOST_PICKED = 64
+"""Nodes that are told from their like one by one at most; what is left then goes by number."""
+_LENGTHS = 8  # of walks that are counted
+_ODD = tuple(np.uint64(one) for one in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+
+
+def node_order(topology: Topology) -> IntArray:
+    """Return all nodes in an order that is the same, but for symmetry, however they are numbered.
+
+    Nodes are told apart by how many walks lead to others and back, and by the links that lead to and from kinds of
+    nodes, again and again (colour refinement). Where some are left alike, mostly images of each other, one is picked,
+    and others are told apart by it.
+    """
+    kinds = _refined(topology, np.unique(_walks(topology), return_inverse=True)[1].astype(np.int64))
+    for _ in range(_MOST_PICKED):
+        several = np.flatnonzero(np.bincount(kinds) > 1)
+        if not len(several):
+            break
+        kinds[np.flatnonzero(kinds == several[0])[0]] = topology.nodes
+        kinds = _refined(topology, kinds)
+    return np.argsort(kinds, kind="stable")
+
+
+def _walks(topology: Topology) -> NDArray[np.uint64]:
+    """Return words that tell nodes apart by the numbers of walks from and to them, and of those that are closed."""
+    entered = np.lexsort((topology.src, topology.dst))
+    first = np.searchsorted(topology.dst[entered], np.arange(topology.nodes))
+    source, capacity = topology.src[entered], topology.capacity[entered].astype(np.uint64)
+    walks, told = np.eye(topology.nodes, dtype=np.uint64), np.zeros(topology.nodes, np.uint64)
+    for _ in range(_LENGTHS):
+        walks = np.add.reduceat(walks[source] * capacity[:, None], first)  # row v, column u: from u to v
+        words = _mixed(walks)
+        told = _mixed(told + _mixed(words.sum(0)) * _ODD[0] + _mixed(words.sum(1)) * _ODD[1] + words.diagonal())
+    return told
+
+
+def _refined(topology: Topology, kinds: IntArray) -> IntArray:
+    """Return kinds of nodes, from 0 on, that are told apart by the kinds that their links lead to and come from."""
+    names, kinds = np.unique(kinds, return_inverse=True)
+    while len(names) < topology.nodes:
+        known, capacity = len(names), topology.capacity.astype(np.uint64) * _ODD[2]
+        words = _mixed(kinds.astype(np.uint64))
+        there, back = np.zeros_like(words), np.zeros_like(words)
+        np.add.at(there, topology.src, _mixed(words[topology.dst] + capacity))
+        np.add.at(back, topology.dst, _mixed(words[topology.src] ^ capacity))
+        names, kinds = np.unique(_mixed(words + _mixed(there) * _ODD[0] + _mixed(back) * _ODD[1]), return_inverse=True)
+        if len(names) <= known:
+            break
+    return kinds.astype(np.int64)
+
+
+def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return words of 64 bits of which each bit depends on all bits of those given (the end of SplitMix64)."""
+    words = (words + _ODD[0]) * _ODD[1]
+    words = (words ^ (words >> np.uint64(30))) * _ODD[1]
+    words = (words ^ (words >> np.uint64(27))) * _ODD[2]
+    return words ^ (words >> np.uint64(31))
