@@ -25,6 +25,7 @@ from topodesign.catalog.pareto import pareto as pareto
 from topodesign.catalog.price import price_catalog as price_catalog
 from topodesign.catalog.ranking import rank as rank
 from topodesign.catalog.survey import survey as survey
+from topodesign.catalog.verify import audit_catalog as audit_catalog
 from topodesign.catalog.verify import verify_catalog as verify_catalog
 from topodesign.collectives import as_collective as as_collective
 from topodesign.collectives.collective import Collective as Collective

@@ -243,7 +243,7 @@ def test_python_says_what_the_command_says(directory: Path) -> None:
         str(directory), degrees=[4], sample=5, seed=2, workers=1, on_fault=lambda one: wrong.append(str(one))
     )
     assert (result.ok, result.rows, wrong) == (True, 5, [])
-    assert result.record() == {"rows": 5, "verified_before": 0, "faults": []}
+    assert result.record() == {"rows": 5, "verified_before": 0, "faults": [], "audited": False, "sampled": 0}
     assert "no fault(s)" in repr(result)
     with pytest.raises(TopodesignError):
         verify_catalog(5)  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -16,11 +16,12 @@ import numpy as np
 from topodesign.base.atomic import write_whole
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.declared import Declared, key
-from topodesign.base.errors import CatalogError, FileFormatError, TopodesignError
+from topodesign.base.errors import CatalogError, FileFormatError, ParameterError, TopodesignError
 from topodesign.base.records import Result
 from topodesign.base.spec import Spec, parse
 from topodesign.base.text_files import naming, read_text
 from topodesign.base.units import as_count
+from topodesign.catalog.audit import Audited, audit_row
 from topodesign.catalog.files import NO_LIMIT, stored_file
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.price import wrong_price
@@ -79,6 +80,7 @@ class Verified:
     total: int
     share: float
     faults: tuple[Fault, ...]
+    sampled: int = 0  # rows of this batch of which only some nodes were looked at
 
 
 @dataclass(frozen=True, repr=False)
@@ -88,6 +90,8 @@ class Verification(Result):
     rows: int  # rows that were to be verified
     verified_before: int  # how many of them an earlier run had found right
     faults: tuple[Fault, ...]  # rows that are not true
+    audited: bool = False  # whether they were audited
+    sampled: int = 0  # rows too large to look at all nodes in an audit; some drawn at random were
 
     @property
     def ok(self) -> bool:
@@ -97,9 +101,11 @@ class Verification(Result):
     def heading(self) -> str:
         """Return how many rows and how many faults."""
         before = f", {self.verified_before} of them before" if self.verified_before else ""
-        return f"{self.rows} rows rebuilt and priced{before}: {len(self.faults) or 'no'} fault(s)"
+        some = f", {self.sampled} by a sample of their nodes" if self.sampled else ""
+        done = f"audited{some}" if self.audited else "rebuilt and priced"
+        return f"{self.rows} rows {done}{before}: {len(self.faults) or 'no'} fault(s)"
 
-    KEYS = "rows verified_before faults"
+    KEYS = "rows verified_before faults audited sampled"
     ROWS = "faults"
 
 
@@ -144,8 +150,57 @@ def verify_catalog(
     >>> verify_catalog(degrees=[2], nodes=range(3, 20), sample=5)
     <Verification: 5 rows rebuilt and priced: no fault(s)>
     """
+    rows = _wanted(catalog, degrees, nodes)
+    chosen = _sample(rows, sample, seed)
+    states = verify(chosen, all_sources=all_sources, resume=resume, workers=workers)
+    return _verification(misplaced(rows), states, on_fault, progress)
+
+
+def audit_catalog(
+    catalog: Catalog | str | Path | None = None,
+    *,
+    degrees: Iterable[int] | None = None,
+    nodes: range | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+    resume: Path | None = None,
+    workers: int | None = None,
+    on_fault: Callable[[Fault], None] | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Verification:
+    """Hold rows of a catalog against their links by :mod:`topodesign.catalog.audit`, which shares nothing with makers.
+
+    Parameters and errors are those of :func:`verify_catalog`.
+
+    Examples
+    --------
+    >>> from topodesign import audit_catalog
+    >>> audit_catalog(degrees=[2], nodes=range(3, 20), sample=5)
+    <Verification: 5 rows audited: no fault(s)>
+    """
+    rows = _wanted(catalog, degrees, nodes)
+    states = verify(_sample(rows, sample, seed), audit=True, resume=resume, workers=workers)
+    return replace(_verification(misplaced(rows), states, on_fault, progress), audited=True)
+
+
+def _wanted(catalog: Catalog | str | Path | None, degrees: Iterable[int] | None, nodes: range | None) -> list[Place]:
     source = as_catalog(catalog)
-    rows = places(source, source.wanted(degrees), *((nodes[0], nodes[-1]) if nodes else ()))
+    return places(source, source.wanted(degrees), *((nodes[0], nodes[-1]) if nodes else ()))
+
+
+def _sample(rows: list[Place], sample: int | None, seed: int) -> list[Place]:
+    if sample is None:
+        return rows
+    return draw(rows, as_count(sample, "sample", 1), as_count(seed, "seed", 0))
+
+
+def _verification(
+    known: Iterable[Fault],
+    states: Iterable[Verified],
+    on_fault: Callable[[Fault], None] | None,
+    progress: Callable[[float], None] | None,
+) -> Verification:
+    """Return what states come to, and tell faults and progress on the way."""
     faults: list[Fault] = []
 
     def note(found: Iterable[Fault]) -> None:
@@ -154,16 +209,16 @@ def verify_catalog(
             if on_fault is not None:
                 on_fault(fault)
 
-    note(misplaced(rows))
-    if sample is not None:
-        rows = draw(rows, as_count(sample, "sample", 1), as_count(seed, "seed", 0))
+    note(known)
     before: int | None = None
-    for state in verify(rows, all_sources=all_sources, resume=resume, workers=workers):
+    total = sampled = 0
+    for state in states:
         before = state.done if before is None else before
+        total, sampled = state.total, sampled + state.sampled
         if progress is not None:
             progress(state.share)
         note(state.faults)
-    return Verification(len(rows), before or 0, tuple(faults))
+    return Verification(total, before or 0, tuple(faults), sampled=sampled)
 
 
 def places(catalog: Catalog, degrees: Iterable[int], first: int = 0, last: int = NO_LIMIT) -> list[Place]:
@@ -194,7 +249,12 @@ def misplaced(rows: Iterable[Place]) -> list[Fault]:
 
 
 def verify(
-    rows: Sequence[Place], *, all_sources: bool = False, resume: Path | None = None, workers: int | None = None
+    rows: Sequence[Place],
+    *,
+    all_sources: bool = False,
+    audit: bool = False,
+    resume: Path | None = None,
+    workers: int | None = None,
 ) -> Iterator[Verified]:
     """Rebuild rows from their specs and hold all that they say against the links, dearest first.
 
@@ -204,6 +264,8 @@ def verify(
         What to verify.
     all_sources
         Price from every node even if the construction proves that some are enough.
+    audit
+        Price by :mod:`topodesign.catalog.audit`, which shares nothing with what makes rows.
     resume
         File that keeps which rows were found right; those are not looked at again.
     workers
@@ -220,21 +282,27 @@ def verify(
         If ``resume`` is not such a file, or cannot be written.
     CatalogError
         If a process ends before its time, as when memory is short.
+    ParameterError
+        If an audit is to be from all sources: it looks at one of each orbit that it has held against the links.
     """
-    kept = _Progress(resume, all_sources) if resume is not None else None
+    if audit and all_sources:
+        raise ParameterError("an audit proves which nodes are enough; leave all_sources out")
+    check = _audit_rows if audit else _check_all_sources if all_sources else _check_rows
+    how = ", by audit" if audit else ", from all sources" if all_sources else ""
+    kept = _Progress(resume, how) if resume is not None else None
     left = [place for place in rows if kept is None or _key(place.row) not in kept.rows]
     batches = list(_batches(sorted(left, key=lambda place: -place.work)))
     total = sum(place.work for place in left) or 1
     done, work = len(rows) - len(left), 0
     yield Verified(done, len(rows), 0.0 if left else 1.0, ())
-    for batch, messages in _run(batches, all_sources, workers or _CORES):
+    for batch, found in _run(batches, check, workers or _CORES):
         done += len(batch)
         work += sum(place.work for place in batch)
-        answers = list(zip(batch, messages, strict=True))
+        answers = list(zip(batch, found, strict=True))
         if kept is not None:
-            kept.add(place.row for place, message in answers if message is None)
-        faults = tuple(Fault(place, message) for place, message in answers if message is not None)
-        yield Verified(done, len(rows), work / total, faults)
+            kept.add(place.row for place, one in answers if one.wrong is None)
+        faults = tuple(Fault(place, one.wrong) for place, one in answers if one.wrong is not None)
+        yield Verified(done, len(rows), work / total, faults, sum(one.sampled for one in found))
 
 
 def check_row(row: Row, *, all_sources: bool = False) -> str | None:
@@ -332,17 +400,17 @@ def _batches(rows: Iterable[Place]) -> Iterator[list[Place]]:
 
 
 def _run(
-    batches: Sequence[list[Place]], all_sources: bool, workers: int
-) -> Iterator[tuple[list[Place], list[str | None]]]:
+    batches: Sequence[list[Place]], check: Callable[[list[Row]], list[Audited]], workers: int
+) -> Iterator[tuple[list[Place], list[Audited]]]:
     """Yield every batch with what is wrong with its rows, as they are done."""
     if workers == 1 or len(batches) <= 1:
         for batch in batches:
-            yield batch, _check_rows([place.row for place in batch], all_sources)
+            yield batch, check([place.row for place in batch])
         return
     check_threads()
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=end_with_parent)
     try:
-        waiting = {pool.submit(_check_rows, [place.row for place in batch], all_sources): batch for batch in batches}
+        waiting = {pool.submit(check, [place.row for place in batch]): batch for batch in batches}
         for future in as_completed(waiting):
             yield waiting[future], future.result()
     except BrokenProcessPool:
@@ -351,16 +419,24 @@ def _run(
         pool.shutdown(cancel_futures=True)
 
 
-def _check_rows(rows: list[Row], all_sources: bool) -> list[str | None]:
-    return [check_row(row, all_sources=all_sources) for row in rows]
+def _check_rows(rows: list[Row]) -> list[Audited]:
+    return [Audited(check_row(row, all_sources=False)) for row in rows]
+
+
+def _check_all_sources(rows: list[Row]) -> list[Audited]:
+    return [Audited(check_row(row, all_sources=True)) for row in rows]
+
+
+def _audit_rows(rows: list[Row]) -> list[Audited]:
+    return [audit_row(row) for row in rows]
 
 
 class _Progress:
     """The rows that were found right so far, in a file that only grows."""
 
-    def __init__(self, path: Path, all_sources: bool) -> None:
+    def __init__(self, path: Path, how: str) -> None:
         self.path = path
-        header = _HEADER + (", from all sources" if all_sources else "")
+        header = _HEADER + how
         try:
             with naming(path):
                 text = read_text(path) if path.exists() else ""

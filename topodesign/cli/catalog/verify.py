@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -24,6 +25,7 @@ from topodesign.cli.ranges import whole_range
 @click.option("--sample", type=whole(1), metavar="K", help="Only so many rows, drawn at random.")
 @seed_option("Seed of the sample.")
 @click.option("--all-sources", is_flag=True, help="Price from every node, whatever symmetry the construction proves.")
+@click.option("--audit", is_flag=True, help="Price by code that shares nothing with what makes rows.")
 @click.option(
     "--resume",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -45,6 +47,7 @@ def command(
     sample: int | None,
     seed: int,
     all_sources: bool,
+    audit: bool,
     resume: Path | None,
     closure: bool,
     jobs: int | None,
@@ -52,12 +55,14 @@ def command(
 ) -> int:
     """Rebuild rows of the catalog from their specs and price them from their links again.
 
-    Any difference is reported with the file, the line, the row and what came out; the exit status is then 1.
+    Any difference is reported with the file, the line, the row and what came out; the exit status is then 1. With
+    --audit nothing of what makes rows is used: symmetry is held against the links, distances and loads are counted
+    anew, and deferred schedules replayed.
 
     Example: topodesign catalog verify --sample 2000 --seed 1
     """
     if closure:
-        if sample is not None or all_sources or resume is not None:
+        if sample is not None or all_sources or audit or resume is not None:
             raise click.UsageError("--closure goes with -n, -d and --catalog alone: it rebuilds no rows.")
         left = topodesign.verify_closure(catalog, degrees=degrees, nodes=nodes)
         if form() != "text":
@@ -67,19 +72,23 @@ def command(
         return 0 if left.ok else 1
     if every == (sample is not None or nodes is not None or degrees is not None):
         raise click.UsageError("Say what to verify: --sample K, -d, -n, several of these, or --all alone.")
+    if audit and all_sources:
+        raise click.UsageError("--audit proves which nodes are enough; leave --all-sources out.")
     with progress_bar("verifying") as progress:
-        result = topodesign.verify_catalog(
-            catalog,
-            degrees=degrees,
-            nodes=nodes,
-            sample=sample,
-            seed=seed,
-            all_sources=all_sources,
-            resume=resume,
-            workers=jobs,
-            on_fault=lambda fault: click.echo(str(fault), err=True),
-            progress=progress,
-        )
+        options: dict[str, Any] = {
+            "degrees": degrees,
+            "nodes": nodes,
+            "sample": sample,
+            "seed": seed,
+            "resume": resume,
+            "workers": jobs,
+            "on_fault": lambda fault: click.echo(str(fault), err=True),
+            "progress": progress,
+        }
+        if audit:
+            result = topodesign.audit_catalog(catalog, **options)
+        else:
+            result = topodesign.verify_catalog(catalog, all_sources=all_sources, **options)
     if form() != "text":
         print_json(result.record())
     else:

@@ -1,0 +1,402 @@
+"""Auditing rows: what a row says, held against the links of its topology by code that the makers of rows do not use.
+
+Of the topology only the links are read, and generators of its symmetry, which are held against the links before they
+are believed. Distances, the bandwidth factors of SPFF, regularity and cabling are worked out here, in plain NumPy. A
+deferred schedule is made again and replayed: every piece comes over a link from somebody who has it by then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.cost import Basis
+from topodesign.base.errors import TopodesignError
+from topodesign.catalog.rows import Row
+from topodesign.pricing.deferral import Moves
+from topodesign.pricing.split_deferral import best_deferral
+from topodesign.topology.library import build
+from topodesign.topology.topology import Topology
+
+_MOST_WORK = 2**33  # nodes looked at times nodes times ports; beyond, some nodes are a sample
+_CELLS = 2**27  # distances that are held at once
+_SUBSETS = 2**21  # counts of subsets that are held at once
+_MOST_NEIGHBOURS = 20
+_SEED = 0  # of the sample of nodes
+
+Ints = NDArray[np.int64]
+
+
+class Audited(NamedTuple):
+    """What came of the audit of a row.
+
+    * ``wrong``: what is not true of it; None if everything is.
+    * ``sampled``: whether only some of the nodes were looked at, drawn at random: then nothing that was seen costs more
+      than the row says.
+    """
+
+    wrong: str | None
+    sampled: bool = False
+
+
+class Wrong(Exception):  # noqa: N818  it is caught here, and becomes a fault
+    """A schedule that is none."""
+
+
+@dataclass(frozen=True)
+class Digraph:
+    """Links sorted by (src, dst), self-loops among them."""
+
+    nodes: int
+    src: Ints
+    dst: Ints
+    capacity: Ints
+
+    @classmethod
+    def of(cls, nodes: int, src: Ints, dst: Ints, capacity: Ints) -> Digraph:
+        """Return it for links in any order."""
+        order = np.lexsort((dst, src))
+        return cls(nodes, src[order], dst[order], capacity[order])
+
+    def reversed(self) -> Digraph:
+        """Return the links turned round."""
+        return Digraph.of(self.nodes, self.dst, self.src, self.capacity)
+
+    def is_same(self, other: Digraph) -> bool:
+        """Whether both have the same links."""
+        pairs = ((self.src, other.src), (self.dst, other.dst), (self.capacity, other.capacity))
+        return all(np.array_equal(*pair) for pair in pairs)
+
+
+@dataclass(frozen=True)
+class Orbits:
+    """Which nodes look alike, as permutations prove that keep the links.
+
+    * ``generators``: these permutations.
+    * ``of``: the smallest node that each one is an image of.
+    * ``tree``: for each node the one that it is the image of and by which generator, in an order in which that comes
+      first; -1 and -1 for the smallest of an orbit.
+    """
+
+    generators: tuple[Ints, ...]
+    of: Ints
+    tree: dict[int, tuple[int, int]]
+
+    @property
+    def roots(self) -> Ints:
+        """The smallest node of each."""
+        return np.unique(self.of)
+
+    def name_from(self, node: int) -> Ints:
+        """Return what each node is called from a node that takes the place of its root."""
+        path = []
+        at = node
+        while (step := self.tree[at])[0] >= 0:
+            path.append(step[1])
+            at = step[0]
+        permutation = np.arange(len(self.of))
+        for number in reversed(path):
+            permutation = self.generators[number][permutation]
+        names = np.empty_like(permutation)
+        names[permutation] = np.arange(len(names))
+        return names
+
+    def are_free(self) -> bool:
+        """Whether no permutation of the group but the identity leaves a node where it is.
+
+        It is so if what commutes with the group takes the smallest node to every other of its orbit, and each node of
+        it goes with one of each other orbit.
+        """
+        roots = self.roots.tolist()
+        own = [node for node in self.tree if self.of[node] == roots[0]]
+        if len(own) * len(roots) != len(self.of):
+            return False
+        starts = [*roots[1:], *(int(one[roots[0]]) for one in self.generators)]
+        return all(self._goes_with(own, start) for start in starts)
+
+    def _goes_with(self, nodes: list[int], start: int) -> bool:
+        """Whether there is a map of an orbit that takes its root to a node and commutes with all generators."""
+        image = np.full(len(self.of), -1, dtype=np.int64)
+        for node in nodes:
+            parent, number = self.tree[node]
+            image[node] = start if parent < 0 else self.generators[number][image[parent]]
+        there = np.array(nodes, dtype=np.int64)
+        return all(np.array_equal(image[one[there]], one[image[there]]) for one in self.generators)
+
+
+class Priced(NamedTuple):
+    """What some nodes show: the largest distance, the factor of SPFF by them, and sums of distances from each."""
+
+    steps: int
+    bandwidth: Fraction
+    sums: Ints
+
+
+def audit_row(row: Row) -> Audited:
+    """Return what is wrong with a row, if anything, and whether only a sample of its nodes was looked at."""
+    try:
+        return _audited(row)
+    except TopodesignError as error:
+        return Audited(f"it cannot be rebuilt: {str(error).splitlines()[0]}")
+    except Wrong as error:
+        return Audited(f"audited it has {error}")
+
+
+def _audited(row: Row) -> Audited:
+    topology = build(row.spec)
+    columns = (np.array(column, dtype=np.int64) for column in (topology.src, topology.dst, topology.capacity))
+    links = Digraph.of(topology.nodes, *columns)
+    turned = links.reversed()
+    duplex = links.is_same(turned)
+    wrong = _wrong_form(row, links, duplex)
+    orbits = orbits_of(links, () if topology.symmetry is None else topology.symmetry.generators)
+    roots = orbits.roots
+    count = max(1, _MOST_WORK // (links.nodes * row.degree))
+    sampled = len(roots) > count
+    looked = np.sort(np.random.default_rng(_SEED).permutation(roots)[:count]) if sampled else roots
+    there = spff(links, row.degree, looked)
+    back = there if duplex else spff(turned, row.degree, looked)
+    fewer = there.steps < row.cost.steps and not (sampled or row.deferred)  # a deferred schedule may take more
+    if there.steps > row.cost.steps or fewer:
+        wrong.append(f"steps {there.steps}, not {row.cost.steps}")
+    factors = [there.bandwidth, back.bandwidth]
+    if row.deferred:
+        again = [_deferred(topology.transpose(), turned, row, orbits)]
+        again.append(again[0] if duplex else _deferred(topology, links, row, orbits))
+        factors = [min(pair) for pair in zip(factors, again, strict=True)] if not sampled else again
+    at_most = row.deferred or row.basis is Basis.BOUND or sampled
+    for name, found, said in zip(("bandwidth", "allgather"), factors, (row.cost, row.allgather), strict=True):
+        if found > said.bandwidth or (found != said.bandwidth and not at_most):
+            wrong.append(f"{name} {found}, {'above' if at_most else 'not'} {said.bandwidth}")
+    if row.allgather.bandwidth > row.cost.bandwidth:
+        wrong.append("an allgather that costs more than the reduce-scatter")
+    if row.all_to_all is not None and not sampled:
+        sizes = np.bincount(orbits.of, minlength=links.nodes)[looked]
+        least = Fraction(int((sizes * there.sums).sum()), links.nodes**2)
+        if row.all_to_all.upper < least:
+            wrong.append(f"distances by which all-to-all is at least {least}, above {row.all_to_all.upper}")
+    return Audited("audited it has " + ", ".join(wrong) if wrong else None, sampled)
+
+
+def _wrong_form(row: Row, links: Digraph, duplex: bool) -> list[str]:
+    """Return where size, ports and cabling are not what a row says."""
+    ports = [np.bincount(ends, links.capacity, links.nodes).astype(np.int64) for ends in (links.src, links.dst)]
+    wrong = [] if links.nodes == row.nodes else [f"nodes {links.nodes}, not {row.nodes}"]
+    if max(int(one.max()) for one in ports) != row.degree:
+        wrong.append(f"degree {max(int(one.max()) for one in ports)}, not {row.degree}")
+    if not all((one == one[0]).all() for one in ports):
+        wrong.append("nodes with fewer ports than others")
+    if duplex != row.duplex:
+        wrong.append(f"wiring {'duplex' if duplex else 'simplex'}, not {row.wiring}")
+    return wrong
+
+
+def orbits_of(links: Digraph, generators: tuple[NDArray[np.int32], ...] | NDArray[np.int32]) -> Orbits:
+    """Return the orbits of permutations, after a look whether each takes links to links."""
+    moves = tuple(np.array(one, dtype=np.int64) for one in generators)
+    for one in moves:
+        if not links.is_same(Digraph.of(links.nodes, one[links.src], one[links.dst], links.capacity)):
+            raise Wrong("a symmetry that its links do not have")
+    tree: dict[int, tuple[int, int]] = {}
+    of = np.arange(links.nodes)
+    images = [one.tolist() for one in moves]
+    for root in range(links.nodes):
+        if root in tree:
+            continue
+        tree[root] = (-1, -1)
+        queue = [root]
+        for node in queue:  # which grows
+            for number, image in enumerate(images):
+                if image[node] not in tree:
+                    tree[image[node]] = (node, number)
+                    queue.append(image[node])
+        of[queue] = root
+    return Orbits(moves, of, tree)
+
+
+def distances(links: Digraph, sources: Ints) -> NDArray[np.int32]:
+    """Return the distance of every node from some nodes, -1 where there is no way; a bit per source at every node."""
+    into = _padded(links)
+    place = np.arange(len(sources))
+    seen = np.zeros((links.nodes, -(-len(sources) // 8)), np.uint8)
+    seen[sources, place >> 3] = (1 << (place & 7)).astype(np.uint8)
+    far = np.full((len(sources), links.nodes), -1, np.int32)
+    far[place, sources] = 0
+    fresh, step = seen.copy(), 0
+    while fresh.any():
+        step += 1
+        coming = np.zeros_like(seen)
+        for column in into:
+            coming |= fresh[column]
+        fresh = coming & ~seen
+        seen |= fresh
+        node, byte = np.nonzero(fresh)
+        bits = fresh[node, byte]
+        for bit in range(8):
+            hit = (bits >> bit & 1).astype(bool)
+            far[8 * byte[hit] + bit, node[hit]] = step
+    return far
+
+
+def _padded(links: Digraph) -> Ints:
+    """Return who has a link to each node, in as many rows as the most have; the node itself where there are fewer."""
+    order = np.argsort(links.dst, kind="stable")
+    count = np.bincount(links.dst, minlength=links.nodes)
+    row = np.arange(len(order)) - np.repeat(np.cumsum(count) - count, count)
+    into = np.tile(np.arange(links.nodes), (int(count.max()), 1))
+    into[row, links.dst[order]] = links.src[order]
+    return into
+
+
+def spff(links: Digraph, degree: int, nodes: Ints) -> Priced:
+    """Return what some nodes show of the reduce-scatter by SPFF.
+
+    What a node must send to those at distance x goes over its links on shortest ways: a link carries at least what all
+    can carry together that some of them have to, and by max-flow/min-cut no more than the most of these.
+    """
+    first = np.searchsorted(links.src, np.arange(links.nodes + 1))
+    most: list[Fraction] = []
+    sums = []
+    at_once = max(1, _CELLS // (links.nodes * (1 + degree)))
+    if links.nodes**2 <= _CELLS:
+        at_once = len(nodes)
+    for start in range(0, len(nodes), at_once):
+        some = nodes[start : start + at_once]
+        near = np.concatenate([some, *(links.dst[first[one] : first[one + 1]] for one in some)])
+        sources, where = np.unique(near, return_inverse=True)
+        far = distances(links, sources)
+        if (far < 0).any():
+            raise Wrong("nodes that others do not reach")
+        at = len(some)
+        for place, node in enumerate(some.tolist()):
+            ends, capacity = links.dst[first[node] : first[node + 1]], links.capacity[first[node] : first[node + 1]]
+            own, hops = far[where[place]], where[at : at + len(ends)]
+            at += len(ends)
+            proper = ends != node
+            loads = _loads(own, far[hops[proper]], capacity[proper])
+            most += [Fraction(0)] * (len(loads) - len(most))
+            most[: len(loads)] = map(max, most, loads)
+            sums.append(int(own.sum()))
+    return Priced(len(most), Fraction(degree, links.nodes) * sum(most), np.array(sums, dtype=np.int64))
+
+
+def _loads(own: NDArray[np.int32], hops: NDArray[np.int32], capacity: Ints) -> list[Fraction]:
+    """Return how much a unit of capacity of a node's links carries at distance 1, 2, ...: the most over all subsets.
+
+    * ``own``: distances from the node.
+    * ``hops``: distances from its neighbours.
+    """
+    count, steps = len(hops), int(own.max())
+    if count > _MOST_NEIGHBOURS:
+        raise Wrong(f"{count} neighbours at a node, more than the {_MOST_NEIGHBOURS} that an audit can count")
+    key = np.zeros(len(own), np.int64)
+    for bit, row in enumerate(hops):
+        key |= (row == own - 1).astype(np.int64) << bit
+    key = (key + ((own.astype(np.int64) - 1) << count))[own > 0]
+    ways = np.bincount(key, minlength=steps << count).astype(np.int32).reshape(steps, 1 << count)
+    low = count // 2
+    order, begin, sizes = _by_capacity(tuple(capacity.tolist()), low)
+    found = []
+    at_once = max(1, _SUBSETS >> count)
+    for start in range(0, steps, at_once):
+        part = ways[start : start + at_once].reshape(-1, 1 << (count - low), 1 << low).copy()
+        _add_subsets(part, count - low)
+        part = np.ascontiguousarray(part.transpose(0, 2, 1))
+        _add_subsets(part, low)
+        within = np.maximum.reduceat(part.reshape(len(part), -1)[:, order], begin, axis=1)
+        found += [max(map(Fraction, row, sizes)) for row in within.tolist()]
+    return found
+
+
+@lru_cache(maxsize=256)
+def _by_capacity(capacity: tuple[int, ...], low: int) -> tuple[Ints, Ints, list[int]]:
+    """Return the sets of links but the empty one by what they carry, where each such number begins, and the numbers.
+
+    The first ``low`` of the links count most in the number of a set.
+    """
+    turned = [*capacity[low:], *capacity[:low]]
+    weight = np.zeros(1, np.int64)
+    for size in turned:
+        weight = np.concatenate([weight, weight + size])
+    order = np.argsort(weight, kind="stable")[1:]
+    begin = np.flatnonzero(np.diff(weight[order], prepend=0))
+    return order, begin, weight[order][begin].tolist()
+
+
+def _add_subsets(counts: NDArray[np.int32], bits: int) -> None:
+    """Add to the count of every set along the middle axis those of its subsets."""
+    layers, _, width = counts.shape
+    for bit in range(bits):
+        view = counts.reshape(layers, 1 << (bits - 1 - bit), 2, (1 << bit) * width)
+        view[:, :, 1] += view[:, :, 0]
+
+
+def _deferred(topology: Topology, links: Digraph, row: Row, orbits: Orbits) -> Fraction:
+    """Return the factor of a deferred allgather that is made again and replayed."""
+    found = best_deferral(topology)
+    few = len(found.receivers) < links.nodes
+    if few and not np.array_equal(np.sort(found.receivers), orbits.roots):
+        raise Wrong("a schedule of nodes that do not stand for all others")
+    if few and not orbits.are_free():
+        raise Wrong("a schedule by a symmetry that leaves nodes where they are")
+    return replay(links, found.moves, row.cost.steps, orbits if few else None) * Fraction(row.degree, links.nodes)
+
+
+def replay(links: Digraph, moves: Moves, steps: int, orbits: Orbits | None = None) -> Fraction:
+    """Return how many shards a unit of capacity carries in all steps of an allgather, after a look who has what when.
+
+    With orbits the moves are of what their roots get, and what others get is the image of that.
+    """
+    nodes, units = links.nodes, moves.units
+    roots = np.arange(nodes) if orbits is None else orbits.roots
+    place = np.searchsorted(roots, moves.receiver)
+    if len(roots) * nodes * units >= 2**62:
+        raise Wrong("a schedule in parts too small to be replayed")
+    link = np.searchsorted(links.src * nodes + links.dst, moves.sender * nodes + moves.receiver)
+    link = np.minimum(link, len(links.src) - 1)
+    if not (np.array_equal(links.src[link], moves.sender) and np.array_equal(links.dst[link], moves.receiver)):
+        raise Wrong("a schedule that sends where there is no link")
+    if len(moves.step) and not (moves.step.min() >= 1 and moves.step.max() <= steps):
+        raise Wrong(f"a schedule of {moves.step.max()} steps, not {steps}")
+    key = place * nodes + moves.shard
+    order = np.lexsort((moves.start, key))
+    key, start, stop, step = key[order], moves.start[order], moves.stop[order], moves.step[order]
+    begins = np.diff(key, prepend=-1) != 0
+    wanted = np.delete(np.arange(len(roots) * nodes), np.arange(len(roots)) * nodes + roots)
+    before = np.where(begins, 0, np.roll(stop, 1))
+    ends = np.roll(begins, -1)
+    if not (np.array_equal(key[begins], wanted) and (start == before).all() and (stop[ends] == units).all()):
+        raise Wrong("a schedule in which not everybody gets every part of every shard once")
+    names, giver = moves.shard, moves.sender
+    if orbits is not None:
+        names, giver = np.empty_like(moves.shard), np.searchsorted(roots, orbits.of[moves.sender])
+        for sender in np.unique(moves.sender).tolist():
+            rows = moves.sender == sender
+            names[rows] = orbits.name_from(sender)[moves.shard[rows]]
+    given = moves.sender != moves.shard
+    had, low, high, when = (giver * nodes + names)[given], moves.start[given], moves.stop[given], moves.step[given]
+    at = np.searchsorted(key * units + start, had * units + low, side="right") - 1
+    while len(at):
+        if not (np.array_equal(key[at], had) and (step[at] < when).all()):
+            raise Wrong("a schedule in which somebody sends what it does not have yet")
+        more = stop[at] < high
+        at, had, high, when = at[more] + 1, had[more], high[more], when[more]
+    return _carried(links.capacity[link], link, moves)
+
+
+def _carried(capacity: Ints, link: Ints, moves: Moves) -> Fraction:
+    """Return the sum over all steps of the most that a unit of capacity carries."""
+    both, row = np.unique(moves.step * (int(link.max(initial=0)) + 1) + link, return_inverse=True)
+    amount, width, step = np.zeros(len(both), np.int64), np.zeros(len(both), np.int64), np.zeros(len(both), np.int64)
+    np.add.at(amount, row, moves.stop - moves.start)
+    width[row], step[row] = capacity, moves.step
+    total = Fraction(0)
+    for one in np.unique(step):
+        now = step == one
+        total += max(Fraction(int(amount[now & (width == size)].max()), int(size)) for size in np.unique(width[now]))
+    return total / moves.units
