@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import TypeVar
 
 from topodesign.base.atomic import write_whole
 from topodesign.base.declared import Declared
@@ -23,9 +24,9 @@ COLUMNS = ("nodes", "row", "lower", "upper", "version", "check")
 """Columns, separated by tabs; ``row`` is the check of the row that is priced, ``check`` the CRC-32 of all before it."""
 
 VERSION = 1
-_HEADER = "\t".join(COLUMNS)
 _TRAILER = re.compile(r"# end: ([0-9]+) rows")
 
+_Line = TypeVar("_Line")
 PriceKey = tuple[int, str]  # nodes and check of a row
 
 
@@ -62,25 +63,50 @@ def prices_file(directory: Path, degree: int) -> Path:
 
 def read_prices(directory: Path, degree: int, first: int, last: int) -> dict[PriceKey, Bounds]:
     """Return the prices of the rows of a degree with ``first <= nodes <= last``."""
-    path = prices_file(directory, degree)
+    return dict(read_lines(prices_file(directory, degree), COLUMNS, _read_line, first, last))
+
+
+def read_lines(
+    path: Path, columns: Sequence[str], read: Callable[[list[str]], _Line], first: int, last: int
+) -> Iterator[_Line]:
+    """Yield what the lines of a file with these columns say, those with ``first <= nodes <= last``.
+
+    * ``read``: reads the cells of a line but its check; a ValueError says what is wrong with them.
+    """
     try:
         lines = read_text(path).split("\n")
     except FileFormatError as error:
         raise CatalogError(f"{path}: {error}") from None
-    if lines[0] != _HEADER:
-        raise CatalogError(f"{path}:1: the first line should name the columns {', '.join(COLUMNS)}")
+    if lines[0] != "\t".join(columns):
+        raise CatalogError(f"{path}:1: the first line should name the columns {', '.join(columns)}")
     match = _TRAILER.fullmatch(lines[-2]) if len(lines) > 2 and not lines[-1] else None
     if match is None or int(match[1]) != len(lines) - 3:
         raise CatalogError(f"{path}:{len(lines) - 1}: the last line does not count the rows before it: it is truncated")
-    found = {}
     for number, line in enumerate(lines[1:-2], start=2):
         try:
             if first <= int(line[: line.find("\t")]) <= last:
-                key, bounds = _read_line(line)
-                found[key] = bounds
+                yield read(_cells(line, len(columns)))
         except (ValueError, ZeroDivisionError) as error:
             raise CatalogError(f"{path}:{number}: the line was edited or torn: {error}") from None
-    return found
+
+
+def lines_text(columns: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
+    """Return the text of a file that :func:`read_lines` reads; lines have no check yet."""
+    checked = []
+    for cells in lines:
+        text = "\t".join(map(str, cells))
+        checked.append(f"{text}\t{zlib.crc32(text.encode()):08x}")
+    return "\n".join(["\t".join(columns), *checked, f"# end: {len(checked)} rows", ""])
+
+
+def _cells(line: str, columns: int) -> list[str]:
+    text, _, check = line.rpartition("\t")
+    if check != f"{zlib.crc32(text.encode()):08x}":
+        raise ValueError(f"it does not agree with its check {check[:20]}")
+    cells = text.split("\t")
+    if len(cells) != columns - 1:
+        raise ValueError(f"it has {len(cells) + 1} columns, not {columns}")
+    return cells
 
 
 def known_prices(directory: Path, degree: int, first: int, last: int) -> dict[PriceKey, Bounds]:
@@ -97,20 +123,16 @@ def write_prices(directory: Path, degree: int, prices: Mapping[PriceKey, Bounds]
 
 def prices_text(prices: Mapping[PriceKey, Bounds]) -> str:
     """Return the text of a file."""
-    lines = [_line(key, prices[key]) for key in sorted(prices)]
-    return "\n".join([_HEADER, *lines, f"# end: {len(lines)} rows", ""])
+    return lines_text(COLUMNS, ((*key, prices[key].lower, prices[key].upper, VERSION) for key in sorted(prices)))
 
 
-def _line(key: PriceKey, bounds: Bounds) -> str:
-    text = "\t".join((str(key[0]), key[1], str(bounds.lower), str(bounds.upper), str(VERSION)))
-    return f"{text}\t{zlib.crc32(text.encode()):08x}"
+def _read_line(cells: list[str]) -> tuple[PriceKey, Bounds]:
+    nodes, row, lower, upper, version = cells
+    check_version(version)
+    return (int(nodes), row), Bounds(Fraction(lower), Fraction(upper))
 
 
-def _read_line(line: str) -> tuple[PriceKey, Bounds]:
-    text, _, check = line.rpartition("\t")
-    if check != f"{zlib.crc32(text.encode()):08x}":
-        raise ValueError(f"it does not agree with its check {check[:20]}")
-    nodes, row, lower, upper, version = text.split("\t")
+def check_version(version: str) -> None:
+    """Raise ValueError unless a line is of a version that is known."""
     if version != str(VERSION):
         raise ValueError(f"version {version}, where {VERSION} is known")
-    return (int(nodes), row), Bounds(Fraction(lower), Fraction(upper))

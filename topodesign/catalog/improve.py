@@ -28,6 +28,8 @@ from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_time
 from topodesign.catalog.closure import close
+from topodesign.catalog.exchange import OBJECTIVES, Exchange
+from topodesign.catalog.exchange_search import ExchangeSearch
 from topodesign.catalog.files import read_rows, stored_file, write_rows
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.rows import Row
@@ -85,22 +87,43 @@ class Improvement(Result):
 
     turns: int  # searches
     rows: tuple[Row, ...]  # rows that are new
-    gain: float  # by how much the sum over all sizes of runtimes of the best allreduce of 1 MiB over the bound is lower
+    gain: float
+    """By how much the sum over all sizes of what the best takes over the bound is lower: for an allreduce of 1 MiB, or
+    in the bandwidth factor of all-to-all."""
     files: tuple[Path, ...]  # what was written
+    kept: tuple[Exchange, ...] = ()  # what is new of what is kept for all-to-all
 
     def heading(self) -> str:
         """Return the counts."""
-        return f"{self.turns} searches: {len(self.rows)} new rows, ratios to the bound lower by {self.gain:.3f} in all"
+        new = len(self.rows) + len(self.kept)
+        return f"{self.turns} searches: {new} new rows, ratios to the bound lower by {self.gain:.3f} in all"
 
     KEYS = (
         "turns",
-        key("gain", "By how much the ratios of the best allreduce of 1 MiB to the bound are lower, over all sizes."),
+        key(
+            "gain",
+            "By how much the ratios of the best to the bound are lower over all sizes, for an allreduce of 1 MiB or "
+            "for the bandwidth factor of all-to-all.",
+        ),
         "rows",
+        key("kept", "What is new of what is kept for all-to-all alone."),
         key("files", "The files that were written.", kind=tuple[str, ...]),
     )
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return the new rows, flat."""
+        if self.kept:
+            return [
+                {
+                    "nodes": one.nodes,
+                    "steps": one.steps,
+                    "all_to_all_lower": one.all_to_all.lower,
+                    "all_to_all_upper": one.all_to_all.upper,
+                    "duplex": one.duplex,
+                    "spec": one.spec,
+                }
+                for one in self.kept
+            ]
         return [
             {
                 "nodes": row.nodes,
@@ -123,6 +146,7 @@ def improve_catalog(
     catalog: Catalog | str | Path | None = None,
     duplex: bool | None = None,
     only: str | None = None,
+    objective: str = "allreduce",
     seed: int = 0,
     progress: Callable[[float], None] | None = None,
 ) -> Improvement:
@@ -152,6 +176,9 @@ def improve_catalog(
         few steps and low distances), or ``deferral``, which searches nothing but finds deferred
         schedules of the rows that there are, where that gains most for the work first. What is found by the others is
         deferred, too.
+    objective
+        ``allreduce``, or ``all-to-all``: lifts of small distances, which files of their own keep where no row takes as
+        little. Rows stay as they are.
     seed
         Seed of all random choices.
     progress
@@ -181,13 +208,20 @@ def improve_catalog(
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CatalogError(f"{directory}: {error.strerror or error}") from None
+    wirings = [True, False] if duplex is None else [duplex]
+    if as_choice("objective", objective, OBJECTIVES) != OBJECTIVES[0]:
+        if only is not None:
+            raise ParameterError("turns of one kind are for allreduce; all-to-all has only one")
+        search = ExchangeSearch(directory, source, (sizes_among(nodes), degrees, wirings), seed)
+        search.go(seconds, progress)
+        return Improvement(search.turns, (), search.gain, tuple(search.save()), tuple(search.new))
     rows = {
         degree: read_rows(directory if stored_file(directory, degree).exists() else source.directory, degree)
         for degree in degrees
     }
     kind = None if only is None else as_choice("only", only, NAMES)
     state = SearchState(sizes_among(nodes), rows, source)
-    run = _Run(directory, state, [True, False] if duplex is None else [duplex], seed, only=kind)
+    run = _Run(directory, state, wirings, seed, only=kind)
     run.go(seconds, progress)
     if kind is None:
         close(state, seconds=seconds * _CLOSING)

@@ -15,6 +15,7 @@ from topodesign.base.atomic import write_directory
 from topodesign.base.errors import CatalogError
 from topodesign.base.zips import member_info
 from topodesign.catalog.all_to_all import known_prices, prices_file, prices_text
+from topodesign.catalog.exchange import exchange_file, exchange_text, read_exchange
 from topodesign.catalog.files import NO_LIMIT, degrees, packed_file, whole_text
 from topodesign.catalog.packed import END, HEAD, as_packed, piece_name
 
@@ -22,7 +23,7 @@ _LONGEST_PIECE = 2**18  # bytes of rows in a piece: decompressed in 5 ms, where 
 
 
 def pack_catalog(source: Path, target: Path) -> None:
-    """Write a directory that reads as a catalog does, with rows in archives; prices of all-to-all stay as they are.
+    """Write a directory that reads as a catalog does, with rows in archives; what is for all-to-all stays as it is.
 
     The same rows give the same bytes.
     """
@@ -32,6 +33,8 @@ def pack_catalog(source: Path, target: Path) -> None:
         files[path.name] = _archive(path, whole_text(source, degree))
         if prices := known_prices(source, degree, 0, NO_LIMIT):
             files[prices_file(target, degree).name] = prices_text(prices)
+        if kept := read_exchange(source, degree, 0, NO_LIMIT):
+            files[exchange_file(target, degree).name] = exchange_text(kept)
     if not files:
         raise CatalogError(f"{source}: there are no catalog files here")
     write_directory(target, files)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from topodesign.base.errors import ParameterError
 from topodesign.base.progress import Progress
@@ -15,6 +16,9 @@ from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.rows import Row
 from topodesign.pricing.efforts import Effort
 
+if TYPE_CHECKING:
+    from topodesign.topology.topology import Topology
+
 _SAVE = 30.0  # seconds after which what is done is written
 _WITHOUT_SYMMETRY = frozenset(("neighbour", "annealed"))
 _GAP = Fraction(1, 100)
@@ -23,9 +27,14 @@ _UNIT = Fraction(1, 2**20)  # what bounds that are not exact are whole multiples
 
 def price_row(row: Row, effort: Effort = "quick") -> Bounds | None:
     """Return the price of a row: exact or within a certified percent, where that effort comes so far; else None."""
+    return price_topology(row.build(), effort)
+
+
+def price_topology(topology: Topology, effort: Effort = "quick") -> Bounds | None:
+    """Return the price of a topology as :func:`price_row` does."""
     from topodesign.pricing.all_to_all import all_to_all  # noqa: PLC0415  heavy, and looking up needs none of it
 
-    found = all_to_all(row.build(), effort=effort)
+    found = all_to_all(topology, effort=effort)
     if found.upper is None or found.upper > found.lower * (1 + _GAP):
         return None
     if found.exact:

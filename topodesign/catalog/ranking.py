@@ -18,7 +18,7 @@ from topodesign.base.records import Result, Table, shortened
 from topodesign.base.spec import Spec
 from topodesign.base.units import Quantity, as_count, format_bandwidth, format_excess, format_time
 from topodesign.catalog.all_to_all import Bounds
-from topodesign.catalog.candidates import candidates
+from topodesign.catalog.candidates import candidates_for_all_to_all
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.pareto import check_question
 from topodesign.catalog.rows import Row, how_found
@@ -261,7 +261,8 @@ def rank(
         As for :func:`topodesign.pareto`. An all-to-all takes alpha for each step of the diameter, and y * M/B with the
         bandwidth factor of its best flow.
     catalog
-        Where to look, or its directory; the shipped one by default. The known families of that size join in.
+        Where to look, or its directory; the shipped one by default. The known families of that size join in, and
+        what it keeps for all-to-all alone.
     progress
         Called now and then with the share of the work that is done.
 
@@ -286,12 +287,12 @@ def rank(
         questions = tuple(single(as_choice("collective", collective, PRICED), size) for size in work.sizes)
     else:
         questions = (workload if isinstance(workload, Mix) else read_mix(workload),)
-    found = list(candidates(nodes, degree, duplex=bidirectional, catalog=as_catalog(catalog)))
+    found = list(candidates_for_all_to_all(nodes, degree, duplex=bidirectional, catalog=as_catalog(catalog)))
     priced = []
-    for place, (spec, row) in enumerate(found):
+    for place, (spec, row, known) in enumerate(found):
         if progress is not None:
             progress(place / len(found))
-        ranked = _ranked(spec, row, questions, work)
+        ranked = _ranked(spec, row, known, questions, work)
         if ranked is not None and (ranked.duplex or not bidirectional):
             priced.append(ranked)
     if not priced:
@@ -306,13 +307,14 @@ def rank(
     return Ranking(nodes, degree, bidirectional, questions, work, entries, beaten, bounds, winner.spec)
 
 
-def _ranked(spec: Spec, row: Row | None, questions: Iterable[Mix], work: Workload) -> Ranked | None:
+def _ranked(
+    spec: Spec, row: Row | None, known: Bounds | None, questions: Iterable[Mix], work: Workload
+) -> Ranked | None:
     """Return a topology with its times; None if it cannot be built, or is not connected."""
     from topodesign.pricing.all_to_all import all_to_all  # noqa: PLC0415
     from topodesign.pricing.evaluation import price_both  # noqa: PLC0415
     from topodesign.topology.library import build  # noqa: PLC0415  heavy
 
-    known = None if row is None else row.all_to_all
     try:
         topology: Topology = build(spec)
         there, back = price_both(topology) if row is None or not row.deferred else (row.cost, row.allgather)

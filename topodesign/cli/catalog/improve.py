@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 import topodesign
+from topodesign.catalog.exchange import OBJECTIVES
 from topodesign.catalog.strategies import NAMES
 from topodesign.cli.answers import Command, json_option, show
 from topodesign.cli.options import catalog_option, seed_option, time_limit_option
@@ -39,6 +40,14 @@ from topodesign.cli.ranges import number_range
     help="Turns of one kind; lifts and steps look for one step less, near-lines takes nodes out of line graphs, "
     "order-degree exchanges cables of duplex topologies, "
     "deferral looks for deferred schedules of the rows.",
+)
+@click.option(
+    "--for",
+    "objective",
+    type=click.Choice(OBJECTIVES),
+    default="allreduce",
+    show_default=True,
+    help="What should take less. Topologies kept for all-to-all alone go into files of their own.",
 )
 @seed_option("Seed of all searches.")
 @catalog_option

@@ -1,0 +1,192 @@
+"""Searching for topologies on which all-to-all takes less, where most is left to gain."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from topodesign.base.cost import moore_distances
+from topodesign.base.errors import CatalogError, TopodesignError
+from topodesign.base.spec import Spec
+from topodesign.catalog.all_to_all import Bounds
+from topodesign.catalog.exchange import Exchange, exchange_file, read_exchange, unbeaten, write_exchange
+from topodesign.catalog.files import NO_LIMIT
+from topodesign.catalog.lookup import Catalog
+from topodesign.catalog.price import price_topology
+from topodesign.search.target import Target
+
+if TYPE_CHECKING:
+    from topodesign.topology.topology import Topology
+
+_WORK = 2 * 10**7  # of a turn: links that are looked at, in some tenths of a second
+_CONTENT = 0.001  # sizes so close to the bound are not searched
+_SAVE = 30.0  # seconds between writing the files
+
+
+class ExchangeSearch:
+    """What is known of a grid of sizes, searched turn by turn.
+
+    * ``directory``: where the files are written; what is there is gone on from.
+    * ``catalog``: whose rows, and what it keeps for all-to-all, are to be beaten.
+    * ``grid``: numbers of nodes, degrees, and which cabling, duplex or not.
+    * ``seed``: seed of all random choices.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        catalog: Catalog,
+        grid: tuple[Sequence[int], Sequence[int], Sequence[bool]],
+        seed: int,
+    ) -> None:
+        from topodesign.search.distances import orbits_of_lifts  # noqa: PLC0415  heavy
+
+        nodes, degrees, wirings = grid
+        self.directory, self.catalog, self.seed = directory, catalog, seed
+        self.turns, self.new, self.gain = 0, list[Exchange](), 0.0
+        self.known: dict[tuple[int, int], list[Exchange]] = {}
+        self.tried: dict[Target, int] = defaultdict(int)
+        self.orbits: dict[Target, list[int]] = {}
+        self.kept: dict[int, dict[int, list[Exchange]]] = {}
+        for degree in degrees:
+            source = directory if exchange_file(directory, degree).exists() else catalog.directory
+            self.kept[degree] = _by_nodes(read_exchange(source, degree, 0, NO_LIMIT))
+            for n in nodes:
+                self.known[n, degree] = [*self.kept[degree].get(n, ()), *_of_rows(catalog, n, degree)]
+                for duplex in wirings:
+                    if (degree > 2 or not duplex) and (orbits := orbits_of_lifts(target := Target(n, degree, duplex))):
+                        self.orbits[target] = orbits
+        self.bounds = {one: moore_distances(*one.size, duplex=one.duplex) for one in self.orbits}
+
+    def gap(self, target: Target) -> float:
+        """Return how far the best known is above the bound; much where nothing is known."""
+        some = [one.all_to_all.upper for one in self.known[target.size] if one.duplex or not target.duplex]
+        return float(min(some) / self.bounds[target]) - 1 if some else 1.0
+
+    def go(self, seconds: float, progress: Callable[[float], None] | None = None) -> None:
+        """Take turns until the time is used up; what is found is kept if that is interrupted."""
+        start = saved = time.monotonic()
+        gaps = {one: self.gap(one) for one in self.orbits}
+        try:
+            while (now := time.monotonic()) - start < seconds:
+                if now - saved > _SAVE:
+                    self.save()
+                    saved = now
+                if progress is not None:
+                    progress((now - start) / seconds)
+                worth = {one: gap / (1 + self.tried[one]) for one, gap in gaps.items() if gap > _CONTENT}
+                if not worth:
+                    break
+                target = max(worth, key=worth.__getitem__)
+                self.turn(target)
+                for duplex in (False, True):  # what is duplex may be the best of all
+                    if (one := replace(target, duplex=duplex)) in gaps:
+                        before, gaps[one] = gaps[one], self.gap(one)
+                        self.gain += before - gaps[one]
+        finally:
+            self.save()
+
+    def save(self) -> list[Path]:
+        """Write the files."""
+        return [
+            write_exchange(self.directory, degree, (one for some in kept.values() for one in some))
+            for degree, kept in self.kept.items()
+        ]
+
+    def turn(self, target: Target) -> None:
+        """Look at a lift, with one number of orbits after the other."""
+        from topodesign.search.distances import search_distances  # noqa: PLC0415  heavy
+
+        number = self.tried[target]
+        self.turns, self.tried[target] = self.turns + 1, number + 1
+        turn, place = divmod(number, len(self.orbits[target]))
+        spec = search_distances(target, self.orbits[target][place], _WORK, seed=self.seed + turn)
+        if spec is not None and (draft := _draft(spec, target)) is not None:
+            self._offer(draft, target)
+
+    def _offer(self, draft: _Draft, target: Target) -> None:
+        """Keep a topology that nothing known beats, which its distances alone can tell."""
+        known = self.known[target.size]
+        if not _new(draft.priced(Bounds(draft.least, draft.least)), known):
+            return
+        bounds = price_topology(draft.topology)
+        if bounds is None or not _new(one := draft.priced(bounds), known):
+            return
+        self.known[target.size] = unbeaten([*known, one])
+        own = self.kept[target.degree]
+        specs = {other.spec for other in (*own.get(target.nodes, ()), one)}
+        own[target.nodes] = [other for other in self.known[target.size] if other.spec in specs]
+        self.new.append(one)
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A topology that has no price yet."""
+
+    spec: Spec
+    topology: Topology
+    steps: int
+    least: Fraction
+    """What all-to-all takes by the distances."""
+
+    def priced(self, bounds: Bounds) -> Exchange:
+        """Return it with a price."""
+        return Exchange(self.topology.nodes, self.topology.is_duplex, self.steps, bounds, str(self.spec))
+
+
+def _draft(spec: Spec, target: Target) -> _Draft | None:
+    """Return what a spec builds; None if that is no connected topology of the size and cabling."""
+    from topodesign.pricing.flows.bounds import own_distances  # noqa: PLC0415  heavy
+    from topodesign.pricing.flows.quotient import quotient  # noqa: PLC0415
+    from topodesign.topology.library import build  # noqa: PLC0415
+
+    try:
+        topology = build(spec)
+        if (topology.nodes, topology.degree) != target.size or topology.is_duplex < target.duplex:
+            return None
+        return _Draft(spec, topology, _diameter(topology), own_distances(quotient(topology)))
+    except TopodesignError:
+        return None
+
+
+def _diameter(topology: Topology) -> int:
+    """Return the largest distance in a connected topology."""
+    from scipy.sparse import csr_array  # noqa: PLC0415  heavy
+    from scipy.sparse.csgraph import shortest_path  # noqa: PLC0415
+
+    links = csr_array(([1] * len(topology.src), (topology.src, topology.dst)), shape=(topology.nodes,) * 2)
+    some = topology.representatives or range(topology.nodes)
+    return int(shortest_path(links, unweighted=True, indices=list(some)).max())
+
+
+def _new(one: Exchange, known: Sequence[Exchange]) -> bool:
+    """Whether none that is known is as good, in whatever cabling it takes."""
+    return not any(
+        other.steps <= one.steps and other.all_to_all.upper <= one.all_to_all.upper and other.duplex >= one.duplex
+        for other in known
+    )
+
+
+def _by_nodes(kept: Sequence[Exchange]) -> dict[int, list[Exchange]]:
+    found: dict[int, list[Exchange]] = defaultdict(list)
+    for one in kept:
+        found[one.nodes].append(one)
+    return found
+
+
+def _of_rows(catalog: Catalog, nodes: int, degree: int) -> list[Exchange]:
+    """Return the rows of a size that have a price of all-to-all."""
+    try:
+        rows = catalog.rows(degree, nodes, nodes)
+    except CatalogError:
+        return []
+    return [
+        Exchange(nodes, row.duplex, row.cost.steps, row.all_to_all, row.spec)
+        for row in rows
+        if row.all_to_all is not None
+    ]
