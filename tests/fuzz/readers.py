@@ -217,7 +217,7 @@ READERS = (
     Reader("catalog/packed", "degree_02.zip", packed_rows, read_packed),
     Reader("catalog/all_to_all", PRICES.name, prices, lambda path: read_prices(path.parent, 2, 3, 40)),
     Reader("catalog/journal", "journal", journal, lambda path: Journal(path, Effort()).__exit__(None, None, None)),
-    Reader("catalog/verify", "resume", lambda: b"", lambda path: _Progress(path, all_sources=False)),
+    Reader("catalog/verify", "resume", lambda: b"", lambda path: _Progress(path, how="")),
     Reader("wiring/inventory/files", "i.yaml", lambda: shipped("inventory_room1024.yaml"), read_inventory),
     Reader("wiring/inventory/files", "i.csv", lambda: shipped("inventory_testbed.csv"), read_inventory),
     Reader("wiring/switches/journal", "sent", sent, read_journal),

@@ -177,7 +177,7 @@ def _entries(path: Path) -> int:
 
 
 def _progress(path: Path) -> Iterator[None]:
-    progress = _Progress(path, all_sources=False)
+    progress = _Progress(path, "")
     for place in PLACES:
         progress.add([place.row])
         yield
@@ -231,7 +231,7 @@ WRITERS = (
 LOGS = (
     Log("wiring/switches/journal", _sent, lambda path: read_journal(path).done if path.stat().st_size else 0),
     Log("catalog/journal", _journal, _entries),
-    Log("catalog/verify", _progress, lambda path: len(_Progress(path, all_sources=False).rows)),
+    Log("catalog/verify", _progress, lambda path: len(_Progress(path, "").rows)),
 )
 
 
