@@ -179,13 +179,13 @@ def _defer(
     alone = few is not None and (
         by_orbits or len(few.taken) > _FEW_IMAGES or why_not(bare, len(layers), most) is not None
     )
-    best: Deferral | None = None
-    if few is not None:
-        best = _best_of_parts(topology, layers, few, progress if alone else part(progress, 0, 1 / 4))
-        progress = part(progress, 1 / 4, 1)
-    if best is None or (not alone and _worth_more(sum(best.loads), ceil(_least(topology)))):
-        found = _best_of_parts(bare, layers, None, progress)
-        best = found if best is None else min(best, found, key=_carried)
+    if few is None:
+        return _best_of_parts(_found(bare, layers, None, progress), bare, layers, None)
+    whole = _found(topology, layers, few, progress if alone else part(progress, 0, 1 / 4))
+    best = _best_of_parts(whole, topology, layers, few)
+    if not alone and _worth_more(_carried(whole), ceil(_least(topology))):
+        found = _found(bare, layers, None, part(progress, 1 / 4, 1))
+        best = min(best, _best_of_parts(found, bare, layers, None), key=_carried)
     return best
 
 
@@ -194,16 +194,13 @@ def _carried(found: Deferral) -> Fraction:
     return sum(found.loads, Fraction(0))
 
 
-def _best_of_parts(
-    topology: Topology, layers: list[Fraction], few: _Images | None, progress: Callable[[float], None] | None
-) -> Deferral:
-    """Return the best schedule of whole shards, and of shards in parts where that is better and soon found.
+def _best_of_parts(best: Deferral, topology: Topology, layers: list[Fraction], few: _Images | None) -> Deferral:
+    """Return the best of a schedule of whole shards and those of shards in parts, where these are soon found.
 
     Those without a symmetry are looked for in an order of nodes that does not depend on labels, so that what is found
     hardly does either.
     """
     least = _least(topology)
-    best = _found(topology, layers, few, part(progress, 0, 1 / 2))
     work = len(layers) * len(best.receivers) * int(topology.capacity.sum())
     left, order = _PARTS_WORK - work, None
     for parts in _several_parts(topology, least):

@@ -19,6 +19,7 @@ from topodesign.pricing import closed_form, deferral, split_deferral
 from topodesign.pricing.all_to_all import AllToAll, all_to_all
 from topodesign.pricing.efforts import Effort
 from topodesign.pricing.flows.balanced import GAP
+from topodesign.pricing.least_in_steps import least_in_steps
 from topodesign.pricing.workload import Runtimes, Workload, as_workload
 from topodesign.topology.library import TopologyLike, as_topology
 from topodesign.topology.topology import Topology
@@ -91,6 +92,8 @@ class Evaluation(Result, Prices):
     * ``sources``: nodes that prices were worked out from; the others are alike.
     * ``workload``: what :attr:`allreduce` is for.
     * ``all_to_all``: all-to-all: time = y * M/B with M the data of one node.
+    * ``least_reduce_scatter``, ``least_allgather``: bandwidth factors that no schedules on its links are below in as
+      many steps as the deferred ones; None where those were not looked for.
     """
 
     topology: Topology
@@ -101,6 +104,8 @@ class Evaluation(Result, Prices):
     sources: int
     workload: Workload
     all_to_all: AllToAll
+    least_reduce_scatter: Fraction | None
+    least_allgather: Fraction | None
 
     KEYS = (
         "spec=topology.spec alias=topology.alias nodes=topology.nodes degree=topology.degree *cost",
@@ -120,6 +125,10 @@ class Evaluation(Result, Prices):
             "none was looked for.",
         ),
         key("deferred_allgather_bandwidth=deferred_allgather.bandwidth", "The same of the allgather."),
+        key(
+            "least_reduce_scatter", "Bandwidth factor that none on its links is below in deferred_steps; null likewise."
+        ),
+        key("least_allgather", "The same of the allgather."),
         key("methods", "By what both cost least in the fewest steps: spff, deferred, or one by each."),
         "lower_bound steps_over_bound bandwidth_over_bound",
         key("simplex=not(topology.is_duplex)", "Whether links go one way only."),
@@ -249,10 +258,14 @@ class Evaluation(Result, Prices):
         else:
             names = ["reduce-scatter", "allgather"]
         rows = []
-        for name, (spff, best) in zip(names, shown, strict=True):
+        leasts = (self.least_reduce_scatter, self.least_allgather)
+        for name, (spff, best), least in zip(names, shown, leasts, strict=False):
             rows.append((name, ("" if len(names) == 1 else "bandwidth factor ") + self._factor(spff)))
             if best != spff:
                 rows.append(("  deferred", f"bandwidth factor {self._factor(best)}"))
+            if least is not None and self.longer is None and least > bound_in(best.steps, self.bounds).bandwidth:
+                over = format_excess(best.bandwidth / least)
+                rows.append(("  on these links", f"at least {least} in {best.steps} steps, found {over}"))
         if self.longer is not None:
             both = dearer(*self.longer)
             rows.append((f"  in {both.steps} steps", f"bandwidth factor {self._factor(both)}, deferred"))
@@ -345,6 +358,7 @@ def evaluate(
         graph.nodes if sources is None else len(sources),
         work,
         all_to_all(graph, effort=effort, gap=gap, progress=part(progress, 0.6, 1)),
+        *_least_of_both(graph, prices),
     )
 
 
@@ -455,6 +469,15 @@ def _not_above(spff: Cost, later: Cost) -> Cost:
 def cheaper(one: Cost, other: Cost | None) -> Cost:
     """Return the cost with the smaller bandwidth factor; the first if there is no other."""
     return one if other is None or one.bandwidth <= other.bandwidth else other
+
+
+def _least_of_both(graph: Topology, prices: Prices) -> tuple[Fraction | None, Fraction | None]:
+    """Return what a reduce-scatter and an allgather take at least in as many steps as the deferred ones."""
+    there, back = prices.deferred_reduce_scatter, prices.deferred_allgather
+    if there is None or back is None:
+        return None, None
+    least = least_in_steps(graph, back.steps)
+    return least if graph.is_duplex else least_in_steps(graph.transpose(), there.steps), least
 
 
 def _claim(of: Of, value: Fraction | int, among: Among, bound: Fraction | int, by: str) -> Claim:
