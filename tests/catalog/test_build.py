@@ -25,9 +25,10 @@ from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.spec import parse
 from topodesign.catalog import budgets
 from topodesign.catalog.budgets import Effort
-from topodesign.catalog.build import build_catalog
+from topodesign.catalog.build import _of_shard, build_catalog
 from topodesign.catalog.files import read_rows
 from topodesign.catalog.journal import Journal
+from topodesign.catalog.merge import merge_catalogs
 from topodesign.catalog.task_runner import run_task
 from topodesign.catalog.tasks import Stage, Task, needs, waves
 from topodesign.search.finder import Candidate, Finder, base_targets
@@ -54,11 +55,11 @@ class Here(Executor):
         return future
 
 
-def build_here(directory: Path, nodes: range, degrees: tuple[int, ...], journal: Path) -> None:
+def build_here(directory: Path, nodes: range, degrees: tuple[int, ...], journal: Path, **options: Any) -> None:
     """Build a catalog without other processes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("topodesign.catalog.build._workers", lambda *_: nullcontext((Here(), 1)))
-        build_catalog(directory, nodes, degrees, effort=EFFORT, journal=journal)
+        build_catalog(directory, nodes, degrees, journal=journal, **{"effort": EFFORT} | options)
 
 
 @pytest.fixture(scope="module")
@@ -267,3 +268,32 @@ def test_every_size_has_budgets(nodes: int, degree: int, duplex: bool) -> None:
     assert work >= 0
     assert last > 0
     assert budgets._find_work(Target(nodes, degree, duplex)) > 0
+
+
+def test_shards_are_merged_to_one_build(tmp_path: Path) -> None:
+    """Each with a journal of its own; one of them is killed after its first results, and goes on."""
+    options, count = {"effort": Effort(percent=0)}, 4
+    build_here(tmp_path / "whole", NODES, DEGREES, tmp_path / "journal", **options)
+    parts = [tmp_path / str(place) for place in range(count)]
+    for place, part in enumerate(parts, start=1):
+        build_here(part, NODES, DEGREES, part / "build.journal", shard=(place, count), **options)
+    kept = parts[0] / "build.journal"
+    before, lines = texts(parts[0]), kept.read_bytes().splitlines(keepends=True)
+    for path in parts[0].glob("*.tsv"):
+        path.unlink()
+    kept.write_bytes(b"".join(lines[:3]) + lines[3][:9])
+    build_here(parts[0], NODES, DEGREES, kept, shard=(1, count), **options)
+    assert texts(parts[0]) == before
+    merge_catalogs(parts, tmp_path / "merged")
+    assert texts(tmp_path / "merged") == texts(tmp_path / "whole")
+
+
+def test_shards_are_of_about_as_much_work_and_none_is_missing() -> None:
+    sizes = [(degree, nodes) for degree in range(2, 5) for nodes in range(3, 400)]
+    shards = [_of_shard(sizes, (place, 8)) for place in range(1, 9)]
+    assert [size for shard in shards for size in shard] == sizes == _of_shard(sizes, None)
+    work = [sum(nodes * degree + 200 for degree, nodes in shard) for shard in shards]
+    assert max(work) < 1.05 * min(work)
+    for wrong in ((0, 3), (4, 3), (1,), "1/2", ("a", "b")):
+        with pytest.raises(ParameterError):
+            _of_shard(sizes, wrong)  # type: ignore[arg-type]

@@ -119,7 +119,7 @@ def test_nothing_is_written_where_there_is_no_answer(tmp_path: Path, capsys: pyt
 
 
 def test_links_are_written_in_the_form_of_the_ending(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for form in ("json", "csv", "dot", "graphml"):
+    for form in ("json", "csv", "dot", "graphml", "adjlist"):
         path = tmp_path / f"links.{form}"
         assert run(["links", "circulant(6,1,2)", "-o", str(path)]) == 0
         assert path.read_text() == answer(capsys, "links", "circulant(6,1,2)", "--format", form)

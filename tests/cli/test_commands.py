@@ -252,7 +252,7 @@ def test_links(cli: Cli) -> None:
     document = cli("links", "diamond()").json()
     assert document == {"nodes": 8, "links": [list(link) for link in graph.links()]}
     assert cli("links", "diamond()", "--json").json() == document
-    for file_format in ("json", "csv", "dot", "graphml"):
+    for file_format in ("json", "csv", "dot", "graphml", "adjlist"):
         assert cli("links", "diamond()", "--format", file_format).out == write_links(graph, file_format)
 
 

@@ -20,10 +20,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.floors import reached
-from topodesign.base.errors import FileFormatError
+from topodesign.base.errors import FileFormatError, ParameterError, TooLargeError
 from topodesign.base.text_files import LARGEST_FILE
 from topodesign.topology.files import LINK_FORMATS, LinkFormat, links_in_pieces, read_topology, write_links
-from topodesign.topology.library import build
+from topodesign.topology.library import as_topology, build
 from topodesign.topology.topology import MAX_NODES, Topology
 
 SPECS = ["complete(2)", "diamond()", "genkautz(4,9)", "circulant(12,2,3)", "biring(4,5)", "uniring(3,2)", "torus(3,3)"]
@@ -55,7 +55,7 @@ def refused(path: Path) -> str:
 
 
 @pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize("file_format", ["json", "csv", "graphml"])
+@pytest.mark.parametrize("file_format", ["json", "csv", "graphml", "adjlist"])
 def test_round_trip_through_a_file(tmp_path: Path, spec: str, file_format: LinkFormat) -> None:
     topology = build(spec)
     path = write(tmp_path, f"some.{file_format}", write_links(topology, file_format))
@@ -89,6 +89,8 @@ def test_documents_are_what_they_say(topology: Topology) -> None:
     rows = list(csv.DictReader(io.StringIO(write_links(topology, "csv"))))
     assert [tuple(int(row[name]) for name in ("src", "dst", "capacity")) for row in rows] == topology.links()
     for file_format in LINK_FORMATS:
+        if file_format == "edges" and not (topology.links() and topology.is_duplex):
+            continue
         text = write_links(topology, file_format)
         assert text.isascii()
         assert text.endswith("\n")
@@ -421,8 +423,75 @@ def test_graphml_is_what_networkx_writes(topology: Topology) -> None:
 
 @pytest.mark.parametrize("file_format", LINK_FORMATS)
 def test_many_links_come_in_pieces(file_format: LinkFormat) -> None:
-    topology = build("genkautz(2,20000)")
+    topology = build("torus(150,150)" if file_format == "edges" else "genkautz(2,20000)")
     pieces = list(links_in_pieces(topology, file_format))
     assert len(pieces) > 3
     assert max(map(len, pieces)) < sum(map(len, pieces)) / 2
     assert "".join(pieces) == write_links(topology, file_format)
+
+
+@given(topology=drawn())
+def test_lists_of_others_are_read_back_and_by_networkx(
+    topology: Topology, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Of any topology as a list of neighbours; of one with cables also as a list of edges."""
+    folder, plain = tmp_path_factory.getbasetemp(), Topology.from_links(topology.nodes, topology.links())
+    path = write(folder, "any.adjlist", write_links(topology, "adjlist"))
+    assert read_topology(path) == plain
+    theirs = nx.read_adjlist(path, create_using=nx.MultiDiGraph, nodetype=int)
+    assert sorted(theirs.edges()) == sorted((u, v) for u, v, c in topology.links() for _ in range(c))
+    assert set(theirs) == set(range(topology.nodes))
+    back = [(v, u, c) for u, v, c in topology.links() if u != v]
+    both = Topology.from_links(topology.nodes, [*topology.links(), *back])
+    if not both.links():
+        return
+    last = max(max(u, v) for u, v, _ in both.links())
+    for ending in ("edges", "edgelist"):
+        path = write(folder, f"any.{ending}", write_links(both, "edges"))
+        assert read_topology(path) == Topology.from_links(last + 1, both.links())
+    graph = nx.read_edgelist(path, create_using=nx.MultiGraph, nodetype=int)
+    assert sorted(map(sorted, graph.edges())) == sorted([u, v] for u, v, c in both.links() for _ in range(c) if u <= v)
+
+
+@pytest.mark.parametrize("graph", [nx.petersen_graph(), nx.cycle_graph(5), nx.hypercube_graph(3)])
+def test_what_networkx_writes_is_read(tmp_path: Path, graph: nx.Graph) -> None:
+    numbered = nx.convert_node_labels_to_integers(graph)
+    wanted = Topology.from_links(len(graph), list(numbered.to_directed().edges()))
+    nx.write_edgelist(numbered, tmp_path / "a.edges")
+    nx.write_edgelist(numbered, tmp_path / "plain.edges", data=False)
+    nx.write_adjlist(numbered, tmp_path / "once.adjlist")
+    nx.write_adjlist(numbered.to_directed(), tmp_path / "both.adjlist")
+    for name in ("a.edges", "plain.edges", "once.adjlist", "both.adjlist"):
+        assert as_topology(str(tmp_path / name)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.edges", "# none\n", "no edges"),
+        ("a.edges", "0 1\n1\n", "line 2: an edge has two nodes"),
+        ("a.edges", "0 1 {'weight': 3}\n", "line 1: expected two nodes"),
+        ("a.edges", "0,1\n", "line 1: expected two nodes"),
+        ("a.edges", "0 99999999999\n", "too many"),
+        ("a.adjlist", "# nothing\n", "no nodes"),
+        ("a.adjlist", "0 1\n0 2\n", "line 2: node 0 has a line already"),
+        ("a.adjlist", "0 x\n", "line 1: expected nodes"),
+    ],
+)
+def test_lists_that_are_none_are_refused(tmp_path: Path, name: str, content: str, words: str) -> None:
+    assert words in read_refusal(write(tmp_path, name, content))
+
+
+def read_refusal(path: Path) -> str:
+    with pytest.raises(FileFormatError) as caught:
+        read_topology(path)
+    return str(caught.value)
+
+
+def test_only_cables_make_edges() -> None:
+    with pytest.raises(ParameterError, match="one-way"):
+        write_links(build("uniring(1,3)"), "edges")
+    huge = Topology.from_links(2, [(0, 1, 2**30), (1, 0, 2**30)])
+    for file_format in ("edges", "adjlist"):
+        with pytest.raises(TooLargeError):
+            write_links(huge, file_format)

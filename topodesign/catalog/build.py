@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from itertools import accumulate
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -32,6 +33,7 @@ def build_catalog(
     journal: Path | None = None,
     jobs: int | None = None,
     scheduler: str | None = None,
+    shard: tuple[int, int] | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> list[Path]:
     """Work out all sizes of a grid and write the file of every degree.
@@ -51,6 +53,10 @@ def build_catalog(
         Processes, one per core unless told otherwise.
     scheduler
         Address of a Dask scheduler (``tcp://host:port``), whose workers then do the tasks.
+    shard
+        ``(k, K)``: only the k-th of K parts of the grid, each with a directory of its own, as tasks of a job array do;
+        :func:`merge_catalogs` of these is what one build would be. What sizes of other parts a part rests on it works
+        out itself.
     progress
         Called after every task with the share of the work that is done.
 
@@ -64,7 +70,7 @@ def build_catalog(
     CatalogError
         If the journal belongs to another build, a file there is damaged, or workers die.
     ParameterError
-        If a size is too small, or the cluster cannot be reached.
+        If a size is too small, there is no such shard, or the cluster cannot be reached.
 
     Examples
     --------
@@ -79,13 +85,16 @@ def build_catalog(
     degrees = [as_integer("a degree", degree, 1) for degree in as_several("degrees", degrees)]
     if nodes.start < 3 or min(degrees, default=0) < 2:
         raise ParameterError("a catalog is of at least 3 nodes and degree 2")
+    sizes = _of_shard(sorted({(degree, n) for degree in degrees for n in nodes}), shard)
     effort, journal = effort or Effort(), journal or directory / "build.journal"
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CatalogError(f"{directory}: {error.strerror or error}") from None
-    outside = {degree: _others(directory, degree, nodes) for degree in degrees}
-    plan = waves((n, degree) for degree in degrees for n in nodes)
+    own = {degree: [n for other, n in sizes if other == degree] for degree in degrees}
+    own = {degree: some for degree, some in own.items() if some}
+    outside = {degree: _others(directory, degree, some) for degree, some in own.items()}
+    plan = waves((n, degree) for degree, n in sizes)
     with Journal(journal, effort) as done:
         work = sum(_work(task) for wave in plan for task in wave)
         left = [[task for task in wave if task not in done.results] for wave in plan]
@@ -98,9 +107,21 @@ def build_catalog(
                     if progress is not None:
                         progress(ready / work)
         return [
-            write_rows(directory, degree, [*outside[degree], *_frontiers(done.results, nodes, degree)])
-            for degree in degrees
+            write_rows(directory, degree, [*outside[degree], *_frontiers(done.results, some, degree)])
+            for degree, some in own.items()
         ]
+
+
+def _of_shard(sizes: list[tuple[int, int]], shard: tuple[int, int] | None) -> list[tuple[int, int]]:
+    """Return the sizes (d, N) of a part: those that follow each other, which rest on much the same, of as much work."""
+    if shard is None:
+        return sizes
+    numbers = [as_integer("a shard", number, 1) for number in as_several("a shard", shard)]
+    if len(numbers) != 2 or numbers[0] > numbers[1]:
+        raise ParameterError(f"a shard is a pair (k, K) with k from 1 to K, not {shard!r:.60}")
+    place, count = numbers
+    work = list(accumulate(_work(Task(n, degree, Stage.REFINE)) for degree, n in sizes))
+    return [one for one, upto in zip(sizes, work, strict=True) if (upto - 1) * count // work[-1] == place - 1]
 
 
 def _results(
@@ -151,14 +172,14 @@ def _work(task: Task) -> int:
     return task.nodes * task.degree + 200
 
 
-def _others(directory: Path, degree: int, nodes: range) -> list[Row]:
+def _others(directory: Path, degree: int, nodes: Collection[int]) -> list[Row]:
     """Return the rows of other sizes in the file of a degree."""
     if not stored_file(directory, degree).exists():
         return []
     return [row for row in read_rows(directory, degree) if row.nodes not in nodes]
 
 
-def _frontiers(results: dict[Task, list[Row]], nodes: range, degree: int) -> list[Row]:
+def _frontiers(results: dict[Task, list[Row]], nodes: Iterable[int], degree: int) -> list[Row]:
     """Return the rows of a degree that are on the frontier of their size, of any wiring or of duplex."""
     rows: list[Row] = []
     for n in nodes:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from topodesign.topology.files import LinkFormat
 
 
-_FORMS: tuple[LinkFormat, ...] = ("json", "csv", "dot", "graphml")
+_FORMS: tuple[LinkFormat, ...] = ("json", "csv", "dot", "graphml", "edges", "adjlist")
 
 
 @click.command(name="links", cls=Command)
@@ -33,14 +33,15 @@ _FORMS: tuple[LinkFormat, ...] = ("json", "csv", "dot", "graphml")
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="File to write, in the form that its ending says: .json, .csv, .dot or .graphml.",
+    help="File to write, in the form that its ending says, such as .csv or .edges.",
 )
 @csv_option
 @json_option
 def command(topology: str, file_format: LinkFormat | None, output: Path | None) -> None:
     """Print the links of a topology: what has to be wired.
 
-    TOPOLOGY is a spec such as 'circulant(12,2,3)' (quote it), or a file of links (.json, .csv, .graphml).
+    TOPOLOGY is a spec such as 'circulant(12,2,3)' (quote it), or a file of links (.json, .csv, .graphml,
+    .edges, .adjlist).
 
     Example: topodesign links 'circulant(12,2,3)' -o links.csv
     """

@@ -1,4 +1,7 @@
-"""Topologies in files: JSON and CSV link lists, GraphML and node-link JSON, read strictly and written the same way."""
+"""Topologies in files, read strictly and written the same way.
+
+JSON and CSV lists of links, GraphML, node-link JSON, and the lists of edges and neighbours that others publish.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+import numpy as np
+
 from topodesign.base.arguments import as_choice
 from topodesign.base.errors import FileFormatError, ParameterError, TopologyError
 from topodesign.base.file_kinds import FileKind, expecting
@@ -18,12 +23,12 @@ from topodesign.base.strict_json import parse_json
 from topodesign.base.tables import fixed_columns, unexpected_row
 from topodesign.base.text_files import read_text
 from topodesign.base.wording import suggest
-from topodesign.topology.topology import Topology, check_weights
+from topodesign.topology.topology import Topology, check_buildable, check_weights
 
 if TYPE_CHECKING:
     import networkx as nx
 
-LinkFormat = Literal["json", "csv", "dot", "graphml"]
+LinkFormat = Literal["json", "csv", "dot", "graphml", "edges", "adjlist"]
 LINK_FORMATS: tuple[LinkFormat, ...] = get_args(LinkFormat)
 _NODE_LINK_KEYS = {"directed", "multigraph", "graph", "nodes", "links", "edges"}
 _NODE_ATTRIBUTES = ("switch", "multicast", "aggregation", "memory")
@@ -41,14 +46,18 @@ xsi:schemaLocation="http://graphml.graphdrawing.org/xmlns http://graphml.graphdr
   <key id="d0" for="graph" attr.name="spec" attr.type="string" />
   <graph edgedefault="directed">
 """
+_NO_DATA = "{}"  # what networkx puts after an edge without attributes
 _ROW = "src,dst and perhaps capacity as integers"
 
 
 def read_topology(path: Path) -> Topology:
-    """Read a topology from a file whose ending names the format: .json, .csv or .graphml.
+    """Read a topology from a file whose ending names the format: .json, .csv, .graphml, .edges (.edgelist) or .adjlist.
 
     JSON is ``{"nodes": N, "links": [[u, v, capacity], ...], "switches": [u, ...]}``, the switches optional, or networkx
     node-link data; CSV has the columns ``src,dst[,capacity]``, and as many nodes as the largest number demands.
+    ``.edges`` has an undirected edge ``u v`` a line, as Graph Golf publishes them, and ``.adjlist`` a node a line and
+    those that it has links to, as networkx writes them; where all of these have later lines every edge is there once,
+    and undirected. What is repeated is a wider link, nodes are numbers from 0 on, and ``#`` begins a comment.
     """
     with expecting(path, FileKind.LINKS):
         try:
@@ -67,7 +76,9 @@ def write_links(topology: Topology, file_format: LinkFormat) -> str:
         Any.
     file_format
         ``json``: ``{"nodes": N, "links": [[u, v, capacity], ...]}``, and ``"switches"`` if there are any; ``csv``: a
-        row a link with a header; ``dot`` for Graphviz; ``graphml``. CSV does not say which nodes are switches.
+        row a link with a header; ``dot`` for Graphviz; ``graphml``; ``edges``: a line ``u v`` an edge, of duplex
+        topologies only; ``adjlist``: a line a node, with those that it has links to. CSV and the last two do not say
+        which nodes are switches.
 
     Examples
     --------
@@ -85,7 +96,14 @@ def links_in_pieces(topology: Topology, file_format: LinkFormat) -> Iterator[str
     """Return what :func:`write_links` does, piece by piece, for more links than a text should hold."""
     if not isinstance(topology, Topology):
         raise ParameterError(f"links are written of a topology, not of {topology!r:.60}")
-    writers = {"json": _to_json, "csv": _to_csv, "dot": _to_dot, "graphml": _to_graphml}
+    writers = {
+        "json": _to_json,
+        "csv": _to_csv,
+        "dot": _to_dot,
+        "graphml": _to_graphml,
+        "edges": _to_edges,
+        "adjlist": _to_adjlist,
+    }
     return writers[as_choice("format", file_format, writers)](topology)
 
 
@@ -216,6 +234,52 @@ def _from_csv(text: str) -> Topology:
     return Topology.from_links(1 + max(max(link[:2]) for link in links), links)  # type: ignore[arg-type]
 
 
+def _from_edges(text: str) -> Topology:
+    """Read an undirected edge a line; one of a node with itself is one link."""
+    links = []
+    for line, cells in _numbers(text, "two nodes such as 0 5", data=True):
+        if len(cells) != 2:
+            raise FileFormatError(f"line {line}: an edge has two nodes, not {len(cells)}")
+        links += [(cells[0], cells[1], 1), (cells[1], cells[0], 1)][: 1 if cells[0] == cells[1] else 2]
+    if not links:
+        raise FileFormatError("there are no edges")
+    return Topology.from_links(1 + max(map(max, ((u, v) for u, v, _ in links))), links)
+
+
+def _from_adjlist(text: str) -> Topology:
+    """Read a node a line, and those that it has links to.
+
+    Where all links lead to nodes of later lines this is how networkx writes undirected graphs, each edge once; as links
+    of one way they would never lead back.
+    """
+    lists: dict[int, list[int]] = {}
+    for line, (node, *others) in _numbers(text, "nodes such as 0 5 7"):
+        if node in lists:
+            raise FileFormatError(f"line {line}: node {node} has a line already")
+        lists[node] = others
+    if not lists:
+        raise FileFormatError("there are no nodes")
+    place = {node: number for number, node in enumerate(lists)}
+    after = len(place)
+    once = all(place.get(v, after) > place[u] for u, others in lists.items() for v in others if v != u)
+    links = [(u, v, 1) for u, others in lists.items() for v in others]
+    if once:
+        links += [(v, u, 1) for u, v, _ in links if u != v]
+    return Topology.from_links(1 + max(max([node, *others]) for node, others in lists.items()), links)
+
+
+def _numbers(text: str, wanted: str, *, data: bool = False) -> Iterator[tuple[int, list[int]]]:
+    """Yield the numbers of every line that is no comment; with ``data`` no attributes may follow them."""
+    for line, row in enumerate(text.splitlines(), start=1):
+        cells = row.partition("#")[0].split()
+        if data and cells and cells[-1] == _NO_DATA:
+            del cells[-1]
+        if not all(map(_digits, cells)):
+            raise FileFormatError(f"line {line}: expected {wanted}, not {row[:50]!r}")
+        if cells:
+            yield line, list(map(int, cells))
+
+
 def _pieces(topology: Topology) -> Iterator[list[tuple[int, int, int]]]:
     """Yield the links some at a time."""
     columns = (topology.src, topology.dst, topology.capacity)
@@ -235,6 +299,30 @@ def _to_csv(topology: Topology) -> Iterator[str]:
     yield "src,dst,capacity\n"
     for links in _pieces(topology):
         yield "".join(f"{u},{v},{c}\n" for u, v, c in links)
+
+
+def _to_edges(topology: Topology) -> Iterator[str]:
+    if not topology.is_duplex:
+        raise ParameterError("a list of edges is of a duplex topology, and this one has one-way links; write adjlist")
+    check_buildable(topology.nodes, int(topology.capacity.sum()))
+    for links in _pieces(topology):
+        yield "".join(f"{u} {v}\n" * c for u, v, c in links if u <= v)
+
+
+def _to_adjlist(topology: Topology) -> Iterator[str]:
+    """Write a line a node; backwards where links lead to larger numbers only, which would be read as undirected."""
+    check_buildable(topology.nodes, int(topology.capacity.sum()))
+    first, size = topology.indptr, max(1, _PIECE // 8)
+    nodes = range(topology.nodes)
+    if np.all(topology.src <= topology.dst):
+        nodes = nodes[::-1]
+    for start in range(0, topology.nodes, size):
+        lines = []
+        for node in nodes[start : start + size]:
+            own = slice(int(first[node]), int(first[node + 1]))
+            ends = np.repeat(topology.dst[own], topology.capacity[own]).tolist()
+            lines.append(" ".join(map(str, [node, *ends])) + "\n")
+        yield "".join(lines)
 
 
 def _to_dot(topology: Topology) -> Iterator[str]:
@@ -279,4 +367,11 @@ def _digits(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= 18
 
 
-READERS = {".json": _from_json, ".csv": _from_csv, ".graphml": _from_graphml}  # what reads a file, by its ending
+READERS = {
+    ".json": _from_json,
+    ".csv": _from_csv,
+    ".graphml": _from_graphml,
+    ".edges": _from_edges,
+    ".edgelist": _from_edges,
+    ".adjlist": _from_adjlist,
+}  # what reads a file, by its ending

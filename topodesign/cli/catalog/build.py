@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
@@ -11,6 +12,15 @@ from topodesign.cli.answers import Command, form, json_option, print_json, say
 from topodesign.cli.options import jobs_option, seed_option, whole
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.ranges import number_range
+
+
+def _shard(_context: click.Context, _option: click.Parameter, value: str | None) -> tuple[int, int] | None:
+    if value is None:
+        return None
+    match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", value)
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise click.BadParameter(f"{value!r} is not one of the shards 1/K to K/K.")
+    return int(match[1]), int(match[2])
 
 
 @click.command(name="build", cls=Command)
@@ -37,6 +47,12 @@ from topodesign.cli.ranges import number_range
     help="How hard to search; 0 takes known families and their expansions only.",
 )
 @jobs_option
+@click.option(
+    "--shard",
+    callback=_shard,
+    metavar="k/K",
+    help="Only the k-th of K parts of the grid, for a job array; catalog merge puts their directories together.",
+)
 @click.option("--scheduler", metavar="ADDRESS", help="Use the workers of this Dask scheduler, tcp://host:port.")
 @click.option(
     "--journal",
@@ -52,6 +68,7 @@ def command(
     effort: int,
     jobs: int | None,
     scheduler: str | None,
+    shard: tuple[int, int] | None,
     journal: Path | None,
 ) -> None:
     """Work out the best topologies of every size of a grid.
@@ -72,6 +89,7 @@ def command(
             journal=journal,
             jobs=jobs,
             scheduler=scheduler,
+            shard=shard,
             progress=progress,
         )
     if form() != "text":
