@@ -21,6 +21,8 @@ from topodesign.base.records import Result
 from topodesign.base.spec import Spec, parse
 from topodesign.base.text_files import naming, read_text
 from topodesign.base.units import as_count
+from topodesign.catalog.exchange import Exchange, exchange_file, read_exchange
+from topodesign.catalog.exchange_search import wrong_exchange
 from topodesign.catalog.files import NO_LIMIT, stored_file
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.price import wrong_price
@@ -54,10 +56,19 @@ class Place:
 
 
 @dataclass(frozen=True)
+class KeptPlace:
+    """Something that is kept for all-to-all alone, and where it stands."""
+
+    row: Exchange
+    path: Path
+    line: int
+
+
+@dataclass(frozen=True)
 class Fault(Declared):
     """A row that is not true, and what came out instead."""
 
-    place: Place
+    place: Place | KeptPlace
     message: str
 
     KEYS = (
@@ -118,6 +129,8 @@ def verify_catalog(
 ) -> Verification:
     """Rebuild rows of a catalog from their specs and price them from their links again.
 
+    What it keeps for all-to-all alone is built and priced again, too, unless a sample is drawn.
+
     Parameters
     ----------
     catalog
@@ -157,13 +170,15 @@ def verify_catalog(
     note(misplaced(rows))
     if sample is not None:
         rows = draw(rows, as_count(sample, "sample", 1), as_count(seed, "seed", 0))
+    kept = [] if sample is not None else kept_places(source, source.wanted(degrees), nodes)
+    note(Fault(place, wrong) for degree, place in kept if (wrong := wrong_exchange(place.row, degree)) is not None)
     before: int | None = None
     for state in verify(rows, all_sources=all_sources, resume=resume, workers=workers):
         before = state.done if before is None else before
         if progress is not None:
             progress(state.share)
         note(state.faults)
-    return Verification(len(rows), before or 0, tuple(faults))
+    return Verification(len(rows) + len(kept), before or 0, tuple(faults))
 
 
 def places(catalog: Catalog, degrees: Iterable[int], first: int = 0, last: int = NO_LIMIT) -> list[Place]:
@@ -173,6 +188,16 @@ def places(catalog: Catalog, degrees: Iterable[int], first: int = 0, last: int =
         for degree in degrees
         for number, row in enumerate(catalog.rows(degree), start=2)
         if first <= row.nodes <= last
+    ]
+
+
+def kept_places(catalog: Catalog, degrees: Iterable[int], nodes: range | None) -> list[tuple[int, KeptPlace]]:
+    """Return what is kept for all-to-all alone, with its degree, in a range of N."""
+    return [
+        (degree, KeptPlace(one, exchange_file(catalog.directory, degree), number))
+        for degree in degrees
+        for number, one in enumerate(read_exchange(catalog.directory, degree, 0, NO_LIMIT), start=2)
+        if not nodes or nodes[0] <= one.nodes <= nodes[-1]
     ]
 
 
