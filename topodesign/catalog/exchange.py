@@ -54,9 +54,13 @@ def exchange_file(directory: Path, degree: int) -> Path:
 
 
 def read_exchange(directory: Path, degree: int, first: int, last: int) -> list[Exchange]:
-    """Return what is kept of a degree with ``first <= nodes <= last``; nothing where there is no file."""
-    path = exchange_file(directory, degree)
-    return list(read_lines(path, COLUMNS, _read_cells, first, last)) if path.exists() else []
+    """Return what is kept of a degree with ``first <= nodes <= last``."""
+    return list(read_lines(exchange_file(directory, degree), COLUMNS, _read_cells, first, last))
+
+
+def known_exchange(directory: Path, degree: int, first: int, last: int) -> list[Exchange]:
+    """Return what :func:`read_exchange` does, or nothing where there is no file yet."""
+    return read_exchange(directory, degree, first, last) if exchange_file(directory, degree).exists() else []
 
 
 def write_exchange(directory: Path, degree: int, kept: Iterable[Exchange]) -> Path:

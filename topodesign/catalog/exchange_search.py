@@ -14,7 +14,7 @@ from topodesign.base.cost import moore_distances
 from topodesign.base.errors import CatalogError, TopodesignError
 from topodesign.base.spec import Spec
 from topodesign.catalog.all_to_all import Bounds
-from topodesign.catalog.exchange import Exchange, exchange_file, read_exchange, unbeaten, write_exchange
+from topodesign.catalog.exchange import Exchange, exchange_file, known_exchange, unbeaten, write_exchange
 from topodesign.catalog.files import NO_LIMIT
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.price import price_topology, wrong_bounds
@@ -55,7 +55,7 @@ class ExchangeSearch:
         self.kept: dict[int, dict[int, list[Exchange]]] = {}
         for degree in degrees:
             source = directory if exchange_file(directory, degree).exists() else catalog.directory
-            self.kept[degree] = _by_nodes(read_exchange(source, degree, 0, NO_LIMIT))
+            self.kept[degree] = _by_nodes(known_exchange(source, degree, 0, NO_LIMIT))
             for n in nodes:
                 self.known[n, degree] = [*self.kept[degree].get(n, ()), *_of_rows(catalog, n, degree)]
                 for duplex in wirings:

@@ -21,7 +21,7 @@ from topodesign.base.records import Result
 from topodesign.base.spec import Spec, parse
 from topodesign.base.text_files import naming, read_text
 from topodesign.base.units import as_count
-from topodesign.catalog.exchange import Exchange, exchange_file, read_exchange
+from topodesign.catalog.exchange import Exchange, exchange_file, known_exchange
 from topodesign.catalog.exchange_search import wrong_exchange
 from topodesign.catalog.files import NO_LIMIT, stored_file
 from topodesign.catalog.lookup import Catalog, as_catalog
@@ -196,7 +196,7 @@ def kept_places(catalog: Catalog, degrees: Iterable[int], nodes: range | None) -
     return [
         (degree, KeptPlace(one, exchange_file(catalog.directory, degree), number))
         for degree in degrees
-        for number, one in enumerate(read_exchange(catalog.directory, degree, 0, NO_LIMIT), start=2)
+        for number, one in enumerate(known_exchange(catalog.directory, degree, 0, NO_LIMIT), start=2)
         if not nodes or nodes[0] <= one.nodes <= nodes[-1]
     ]
 
