@@ -71,7 +71,7 @@ def test_a_wheel_has_the_catalog_packed(tmp_path: Path) -> None:
         assert packed_file(there, degree).is_file()
         assert not catalog_file(there, degree).exists()
         assert whole_text(there, degree) == catalog_file(here, degree).read_bytes()
-    prices = {path.name: path.read_bytes() for path in here.glob("all_to_all_*.tsv")}
+    prices = {path.name: path.read_bytes() for path in (*here.glob("all_to_all_*.tsv"), *here.glob("exchange_*.tsv"))}
     assert {path.name: path.read_bytes() for path in there.glob("*.tsv")} == prices
     assert {path.name for path in (data / "configs").iterdir()} == {*NAMES, "index.csv"}
 

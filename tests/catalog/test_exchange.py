@@ -10,16 +10,18 @@ import pytest
 
 from topodesign.base.errors import CatalogError
 from topodesign.catalog.all_to_all import Bounds
-from topodesign.catalog.exchange import Exchange, exchange_file, read_exchange, unbeaten, write_exchange
+from topodesign.catalog.exchange import Exchange, exchange_file, known_exchange, read_exchange, unbeaten, write_exchange
 
 EXACT = Bounds(Fraction(7, 4), Fraction(7, 4))
 KEPT = [Exchange(n, n % 2 == 0, 3, EXACT, f"circulant({n},1,2)") for n in range(9, 15)]
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
-    assert read_exchange(tmp_path, 4, 0, 100) == []
+    assert known_exchange(tmp_path, 4, 0, 100) == []
+    with pytest.raises(CatalogError):
+        read_exchange(tmp_path, 4, 0, 100)
     write_exchange(tmp_path, 4, reversed(KEPT))
-    assert read_exchange(tmp_path, 4, 0, 100) == KEPT
+    assert read_exchange(tmp_path, 4, 0, 100) == known_exchange(tmp_path, 4, 0, 100) == KEPT
     assert read_exchange(tmp_path, 4, 10, 11) == KEPT[1:3]
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-from topodesign import Catalog, all_to_all, build, improve_catalog, pareto, price, rank
+from topodesign import Catalog, all_to_all, build, improve_catalog, pareto, price, rank, verify_catalog
 from topodesign.base.errors import ParameterError
-from topodesign.catalog.exchange import exchange_file, read_exchange
+from topodesign.catalog.all_to_all import Bounds
+from topodesign.catalog.exchange import exchange_file, read_exchange, write_exchange
 from topodesign.catalog.exchange_search import ExchangeSearch
 from topodesign.catalog.files import write_rows
 from topodesign.catalog.packing import pack_catalog
@@ -55,6 +57,17 @@ def test_rankings_take_it_and_frontiers_of_allreduce_do_not(searched: Path, dupl
     assert str(ranking.best.spec) in specs
     assert ranking.best.all_to_all.upper <= Fraction(203, 100)  # where rows have 2.12
     assert not specs & {str(one.spec) for one in pareto(*SIZE, bidirectional=duplex, catalog=searched)}
+
+
+def test_verify_finds_what_is_wrong(searched: Path, tmp_path: Path) -> None:
+    assert verify_catalog(searched, workers=1).ok
+    write_rows(tmp_path, 5, Catalog(searched).rows(5))
+    one = read_exchange(searched, 5, 0, 100)[0]
+    less = replace(one, all_to_all=Bounds(one.all_to_all.lower / 2, one.all_to_all.upper / 2))
+    for wrong in (replace(one, steps=one.steps + 1), replace(one, duplex=not one.duplex), less):
+        write_exchange(tmp_path, 5, [wrong])
+        [fault] = verify_catalog(tmp_path, workers=1).faults
+        assert "exchange_05.tsv:2" in str(fault)
 
 
 def test_a_package_has_it(searched: Path, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from topodesign.base.file_kinds import FileKind, kind_of
 from topodesign.base.shipped import shipped_folder
 from topodesign.catalog.all_to_all import Bounds, prices_file, read_prices, write_prices
 from topodesign.catalog.budgets import Effort
+from topodesign.catalog.exchange import Exchange, exchange_file, read_exchange, write_exchange
 from topodesign.catalog.files import file_check, packed_file, read_rows, write_rows
 from topodesign.catalog.journal import Journal
 from topodesign.catalog.own import read_candidates
@@ -143,6 +144,15 @@ def prices() -> bytes:
         return write_prices(Path(folder), 2, BOUNDS).read_bytes()
 
 
+KEPT = [Exchange(n, n % 2 == 0, 3, Bounds(Fraction(n, 3), Fraction(n, 2)), f"circulant({n},1)") for n in range(3, 40)]
+EXCHANGE = exchange_file(Path(), 2)
+
+
+def exchange() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        return write_exchange(Path(folder), 2, KEPT).read_bytes()
+
+
 def sent() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         log = SentJournal(Path(folder) / "sent")
@@ -216,6 +226,7 @@ READERS = (
     Reader("catalog/files", "degree_02.tsv", rows, lambda path: read_rows(path.parent, 2)),
     Reader("catalog/packed", "degree_02.zip", packed_rows, read_packed),
     Reader("catalog/all_to_all", PRICES.name, prices, lambda path: read_prices(path.parent, 2, 3, 40)),
+    Reader("catalog/exchange", EXCHANGE.name, exchange, lambda path: read_exchange(path.parent, 2, 3, 40)),
     Reader("catalog/journal", "journal", journal, lambda path: Journal(path, Effort()).__exit__(None, None, None)),
     Reader("catalog/verify", "resume", lambda: b"", lambda path: _Progress(path, how="")),
     Reader("wiring/inventory/files", "i.yaml", lambda: shipped("inventory_room1024.yaml"), read_inventory),

@@ -13,7 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from topodesign.base.atomic import write_whole
-from topodesign.base.declared import Declared
+from topodesign.base.declared import Declared, key
 from topodesign.catalog.all_to_all import VERSION, Bounds, check_version, lines_text, read_lines
 
 OBJECTIVES = ("allreduce", "all-to-all")
@@ -35,12 +35,17 @@ class Exchange(Declared):
     all_to_all: Bounds
     spec: str  # the text that rebuilds it
 
-    KEYS = "nodes duplex steps all_to_all spec"
+    KEYS = (key("nodes", "N."), "duplex", key("steps", "The diameter."), "all_to_all", "spec")
 
     @property
-    def key(self) -> tuple[int, int, Fraction, bool, str]:
+    def order(self) -> tuple[int, int, Fraction, bool, str]:
         """Order in the file."""
         return self.nodes, self.steps, self.all_to_all.upper, not self.duplex, self.spec
+
+    @property
+    def line(self) -> str:
+        """The line of the file, but for its check."""
+        return "\t".join(map(str, _cells(self)))
 
 
 def exchange_file(directory: Path, degree: int) -> Path:
@@ -49,9 +54,13 @@ def exchange_file(directory: Path, degree: int) -> Path:
 
 
 def read_exchange(directory: Path, degree: int, first: int, last: int) -> list[Exchange]:
-    """Return what is kept of a degree with ``first <= nodes <= last``; nothing where there is no file."""
-    path = exchange_file(directory, degree)
-    return list(read_lines(path, COLUMNS, _read_cells, first, last)) if path.exists() else []
+    """Return what is kept of a degree with ``first <= nodes <= last``."""
+    return list(read_lines(exchange_file(directory, degree), COLUMNS, _read_cells, first, last))
+
+
+def known_exchange(directory: Path, degree: int, first: int, last: int) -> list[Exchange]:
+    """Return what :func:`read_exchange` does, or nothing where there is no file yet."""
+    return read_exchange(directory, degree, first, last) if exchange_file(directory, degree).exists() else []
 
 
 def write_exchange(directory: Path, degree: int, kept: Iterable[Exchange]) -> Path:
@@ -63,12 +72,12 @@ def write_exchange(directory: Path, degree: int, kept: Iterable[Exchange]) -> Pa
 
 def exchange_text(kept: Iterable[Exchange]) -> str:
     """Return the text of a file."""
-    return lines_text(COLUMNS, map(_cells, sorted(kept, key=lambda one: one.key)))
+    return lines_text(COLUMNS, map(_cells, sorted(kept, key=lambda one: one.order)))
 
 
 def unbeaten(known: Iterable[Exchange]) -> list[Exchange]:
     """Return those of one size that no other beats in steps and bandwidth factor, among all or among duplex ones."""
-    ordered = sorted(known, key=lambda one: one.key)
+    ordered = sorted(known, key=lambda one: one.order)
     kept: dict[str, Exchange] = {}
     for duplex in (False, True):
         least: Fraction | None = None
@@ -76,7 +85,7 @@ def unbeaten(known: Iterable[Exchange]) -> list[Exchange]:
             if (one.duplex or not duplex) and (least is None or one.all_to_all.upper < least):
                 least = one.all_to_all.upper
                 kept[one.spec] = one
-    return sorted(kept.values(), key=lambda one: one.key)
+    return sorted(kept.values(), key=lambda one: one.order)
 
 
 def _cells(one: Exchange) -> tuple[object, ...]:

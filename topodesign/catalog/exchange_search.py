@@ -14,10 +14,10 @@ from topodesign.base.cost import moore_distances
 from topodesign.base.errors import CatalogError, TopodesignError
 from topodesign.base.spec import Spec
 from topodesign.catalog.all_to_all import Bounds
-from topodesign.catalog.exchange import Exchange, exchange_file, read_exchange, unbeaten, write_exchange
+from topodesign.catalog.exchange import Exchange, exchange_file, known_exchange, unbeaten, write_exchange
 from topodesign.catalog.files import NO_LIMIT
 from topodesign.catalog.lookup import Catalog
-from topodesign.catalog.price import price_topology
+from topodesign.catalog.price import price_topology, wrong_bounds
 from topodesign.search.target import Target
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class ExchangeSearch:
         self.kept: dict[int, dict[int, list[Exchange]]] = {}
         for degree in degrees:
             source = directory if exchange_file(directory, degree).exists() else catalog.directory
-            self.kept[degree] = _by_nodes(read_exchange(source, degree, 0, NO_LIMIT))
+            self.kept[degree] = _by_nodes(known_exchange(source, degree, 0, NO_LIMIT))
             for n in nodes:
                 self.known[n, degree] = [*self.kept[degree].get(n, ()), *_of_rows(catalog, n, degree)]
                 for duplex in wirings:
@@ -162,6 +162,20 @@ def _diameter(topology: Topology) -> int:
     links = csr_array(([1] * len(topology.src), (topology.src, topology.dst)), shape=(topology.nodes,) * 2)
     some = topology.representatives or range(topology.nodes)
     return int(shortest_path(links, unweighted=True, indices=list(some)).max())
+
+
+def wrong_exchange(one: Exchange, degree: int) -> str | None:
+    """Return what is wrong with something that is kept for all-to-all, built and priced again, or None."""
+    from topodesign.topology.library import build  # noqa: PLC0415  heavy
+
+    try:
+        topology = build(one.spec)
+        found = topology.nodes, topology.degree, topology.is_duplex, _diameter(topology)
+        if found != (one.nodes, degree, one.duplex, one.steps):
+            return f"N, d, duplex and steps {found}"
+        return wrong_bounds(topology, one.all_to_all)
+    except TopodesignError as error:
+        return str(error)
 
 
 def _new(one: Exchange, known: Sequence[Exchange]) -> bool:

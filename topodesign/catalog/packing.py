@@ -15,7 +15,7 @@ from topodesign.base.atomic import write_directory
 from topodesign.base.errors import CatalogError
 from topodesign.base.zips import member_info
 from topodesign.catalog.all_to_all import known_prices, prices_file, prices_text
-from topodesign.catalog.exchange import exchange_file, exchange_text, read_exchange
+from topodesign.catalog.exchange import exchange_file, exchange_text, known_exchange
 from topodesign.catalog.files import NO_LIMIT, degrees, packed_file, whole_text
 from topodesign.catalog.packed import END, HEAD, as_packed, piece_name
 
@@ -33,7 +33,7 @@ def pack_catalog(source: Path, target: Path) -> None:
         files[path.name] = _archive(path, whole_text(source, degree))
         if prices := known_prices(source, degree, 0, NO_LIMIT):
             files[prices_file(target, degree).name] = prices_text(prices)
-        if kept := read_exchange(source, degree, 0, NO_LIMIT):
+        if kept := known_exchange(source, degree, 0, NO_LIMIT):
             files[exchange_file(target, degree).name] = exchange_text(kept)
     if not files:
         raise CatalogError(f"{source}: there are no catalog files here")

@@ -50,11 +50,14 @@ def _rounded(value: Fraction, *, up: bool) -> Fraction:
 
 def wrong_price(row: Row) -> str | None:
     """Return what is wrong with a row's price of all-to-all, worked out again, or None."""
-    if row.all_to_all is None:
-        return None
-    known, again = row.all_to_all, price_row(row)
+    return None if row.all_to_all is None else wrong_bounds(row.build(), row.all_to_all)
+
+
+def wrong_bounds(topology: Topology, known: Bounds) -> str | None:
+    """Return what is wrong with a price of all-to-all on a topology, worked out again, or None."""
+    again = price_topology(topology)
     if known.exact and not (again and again.exact):
-        again = price_row(row, "exact")
+        again = price_topology(topology, "exact")
     if again is None:
         return "an all-to-all price, where none comes out"
     if known.exact and again != known:

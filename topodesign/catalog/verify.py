@@ -21,7 +21,13 @@ from topodesign.base.records import Result
 from topodesign.base.spec import Spec, parse
 from topodesign.base.text_files import naming, read_text
 from topodesign.base.units import as_count
+<<<<<<< HEAD
 from topodesign.catalog.audit import Audited, audit_row
+||||||| a1413f4
+=======
+from topodesign.catalog.exchange import Exchange, exchange_file, known_exchange
+from topodesign.catalog.exchange_search import wrong_exchange
+>>>>>>> part/alltoall
 from topodesign.catalog.files import NO_LIMIT, stored_file
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.price import wrong_price
@@ -55,10 +61,19 @@ class Place:
 
 
 @dataclass(frozen=True)
+class KeptPlace:
+    """Something that is kept for all-to-all alone, and where it stands."""
+
+    row: Exchange
+    path: Path
+    line: int
+
+
+@dataclass(frozen=True)
 class Fault(Declared):
     """A row that is not true, and what came out instead."""
 
-    place: Place
+    place: Place | KeptPlace
     message: str
 
     KEYS = (
@@ -123,6 +138,8 @@ def verify_catalog(
     progress: Callable[[float], None] | None = None,
 ) -> Verification:
     """Rebuild rows of a catalog from their specs and price them from their links again.
+
+    What it keeps for all-to-all alone is built and priced again, too, unless a sample is drawn.
 
     Parameters
     ----------
@@ -209,7 +226,19 @@ def _verification(
             if on_fault is not None:
                 on_fault(fault)
 
+<<<<<<< HEAD
     note(known)
+||||||| a1413f4
+    note(misplaced(rows))
+    if sample is not None:
+        rows = draw(rows, as_count(sample, "sample", 1), as_count(seed, "seed", 0))
+=======
+    note(misplaced(rows))
+    if sample is not None:
+        rows = draw(rows, as_count(sample, "sample", 1), as_count(seed, "seed", 0))
+    kept = [] if sample is not None else kept_places(source, source.wanted(degrees), nodes)
+    note(Fault(place, wrong) for degree, place in kept if (wrong := wrong_exchange(place.row, degree)) is not None)
+>>>>>>> part/alltoall
     before: int | None = None
     total = sampled = 0
     for state in states:
@@ -218,7 +247,13 @@ def _verification(
         if progress is not None:
             progress(state.share)
         note(state.faults)
+<<<<<<< HEAD
     return Verification(total, before or 0, tuple(faults), sampled=sampled)
+||||||| a1413f4
+    return Verification(len(rows), before or 0, tuple(faults))
+=======
+    return Verification(len(rows) + len(kept), before or 0, tuple(faults))
+>>>>>>> part/alltoall
 
 
 def places(catalog: Catalog, degrees: Iterable[int], first: int = 0, last: int = NO_LIMIT) -> list[Place]:
@@ -228,6 +263,16 @@ def places(catalog: Catalog, degrees: Iterable[int], first: int = 0, last: int =
         for degree in degrees
         for number, row in enumerate(catalog.rows(degree), start=2)
         if first <= row.nodes <= last
+    ]
+
+
+def kept_places(catalog: Catalog, degrees: Iterable[int], nodes: range | None) -> list[tuple[int, KeptPlace]]:
+    """Return what is kept for all-to-all alone, with its degree, in a range of N."""
+    return [
+        (degree, KeptPlace(one, exchange_file(catalog.directory, degree), number))
+        for degree in degrees
+        for number, one in enumerate(known_exchange(catalog.directory, degree, 0, NO_LIMIT), start=2)
+        if not nodes or nodes[0] <= one.nodes <= nodes[-1]
     ]
 
 
