@@ -21,13 +21,9 @@ from topodesign.base.records import Result
 from topodesign.base.spec import Spec, parse
 from topodesign.base.text_files import naming, read_text
 from topodesign.base.units import as_count
-<<<<<<< HEAD
 from topodesign.catalog.audit import Audited, audit_row
-||||||| a1413f4
-=======
 from topodesign.catalog.exchange import Exchange, exchange_file, known_exchange
 from topodesign.catalog.exchange_search import wrong_exchange
->>>>>>> part/alltoall
 from topodesign.catalog.files import NO_LIMIT, stored_file
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.price import wrong_price
@@ -167,10 +163,13 @@ def verify_catalog(
     >>> verify_catalog(degrees=[2], nodes=range(3, 20), sample=5)
     <Verification: 5 rows rebuilt and priced: no fault(s)>
     """
-    rows = _wanted(catalog, degrees, nodes)
-    chosen = _sample(rows, sample, seed)
-    states = verify(chosen, all_sources=all_sources, resume=resume, workers=workers)
-    return _verification(misplaced(rows), states, on_fault, progress)
+    source = as_catalog(catalog)
+    rows = _wanted(source, degrees, nodes)
+    kept = [] if sample is not None else kept_places(source, source.wanted(degrees), nodes)
+    wrong = (Fault(place, why) for degree, place in kept if (why := wrong_exchange(place.row, degree)) is not None)
+    states = verify(_sample(rows, sample, seed), all_sources=all_sources, resume=resume, workers=workers)
+    found = _verification(itertools.chain(misplaced(rows), wrong), states, on_fault, progress)
+    return replace(found, rows=found.rows + len(kept))
 
 
 def audit_catalog(
@@ -195,13 +194,12 @@ def audit_catalog(
     >>> audit_catalog(degrees=[2], nodes=range(3, 20), sample=5)
     <Verification: 5 rows audited: no fault(s)>
     """
-    rows = _wanted(catalog, degrees, nodes)
+    rows = _wanted(as_catalog(catalog), degrees, nodes)
     states = verify(_sample(rows, sample, seed), audit=True, resume=resume, workers=workers)
     return replace(_verification(misplaced(rows), states, on_fault, progress), audited=True)
 
 
-def _wanted(catalog: Catalog | str | Path | None, degrees: Iterable[int] | None, nodes: range | None) -> list[Place]:
-    source = as_catalog(catalog)
+def _wanted(source: Catalog, degrees: Iterable[int] | None, nodes: range | None) -> list[Place]:
     return places(source, source.wanted(degrees), *((nodes[0], nodes[-1]) if nodes else ()))
 
 
@@ -226,19 +224,7 @@ def _verification(
             if on_fault is not None:
                 on_fault(fault)
 
-<<<<<<< HEAD
     note(known)
-||||||| a1413f4
-    note(misplaced(rows))
-    if sample is not None:
-        rows = draw(rows, as_count(sample, "sample", 1), as_count(seed, "seed", 0))
-=======
-    note(misplaced(rows))
-    if sample is not None:
-        rows = draw(rows, as_count(sample, "sample", 1), as_count(seed, "seed", 0))
-    kept = [] if sample is not None else kept_places(source, source.wanted(degrees), nodes)
-    note(Fault(place, wrong) for degree, place in kept if (wrong := wrong_exchange(place.row, degree)) is not None)
->>>>>>> part/alltoall
     before: int | None = None
     total = sampled = 0
     for state in states:
@@ -247,13 +233,7 @@ def _verification(
         if progress is not None:
             progress(state.share)
         note(state.faults)
-<<<<<<< HEAD
     return Verification(total, before or 0, tuple(faults), sampled=sampled)
-||||||| a1413f4
-    return Verification(len(rows), before or 0, tuple(faults))
-=======
-    return Verification(len(rows) + len(kept), before or 0, tuple(faults))
->>>>>>> part/alltoall
 
 
 def places(catalog: Catalog, degrees: Iterable[int], first: int = 0, last: int = NO_LIMIT) -> list[Place]:
