@@ -19,7 +19,7 @@ import networkx as nx
 import pytest
 
 import topodesign
-from topodesign.base.cost import moore_bound
+from topodesign.base.cost import Cost, lower_bound, moore_bound
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.spec import LONGEST_SPEC
 from topodesign.cli.main import COMMANDS, SECTIONS, run
@@ -391,6 +391,15 @@ def test_odd_nodes_of_odd_degree_keep_one_port_free(cli: Cli) -> None:
     check_pareto(document, 7, 3, bidirectional=True)
     for one in document["topologies"]:
         assert build(one["spec"]).self_loops == 1
+
+
+@pytest.mark.parametrize(("nodes", "degree"), [(3, 3), (5, 9), (7, 7)])
+def test_few_nodes_of_odd_degree_keep_a_port_of_each_free(cli: Cli, nodes: int, degree: int) -> None:
+    question = ("pareto", "-n", str(nodes), "-d", str(degree), "--bidirectional", "--search", "0")
+    assert "One port of each node stays free" in " ".join(cli(*question).out.split())
+    best = cli(*question, "--json").json()["topologies"][0]
+    assert Cost(best["steps"], Fraction(best["bandwidth"])) == lower_bound(nodes, degree, duplex=True)
+    assert build(best["spec"]).self_loops == nodes
 
 
 @pytest.mark.parametrize("command", ["evaluate", "links"])

@@ -200,8 +200,6 @@ def test_dominated_bases_that_overtake_are_not_lost() -> None:
 
 
 def test_impossible_sizes_name_the_nearest_possible() -> None:
-    with pytest.raises(ParameterError, match=r"\(5,6\), \(5,8\)"):
-        pareto(5, 7, bidirectional=True)
     with pytest.raises(ParameterError, match=r"\(9,2\)"):
         pareto(9, 1, bidirectional=True)
     for nodes, degree in ((1, 1), (0, 4), (-5, 2), (10**7, 4), (10, 0), (10, -1), (10, 10**6)):

@@ -21,10 +21,10 @@ from topodesign.base.progress import Progress
 from topodesign.base.records import Result
 from topodesign.base.spec import LONGEST_SPEC, Spec, parse
 from topodesign.catalog.deferral import deferred_row
-from topodesign.catalog.idle import with_idle_ports
+from topodesign.catalog.idle import idle_row, with_idle_ports
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.quality import runtime
-from topodesign.catalog.rows import VERSION, Row, how_found
+from topodesign.catalog.rows import Row
 from topodesign.catalog.search_state import SearchState, by_spff
 from topodesign.graphs.expansions.spare import spare_factor
 from topodesign.pricing.deferral import why_not
@@ -207,31 +207,33 @@ def close(
 def better(state: SearchState, size: tuple[int, int], tolerance: Fraction, *, lifted: bool = False) -> Iterator[Offer]:
     """Yield what the rows of a size expand to that beats the rows there, once for each cabling that it is for."""
     for row in state.rows[size]:
-        for offer in offers(row, lifted=lifted):
-            if not state.has(offer.target):
-                continue
+        for offer in offers(row, state.has, lifted=lifted):
             for duplex in {False, offer.target.duplex}:
                 target = replace(offer.target, duplex=duplex)
                 if _beats(offer.mean, state.means(target), tolerance):
                     yield replace(offer, target=target)
 
 
-def offers(row: Row, *, lifted: bool = False) -> Iterator[Offer]:
+def offers(row: Row, wanted: Callable[[Target], bool], *, lifted: bool = False) -> Iterator[Offer]:
     """Yield what a row expands to, with what theorems say of its price by SPFF or, with free ports, by any schedule.
 
     With ``lifted`` line graphs and trunks of rows with deferred schedules are among them, which have lifted schedules
     of that price, but perhaps no deferred ones.
+
+    * ``wanted``: which sizes.
     """
-    mean, nodes, degree = row.mean, row.nodes, row.degree
-    if row.deferred or row.basis is Basis.LINKS:
-        wider = Cost(mean.steps, mean.bandwidth * spare_factor(degree))
-        yield Offer(Target(nodes, degree + 1, row.duplex), wider, _IDLE, row)
+    nodes, degree, exact = row.nodes, row.degree, row.basis is Basis.LINKS
+    wider, longer = Target(nodes, degree + 1, row.duplex), Target(nodes * degree, degree, duplex=False)
+    mean = row.mean
+    if (exact or row.deferred) and wanted(wider):
+        yield Offer(wider, Cost(mean.steps, mean.bandwidth * spare_factor(degree)), _IDLE, row)
     if row.deferred and not lifted:
         return
-    longer = Cost(mean.steps + 1, mean.bandwidth + Fraction(1, nodes))
-    yield Offer(Target(nodes * degree, degree, duplex=False), longer, _LINE, row)
+    if wanted(longer):
+        yield Offer(longer, Cost(mean.steps + 1, mean.bandwidth + Fraction(1, nodes)), _LINE, row)
     for times in range(2, _MOST_PARALLEL + 1):
-        yield Offer(Target(nodes, times * degree, row.duplex), mean, _PARALLEL, row)
+        if wanted(trunks := Target(nodes, times * degree, row.duplex)):
+            yield Offer(trunks, mean, _PARALLEL, row)
 
 
 def keep(state: SearchState, offer: Offer) -> int:
@@ -239,7 +241,7 @@ def keep(state: SearchState, offer: Offer) -> int:
     if len(str(offer.spec)) > LONGEST_SPEC:
         return 0
     if offer.operation == _IDLE:
-        return _put(state, [_idle_row(offer)])
+        return _put(state, [idle_row(offer.row)])
     target = offer.target
     row = by_spff(target, offer.spec)
     rows = [row]
@@ -249,22 +251,6 @@ def keep(state: SearchState, offer: Offer) -> int:
         with contextlib.suppress(TooLargeError, TopologyError):  # for which there are none
             rows += [found for found in [deferred_row(row, *deferred_both(topology))] if found is not None]
     return _put(state, rows)
-
-
-def _idle_row(offer: Offer) -> Row:
-    """Return the row of a topology with a free port: its links, and all its schedules, are those of what it expands."""
-    row, factor = offer.row, spare_factor(offer.row.degree)
-    return replace(
-        row,
-        degree=row.degree + 1,
-        cost=Cost(row.cost.steps, row.cost.bandwidth * factor),
-        allgather=Cost(row.cost.steps, row.allgather.bandwidth * factor),
-        found=how_found(offer.spec),
-        version=row.version if row.deferred else VERSION,
-        spec=str(offer.spec),
-        all_to_all=None,
-        name=None,
-    )
 
 
 def _with_free_ports(state: SearchState) -> int:

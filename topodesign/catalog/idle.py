@@ -6,7 +6,12 @@ links. So N nodes of degree d - 1, of which there are symmetric ones, can have t
 
 from __future__ import annotations
 
-from topodesign.base.spec import Spec
+from dataclasses import replace
+
+from topodesign.base.cost import Cost
+from topodesign.base.spec import Spec, parse
+from topodesign.catalog.rows import VERSION, Row, how_found
+from topodesign.graphs.expansions.spare import spare_factor
 
 _LOOP = Spec("successors", (1, 0))
 """A node with a self-loop: a product with it is how specs had a free port before there was ``spare``."""
@@ -28,3 +33,22 @@ def has_idle_ports(spec: Spec) -> bool:
     if spec.name == "transpose":
         return any(has_idle_ports(inner) for inner in spec.args if isinstance(inner, Spec))
     return spec.name == "spare" or (spec.name == "product" and spec.args[-1] == _LOOP)
+
+
+def idle_row(row: Row) -> Row:
+    """Return the row of a topology with one port more at each node: its links, and so all its schedules, are the same.
+
+    So the price is that of the row, with y at a larger degree.
+    """
+    spec, factor = with_idle_ports(parse(row.spec)), spare_factor(row.degree)
+    return replace(
+        row,
+        degree=row.degree + 1,
+        cost=Cost(row.cost.steps, row.cost.bandwidth * factor),
+        allgather=Cost(row.cost.steps, row.allgather.bandwidth * factor),
+        found=how_found(spec),
+        version=row.version if row.deferred else VERSION,
+        spec=str(spec),
+        all_to_all=None,
+        name=None,
+    )

@@ -41,7 +41,7 @@ from topodesign.base.wording import listed
 from topodesign.base.work_options import WorkOptions
 from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.close_sizes import SMOOTH, Better, better_multiple, better_size, better_smooth
-from topodesign.catalog.idle import has_idle_ports
+from topodesign.catalog.idle import has_idle_ports, idle_row
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.own import Own, as_candidates, plugged_in, priced
 from topodesign.catalog.rows import Row, how_found
@@ -507,6 +507,7 @@ def pareto(
             trouble = str(error)
     if origin != "composed":
         check_question(nodes, degree, bidirectional=bidirectional, most=MOST_SEARCHED)
+        known = [*known, *_with_port_free(target, catalog)]
         front = search_frontier(
             target,
             seconds,
@@ -554,6 +555,17 @@ def _near(target: Target, catalog: Catalog | str | Path | bool) -> list[Topology
     except CatalogError:
         return []  # which the answer tells, if it was to be looked up there
     return [row.build() for front in rows for row in front]
+
+
+def _with_port_free(target: Target, catalog: Catalog | str | Path | bool) -> list[Row]:
+    """Return the rows of one port less, which may stay free where one does anyway."""
+    nodes, degree = target.size
+    if catalog is False or not keeps_port_free(nodes, degree, duplex=target.duplex) or not covers(nodes, degree - 1):
+        return []
+    try:
+        return [idle_row(row) for row in as_catalog(catalog).frontier(nodes, degree - 1, duplex=True)]
+    except CatalogError:
+        return []  # which the answer tells
 
 
 def _with_deferred(front: Iterable[Candidate], known: Iterable[Row], target: Target) -> list[Candidate]:
@@ -657,12 +669,6 @@ def check_question(nodes: int, degree: int, *, bidirectional: bool, most: int = 
         raise ParameterError(f"degree {degree} is too large (at most {MOST_DEGREE})")
     if not bidirectional:
         return
-    if degree >= nodes and keeps_port_free(nodes, degree, duplex=True):
-        raise ParameterError(
-            f"{nodes} nodes of degree {degree} would keep a port free, as {nodes}*{degree} is odd and cables take two "
-            f"ports, and none is known with cables side by side; nearest sizes (N,d): ({nodes},{degree - 1}), "
-            f"({nodes},{degree + 1})"
-        )
     if degree == 1 and nodes > 2:
         raise ParameterError(
             f"one duplex port each cannot connect {nodes} nodes; nearest sizes (N,d): (2,1), ({nodes},2)"

@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from topodesign.base.cost import Basis, Cost, lower_bound, moore_bound
+from topodesign.base.cost import Basis, Cost, keeps_port_free, lower_bound, moore_bound
 from topodesign.base.errors import DisconnectedError, ParameterError, SpecError
 from topodesign.base.spec import Spec
 from topodesign.graphs import FAMILIES
@@ -25,6 +25,7 @@ from topodesign.graphs.expansions.expansion import Base, Claim, Expansion
 from topodesign.graphs.expansions.line import line
 from topodesign.graphs.expansions.parallel import parallel
 from topodesign.graphs.expansions.product import product
+from topodesign.graphs.expansions.spare import spare
 from topodesign.graphs.expansions.transpose import transpose
 from topodesign.pricing.closed_form import price, price_at_least
 from topodesign.search.target import Found, Target
@@ -281,11 +282,19 @@ class Finder:
             if degree >= nodes:
                 for base in self._bases(nodes, degree // n, duplex=duplex):
                     yield _Expanded(parallel, Spec("parallel", (base.spec, n)), (base, n))
+        yield from self._with_port_free(target)
         for left, right in self._factors(target, shelf.front):
             yield _Expanded(product, product_spec(left.spec, right.spec), (left, right))
         for base in self._bases(nodes, degree // 2, duplex=False, spare=True) if degree % 2 == 0 else ():
             if not base.duplex and not shelf.finished:
                 yield _Expanded(bidirect, Spec("bidirect", (base.spec,)), (base,))
+
+    def _with_port_free(self, target: Target) -> Iterator[_Expanded]:
+        """Yield topologies of one port less where one stays free anyway and nodes have ports for several links each."""
+        nodes, degree = target.size
+        if degree >= nodes and keeps_port_free(nodes, degree, duplex=target.duplex):
+            for base in self._bases(nodes, degree - 1, duplex=True):
+                yield _Expanded(spare, Spec("spare", (base.spec, 1)), (base, 1))
 
     def _factors(self, target: Target, front: list[Candidate]) -> Iterator[tuple[Candidate, Candidate]]:
         """Yield pairs of factors while their steps could still be fewer than the best optimal candidate's."""
