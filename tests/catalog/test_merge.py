@@ -11,6 +11,7 @@ import pytest
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import CatalogError, FileFormatError, ParameterError
 from topodesign.catalog.all_to_all import Bounds, prices_file, read_prices, write_prices
+from topodesign.catalog.exchange import Exchange, read_exchange, write_exchange
 from topodesign.catalog.files import NO_LIMIT, default_directory, read_rows, write_rows
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.merge import merge_catalogs
@@ -133,3 +134,14 @@ def test_what_cannot_be_merged_is_said(shipped: Path, tmp_path: Path) -> None:
         merge_catalogs([shipped, tmp_path], tmp_path / "merged")
     with pytest.raises(FileFormatError, match="is there already"):
         merge_catalogs([shipped], shipped)
+
+
+def test_topologies_for_all_to_all_alone_come_along(tmp_path: Path) -> None:
+    def kept(steps: int, factor: str, spec: str) -> Exchange:
+        return Exchange(9, False, steps, Bounds(Fraction(factor), Fraction(factor)), spec)
+
+    best, beaten, quick = kept(3, "3/2", "kautz(2,2)"), kept(3, "5/3", "genkautz(2,9)"), kept(2, "2", "paley(9)")
+    for name, several in (("one", [best]), ("other", [beaten, quick])):
+        write_exchange(made(tmp_path / name, a_row(9, 3, "1", "paley(9)")), DEGREE, several)
+    merge_catalogs([tmp_path / "one", tmp_path / "other"], tmp_path / "both")
+    assert read_exchange(tmp_path / "both", DEGREE, 0, NO_LIMIT) == [quick, best]

@@ -13,6 +13,7 @@ from topodesign.base.declared import key
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.records import Result, ResultList, Table
 from topodesign.catalog.all_to_all import Bounds, PriceKey, known_prices, prices_file, prices_text
+from topodesign.catalog.exchange import Exchange, exchange_file, exchange_text, known_exchange, unbeaten
 from topodesign.catalog.files import NO_LIMIT, catalog_file, rows_text
 from topodesign.catalog.lookup import Catalog, as_catalog, priced
 from topodesign.catalog.rows import Row, worth_keeping
@@ -59,7 +60,8 @@ class Merged(ResultList[Share]):
 def merge_catalogs(catalogs: Sequence[Catalog | str | Path], directory: str | Path) -> Merged:
     """Write a catalog with the rows of several of which none of the others' beats them.
 
-    The prices of all-to-all that any of them has of a row that stays are kept; of two bounds the tighter one.
+    The prices of all-to-all that any of them has of a row that stays are kept; of two bounds the tighter one. So are
+    topologies for all-to-all alone that no other of their size beats.
 
     Parameters
     ----------
@@ -103,6 +105,9 @@ def merge_catalogs(catalogs: Sequence[Catalog | str | Path], directory: str | Pa
         files[path.name] = rows_text(path, kept)
         if prices := _prices(kept, known):
             files[prices_file(path.parent, degree).name] = prices_text(prices)
+        for_all_to_all = [one for source in sources for one in known_exchange(source.directory, degree, 0, NO_LIMIT)]
+        if for_all_to_all:
+            files[exchange_file(path.parent, degree).name] = exchange_text(_unbeaten(for_all_to_all))
         left = {row.line for row in kept}
         for source, rows in zip(sources, parts, strict=True):
             own = left & {row.line for row in rows}
@@ -122,6 +127,12 @@ def _kept(parts: Iterable[Iterable[Row]]) -> list[Row]:
         rows[row.line] = replace(before or row, all_to_all=both)
     ordered = sorted(rows.values(), key=lambda row: row.nodes)  # of each size as they came
     return [row for _, same in groupby(ordered, key=lambda row: row.nodes) for row in worth_keeping(same)]
+
+
+def _unbeaten(several: Iterable[Exchange]) -> list[Exchange]:
+    """Return what is kept of each size for all-to-all alone."""
+    ordered = sorted(several, key=lambda one: one.order)
+    return [one for _, same in groupby(ordered, key=lambda one: one.nodes) for one in unbeaten(same)]
 
 
 def _combined(prices: Iterable[dict[PriceKey, Bounds]]) -> dict[PriceKey, Bounds]:
