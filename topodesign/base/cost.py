@@ -256,6 +256,11 @@ class Bounds(Declared):
         return self.by_steps[-1].bandwidth
 
 
+def spare_factor(degree: int, k: int = 1) -> Fraction:
+    """Return what k free ports beside so many in use multiply bandwidth factors by."""
+    return Fraction(degree + k, degree)
+
+
 def keeps_port_free(nodes: int, degree: int, *, duplex: bool) -> bool:
     """Return whether a port stays free whatever the topology: all ports are an odd number, and a cable takes two.
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
-from topodesign.base.cost import Basis, Cost, lower_bound
+from topodesign.base.cost import Basis, Cost, lower_bound, spare_factor
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import TooLargeError, TopologyError
 from topodesign.base.progress import Progress
@@ -26,7 +26,6 @@ from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.rows import Row
 from topodesign.catalog.search_state import SearchState, by_spff
-from topodesign.graphs.expansions.spare import spare_factor
 from topodesign.pricing.deferral import why_not
 from topodesign.pricing.evaluation import deferred_both
 from topodesign.search.finder import line_spec

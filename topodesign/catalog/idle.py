@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from topodesign.base.cost import Cost
+from topodesign.base.cost import Cost, spare_factor
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog.rows import VERSION, Row, how_found
-from topodesign.graphs.expansions.spare import spare_factor
 
 _LOOP = Spec("successors", (1, 0))
 """A node with a self-loop: a product with it is how specs had a free port before there was ``spare``."""

@@ -484,7 +484,7 @@ def pareto(
             better = better_size(as_catalog(catalog), nodes, degree, workload, duplex=bidirectional)
         except CatalogError as error:
             trouble = str(error)
-    if known and search is None and seed is None:
+    if known and search is None and seed is None and _settles(known, nodes, degree, duplex=bidirectional):
         found = replace(from_rows(known, workload, bidirectional=bidirectional), better=better)
         if found.best.name is not None:
             found = replace(found, version=as_catalog(catalog).version(degree))
@@ -555,6 +555,14 @@ def _near(target: Target, catalog: Catalog | str | Path | bool) -> list[Topology
     except CatalogError:
         return []  # which the answer tells, if it was to be looked up there
     return [row.build() for front in rows for row in front]
+
+
+def _settles(rows: Sequence[Row], nodes: int, degree: int, *, duplex: bool) -> bool:
+    """Whether rows answer without a search: not where all are of a port less, above the bound, and one stays free."""
+    if not keeps_port_free(nodes, degree, duplex=duplex) or not all(has_idle_ports(parse(row.spec)) for row in rows):
+        return True
+    bound = lower_bound(nodes, degree, duplex=duplex)
+    return any(row.mean == bound for row in rows)
 
 
 def _with_port_free(target: Target, catalog: Catalog | str | Path | bool) -> list[Row]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.floors import reached
 from topodesign import build
-from topodesign.base.cost import Basis, Cost
+from topodesign.base.cost import Basis, Cost, spare_factor
 from topodesign.base.errors import ParameterError, SpecError
 from topodesign.graphs.expansions import EXPANSIONS
 from topodesign.graphs.expansions.bidirect import bidirect
@@ -22,7 +22,7 @@ from topodesign.graphs.expansions.line import line
 from topodesign.graphs.expansions.parallel import parallel
 from topodesign.graphs.expansions.power import power
 from topodesign.graphs.expansions.product import product
-from topodesign.graphs.expansions.spare import spare, spare_factor
+from topodesign.graphs.expansions.spare import spare
 from topodesign.graphs.expansions.transpose import transpose
 from topodesign.pricing.closed_form import price
 from topodesign.schedulers.lift import lifted

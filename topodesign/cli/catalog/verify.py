@@ -41,17 +41,13 @@ from topodesign.cli.ranges import whole_range
 @catalog_option
 @json_option
 def command(
-    nodes: range | None,
-    degrees: range | None,
     every: bool,
-    sample: int | None,
-    seed: int,
     all_sources: bool,
     audit: bool,
-    resume: Path | None,
     closure: bool,
     jobs: int | None,
     catalog: Path | None,
+    **options: Any,
 ) -> int:
     """Rebuild rows of the catalog from their specs and price them from their links again.
 
@@ -62,29 +58,21 @@ def command(
     Example: topodesign catalog verify --sample 2000 --seed 1
     """
     if closure:
-        if sample is not None or all_sources or audit or resume is not None:
+        if all_sources or audit or options["sample"] is not None or options["resume"] is not None:
             raise click.UsageError("--closure goes with -n, -d and --catalog alone: it rebuilds no rows.")
-        left = topodesign.verify_closure(catalog, degrees=degrees, nodes=nodes)
+        left = topodesign.verify_closure(catalog, degrees=options["degrees"], nodes=options["nodes"])
         if form() != "text":
             print_json(left.record())
         else:
             say("\n".join([left.heading(), *map(str, left.violations)]))
         return 0 if left.ok else 1
-    if every == (sample is not None or nodes is not None or degrees is not None):
+    if every == any(options[name] is not None for name in ("sample", "nodes", "degrees")):
         raise click.UsageError("Say what to verify: --sample K, -d, -n, several of these, or --all alone.")
     if audit and all_sources:
         raise click.UsageError("--audit proves which nodes are enough; leave --all-sources out.")
     with progress_bar("verifying") as progress:
-        options: dict[str, Any] = {
-            "degrees": degrees,
-            "nodes": nodes,
-            "sample": sample,
-            "seed": seed,
-            "resume": resume,
-            "workers": jobs,
-            "on_fault": lambda fault: click.echo(str(fault), err=True),
-            "progress": progress,
-        }
+        options |= {"workers": jobs, "progress": progress}
+        options["on_fault"] = lambda fault: click.echo(str(fault), err=True)
         if audit:
             result = topodesign.audit_catalog(catalog, **options)
         else:

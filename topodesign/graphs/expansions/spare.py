@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 
-from topodesign.base.cost import Basis, Cost
+from topodesign.base.cost import Basis, Cost, spare_factor
 from topodesign.graphs.expansions.expansion import Base, Claim, Expansion, require_base, require_count
 from topodesign.graphs.expansions.lifting import both_ways
 from topodesign.plans.rounds import Rounds
@@ -34,11 +32,6 @@ def claim(base: Base, k: int = 1) -> Claim:
     All schedules of G are those of the result, so this holds for every kind of them.
     """
     return Claim(Cost(base.cost.steps, spare_factor(base.degree, k) * base.cost.bandwidth), Basis.THEOREM)
-
-
-def spare_factor(degree: int, k: int = 1) -> Fraction:
-    """Return what k free ports beside so many in use multiply bandwidth factors by."""
-    return Fraction(degree + k, degree)
 
 
 @both_ways(_SIGNATURE)
