@@ -226,7 +226,7 @@ READERS = (
     Reader("catalog/files", "degree_02.tsv", rows, lambda path: read_rows(path.parent, 2)),
     Reader("catalog/packed", "degree_02.zip", packed_rows, read_packed),
     Reader("catalog/all_to_all", PRICES.name, prices, lambda path: read_prices(path.parent, 2, 3, 40)),
-    Reader("catalog/exchange", EXCHANGE.name, exchange, lambda path: read_exchange(path.parent, 2, 3, 40)),
+    Reader("catalog/all_to_all", EXCHANGE.name, exchange, lambda path: read_exchange(path.parent, 2, 3, 40)),
     Reader("catalog/journal", "journal", journal, lambda path: Journal(path, Effort()).__exit__(None, None, None)),
     Reader("catalog/verify", "resume", lambda: b"", lambda path: _Progress(path, how="")),
     Reader("wiring/inventory/files", "i.yaml", lambda: shipped("inventory_room1024.yaml"), read_inventory),

@@ -27,6 +27,7 @@ from topodesign.catalog.exchange import write_exchange
 from topodesign.catalog.files import read_rows, write_rows
 from topodesign.catalog.journal import Journal
 from topodesign.catalog.lookup import Catalog
+from topodesign.catalog.merge import merge_catalogs
 from topodesign.catalog.packing import pack_catalog
 from topodesign.catalog.tasks import Stage, Task
 from topodesign.catalog.verify import _Progress, places
@@ -152,6 +153,12 @@ def _packed(path: Path, version: int) -> None:
         pack_catalog(Path(folder), path)
 
 
+def _merged(path: Path, version: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        write_rows(Path(folder), 2, ROWS[version])
+        merge_catalogs([folder], path)
+
+
 def _export(name: str) -> Callable[[Path, int], object]:
     switched = name in {"sonic", "scpi"}
     return lambda path, version: export_wiring((CIRCUITS if switched else WIRINGS)[version], name, path)
@@ -196,6 +203,7 @@ WRITERS = (
     Writer("wiring/exports/change_sheets", "c.html", lambda path, version: write_change_sheets(CHANGES[version], path)),
     Writer("wiring/plan/files", "w.json", lambda path, version: save_wiring(WIRINGS[version], path)),
     Writer("catalog/packing", "packed", _packed, makes_directory=True),
+    Writer("catalog/merge", "merged", _merged, makes_directory=True),
     Writer("catalog/all_to_all", PRICES.name, _prices),
     Writer("catalog/exchange", EXCHANGE.name, _exchange),
     Writer("search/layout", "l.csv", lambda path, version: LAYOUTS[version].save(path)),

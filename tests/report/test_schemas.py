@@ -43,7 +43,7 @@ CASES = {
         pareto -n 16 -d 4 --workload workload_moe.yaml
         pareto -n 151 -d 5 --runners-up 1
         pareto -n 16 -d 4 --candidates own.txt
-        pareto -n 3..4 -d 3 --bidirectional --no-catalog --search 0
+        pareto -n 2..3 -d 1 --bidirectional --no-catalog --search 0
         pareto -n 9 -d 2 --no-catalog --search 0.1
         pareto -n 12 -d 3..4
         evaluate circulant(12,2,3)
@@ -65,6 +65,7 @@ CASES = {
         catalog build -n 3..5 -d 2 --effort 0 -o cat --jobs 1
         catalog verify -d 2 -n 3..5 --catalog cat --jobs 1
         catalog improve -d 2 -n 8 -o improved --catalog cat --time-limit 9s
+        catalog improve -d 5 -n 32 -o exchanged --for all-to-all --time-limit 2s
         catalog merge cat improved -o merged
         catalog compare cat -d 2 -n 3..5
         catalog price --catalog cat -d 2
