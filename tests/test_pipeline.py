@@ -36,7 +36,7 @@ SMALL = [
     "twistedhypercube(3)", "twistedtorus(2,4)", "uniring(2,5)", "doubledodd(2)",
     "line(complete(3))", "line(diamond())", "line(biring(4,3))", "degree(uniring(1,4),2)", "degree(dbjmod(2,3),2)",
     "power(uniring(1,3),2)", "power(complete(2),3)", "product(complete(3),uniring(1,4))",
-    "bidirect(dicirculant(7,1,2))", "bidirect(genkautz(2,9))", "parallel(circulant(5,1),3)",
+    "bidirect(dicirculant(7,1,2))", "bidirect(genkautz(2,9))", "parallel(circulant(5,1),3)", "spare(kautz(2,1),2)",
     "transpose(genkautz(2,9))", "line(transpose(dbjmod(2,3)))", "heawoodline()", "gq(2)", "pg2line(2)",
     "successors(2,1,2,2,0,0,1)", "lift(successors(2,0,1,0,1),dihedral(3),1,4,2,5)",
     "lift(complete(3),cyclic(4),0,1,1,2,3,0)", "cover(genkautz(2,7),2)",
