@@ -22,7 +22,6 @@ from topodesign.catalog.files import default_directory
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.rows import read_row
 from topodesign.catalog.verify import places, verify
-from topodesign.cli.main import run
 from topodesign.pricing.closed_form import price
 from topodesign.pricing.deferral import Moves
 from topodesign.pricing.evaluation import cheaper, deferred_both
@@ -39,15 +38,6 @@ SPECS = (
     "randomregulargraph(20,5,1)",
     "genkautz(9,25)",
 )
-
-
-@pytest.fixture
-def program(capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*args: object) -> tuple[int, str, str]:
-        status = run([str(arg) for arg in args])
-        return status, *capsys.readouterr()
-
-    return call
 
 
 def links_of(topology: Topology) -> Digraph:

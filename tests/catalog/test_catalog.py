@@ -31,7 +31,6 @@ from topodesign.catalog.close_sizes import better_size
 from topodesign.catalog.files import catalog_file, read_rows, write_rows
 from topodesign.catalog.quality import STANDARD, coverage, quality
 from topodesign.catalog.rows import COLUMNS, Row, how_found, read_row, undominated, worth_keeping
-from topodesign.cli.main import run
 from topodesign.graphs.expansions import EXPANSIONS
 from topodesign.search.finder import Finder
 
@@ -49,15 +48,6 @@ def damaged(directory: Path, tmp_path: Path) -> Path:
     for degree in DEGREES:
         catalog_file(tmp_path, degree).write_bytes(catalog_file(directory, degree).read_bytes())
     return tmp_path
-
-
-@pytest.fixture
-def program(capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*args: object) -> tuple[int, str, str]:
-        status = run([str(arg) for arg in args])
-        return status, *capsys.readouterr()
-
-    return call
 
 
 # -- rows and files ---------------------------------------------------------------------------------------------------

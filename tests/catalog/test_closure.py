@@ -18,20 +18,10 @@ from topodesign.catalog.files import write_rows
 from topodesign.catalog.rows import Row
 from topodesign.catalog.search_state import SearchState, by_spff
 from topodesign.catalog.verify import check_row
-from topodesign.cli.main import run
 from topodesign.search.target import Target
 
 Run = Callable[..., tuple[int, str, str]]
 SIZES, DEGREES = range(3, 17), (2, 3, 4)
-
-
-@pytest.fixture
-def program(capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*args: object) -> tuple[int, str, str]:
-        status = run([str(arg) for arg in args])
-        return status, *capsys.readouterr()
-
-    return call
 
 
 def row_of(text: str) -> Row:

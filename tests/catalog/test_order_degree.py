@@ -8,7 +8,7 @@ from topodesign.base.spec import parse
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.search_state import SearchState
 from topodesign.catalog.strategies import order_degree as strategy
-from topodesign.catalog.strategies.order_degree import order_degree, steps_to_search
+from topodesign.catalog.strategies.order_degree import order_degree, steps_of_graphs
 from topodesign.catalog.strategies.strategy import Draw
 from topodesign.catalog.verify import check_row
 from topodesign.search.target import Target
@@ -22,7 +22,7 @@ def test_a_step_less_is_found_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     state.keep(TARGET, [parse("randomregulargraph(36,3,1)")])
     before = state.fastest(TARGET)
     assert before is not None
-    assert steps_to_search(state, TARGET) == before.cost.steps - 1
+    assert steps_of_graphs(state, TARGET) == before.cost.steps - 1
     ratio = state.ratio(TARGET)
     assert order_degree.gap(state, TARGET) > 0
     for number in range(3):  # from a random graph, a row, and a lift

@@ -20,7 +20,6 @@ from topodesign.catalog import verify as verifying
 from topodesign.catalog.files import catalog_file, write_rows
 from topodesign.catalog.rows import VERSION, Row, how_found, read_row
 from topodesign.catalog.verify import Place, Verified, check_row, draw, misplaced, places, verify, verify_catalog
-from topodesign.cli.main import run
 from topodesign.graphs.expansions.expansion import Base, Expansion
 from topodesign.pricing.closed_form import price
 from topodesign.topology.library import build, generator
@@ -32,15 +31,6 @@ Run = Callable[..., tuple[int, str, str]]
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_catalog(tmp_path_factory.mktemp("catalog"))
-
-
-@pytest.fixture
-def program(capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*args: object) -> tuple[int, str, str]:
-        status = run([str(arg) for arg in args])
-        return status, *capsys.readouterr()
-
-    return call
 
 
 def row_of(text: str, basis: Basis = Basis.LINKS, cost: Cost | None = None) -> Row:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from topodesign.base.cost import moore_distances
-from topodesign.base.errors import CatalogError, TopodesignError
+from topodesign.base.errors import CatalogError, DisconnectedError, TopodesignError
 from topodesign.base.spec import Spec
 from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.exchange import Exchange, exchange_file, known_exchange, unbeaten, write_exchange
@@ -155,13 +155,13 @@ def _draft(spec: Spec, target: Target) -> _Draft | None:
 
 
 def _diameter(topology: Topology) -> int:
-    """Return the largest distance in a connected topology."""
-    from scipy.sparse import csr_array  # noqa: PLC0415  heavy
-    from scipy.sparse.csgraph import shortest_path  # noqa: PLC0415
+    """Return the largest distance, or raise DisconnectedError."""
+    from topodesign.pricing.closed_form import distances  # noqa: PLC0415  heavy
 
-    links = csr_array(([1] * len(topology.src), (topology.src, topology.dst)), shape=(topology.nodes,) * 2)
-    some = topology.representatives or range(topology.nodes)
-    return int(shortest_path(links, unweighted=True, indices=list(some)).max())
+    far = [distances(topology, source) for source in topology.representatives or range(topology.nodes)]
+    if any((row < 0).any() for row in far):
+        raise DisconnectedError("some nodes do not reach each other")
+    return max(int(row.max()) for row in far)
 
 
 def wrong_exchange(one: Exchange, degree: int) -> str | None:

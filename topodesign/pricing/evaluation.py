@@ -418,25 +418,23 @@ def price_deferred(topology: TopologyLike, *, progress: Progress | None = None) 
     >>> deferred.steps == spff.steps, deferred.bandwidth < spff.bandwidth
     (True, True)
     """
-    return dearer(*deferred_both(as_topology(topology), progress))
+    graph = as_topology(topology)
+    return dearer(*map(_not_above, price_both(graph), deferred_both(graph, progress)))
 
 
 def deferred_both(
     topology: Topology, progress: Progress | None = None, *, most: int | None = None
 ) -> tuple[Cost, Cost]:
-    """Return the prices of the deferred reduce-scatter and allgather, or SPFF's where cheaper in as many steps.
+    """Return the prices of the deferred reduce-scatter and allgather, which SPFF's may be below.
 
     Errors are those of :func:`price_deferred`. ``most`` is the work for each beyond which schedules without the known
     symmetry are not looked for.
     """
-    spff = price_both(topology)
-    there = split_deferral.price_deferred(
-        topology, progress if topology.is_duplex else part(progress, 0, 0.5), most=most
-    )
-    back = there
-    if not topology.is_duplex:
-        back = split_deferral.price_deferred(topology.transpose(), part(progress, 0.5, 1), most=most)
-    return _not_above(spff[0], there), _not_above(spff[1], back)
+    if topology.is_duplex:
+        both = split_deferral.price_deferred(topology, progress, most=most)
+        return both, both
+    there = split_deferral.price_deferred(topology, part(progress, 0, 0.5), most=most)
+    return there, split_deferral.price_deferred(topology.transpose(), part(progress, 0.5, 1), most=most)
 
 
 def price_each(
@@ -453,12 +451,14 @@ def price_each(
     else:
         looked = deferred
     try:
-        later = deferred_both(topology, part(progress, 0.5, 1), most=most) if looked else (None, None)
+        later = deferred_both(topology, part(progress, 0.5, 1), most=most) if looked else None
     except (TooLargeError, TopologyError):  # such as for too many links of a node
         if deferred:
             raise
-        later = (None, None)
-    return Prices(there, back, *later)
+        later = None
+    if later is None:
+        return Prices(there, back, None, None)
+    return Prices(there, back, *map(_not_above, (there, back), later))
 
 
 def _not_above(spff: Cost, later: Cost) -> Cost:

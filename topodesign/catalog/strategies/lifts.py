@@ -6,9 +6,11 @@ of topologies without symmetry.
 
 from __future__ import annotations
 
+from functools import partial
+
 from topodesign.catalog.search_state import SearchState
 from topodesign.catalog.strategies.quotients import orbits_to_search
-from topodesign.catalog.strategies.strategy import Draw, Strategy, gap_in_steps
+from topodesign.catalog.strategies.strategy import Draw, Strategy, gap_in_steps, steps_to_search
 from topodesign.search.scarcity import scarcity
 from topodesign.search.symmetric import search_symmetric
 from topodesign.search.target import Target
@@ -20,13 +22,8 @@ _RARE = 1.5
 _RARER = 4
 """How steeply it gets less likely before, and takes longer: seven of ten sizes have one at 0.3, two or three at 0.8."""
 
-
-def steps_of_lifts(state: SearchState, target: Target) -> int | None:
-    """Return how many steps lifts should have: one less than the fastest topology if not too scarce, else as many."""
-    fastest, fewer = state.fastest(target), state.fewer(target)
-    if fewer is not None and scarcity(target, fewer) < _RARE:
-        return fewer
-    return None if fastest is None else fastest.cost.steps
+steps_of_lifts = partial(steps_to_search, rarest=_RARE)
+"""How many steps lifts should have."""
 
 
 def _gap(state: SearchState, target: Target) -> float:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from topodesign.catalog.search_state import SearchState
-from topodesign.catalog.strategies.strategy import Draw, Strategy, gap_in_steps
+from topodesign.catalog.strategies.strategy import Draw, Strategy, gap_in_steps, steps_to_search
 from topodesign.search.order_degree import MOST_NODES, orders, search_order_degree
 from topodesign.search.scarcity import scarcity
 from topodesign.search.target import Target
@@ -30,16 +32,12 @@ def _orbits(target: Target) -> list[int]:
     return several + [count for count in counts if count == nodes and free]
 
 
-def steps_to_search(state: SearchState, target: Target) -> int | None:
-    """Return one step less than the fastest topology has if not too scarce, else as many; none if there is none."""
-    fastest, fewer = state.fastest(target), state.fewer(target)
-    if fewer is not None and scarcity(target, fewer) < _RARE:
-        return fewer
-    return None if fastest is None else fastest.cost.steps
+steps_of_graphs = partial(steps_to_search, rarest=_RARE)
+"""How many steps graphs should have."""
 
 
 def _gap(state: SearchState, target: Target) -> float:
-    steps = steps_to_search(state, target)
+    steps = steps_of_graphs(state, target)
     if steps is None:
         return 0.0
     return gap_in_steps(state, target, steps) / (1 + scarcity(target, steps))
@@ -47,7 +45,7 @@ def _gap(state: SearchState, target: Target) -> float:
 
 def _search(state: SearchState, target: Target, draw: Draw) -> float:
     """Search for few steps: with a rotation, or from a random graph, the fastest row and a lift in turn."""
-    steps, fewer = steps_to_search(state, target), state.fewer(target)
+    steps, fewer = steps_of_graphs(state, target), state.fewer(target)
     if steps is None or steps < 2:
         return 0.0
     work = _WORK << min(draw.number, _MOST_TIMES)

@@ -10,6 +10,7 @@ from topodesign.base.cost import Cost, lower_bound
 from topodesign.catalog.quality import least_runtime, runtime
 from topodesign.catalog.records import record_bounds
 from topodesign.catalog.search_state import WORTHWHILE, SearchState
+from topodesign.search.scarcity import scarcity
 from topodesign.search.target import Target
 
 
@@ -43,6 +44,14 @@ def gap_to_records(state: SearchState, target: Target) -> float:
 def gap_in_steps(state: SearchState, target: Target, steps: int) -> float:
     """Return the same for so many steps, but for what would not be worth it."""
     return state.ratio(target) - possible_in(target, steps) - WORTHWHILE
+
+
+def steps_to_search(state: SearchState, target: Target, rarest: float) -> int | None:
+    """Return one step less than the fastest topology has if such are not too scarce, else as many; None without one."""
+    fastest, fewer = state.fastest(target), state.fewer(target)
+    if fewer is not None and scarcity(target, fewer) < rarest:
+        return fewer
+    return None if fastest is None else fastest.cost.steps
 
 
 @functools.cache

@@ -11,10 +11,9 @@ from topodesign.cli.answers import Command, json_option, tell
 from topodesign.cli.completion import SPEC
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.wire.options import (
-    downtime_option,
-    max_dark_option,
     seed_option,
     spelling_option,
+    stage_options,
     throughput_option,
 )
 from topodesign.wiring.change.rewire import rewire
@@ -27,8 +26,7 @@ from topodesign.wiring.switches.switch import Spelling
 @click.command(name="diff", cls=Command)
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.argument("wanted", type=SPEC)
-@max_dark_option
-@downtime_option
+@stage_options
 @click.option("--keep-hosts", is_flag=True, help="Leave every host the node that it is, or is in the other plan.")
 @click.option("--walk", is_flag=True, help="Of changes with as few moves, take one for which less is walked.")
 @throughput_option
@@ -52,7 +50,6 @@ from topodesign.wiring.switches.switch import Spelling
 def command(
     plan: Path,
     wanted: str,
-    max_dark: int,
     output: Path | None,
     sheets: Path | None,
     commands: Path | None,
@@ -71,7 +68,7 @@ def command(
         raise click.UsageError("Give --commands and --format together.")
     before = load_wiring(plan)
     with progress_bar("looking for an order of the hosts") as progress:
-        found = rewire(before, wanted, most_dark=max_dark, progress=progress, **options)
+        found = rewire(before, wanted, progress=progress, **options)
     if output is not None:
         save_wiring(found.after, output)
     if sheets is not None:

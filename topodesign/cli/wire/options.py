@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 import click
 
+from topodesign.cli.options import offer
 from topodesign.cli.options import seed_option as shared_seed
-from topodesign.cli.options import whole
 from topodesign.wiring.change.strength import MOST_NODES
-from topodesign.wiring.switches.switch import SPELLINGS
+from topodesign.wiring.switches.options import ApplyOptions
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -20,19 +20,8 @@ throughput_option = click.option(
     help=f"Tell connectivity and the best throughput of any schedule.  [default: up to {MOST_NODES} nodes]",
 )
 seed_option = shared_seed("Of the search.")
-max_dark_option = click.option(
-    "--max-dark", type=whole(1), default=1, show_default=True, metavar="K", help="Dark links a host at a time."
-)
-downtime_option = click.option(
-    "--downtime", is_flag=True, help="Move everything in one stage, whatever is dark meanwhile."
-)
-spelling_option = click.option(
-    "--spelling",
-    type=click.Choice(SPELLINGS),
-    default="ocs",
-    show_default=True,
-    help="Of SONiC's commands: 'config ocs cross-connect', or as generated from YANG 'config ocs-cross-connect'.",
-)
+stage_options = offer(ApplyOptions, "most_dark", "downtime")
+spelling_option = offer(ApplyOptions, "spelling")
 
 
 def style_options(command: _Command) -> _Command:
