@@ -204,14 +204,16 @@ def improve_catalog(
     degrees = [as_integer("a degree", degree, 1) for degree in as_several("degrees", degrees)]
     if nodes.start < 3 or min(degrees, default=0) < 2:
         raise ParameterError("a catalog is of at least 3 nodes and degree 2")
+    wirings = [True, False] if duplex is None else [duplex]
+    kind = None if only is None else as_choice("only", only, NAMES)
+    for_allreduce = as_choice("objective", objective, OBJECTIVES) == OBJECTIVES[0]
+    if kind is not None and not for_allreduce:
+        raise ParameterError("turns of one kind are for allreduce; all-to-all has only one")
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CatalogError(f"{directory}: {error.strerror or error}") from None
-    wirings = [True, False] if duplex is None else [duplex]
-    if as_choice("objective", objective, OBJECTIVES) != OBJECTIVES[0]:
-        if only is not None:
-            raise ParameterError("turns of one kind are for allreduce; all-to-all has only one")
+    if not for_allreduce:
         search = ExchangeSearch(directory, source, (sizes_among(nodes), degrees, wirings), seed)
         search.go(seconds, progress)
         return Improvement(search.turns, (), search.gain, tuple(search.save()), tuple(search.new))
@@ -219,7 +221,6 @@ def improve_catalog(
         degree: read_rows(directory if stored_file(directory, degree).exists() else source.directory, degree)
         for degree in degrees
     }
-    kind = None if only is None else as_choice("only", only, NAMES)
     state = SearchState(sizes_among(nodes), rows, source)
     run = _Run(directory, state, wirings, seed, only=kind)
     run.go(seconds, progress)
