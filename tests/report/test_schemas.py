@@ -65,7 +65,7 @@ CASES = {
         catalog build -n 3..5 -d 2 --effort 0 -o cat --jobs 1
         catalog verify -d 2 -n 3..5 --catalog cat --jobs 1
         catalog improve -d 2 -n 8 -o improved --catalog cat --time-limit 9s
-        catalog improve -d 5 -n 32 -o exchanged --for all-to-all --time-limit 2s
+        catalog improve -d 5 -n 12 -o exchanged --catalog cat --for all-to-all --time-limit 4s
         catalog merge cat improved -o merged
         catalog compare cat -d 2 -n 3..5
         catalog price --catalog cat -d 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from topodesign.pricing.closed_form import distances
@@ -24,13 +24,11 @@ def all_distances(topology: Topology) -> IntArray:
 @settings(max_examples=40, deadline=None)
 def test_energy_is_that_of_the_distances_and_a_rotation_stays(degree: int, orbits: int, order: int, seed: int) -> None:
     nodes = orbits * order
-    if nodes <= 2 * degree or orbits not in orders(nodes, degree):
-        return
+    assume(nodes > 2 * degree and orbits in orders(nodes, degree))
     rng = np.random.default_rng(seed)
     ends = order_degree._random(Target(nodes, degree, True), orbits, rng)
     state = rng.integers(1, 2**63, size=1, dtype=np.uint64)
-    if mend(ends, 50 * len(ends.head), state):
-        return
+    assume(not mend(ends, 50 * len(ends.head), state))
     steps = 3
     far, total = lower(ends, steps, 20000, 32, state)
     topology = Topology.from_arrays(nodes, np.repeat(np.arange(nodes), degree), ends.out.ravel())

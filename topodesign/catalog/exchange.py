@@ -35,7 +35,13 @@ class Exchange(Declared):
     all_to_all: Bounds
     spec: str  # the text that rebuilds it
 
-    KEYS = (key("nodes", "N."), "duplex", key("steps", "The diameter."), "all_to_all", "spec")
+    KEYS = (
+        key("nodes", "N."),
+        "duplex",
+        key("steps", "The diameter."),
+        key("all_to_all", "What all-to-all takes on it."),
+        "spec",
+    )
 
     @property
     def order(self) -> tuple[int, int, Fraction, bool, str]:
