@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Literal
 
 from topodesign.base.errors import InfeasibleError
-from topodesign.wiring.inventory.inventory import Connector, Inventory, Mode
+from topodesign.wiring.inventory.inventory import Connector, Inventory, Mode, Place
 
 CableType = Literal["LC simplex", "LC duplex", "MPO-12 breakout", "MPO-16 breakout", "MPO-24 breakout"]
 
@@ -29,7 +29,11 @@ def distance(inventory: Inventory, a: str, b: str) -> Fraction | None:
     Between racks it runs along trays at right angles, ``|dx| + |dy|``, and the slack has to do for the ways up and
     down; within a rack it runs from unit to unit.
     """
-    here, there = inventory.place(a), inventory.place(b)
+    return run(inventory, inventory.place(a), inventory.place(b))
+
+
+def run(inventory: Inventory, here: Place, there: Place) -> Fraction | None:
+    """Return the metres of :func:`distance` between two places."""
     if here.site != there.site:
         return None
     if here.rack == there.rack:

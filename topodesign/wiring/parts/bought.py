@@ -1,0 +1,233 @@
+"""What is bought for a plan: the bill, line by line one part of the list, bundles, ways compared, and the light."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from topodesign.base.declared import Declared, key
+from topodesign.base.fitted import wrapped
+from topodesign.base.records import MOST_WIDE, Table, TextResult, table_of
+from topodesign.base.tables import write_csv
+from topodesign.wiring.inventory.lengths import exact, format_metres
+from topodesign.wiring.parts.laid import Ends, Hop, Unit
+from topodesign.wiring.parts.parts import Sort
+from topodesign.wiring.parts.ways import Way
+from topodesign.wiring.plan.losses import LossBudget
+
+RUNS = (
+    *("host", "port", "lane", "panel", "panel_port", "step", "name", "part", "length_m", "from_rack", "to_rack"),
+    *("in_plug", "in_send", "in_receive", "out_plug", "out_send", "out_receive"),
+)
+"""Columns of the list of what every lane goes through."""
+_MOST_REFUSED = 5  # links that a text gives the reasons for
+
+
+@dataclass(frozen=True, slots=True)
+class BillLine(Declared):
+    """A line of the bill: one part of the list in one length.
+
+    * ``part``, ``sort``: its name in the list, and what it is.
+    * ``length``: metres that it is sold in; null for what has no length.
+    * ``count``, ``spares``: pieces that are used, and more that are bought with them.
+    * ``price``: of one piece. ``total``: of all, spares too.
+    * ``lead``: days until it is there.
+    """
+
+    part: str
+    sort: Sort
+    length: Fraction | None
+    count: int
+    spares: int
+    price: Fraction
+    lead: int
+
+    KEYS = "part sort length_m=length count spares price=float(price) total=float(total) lead_days=lead"
+    ROW = "part sort length_m=length count spares price total lead_days=lead"
+
+    @property
+    def total(self) -> Fraction:
+        """What all pieces cost, spares too."""
+        return self.price * (self.count + self.spares)
+
+
+@dataclass(frozen=True, slots=True)
+class BundleUse(Declared):
+    """Trunks and cassettes between two racks.
+
+    * ``here``, ``there``: rack of the hosts and rack of the panels, with the site before it if there is one.
+    * ``way``: ``trunks`` between cassettes, or ``shuffles`` at the hosts.
+    * ``lanes``, ``connectors``: lanes that go by it, and connectors of trunks that they need.
+    * ``trunks``, ``cassettes``: parts, and of cassettes those of one end (with shuffles: the far end).
+    * ``price``: of trunks, cassettes and the cords behind these.
+    """
+
+    here: str
+    there: str
+    way: Way
+    lanes: int
+    connectors: int
+    trunks: tuple[str, ...]
+    cassettes: tuple[str, ...]
+    price: Fraction
+
+    KEYS = "from_rack=here to_rack=there way lanes connectors trunks cassettes price=float(price)"
+
+
+@dataclass(frozen=True, slots=True)
+class WayPrice(Declared):
+    """What the fixed cables cost if all are of one way.
+
+    * ``way``: which.
+    * ``price``: without spares; null if it cannot be.
+    * ``pieces``: how many pieces there are to lay.
+    * ``reason``: why it cannot be; empty if it can.
+    """
+
+    way: Way
+    price: Fraction | None
+    pieces: int
+    reason: str = ""
+
+    KEYS = "way price=float(price) pieces reason"
+
+
+@dataclass(frozen=True, repr=False)
+class Purchase(TextResult):
+    """What is bought for the cables of a plan.
+
+    * ``lines``: the bill, by what it is, then by name and length.
+    * ``currency``, ``parts``: of the prices; and the name of the list of parts.
+    * ``ways``: each way alone, for the fixed cables.
+    * ``bundles``: trunks and cassettes between racks.
+    * ``fixed_price``: of the fixed cables without spares.
+    * ``proven``: whether no other choice of ways and parts is cheaper, of those in which ports of a rack that go to the
+      same racks are cabled alike and a bundle has one kind of trunks and cassettes.
+    * ``cabled``: whether the fixed cabling exists, so that none is on the bill.
+    * ``loss``: what links lose by these parts.
+    * ``units``, ``hops``, ``panels``: all pieces of fixed cabling by name, and by host, port and lane the way through
+      them and the panel, port and rack where it ends.
+    """
+
+    lines: tuple[BillLine, ...]
+    currency: str
+    parts: str
+    ways: tuple[WayPrice, ...]
+    bundles: tuple[BundleUse, ...]
+    fixed_price: Fraction
+    proven: bool
+    cabled: bool
+    loss: LossBudget
+    units: tuple[Unit, ...]
+    hops: dict[tuple[str, str, int], tuple[Hop, ...]]
+    panels: dict[tuple[str, str, int], tuple[str, str, str]]
+
+    KEYS = (
+        "parts currency",
+        key("total=float(total)", "What all costs, spares too."),
+        key("fixed_price=float(fixed_price)", "Of the fixed cables, without spares."),
+        "lead_days=lead proven cabled ways lines bundles loss",
+    )
+    ROWS = "lines"
+
+    @property
+    def total(self) -> Fraction:
+        """What all costs, spares too."""
+        return sum((line.total for line in self.lines), Fraction(0))
+
+    @property
+    def lead(self) -> int:
+        """Days until the last part is there."""
+        return max((line.lead for line in self.lines), default=0)
+
+    @property
+    def ok(self) -> bool:
+        """Whether no link is refused."""
+        return self.loss.ok
+
+    def heading(self) -> str:
+        """Return what it costs and when it is there."""
+        pieces = sum(line.count + line.spares for line in self.lines)
+        return f"{pieces} pieces of {len(self.lines)} parts: {self._money(self.total)}, there in {self.lead} days"
+
+    def table(self) -> Table:
+        """Return the bill."""
+        rows: list[dict[str, Any]] = [
+            {
+                "part": line.part,
+                "length": "" if line.length is None else f"{format_metres(line.length)} m",
+                "count": str(line.count),
+                "spare": str(line.spares),
+                "each": exact(line.price),
+                "total": exact(line.total),
+                "days": str(line.lead),
+            }
+            for line in self.lines
+        ]
+        table = table_of(rows, self.heading())
+        return replace(table, words=frozenset({"part"}), spare=frozenset({"days"}))
+
+    def __str__(self) -> str:
+        """Return the bill, what each way costs, and the light."""
+        lines = [self.table().text()] if self.lines else ["nothing to buy"]
+        if self.cabled:
+            lines.append("the fixed cabling exists")
+        for one in self.ways:
+            if one.price is None:
+                lines.append(f"fixed cables by {one.way} alone: impossible ({one.reason})")
+            else:
+                lines.append(f"fixed cables by {one.way} alone: {self._money(one.price)}, {one.pieces} pieces")
+        if self.ways:
+            sure = "proven to be the least" if self.proven else "the best found"
+            lines.append(f"fixed cables as chosen: {self._money(self.fixed_price)} ({sure})")
+        lines += [self.loss.heading(), *(f"refused: {words}" for words in self.loss.refused[:_MOST_REFUSED])]
+        hidden = len(self.loss.refused) - _MOST_REFUSED
+        lines += [f"and {hidden} more are refused"] if hidden > 0 else []
+        head = lines[0].count("\n") + 1
+        text = "\n".join(lines).split("\n")
+        return "\n".join([*text[:head], *(part for line in text[head:] for part in wrapped(line, MOST_WIDE, 2))])
+
+    def _money(self, price: Fraction) -> str:
+        return f"{exact(price)}{f' {self.currency}' if self.currency else ''}"
+
+    def runs_text(self) -> str:
+        """Return a CSV of what every lane goes through from its host on: pieces by name, plugs and fibres."""
+        return write_csv([RUNS, *self._runs()])
+
+    def _runs(self) -> Iterator[list[object]]:
+        for (host, port, lane), hops in self.hops.items():
+            panel, label, rack = self.panels[host, port, lane]
+            for step, hop in enumerate(hops, start=1):
+                unit = hop.unit
+                size = "" if unit.piece.length is None else exact(unit.piece.length)
+                racks = (unit.a[1], rack if step == len(hops) else unit.b[1])  # legs end in several
+                yield [
+                    *(host, port, lane, panel, label, step, unit.name, unit.piece.part.name, size, *racks),
+                    *_plain(hop.enters),
+                    *_plain(hop.leaves),
+                ]
+
+
+def _plain(ends: Ends) -> tuple[int, int, int]:
+    return ends.plug, ends.send, ends.receive
+
+
+def lines_of(count: Counter[Any], spares: Fraction) -> tuple[BillLine, ...]:
+    """Return the lines of a bill from pieces and how many there are, with so many spares of each, rounded up."""
+    order = ("breakout", "cord", "trunk", "cassette", "shuffle", "circulator", "optic")
+    found = [
+        BillLine(
+            piece.part.name,
+            piece.part.sort,
+            piece.length,
+            number,
+            -(-number * spares.numerator // spares.denominator),
+            piece.price,
+            piece.part.lead,
+        )
+        for piece, number in count.items()
+    ]
+    return tuple(sorted(found, key=lambda line: (order.index(line.sort), line.part, line.length or 0)))
