@@ -8,19 +8,22 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, pairwise, product
+from math import pi
 from pathlib import Path
 from random import Random
 
+import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topodesign import buy_cables, load_wiring, read_inventory, read_parts, save_wiring, wire
+from topodesign import buy_cables, inventory_text, load_wiring, read_inventory, read_parts, save_wiring, wire
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError
 from topodesign.base.shipped import copy_examples, shipped_folder
 from topodesign.cli.main import run
 from topodesign.wiring.inventory.inventory import (
+    Connector,
     Fixed,
     Host,
     Inventory,
@@ -30,10 +33,13 @@ from topodesign.wiring.inventory.inventory import (
     PanelPort,
     Place,
     Port,
+    Tray,
 )
+from topodesign.wiring.inventory.lengths import distance
+from topodesign.wiring.inventory.trays import tray_way
 from topodesign.wiring.parts.bought import RUNS, Purchase
 from topodesign.wiring.parts.bundles import cheapest_cover, slot_after
-from topodesign.wiring.parts.parts import Part, PartsList, Piece
+from topodesign.wiring.parts.parts import Part, PartsList, Piece, Sort
 from topodesign.wiring.parts.ways import WAYS, Shop, Way
 from topodesign.wiring.plan.circuit_losses import read_circuit_losses
 from topodesign.wiring.plan.plan import WiringPlan
@@ -46,7 +52,7 @@ KNOWN = Losses(Fraction(3, 10), Fraction(3))
 def room(racks: int, per_rack: int, switches: int, *, slack: int = 2, connector: str = "MPO-12") -> Inventory:
     """Racks of hosts in a row, each lane of a host to another switch in a row across, as far as there are some."""
     lanes = 4 if connector == "MPO-12" else 1
-    kind = "MPO-12" if connector == "MPO-12" else "LC"
+    kind: Connector = "MPO-12" if connector == "MPO-12" else "LC"
     hosts = tuple(
         Host(f"h{rack}-{unit}", "s", f"r{rack}", unit + 1, (Port("e", kind, SPEED),))
         for rack in range(racks)
@@ -152,7 +158,7 @@ def followed(
     host = plan.inventory.host[lane[0]]
     port = next(one for one in host.ports if one.name == lane[1])
     width = {"LC": 2, "MPO-12": 12, "MPO-16": 16, "MPO-24": 24}[port.connector]
-    at = (1, lane[2], lane[2] + 12 if width == 24 else width + 1 - lane[2])
+    at: tuple[int, ...] = (1, lane[2], lane[2] + 12 if width == 24 else width + 1 - lane[2])
     rack = host.rack
     for row in steps:
         part = known[row["part"]]
@@ -239,7 +245,7 @@ def test_losses_are_those_of_the_parts_on_the_way(parts: PartsList) -> None:
 # -- no leg longer than it is: a furcation looked for on a grid
 
 
-def furcates(part: Part, size: Fraction, host: tuple[int, int], ends: Sequence[tuple[int, int]], slack: int) -> bool:
+def furcates(part: Part, size: Fraction, host: Sequence[int], ends: Sequence[Sequence[int]], slack: int) -> bool:
     """Whether some place for the furcation does, among all of a fine grid; half of the slack at either end."""
     trunk = size - max(part.legs)
     legs = part.legs * len(ends) if len(part.legs) == 1 else part.legs
@@ -303,20 +309,23 @@ def test_covers_are_the_cheapest(sold: list[tuple[int, int]], needed: int) -> No
 
 
 def random_parts(draw: Random) -> PartsList:
-    price = lambda low, high: Fraction(draw.randrange(low, high))  # noqa: E731
     lengths = tuple(Fraction(size) for size in (3, 6, 12, 24))
-    cable = lambda name, sort, ends, low, high, **more: Part(  # noqa: E731
-        name, sort, ends, price(low, high), 1, per_metre=Fraction(draw.randrange(0, 4)), lengths=lengths, **more
-    )
+
+    def price(low: int, high: int) -> Fraction:
+        return Fraction(draw.randrange(low, high))
+
+    def cable(name: str, sort: Sort, ends: str, low: int, high: int) -> Part:
+        return Part(name, sort, ends, price(low, high), 1, per_metre=price(0, 4), lengths=lengths)
+
     return PartsList(
         (
-            cable("fan", "breakout", "MPO-12", 10, 90, legs=(Fraction(1),)),
-            cable("wide", "breakout", "MPO-12", 40, 260, legs=(Fraction(3),)),
-            cable("crossed", "cord", "LC duplex", 2, 9, polarity="crossed"),
-            cable("either", "cord", "LC duplex", 2, 9, polarity="either"),
-            cable("array", "cord", "MPO-12", 5, 40, polarity="B"),
+            replace(cable("fan", "breakout", "MPO-12", 10, 90), legs=(Fraction(1),)),
+            replace(cable("wide", "breakout", "MPO-12", 40, 260), legs=(Fraction(3),)),
+            replace(cable("crossed", "cord", "LC duplex", 2, 9), polarity="crossed"),
+            replace(cable("either", "cord", "LC duplex", 2, 9), polarity="either"),
+            replace(cable("array", "cord", "MPO-12", 5, 40), polarity="B"),
             *(
-                cable(f"t{count}{kind}", "trunk", "MPO-12", 10, 60 * count, polarity=kind, count=count)
+                replace(cable(f"t{count}{kind}", "trunk", "MPO-12", 10, 60 * count), polarity=kind, count=count)
                 for count in (1, 2, 5)
                 for kind in draw.sample("ABC", 2)
             ),
@@ -640,3 +649,92 @@ def test_a_patch_goes_by_a_panel_and_fixed_cables_to_where_hosts_plug_in(parts: 
     assert {(line.part, line.count) for line in bought.lines} == {("MPO-16 breakout", 32), ("duplex cord", 72)}
     assert all(isinstance(one, Fixed) for one in plan.fixed)
     audit(plan, bought, parts)
+
+
+# -- trays
+
+
+def with_trays(inventory: Inventory, width: Fraction, *, fill: Fraction = Fraction(2, 5)) -> Inventory:
+    """Trays along the hosts, along the switches, and one across, through which all cables go."""
+    racks = [f"r{number}" for number in range(8) if f"r{number}" in inventory.racks["s"]]
+    across = [f"w{number}" for number in range(8) if f"w{number}" in inventory.racks["s"]]
+    size = (width, Fraction(1, 10), fill)
+    trays = [Tray("s", a, b, Fraction(1), *size) for a, b in pairwise(racks)]
+    trays += [Tray("s", a, b, Fraction(2), *size) for a, b in pairwise(across)]
+    return replace(inventory, trays=(*trays, Tray("s", "r0", "w0", Fraction(3), *size)))
+
+
+def test_cables_run_in_trays(parts: PartsList, tmp_path: Path) -> None:
+    inventory = with_trays(room(3, 5, 4), Fraction(1, 2))
+    assert distance(inventory, "h2-0", "x3") == 2 + 3 + 6
+    assert distance(inventory, "h2-0", "h2-4") == 4 * Fraction(4445, 100000)
+    graph = nx.Graph()
+    for tray in inventory.trays:
+        graph.add_edge(tray.a, tray.b, weight=tray.length)
+    for a, b in combinations(graph, 2):
+        way = tray_way(inventory, "s", a, b)
+        assert way is not None
+        assert way[0] == nx.dijkstra_path_length(graph, a, b) == sum(inventory.trays[one].length for one in way[1])
+    plan = wire("circulant(15,1,2)", replace(inventory, parts=str(NEUTRAL)))
+    save_wiring(plan, tmp_path / "plan.json")
+    assert load_wiring(tmp_path / "plan.json") == plan
+    (tmp_path / "room.yaml").write_text(inventory_text(plan.inventory))
+    assert read_inventory(tmp_path / "room.yaml").trays == inventory.trays
+    assert read_inventory(tmp_path / "room.yaml").parts == str(NEUTRAL)
+    bought = buy_cables(plan)  # the list that the inventory names
+    assert bought.ok
+    # Everything goes through the tray across: the area of all cables that leave a rack, counted from the units.
+    [across] = [use for use in bought.trays if use.tray == "r0 - w0"]
+    known = {part.name: part for part in parts.parts}
+    leaving = {
+        row["name"]: known[row["part"]].diameter or Fraction(0)
+        for row in csv.DictReader(io.StringIO(bought.runs_text()))
+        if row["from_rack"][0] != row["to_rack"][0]
+    }
+    assert across.cables == len(leaving)
+    area = float(sum(d * d for d in leaving.values())) * pi / 4
+    assert area <= float(across.filled) * 0.05 <= area * (1 + 1e-6)
+
+
+def test_what_does_not_fit_is_laid_another_way(parts: PartsList) -> None:
+    """A tray that is too small for the cheapest; all choices of two racks are gone through for the least that fits."""
+    pytest.importorskip("ortools")
+    plan = wire("circulant(24,1,2)", room(2, 12, 4))
+    thick = PartsList(
+        tuple(replace(part, diameter=Fraction(9, 1000)) if part.sort == "breakout" else part for part in parts.parts)
+    )
+    wide = buy_cables(replace(plan, inventory=with_trays(plan.inventory, Fraction(1))), thick)
+    assert {one.sort for one in wide.lines} == {"breakout"}
+    need = {way: alone_fill(plan, thick, way) for way in ("breakouts", "trunks")}
+    assert need["trunks"] < need["breakouts"]
+    width = (need["breakouts"] + need["trunks"]) / 2
+    tight = buy_cables(replace(plan, inventory=with_trays(plan.inventory, width)), thick)
+    assert tight.ok
+    assert tight.proven
+    assert wide.fixed_price < tight.fixed_price
+    prices = {one.way: one.price for one in tight.ways}
+    assert tight.fixed_price <= min(price for way, price in prices.items() if way != "breakouts" and price is not None)
+    full = buy_cables(replace(plan, inventory=with_trays(plan.inventory, Fraction(1, 1000))), thick)
+    assert not full.ok
+    assert not full.proven
+    assert "too full: tray r0 - w0: " in str(full)
+
+
+def alone_fill(plan: WiringPlan, parts: PartsList, way: Way) -> Fraction:
+    """How wide the tray across has to be for one way."""
+    found = buy_cables(replace(plan, inventory=with_trays(plan.inventory, Fraction(1))), parts, ways=[way])
+    return max(use.filled / use.fill for use in found.trays)
+
+
+def test_wrong_trays(tmp_path: Path) -> None:
+    text = inventory_text(with_trays(room(2, 1, 2), Fraction(1, 2)))
+    for old, new, words in (
+        ("fill: 40%", "fill: 0.4", "trays.fill: '0.4' is no share such as 40%"),
+        ("to: r1", "to: r0", "both ends are at 'r0'"),
+        ("width: 0.5m", "width: 0m", "lengths are above zero"),
+        ("length: 1m", "lenght: 1m", "did you mean 'length'?"),
+    ):
+        with pytest.raises(FileFormatError) as caught:
+            read_inventory(_file(tmp_path, text.replace(old, new, 1), "room.yaml"))
+        assert words in str(caught.value)
+        assert "line " in str(caught.value)

@@ -19,9 +19,9 @@ from topodesign.wiring.parts.ways import WAYS
 @click.option(
     "--parts",
     type=click.Path(path_type=Path),
-    required=True,
     metavar="FILE",
-    help="What can be bought, with lengths and prices: a YAML file such as the example parts_neutral.yaml.",
+    help="What can be bought, with lengths and prices: a YAML file such as the example parts_neutral.yaml.  [default: "
+    "that which the inventory names]",
 )
 @click.option(
     "--way",
@@ -40,12 +40,12 @@ from topodesign.wiring.parts.ways import WAYS
     help="Write what every lane goes through, piece by piece and fibre by fibre (.csv).",
 )
 @json_option
-def command(plan: Path, parts: Path, runs: Path | None, **options: Any) -> int:
+def command(plan: Path, parts: Path | None, runs: Path | None, **options: Any) -> int:
     """Choose parts that make the cables of a plan as cheaply as can be, and print the bill.
 
     Fixed cables go by breakouts, by trunks between cassettes, or by trunks behind shuffles; no leg is longer than it is
     sold, and what is sent comes out where it is received. Exit status 1 if a link loses more than its optics stand, as
-    far as that is known.
+    far as that is known, or if trays are too full.
 
     Example: topodesign wire buy plan.json --parts parts_neutral.yaml --spares 3%
     """
@@ -53,7 +53,8 @@ def command(plan: Path, parts: Path, runs: Path | None, **options: Any) -> int:
     options["tables"] = dict(options["tables"])
     if runs is not None:
         check_not_input(runs, plan)
-        check_not_input(runs, parts)
+        if parts is not None:
+            check_not_input(runs, parts)
     found = buy_cables(plan, parts, **options)
     if runs is not None:
         write_whole(runs, found.runs_text())

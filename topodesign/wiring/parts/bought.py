@@ -15,6 +15,7 @@ from topodesign.base.tables import write_csv
 from topodesign.wiring.inventory.lengths import exact, format_metres
 from topodesign.wiring.parts.laid import Ends, Hop, Unit
 from topodesign.wiring.parts.parts import Sort
+from topodesign.wiring.parts.trays import TrayUse
 from topodesign.wiring.parts.ways import Way
 from topodesign.wiring.plan.losses import LossBudget
 
@@ -110,6 +111,7 @@ class Purchase(TextResult):
     * ``loss``: what links lose by these parts.
     * ``units``, ``hops``, ``panels``: all pieces of fixed cabling by name, and by host, port and lane the way through
       them and the panel, port and rack where it ends.
+    * ``trays``: what runs in trays, the fullest first.
     """
 
     lines: tuple[BillLine, ...]
@@ -124,12 +126,13 @@ class Purchase(TextResult):
     units: tuple[Unit, ...]
     hops: dict[tuple[str, str, int], tuple[Hop, ...]]
     panels: dict[tuple[str, str, int], tuple[str, str, str]]
+    trays: tuple[TrayUse, ...] = ()
 
     KEYS = (
         "parts currency",
         key("total=float(total)", "What all costs, spares too."),
         key("fixed_price=float(fixed_price)", "Of the fixed cables, without spares."),
-        "lead_days=lead proven cabled ways lines bundles loss",
+        "lead_days=lead proven cabled ways lines bundles trays loss",
     )
     ROWS = "lines"
 
@@ -145,8 +148,8 @@ class Purchase(TextResult):
 
     @property
     def ok(self) -> bool:
-        """Whether no link is refused."""
-        return self.loss.ok
+        """Whether no link is refused and no tray too full."""
+        return self.loss.ok and all(tray.ok for tray in self.trays)
 
     def heading(self) -> str:
         """Return what it costs and when it is there."""
@@ -183,6 +186,10 @@ class Purchase(TextResult):
         if self.ways:
             sure = "proven to be the least" if self.proven else "the best found"
             lines.append(f"fixed cables as chosen: {self._money(self.fixed_price)} ({sure})")
+        if self.trays:
+            over = [tray for tray in self.trays if not tray.ok]
+            lines += [f"too full: {tray.words}" for tray in over[:_MOST_REFUSED]]
+            lines += [] if over else [f"all trays hold: {self.trays[0].words}"]
         lines += [self.loss.heading(), *(f"refused: {words}" for words in self.loss.refused[:_MOST_REFUSED])]
         hidden = len(self.loss.refused) - _MOST_REFUSED
         lines += [f"and {hidden} more are refused"] if hidden > 0 else []

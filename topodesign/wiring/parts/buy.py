@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from topodesign.base.arguments import as_choice
@@ -16,7 +16,8 @@ from topodesign.wiring.parts.bought import BundleUse, Purchase, WayPrice, lines_
 from topodesign.wiring.parts.choice import HostRack, RackChoice, host_racks
 from topodesign.wiring.parts.laid import Hop, Laid, lay
 from topodesign.wiring.parts.parts import Part, PartsLike, Piece, as_parts
-from topodesign.wiring.parts.ways import WAYS, Rack, Shop, Way, runs_of
+from topodesign.wiring.parts.trays import cables_of, cheapest_that_fits, uses_of
+from topodesign.wiring.parts.ways import WAYS, Rack, Shop, Way, rack_of, runs_of
 from topodesign.wiring.plan.circuit_losses import CircuitLosses, TableLike, circuit_losses
 from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.files import WiringLike, as_wiring
@@ -29,7 +30,7 @@ _LaneKey = tuple[str, str, int]
 
 def buy_cables(
     plan: WiringLike,
-    parts: PartsLike,
+    parts: PartsLike | None = None,
     *,
     ways: Iterable[Way] = WAYS,
     spares: str | Fraction | int = 0,
@@ -43,7 +44,8 @@ def buy_cables(
     plan
         A wiring plan, or the path of its file. Fixed cabling that exists is not bought.
     parts
-        A list of parts, or the path of its file; see ``topodesign/wiring/parts/parts.py``.
+        A list of parts, or the path of its file; see ``topodesign/wiring/parts/parts.py``. None for that which the
+        inventory names.
     ways
         Which ways fixed cables may go: ``breakouts``, ``trunks`` (and cassettes), ``shuffles``.
     spares
@@ -72,9 +74,12 @@ def buy_cables(
     >>> from topodesign import copy_examples, wire
     >>> paths = copy_examples(["inventory_testbed.yaml", "parts_neutral.yaml"], ".")
     >>> buy_cables(wire("circulant(12,2,3)", paths[0]), paths[1])
-    <Purchase: 36 pieces of 3 parts: 515 EUR, there in 5 days>
+    <Purchase: 36 pieces of 3 parts: 528 EUR, there in 5 days>
     """
-    wiring, listed = as_wiring(plan), as_parts(parts)
+    wiring = as_wiring(plan)
+    if parts is None and not wiring.inventory.parts:
+        raise ParameterError("name a list of parts (--parts FILE), or give the inventory one (parts: FILE)")
+    listed = as_parts(wiring.inventory.parts if parts is None else parts)
     allowed = tuple(dict.fromkeys(as_choice("ways", one, WAYS) for one in ways))
     if not allowed:
         raise ParameterError(f"name at least one way of {', '.join(WAYS)}")
@@ -84,7 +89,9 @@ def buy_cables(
     runs = [] if wiring.inventory.cabling else runs_of(wiring.inventory, wiring.fixed)
     turns = (False, True) if wiring.mode == "duplex" else (False,)
     racks = {odd: host_racks(shop, runs, odd=odd) for odd in turns}
-    chosen = _cheapest(racks, allowed)
+    ends = {(one.host, one.port, one.lane): _end(wiring, one) for one in wiring.fixed}
+    there = {lane: rack_of(wiring.inventory.place(panel)) for lane, (panel, _, _) in ends.items()}
+    chosen = _fitting(shop, racks, allowed, there) if runs else _Chosen((), odd=False)
     alone = tuple(_alone(shop, racks, way, chosen) for way in allowed) if runs else ()
     laid = chosen.laid(shop)
     count = Counter(unit.piece for unit in laid.units)
@@ -114,7 +121,8 @@ def buy_cables(
         loss,
         tuple(laid.units),
         laid.hops,
-        {(one.host, one.port, one.lane): _end(wiring, one) for one in wiring.fixed},
+        ends,
+        uses_of(wiring.inventory, cables_of(wiring.inventory, laid, there)) if runs else (),
     )
 
 
@@ -125,10 +133,11 @@ def _end(plan: WiringPlan, fixed: Fixed) -> tuple[str, str, str]:
 
 @dataclass(frozen=True)
 class _Chosen:
-    """The choices of all racks, with the fibres of every lane exchanged, or of none."""
+    """The choices of all racks, with the fibres of every lane exchanged, or of none; and if trays hold it for sure."""
 
     racks: tuple[RackChoice, ...]
     odd: bool
+    sure: bool = True
 
     @property
     def price(self) -> Fraction:
@@ -136,7 +145,7 @@ class _Chosen:
 
     @property
     def proven(self) -> bool:
-        return all(one.proven for one in self.racks)
+        return self.sure and all(one.proven for one in self.racks)
 
     def laid(self, shop: Shop) -> Laid:
         """Return all pieces and the way of every lane."""
@@ -157,6 +166,34 @@ def _cheapest(racks: Mapping[bool, Sequence[HostRack]], ways: Sequence[Way]) -> 
     if not found and problem is not None:
         raise problem
     return min(found, key=lambda one: one.price)
+
+
+def _fitting(
+    shop: Shop, racks: Mapping[bool, Sequence[HostRack]], ways: Sequence[Way], there: Mapping[_LaneKey, Rack]
+) -> _Chosen:
+    """Return the cheapest choice, or where trays do not hold it the cheapest that they hold, if one is found."""
+    cheapest = _cheapest(racks, ways)
+    room = shop.inventory
+    if all(use.ok for use in uses_of(room, cables_of(room, cheapest.laid(shop), there))):
+        return cheapest
+    found: list[_Chosen] = []
+    sure = True
+    for odd, some in racks.items():
+        try:
+            listed = [one.every(ways) for one in some]
+        except InfeasibleError:
+            continue
+        known = [one for one in listed if one is not None]
+        if len(known) < len(listed):
+            sure = False
+            continue
+        cabled = [[(one, cables_of(room, _Chosen((one,), odd).laid(shop), there)) for one in rack] for rack in known]
+        picked, proven = cheapest_that_fits(room, cabled)
+        sure = sure and proven
+        found += [] if picked is None else [_Chosen(picked, odd)]
+    if not found:
+        return replace(cheapest, sure=False)
+    return replace(min(found, key=lambda one: one.price), sure=sure)
 
 
 def _alone(shop: Shop, racks: Mapping[bool, Sequence[HostRack]], way: Way, chosen: _Chosen) -> WayPrice:

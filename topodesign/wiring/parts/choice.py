@@ -26,6 +26,7 @@ from topodesign.wiring.parts.parts import Part, Piece
 from topodesign.wiring.parts.ways import WAYS, PortRun, Rack, Shop, Way, rack_of
 
 _MOST_CHOICES = 5000  # choices of a rack that are gone through
+_MOST_LISTED = 64  # choices of a rack that an integer program of all racks takes
 
 
 class Option(NamedTuple):
@@ -148,7 +149,16 @@ class HostRack:
         options = [self._options(number, ways) for number in range(len(self.groups))]
         proven = prod(map(len, options)) <= _MOST_CHOICES
         found = min(self._all(options) if proven else self._descent(options, ways), key=lambda one: one[0])
-        price, chosen = found
+        return self._choice(*found, proven=proven)
+
+    def every(self, ways: Sequence[Way]) -> list[RackChoice] | None:
+        """Return all choices of some ways; None if they are too many."""
+        options = [self._options(number, ways) for number in range(len(self.groups))]
+        if prod(map(len, options)) > _MOST_LISTED:
+            return None
+        return [self._choice(price, chosen, proven=True) for price, chosen in self._all(options)]
+
+    def _choice(self, price: Fraction, chosen: tuple[Option, ...], *, proven: bool) -> RackChoice:
         groups = tuple(zip(self.groups, chosen, strict=True))
         return RackChoice(self.rack, groups, dict(self._priced(chosen)), price, proven)
 

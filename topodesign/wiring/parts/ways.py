@@ -11,7 +11,7 @@ receiver: how often fibres of a pair are exchanged on the way has to be even, or
 A breakout fits if its furcation can lie somewhere such that no leg is longer than it is: at one of its ends, or
 anywhere along trays at right angles. In a plane of such distances that is so exactly if every two ends are near enough
 (balls that meet two by two meet in one point, as they are boxes when the plane is turned by 45 degrees). Half of the
-slack goes to either end of each.
+slack goes to either end of each. Where there are trays it lies at a rack or junction that they join.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from topodesign.base.errors import InfeasibleError
 from topodesign.wiring.inventory.inventory import Fixed, Inventory, Place, Port
 from topodesign.wiring.inventory.lengths import run
+from topodesign.wiring.inventory.trays import tray_way, ways_from
 from topodesign.wiring.parts.bundles import slot_after
 from topodesign.wiring.parts.parts import TURNS, Part, PartsList, Piece, shortest
 
@@ -150,7 +151,16 @@ class Shop:
                 for (end, arm), more in zip(arms, slack, strict=True)
             ):
                 return True
-        return all(arm >= self.inventory.slack / 2 for _, arm in arms) and all(
+        half = self.inventory.slack / 2
+        if host.site in self.inventory.tray_sites:
+            return any(
+                all(
+                    (way := tray_way(self.inventory, host.site, middle, end.rack)) is not None and way[0] + half <= arm
+                    for end, arm in arms
+                )
+                for middle in ways_from(self.inventory, host.site, host.rack)
+            )
+        return all(arm >= half for _, arm in arms) and all(
             self.metres(a, b) <= one + other for (a, one), (b, other) in combinations(arms, 2)
         )
 
