@@ -35,7 +35,8 @@ class TrayUse(Declared):
     """What runs in a tray.
 
     * ``site``, ``tray``: its site and its two ends.
-    * ``cables``: how many run there. ``unknown``: those of them whose diameter is not known, and not counted.
+    * ``cables``: how many run there.
+    * ``unknown``: how many of them have no known diameter, and are not counted.
     * ``filled``, ``fill``: the share of its cross-section that they take, and may take.
     """
 
