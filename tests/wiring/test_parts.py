@@ -125,8 +125,8 @@ def audit(plan: WiringPlan, bought: Purchase, parts: PartsList) -> dict[tuple[st
         assert pieces.setdefault(row["name"], piece) == piece
         lanes[row["host"], row["port"], int(row["lane"])].append(row)
         for end in ("in", "out"):
-            for what in ("send", "receive"):
-                fibre = (row["name"], int(row[f"{end}_plug"]), int(row[f"{end}_{what}"]), end)
+            for which in {row[f"{end}_send"], row[f"{end}_receive"]}:  # the same with one fibre a lane
+                fibre = (row["name"], int(row[f"{end}_plug"]), int(which), end)
                 assert fibre not in fibres, "two lanes have one fibre"
                 fibres.add(fibre)
     for line in bought.lines:  # every piece that is laid is on the bill, and nothing else of these sorts
@@ -165,9 +165,17 @@ def followed(
         enters = tuple(int(row[f"in_{name}"]) for name in ("plug", "send", "receive"))
         leaves = tuple(int(row[f"out_{name}"]) for name in ("plug", "send", "receive"))
         assert row["from_rack"] == rack
-        assert enters[1:] == at[1:], "the fibres that meet are not the same"
+        if part.connector == "LC simplex" or (at == (1, 1, 1) and part.sort == "cassette"):
+            assert enters[1] == enters[2]  # a plug of one fibre, in either side of a front port
+        else:
+            assert enters[1:] == at[1:], "the fibres that meet are not the same"
         if part.sort == "breakout":
             assert leaves == (lane[2], 1, 2)
+        elif part.sort == "circulator":
+            assert leaves == (1, 1, 1)
+            assert set(enters[1:]) == {1, 2}
+        elif part.connector == "LC simplex":
+            assert enters == leaves == (1, 1, 1)
         elif part.connector == "LC duplex":
             assert part.polarity in {"either", "crossed" if leaves[1:] == enters[1:][::-1] else "straight"}
         elif part.sort in {"cord", "trunk"}:
@@ -221,6 +229,30 @@ def test_ports_of_one_lane(parts: PartsList, ways: tuple[Way, ...]) -> None:
     assert set(audit(plan, bought, parts).values()) == {"A"}
     with pytest.raises(InfeasibleError, match=r"h0-0 e: no parts of the list cable it; .*LC port"):
         buy_cables(plan, parts, ways=["shuffles"])
+
+
+@pytest.mark.parametrize("way", ["breakouts", "trunks"])
+def test_one_fibre_goes_both_ways(parts: PartsList, way: Way) -> None:
+    plan = wire("circulant(15,1,2)", room(3, 5, 4))
+    bought = buy_cables(plan, parts, ways=[way], one_fibre="circulators")
+    audit(plan, bought, parts)
+    circulators = sum(line.count for line in bought.lines if line.sort == "circulator")
+    assert circulators == len(plan.fixed) == 60
+    pairs = buy_cables(plan, parts, ways=[way])
+    tightest, before = (found.loss.links[0].loss for found in (bought, pairs))
+    assert tightest >= before + Fraction(8, 5)  # a circulator at either end, and the cords behind
+    if way == "trunks":  # two lanes to a pair of fibres
+        assert sum(one.connectors for one in bought.bundles) < sum(one.connectors for one in pairs.bundles)
+    lone = wire("complete(2)", room(2, 1, 1, connector="LC"), mode="duplex")
+    count = Counter(unit.piece.part.name for unit in buy_cables(lone, parts, ways=[way], one_fibre="optics").units)
+    assert count["simplex cord"] == (2 if way == "breakouts" else 4)
+    assert count.total() - count["simplex cord"] == (0 if way == "breakouts" else 6)
+    with pytest.raises(ParameterError, match="one fibre goes both ways, so the plan has to be duplex"):
+        buy_cables(wire("circulant(15,1,2)", room(3, 5, 4), mode="simplex"), parts, one_fibre="optics")
+    with pytest.raises(InfeasibleError, match="optics of one fibre have ports of one lane"):
+        buy_cables(plan, parts, one_fibre="optics")
+    with pytest.raises(InfeasibleError, match="no circulator is in the list"):
+        buy_cables(plan, PartsList(parts.parts[:5]), one_fibre="circulators")
 
 
 def test_losses_are_those_of_the_parts_on_the_way(parts: PartsList) -> None:

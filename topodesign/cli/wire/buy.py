@@ -11,7 +11,7 @@ from topodesign.base.atomic import check_not_input, write_whole
 from topodesign.cli.answers import Command, json_option, tell
 from topodesign.cli.wire.options import table_option
 from topodesign.wiring.parts.buy import buy_cables
-from topodesign.wiring.parts.ways import WAYS
+from topodesign.wiring.parts.ways import SINGLES, WAYS
 
 
 @click.command(name="buy", cls=Command)
@@ -32,6 +32,11 @@ from topodesign.wiring.parts.ways import WAYS
 )
 @click.option("--spares", metavar="SHARE", default="0%", show_default=True, help="More of every line, rounded up.")
 @click.option("--optics", is_flag=True, help="Buy optics, too: the cheapest that stand what their links lose.")
+@click.option(
+    "--one-fibre",
+    type=click.Choice(SINGLES),
+    help="Send both ways of a lane on one fibre: by circulators in the racks of hosts, or because optics do.",
+)
 @table_option
 @click.option(
     "--runs",

@@ -12,6 +12,7 @@ from topodesign.base.declared import Declared, key
 from topodesign.base.fitted import wrapped
 from topodesign.base.records import MOST_WIDE, Table, TextResult, table_of
 from topodesign.base.tables import write_csv
+from topodesign.base.wording import counted
 from topodesign.wiring.inventory.lengths import exact, format_metres
 from topodesign.wiring.parts.laid import Ends, Hop, Unit
 from topodesign.wiring.parts.parts import Sort
@@ -154,7 +155,8 @@ class Purchase(TextResult):
     def heading(self) -> str:
         """Return what it costs and when it is there."""
         pieces = sum(line.count + line.spares for line in self.lines)
-        return f"{pieces} pieces of {len(self.lines)} parts: {self._money(self.total)}, there in {self.lead} days"
+        parts = f"{counted(pieces, 'piece')} in {counted(len(self.lines), 'line')}"
+        return f"{parts}: {self._money(self.total)}, there in {counted(self.lead, 'day')}"
 
     def table(self) -> Table:
         """Return the bill."""

@@ -17,7 +17,7 @@ from topodesign.wiring.parts.choice import HostRack, RackChoice, host_racks
 from topodesign.wiring.parts.laid import Hop, Laid, lay
 from topodesign.wiring.parts.parts import Part, PartsLike, Piece, as_parts
 from topodesign.wiring.parts.trays import cables_of, cheapest_that_fits, uses_of
-from topodesign.wiring.parts.ways import WAYS, Rack, Shop, Way, rack_of, runs_of
+from topodesign.wiring.parts.ways import SINGLES, WAYS, Rack, Shop, Single, Way, rack_of, runs_of
 from topodesign.wiring.plan.circuit_losses import CircuitLosses, TableLike, circuit_losses
 from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.files import WiringLike, as_wiring
@@ -35,6 +35,7 @@ def buy_cables(
     ways: Iterable[Way] = WAYS,
     spares: str | Fraction | int = 0,
     optics: bool = False,
+    one_fibre: Single | None = None,
     tables: Mapping[str, TableLike] | None = None,
 ) -> Purchase:
     """Choose which parts of a list make the cables of a plan, as cheaply as can be.
@@ -52,6 +53,9 @@ def buy_cables(
         How much more to buy of each line, rounded up: text such as ``3%``, or a share such as ``Fraction(3, 100)``.
     optics
         Whether optics are bought, too: of those that stand what their links lose the cheapest.
+    one_fibre
+        Send both ways of a lane on one fibre, which takes a duplex plan: by ``circulators`` of the list in the rack of
+        the host, or because ``optics`` do.
     tables
         What circuit switches lose from port to port, by name, or the paths of these files (CSV).
 
@@ -74,7 +78,7 @@ def buy_cables(
     >>> from topodesign import copy_examples, wire
     >>> paths = copy_examples(["inventory_testbed.yaml", "parts_neutral.yaml"], ".")
     >>> buy_cables(wire("circulant(12,2,3)", paths[0]), paths[1])
-    <Purchase: 36 pieces of 3 parts: 528 EUR, there in 5 days>
+    <Purchase: 36 pieces in 3 lines: 528 EUR, there in 5 days>
     """
     wiring = as_wiring(plan)
     if parts is None and not wiring.inventory.parts:
@@ -85,9 +89,12 @@ def buy_cables(
         raise ParameterError(f"name at least one way of {', '.join(WAYS)}")
     share = _share(spares)
     switches = circuit_losses(wiring.inventory, tables or {})
-    shop = Shop(wiring.inventory, listed)
+    if one_fibre is not None and wiring.mode == "simplex":
+        raise ParameterError("one fibre goes both ways, so the plan has to be duplex")
+    single = None if one_fibre is None else as_choice("one_fibre", one_fibre, SINGLES)
+    shop = Shop(wiring.inventory, listed, single)
     runs = [] if wiring.inventory.cabling else runs_of(wiring.inventory, wiring.fixed)
-    turns = (False, True) if wiring.mode == "duplex" else (False,)
+    turns = (False, True) if wiring.mode == "duplex" and single is None else (False,)
     racks = {odd: host_racks(shop, runs, odd=odd) for odd in turns}
     ends = {(one.host, one.port, one.lane): _end(wiring, one) for one in wiring.fixed}
     there = {lane: rack_of(wiring.inventory.place(panel)) for lane, (panel, _, _) in ends.items()}
@@ -237,11 +244,12 @@ def _patch(shop: Shop, plan: WiringPlan, connect: CrossConnect) -> Piece:
     """Return the cord of a patch: a duplex one has to bring what is sent to where it is received."""
     mode: Mode = connect.mode
     here, there = (plan.inventory.place(end.panel) for end in (connect.a, connect.b))
-    found = shop.cord(PATCH[mode], here, there, crosses=True if mode == "duplex" else None)
+    pair = mode == "duplex" and shop.single is None
+    found = shop.cord(PATCH["duplex" if pair else "simplex"], here, there, crosses=True if pair else None)
     if found is None:
-        kind = "crossed LC duplex" if mode == "duplex" else "LC simplex"
+        kind = "crossed LC duplex" if pair else "LC simplex"
         words = f"no {kind} cord of {format_metres(shop.metres(here, there))} m is in the list of parts"
-        hint = "; a straight one would join Tx to Tx" if mode == "duplex" else ""
+        hint = "; a straight one would join Tx to Tx" if pair else ""
         raise InfeasibleError(f"patch {connect.cable}: {words}{hint}")
     return found
 
@@ -286,7 +294,7 @@ def _optics(shop: Shop, plan: WiringPlan, loss: LossBudget) -> dict[tuple[str, s
         fits = [
             one
             for one in shop.parts.by_sort["optic"]
-            if (one.connector, one.speed, one.fibres) == (socket.connector, speed, 2)
+            if (one.connector, one.speed, one.fibres) == (socket.connector, speed, 1 if shop.single == "optics" else 2)
         ]
         if not fits:
             words = f"no optic with {socket.connector} of {float(speed) / 1e9:g}Gbps is in the list of parts"

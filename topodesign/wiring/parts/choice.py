@@ -58,11 +58,12 @@ class Drop(NamedTuple):
     far: Piece
     near_crosses: bool
     far_crosses: bool
+    circulator: Piece | None = None  # behind the near cord, or the leg of a breakout
 
     @property
     def price(self) -> Fraction:
         """What they cost."""
-        return self.far.price + (self.near.price if self.near is not None else 0)
+        return sum((one.price for one in (self.far, self.near, self.circulator) if one is not None), Fraction(0))
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ class Bundle:
     cassettes: Cover
     drops: tuple[Drop, ...]
     both: bool  # whether cassettes are at either end; at the near end of others are shuffles
+    single: bool = False  # whether each lane has one fibre, so that there are two lanes to a slot
 
     @cached_property
     def price(self) -> Fraction:
@@ -215,7 +217,8 @@ class HostRack:
                 found.append(option)
         if not found:
             name = self.groups[number][0].name
-            more = reasons or [f"no part takes its {self.groups[number][0].port.connector} port"]
+            none = f"no part takes its {self.groups[number][0].port.connector} port"
+            more = reasons or [none if self.shop.single is None else "shuffles sort pairs of fibres, here are none"]
             raise InfeasibleError(f"{name}: no parts of the list cable it; {'; '.join(dict.fromkeys(more))}")
         return found
 
@@ -225,6 +228,8 @@ class HostRack:
             if way != "shuffles":
                 yield Option(way)
                 continue
+            if self.shop.single is not None:
+                continue  # which fibres a shuffle sorts are those of pairs
             for part in self.shop.parts.by_sort["shuffle"]:
                 for kind, crosses in self.shop.cords_of_shuffles(run, part):
                     yield Option(way, part, kind, crosses)
@@ -233,23 +238,21 @@ class HostRack:
         """Return what the ports of a group cost with an option, bundles aside; or why it cannot be."""
         ports, total = self.groups[number], Fraction(0)
         if option.way == "breakouts":
-            for run in ports:
-                piece = self.shop.direct(run, self.odd)
-                if piece is None:
-                    return self._no_breakout(run)
-                total += piece.price
-            return total
+            return self._by_breakouts(ports)
         if option.shuffle is not None:
             try:
                 outputs_of(option, ports[0])
             except InfeasibleError as error:
                 return str(error)
+        if ports[0].port.lanes > 1:
+            if self.shop.single == "optics":
+                return "optics of one fibre have ports of one lane"
+            if any(rack == self.rack for _, rack in ports[0].racks) and (self.odd or self.shop.circulator is not None):
+                return "legs that end in their own rack would be the only ones not exchanged, or behind no circulator"
         for run in ports:
             piece = near_piece(self.shop, run, option)
             if piece is None and run.port.lanes > 1:
                 return "no breakout or array cord is long enough within the rack"
-            if run.port.lanes > 1 and self.odd and any(rack == self.rack for _, rack in run.racks):
-                return "legs that end in their own rack would be the only ones not exchanged"
             total += Fraction(0) if piece is None else piece.price
         for (rack, _), lanes in lanes_by_rack([(ports, option)]).items():
             bundle = self._bundle(rack, lanes, option, [ports])
@@ -257,10 +260,35 @@ class HostRack:
                 return bundle
         return total + (0 if option.shuffle is None else option.shuffle.price * boxes(option, ports))
 
+    def _by_breakouts(self, ports: Sequence[PortRun]) -> Fraction | str:
+        """Return what the cables of some ports cost that go to panels at once."""
+        if self.shop.circulator is not None:
+            return self._by_circulators(ports)
+        total = Fraction(0)
+        for run in ports:
+            piece = self.shop.direct(run, self.odd)
+            if piece is None:
+                return self._no_breakout(run)
+            total += piece.price
+        return total
+
+    def _by_circulators(self, ports: Sequence[PortRun]) -> Fraction | str:
+        """Return what ports cost whose lanes go by a circulator in their rack, and a cord of one fibre."""
+        total = Fraction(0)
+        for run in ports:
+            drops = lone_drops(self.shop, run)
+            fan = near_piece(self.shop, run, Option("trunks"), inside=True) if run.port.lanes > 1 else None
+            if drops is None or (run.port.lanes > 1 and fan is None):
+                return "no cord of one fibre is long enough, or no cord or breakout to circulators"
+            total += sum((drop.price for drop in drops), Fraction(0)) + (fan.price if fan is not None else 0)
+        return total
+
     def _no_breakout(self, run: PortRun) -> str:
         shop = self.shop
         ends = [end for _, end in run.ends.values()]
         far = max(shop.metres(run.place, end) for end in ends)
+        if shop.single is not None:
+            return "optics of one fibre have ports of one lane, and a simplex cord that is long enough"
         if run.port.lanes == 1:
             turn = "crossed" if self.odd else "straight"
             return f"no {turn} duplex cord of {format_metres(far)} m is sold"
@@ -294,7 +322,7 @@ class HostRack:
             if len(drops) < len(lanes):
                 continue
             if shuffle is None:
-                connectors = -(-len(lanes) // span.slots)
+                connectors = -(-len(lanes) // (span.slots if shop.single is None else 2 * span.slots))
             else:
                 connectors = sum(
                     boxes(option, ports) * sum(there == rack for there in outputs_of(option, ports[0]).values())
@@ -302,7 +330,7 @@ class HostRack:
                 )
             trunks = cheapest_cover(span.trunks, connectors, self._covers)
             cassettes = cheapest_cover(span.cassettes, connectors, self._covers)
-            bundle = Bundle(span, connectors, trunks, cassettes, drops, shuffle is None)
+            bundle = Bundle(span, connectors, trunks, cassettes, drops, shuffle is None, shop.single is not None)
             if best is None or bundle.price < best.price:
                 best = bundle
         if best is not None:
@@ -323,6 +351,8 @@ class HostRack:
     def _cheapest_drop(self, lane: Lane, crosses: bool) -> Drop | None:
         shop, run = self.shop, lane.run
         top = shop.top(rack_of(lane.end))
+        if shop.single is not None:
+            return lone_drop(shop, run, top, lane.end)
         if run.port.lanes > 1:
             turn = crosses ^ self.odd
             far = shop.cord("LC duplex", top, lane.end, crosses=turn)
@@ -336,14 +366,35 @@ class HostRack:
         return min(found, key=lambda one: one.price, default=None)
 
 
-def near_piece(shop: Shop, run: PortRun, option: Option) -> Piece | None:
-    """Return what leads from a port to cassettes or a shuffle of its rack; None for a cord of one lane, or if none."""
+def lone_drop(shop: Shop, run: PortRun, start: Place, end: Place) -> Drop | None:
+    """Return the cords of a lane that goes by one fibre, from some place on to a panel; None if there are none."""
+    near = shop.near_cord(run) if run.port.lanes == 1 else None
+    far = shop.cord(shop.ends, start, end)
+    if far is None or (near is None and run.port.lanes == 1):
+        return None
+    return Drop(near, far, near_crosses=False, far_crosses=False, circulator=shop.circulator)
+
+
+def lone_drops(shop: Shop, run: PortRun) -> list[Drop] | None:
+    """Return the cords of all lanes of a port from circulators at its rack's top to panels; None if some has none."""
+    drops = [lone_drop(shop, run, shop.top(rack_of(run.place)), end) for _, end in run.ends.values()]
+    found = [drop for drop in drops if drop is not None]
+    return found if len(found) == len(drops) else None
+
+
+def near_piece(shop: Shop, run: PortRun, option: Option, *, inside: bool = False) -> Piece | None:
+    """Return what leads from a port to cassettes or a shuffle of its rack; None for a cord of one lane, or if none.
+
+    Lanes that end at a panel in that rack go there at once, unless all shall end ``inside``, at circulators.
+    """
     top = shop.top(rack_of(run.place))
     if option.shuffle is not None:
         return shop.cord(run.port.connector, run.place, top, kind=option.kind)
     if run.port.lanes == 1:
         return None
-    ends = {lane: end if rack_of(end) == rack_of(run.place) else top for lane, (_, end) in run.ends.items()}
+    ends = {
+        lane: end if not inside and rack_of(end) == rack_of(run.place) else top for lane, (_, end) in run.ends.items()
+    }
     return shop.breakout(run, ends)
 
 

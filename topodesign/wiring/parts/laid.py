@@ -2,7 +2,8 @@
 
 A *hop* is a lane's way through one piece: where its two fibres go in, on the host's side, and where they come out. The
 plug is the number of a connector or port of the piece (1 where it has one there), the fibres those of the plug: first
-the one that the host sends on. Of an LC duplex port, fibre 1 is side A and fibre 2 side B.
+the one that the host sends on; with one fibre a lane they are the same. Of an LC duplex port,
+fibre 1 is side A and fibre 2 side B.
 """
 
 from __future__ import annotations
@@ -13,11 +14,20 @@ from typing import NamedTuple
 
 from topodesign.wiring.exports.cables import far_fibre, fibres_at_host
 from topodesign.wiring.parts.bundles import Cover, fibres_of_slot
-from topodesign.wiring.parts.choice import Bundle, Lane, Option, RackChoice, lanes_by_rack, near_piece
+from topodesign.wiring.parts.choice import (
+    Bundle,
+    Drop,
+    Lane,
+    Option,
+    RackChoice,
+    lanes_by_rack,
+    lone_drops,
+    near_piece,
+)
 from topodesign.wiring.parts.parts import Piece
 from topodesign.wiring.parts.ways import PortRun, Rack, Shop, rack_of
 
-_LETTERS = {"cord": "D", "breakout": "B", "trunk": "T", "cassette": "K", "shuffle": "S", "optic": "O"}
+_LETTERS = {"cord": "D", "breakout": "B", "trunk": "T", "cassette": "K", "shuffle": "S", "circulator": "C"}
 
 
 class Unit(NamedTuple):
@@ -35,6 +45,9 @@ class Ends(NamedTuple):
     plug: int
     send: int
     receive: int
+
+
+_LONE = Ends(1, 1, 1)  # one fibre, both ways
 
 
 class Hop(NamedTuple):
@@ -87,6 +100,9 @@ def lay(laid: Laid, shop: Shop, choice: RackChoice, *, odd: bool) -> None:
 
 
 def _direct(laid: Laid, shop: Shop, run: PortRun, *, odd: bool) -> None:
+    if shop.circulator is not None:
+        _by_circulators(laid, shop, run)
+        return
     piece = shop.direct(run, odd)
     if piece is None:  # pragma: no cover  the choice has priced it
         return
@@ -94,7 +110,30 @@ def _direct(laid: Laid, shop: Shop, run: PortRun, *, odd: bool) -> None:
     unit = laid.unit(piece, rack_of(run.place), rack_of(far))
     for lane in run.ends:
         enters, leaves = _fan(run, lane) if run.port.lanes > 1 else _turned(1, crosses=odd)
+        if shop.single is not None:
+            enters = leaves = _LONE
         laid.hops[run.host, run.port.name, lane] = (Hop(unit, enters, leaves),)
+
+
+def _by_circulators(laid: Laid, shop: Shop, run: PortRun) -> None:
+    rack = rack_of(run.place)
+    fan = near_piece(shop, run, Option("trunks"), inside=True)
+    unit = None if fan is None else laid.unit(fan, rack, rack)
+    for (lane, (_, end)), drop in zip(run.ends.items(), lone_drops(shop, run) or (), strict=True):
+        hops = [] if unit is None else [Hop(unit, *_fan(run, lane))]
+        _lone(laid, drop, rack, hops)
+        hops.append(Hop(laid.unit(drop.far, rack, rack_of(end)), _LONE, _LONE))
+        laid.hops[run.host, run.port.name, lane] = tuple(hops)
+
+
+def _lone(laid: Laid, drop: Drop, rack: Rack, hops: list[Hop]) -> None:
+    """Lay the near cord of a lane, and the circulator that joins its fibres, if there is one."""
+    if drop.near is not None:
+        crosses = drop.near.part.polarity == "crossed"
+        ends = _turned(1, crosses=crosses) if drop.circulator is not None else (_LONE, _LONE)
+        hops.append(Hop(laid.unit(drop.near, rack, rack), *ends))
+    if drop.circulator is not None:
+        hops.append(Hop(laid.unit(drop.circulator, rack, rack), Ends(1, *hops[-1].leaves[1:]), _LONE))
 
 
 def _to_cassettes(laid: Laid, shop: Shop, run: PortRun, near: dict[_LaneKey, tuple[Hop, ...]]) -> None:
@@ -162,10 +201,14 @@ def _bundle(
         key = (lane.run.host, lane.run.port.name, lane.number)
         hops = list(near.get(key, ()))
         if bundle.both:
-            connector, slot = number // span.slots, number % span.slots + 1
-            if drop.near is not None:
+            width = 2 * span.slots if bundle.single else span.slots
+            connector, slot = number // width, number % width + 1
+            if bundle.single:
+                _lone(laid, drop, here, hops)
+                slot, side = (slot + 1) // 2, (slot - 1) % 2 + 1
+            elif drop.near is not None:
                 hops.append(Hop(laid.unit(drop.near, here, here), *_turned(1, crosses=drop.near_crosses)))
-            send, receive = hops[-1].leaves[1:]
+            send, receive = hops[-1].leaves[1:] if not bundle.single else (side, side)
             unit, rear = rears[connector]
             fibres = fibres_of_slot(span.connector, span.pairing, slot)
             inside = Ends(rear, fibres[send - 1], fibres[receive - 1])
@@ -185,7 +228,7 @@ def _bundle(
         hops.append(Hop(unit, Ends(rear, *came[1:]), out))
         cord = laid.unit(drop.far, there, there)
         ends = out[1:][::-1] if drop.far_crosses else out[1:]
-        hops.append(Hop(cord, Ends(1, *out[1:]), Ends(1, *ends)))
+        hops.append(Hop(cord, *((_LONE, _LONE) if bundle.single else (Ends(1, *out[1:]), Ends(1, *ends)))))
         laid.hops[key] = tuple(hops)
 
 

@@ -8,6 +8,9 @@
 What is sent must come out at side A of every panel port, or of every one at side B, for a patch to bring it to a
 receiver: how often fibres of a pair are exchanged on the way has to be even, or odd, for all.
 
+With *one fibre* a lane, both ways in it, there are no pairs to exchange: circulators in the host's rack join the two
+fibres of each lane, or optics do.
+
 A breakout fits if its furcation can lie somewhere such that no leg is longer than it is: at one of its ends, or
 anywhere along trays at right angles. In a plane of such distances that is so exactly if every two ends are near enough
 (balls that meet two by two meet in one point, as they are boxes when the plane is turned by 45 degrees). Half of the
@@ -30,6 +33,8 @@ from topodesign.wiring.parts.bundles import slot_after
 from topodesign.wiring.parts.parts import TURNS, Part, PartsList, Piece, shortest
 
 Way = Literal["breakouts", "trunks", "shuffles"]
+Single = Literal["circulators", "optics"]
+SINGLES: tuple[Single, ...] = ("circulators", "optics")
 WAYS: tuple[Way, ...] = ("breakouts", "trunks", "shuffles")
 
 Rack: TypeAlias = tuple[str, str]  # a site and a rack
@@ -75,9 +80,13 @@ def runs_of(inventory: Inventory, fixed: Sequence[Fixed]) -> list[PortRun]:
 class Shop:
     """What can be bought for a room, with the answers given so far."""
 
-    def __init__(self, inventory: Inventory, parts: PartsList) -> None:
+    def __init__(self, inventory: Inventory, parts: PartsList, single: Single | None = None) -> None:
         self.inventory = inventory
         self.parts = parts
+        self.single = single
+        self.circulator = _cheapest(map(Piece, parts.by_sort["circulator"])) if single == "circulators" else None
+        if single == "circulators" and self.circulator is None:
+            raise InfeasibleError("no circulator is in the list of parts")
         self._pieces: dict[object, Piece | None] = {}
         self._metres: dict[object, Fraction] = {}
 
@@ -164,8 +173,21 @@ class Shop:
             self.metres(a, b) <= one + other for (a, one), (b, other) in combinations(arms, 2)
         )
 
+    @property
+    def ends(self) -> str:
+        """The ends of the cords that lead on what comes from a host's port, or from a circulator behind it."""
+        return "LC duplex" if self.single is None else "LC simplex"
+
+    def near_cord(self, run: PortRun) -> Piece | None:
+        """Return the cord from a port of one lane to its rack's top, where all goes by one fibre from there."""
+        ends = "LC duplex" if self.circulator is not None else self.ends
+        return self.cord(ends, run.place, self.top(rack_of(run.place)))
+
     def direct(self, run: PortRun, odd: bool) -> Piece | None:
         """Return the one cable for a port; ``odd`` is whether it shall exchange the fibres of each lane."""
+        if self.single is not None:
+            (_, end) = next(iter(run.ends.values()))
+            return self.cord(self.ends, run.place, end) if run.port.lanes == 1 else None
         if run.port.lanes == 1:
             (_, end) = next(iter(run.ends.values()))
             return self.cord("LC duplex", run.place, end, crosses=odd)
