@@ -17,6 +17,7 @@ import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import poisson
 
 from topodesign import buy_cables, inventory_text, load_wiring, read_inventory, read_parts, save_wiring, wire
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError
@@ -40,6 +41,7 @@ from topodesign.wiring.inventory.trays import tray_way
 from topodesign.wiring.parts.bought import RUNS, Purchase
 from topodesign.wiring.parts.bundles import cheapest_cover, slot_after
 from topodesign.wiring.parts.parts import Part, PartsList, Piece, Sort
+from topodesign.wiring.parts.stock import least_stock, missing
 from topodesign.wiring.parts.ways import WAYS, Shop, Way
 from topodesign.wiring.plan.circuit_losses import read_circuit_losses
 from topodesign.wiring.plan.plan import WiringPlan
@@ -770,3 +772,43 @@ def test_wrong_trays(tmp_path: Path) -> None:
             read_inventory(_file(tmp_path, text.replace(old, new, 1), "room.yaml"))
         assert words in str(caught.value)
         assert "line " in str(caught.value)
+
+
+# -- spares
+
+
+@given(st.fractions(Fraction(1, 1000), 30, max_denominator=10**6), st.fractions(Fraction(1, 2), Fraction(9999, 10000)))
+def test_stocks_last_as_often_as_asked(mean: Fraction, share: Fraction) -> None:
+    stock = least_stock(mean, share)
+    assert poisson.cdf(stock, float(mean)) >= float(share) - 1e-9
+    assert stock == 0 or poisson.cdf(stock - 1, float(mean)) <= float(share) + 1e-9
+    more = range(stock + 1, stock + 200)
+    waiting = sum((number - stock) * poisson.pmf(number, float(mean)) for number in more)
+    assert missing(mean, stock) == pytest.approx(waiting, abs=1e-9)
+
+
+def test_spares_of_what_fails(parts: PartsList) -> None:
+    plan = wire("circulant(15,1,2)", room(3, 5, 4))
+    often = PartsList(tuple(replace(part, fit=Fraction(50000)) for part in parts.parts))
+    bare, kept = (buy_cables(plan, often, ways=["trunks"], optics=True, in_stock=one) for one in (None, "99%"))
+    assert all(line.spares == 0 for line in bare.lines)
+    for line in kept.lines:
+        mean = Fraction(line.count * 50000 * 24 * line.lead, 10**9)
+        assert line.spares == least_stock(mean, Fraction(99, 100))
+        assert line.fails == Fraction(line.count * 50000 * 8766, 10**9)
+    # Every piece of a link may wait: added up once more from the list of runs.
+    waits = {(line.part, line.length): line.missing_without or 0 for line in kept.lines}
+    each = {(line.part, line.length): waits[line.part, line.length] / line.count for line in kept.lines}
+    lane: defaultdict[tuple[str, str, int], float] = defaultdict(float)
+    for row in csv.DictReader(io.StringIO(kept.runs_text())):
+        size = Fraction(row["length_m"]) if row["length_m"] else None
+        lane[row["host"], row["port"], int(row["lane"])] += each[row["part"], size]
+    [optic] = [share for (name, _), share in each.items() if "optic" in name]
+    used = [lane[end.host, end.port, end.lane] + optic for one in plan.connects for end in (one.a, one.b)]
+    assert kept.dark_without == pytest.approx(sum(used))
+    assert kept.dark is not None
+    assert kept.dark < sum(used) / 4
+    assert any(line.spares for line in kept.lines)
+    assert f"of {len(plan.connects)} links at most " in str(kept).replace("\n  ", " ")
+    with pytest.raises(ParameterError, match="no stock lasts for certain"):
+        buy_cables(plan, parts, in_stock="100%")

@@ -31,6 +31,11 @@ from topodesign.wiring.parts.ways import SINGLES, WAYS
     help="How fixed cables may go; may be repeated.  [default: all, the cheapest for every rack]",
 )
 @click.option("--spares", metavar="SHARE", default="0%", show_default=True, help="More of every line, rounded up.")
+@click.option(
+    "--in-stock",
+    metavar="SHARE",
+    help="So many spares of what fails that with this probability none is lacking until those ordered are there.",
+)
 @click.option("--optics", is_flag=True, help="Buy optics, too: the cheapest that stand what their links lose.")
 @click.option(
     "--one-fibre",

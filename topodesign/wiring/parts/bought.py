@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -15,7 +15,8 @@ from topodesign.base.tables import write_csv
 from topodesign.base.wording import counted
 from topodesign.wiring.inventory.lengths import exact, format_metres
 from topodesign.wiring.parts.laid import Ends, Hop, Unit
-from topodesign.wiring.parts.parts import Sort
+from topodesign.wiring.parts.parts import Piece, Sort
+from topodesign.wiring.parts.stock import HOURS_A_YEAR, failures, least_stock, missing
 from topodesign.wiring.parts.trays import TrayUse
 from topodesign.wiring.parts.ways import Way
 from topodesign.wiring.plan.losses import LossBudget
@@ -37,6 +38,9 @@ class BillLine(Declared):
     * ``count``, ``spares``: pieces that are used, and more that are bought with them.
     * ``price``: of one piece. ``total``: of all, spares too.
     * ``lead``: days until it is there.
+    * ``fails``: how many of the pieces that are used fail in a year, on the average; null where the list does not say.
+    * ``missing``: how many wait for a new one at any time, on the average, with these spares; null as before.
+    * ``missing_without``: the same without spares.
     """
 
     part: str
@@ -46,8 +50,14 @@ class BillLine(Declared):
     spares: int
     price: Fraction
     lead: int
+    fails: Fraction | None = None
+    missing: float | None = None
+    missing_without: float | None = None
 
-    KEYS = "part sort length_m=length count spares price=float(price) total=float(total) lead_days=lead"
+    KEYS = (
+        "part sort length_m=length count spares price=float(price) total=float(total) lead_days=lead",
+        "fails_a_year=float(fails) missing missing_without",
+    )
     ROW = "part sort length_m=length count spares price total lead_days=lead"
 
     @property
@@ -113,6 +123,9 @@ class Purchase(TextResult):
     * ``units``, ``hops``, ``panels``: all pieces of fixed cabling by name, and by host, port and lane the way through
       them and the panel, port and rack where it ends.
     * ``trays``: what runs in trays, the fullest first.
+    * ``dark``: at most so many links are dark at any time, on the average, because a piece waits for a new one; null
+      where the list does not say how often parts fail.
+    * ``dark_without``: the same without spares.
     """
 
     lines: tuple[BillLine, ...]
@@ -128,12 +141,14 @@ class Purchase(TextResult):
     hops: dict[tuple[str, str, int], tuple[Hop, ...]]
     panels: dict[tuple[str, str, int], tuple[str, str, str]]
     trays: tuple[TrayUse, ...] = ()
+    dark: float | None = None
+    dark_without: float | None = None
 
     KEYS = (
         "parts currency",
         key("total=float(total)", "What all costs, spares too."),
         key("fixed_price=float(fixed_price)", "Of the fixed cables, without spares."),
-        "lead_days=lead proven cabled ways lines bundles trays loss",
+        "lead_days=lead proven cabled ways lines bundles trays dark dark_without loss",
     )
     ROWS = "lines"
 
@@ -188,6 +203,7 @@ class Purchase(TextResult):
         if self.ways:
             sure = "proven to be the least" if self.proven else "the best found"
             lines.append(f"fixed cables as chosen: {self._money(self.fixed_price)} ({sure})")
+        lines += self._stock()
         if self.trays:
             over = [tray for tray in self.trays if not tray.ok]
             lines += [f"too full: {tray.words}" for tray in over[:_MOST_REFUSED]]
@@ -198,6 +214,20 @@ class Purchase(TextResult):
         head = lines[0].count("\n") + 1
         text = "\n".join(lines).split("\n")
         return "\n".join([*text[:head], *(part for line in text[head:] for part in wrapped(line, MOST_WIDE, 2))])
+
+    def _stock(self) -> Iterator[str]:
+        """Yield what fails in a year and what waits, if the list says how often parts fail."""
+        told = [line for line in self.lines if line.fails is not None]
+        if told:
+            fails = sum(float(line.fails or 0) for line in told)
+            bare, kept = (sum(getattr(line, name) or 0 for line in told) for name in ("missing_without", "missing"))
+            words = f"{bare:.3g} pieces wait for a new one at any time without spares, {kept:.2g} with these"
+            lacking = len(self.lines) - len(told)
+            more = f"; no fit of {counted(lacking, 'line')}" if lacking else ""
+            yield f"{fails:.3g} pieces fail in a year; {words}{more}"
+        if self.dark is not None and self.dark_without is not None:
+            of = counted(len(self.loss.links), "link")
+            yield f"of {of} at most {self.dark_without:.3g} are dark for that without spares, {self.dark:.2g} with"
 
     def _money(self, price: Fraction) -> str:
         return f"{exact(price)}{f' {self.currency}' if self.currency else ''}"
@@ -224,19 +254,44 @@ def _plain(ends: Ends) -> tuple[int, int, int]:
     return ends.plug, ends.send, ends.receive
 
 
-def lines_of(count: Counter[Any], spares: Fraction) -> tuple[BillLine, ...]:
-    """Return the lines of a bill from pieces and how many there are, with so many spares of each, rounded up."""
+def _line(piece: Piece, number: int, spares: Fraction, in_stock: Fraction | None) -> BillLine:
+    part = piece.part
+    fails: Fraction | None = None
+    lacking: tuple[float | None, float | None] = (None, None)
+    more = -(-number * spares.numerator // spares.denominator)
+    if part.fit is not None:
+        fails = failures(number, part.fit, HOURS_A_YEAR)
+        mean = failures(number, part.fit, 24 * part.lead)
+        more = max(more, 0 if in_stock is None else least_stock(mean, in_stock))
+        lacking = missing(mean, more), float(mean)
+    return BillLine(part.name, part.sort, piece.length, number, more, piece.price, part.lead, fails, *lacking)
+
+
+def lines_of(count: Counter[Piece], spares: Fraction, in_stock: Fraction | None) -> tuple[BillLine, ...]:
+    """Return the lines of a bill from pieces and how many there are, with spares of each.
+
+    At least a share ``spares``, rounded up; and so many that with probability ``in_stock`` they last for a lead time.
+    """
     order = ("breakout", "cord", "trunk", "cassette", "shuffle", "circulator", "optic")
-    found = [
-        BillLine(
-            piece.part.name,
-            piece.part.sort,
-            piece.length,
-            number,
-            -(-number * spares.numerator // spares.denominator),
-            piece.price,
-            piece.part.lead,
-        )
-        for piece, number in count.items()
-    ]
+    found = [_line(piece, number, spares, in_stock) for piece, number in count.items()]
     return tuple(sorted(found, key=lambda line: (order.index(line.sort), line.part, line.length or 0)))
+
+
+def dark_links(lines: Iterable[BillLine], links: Iterable[Iterable[Piece]]) -> tuple[float | None, float | None]:
+    """Return how many links are dark at most because a piece waits, on the average: with the spares, and without.
+
+    A piece in use waits as often as those of its line do, shared out among them; chances on a link are added up.
+    """
+    share = {
+        (line.part, line.length): (line.missing / line.count, line.missing_without / line.count)
+        for line in lines
+        if line.missing is not None and line.missing_without is not None
+    }
+    if not share:
+        return None, None
+    kept = bare = 0.0
+    for pieces in links:
+        for part, length in pieces:
+            one, other = share.get((part.name, length), (0.0, 0.0))
+            kept, bare = kept + one, bare + other
+    return kept, bare

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -12,7 +12,7 @@ from topodesign.base.arguments import as_choice
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.wiring.inventory.inventory import Fixed, Mode
 from topodesign.wiring.inventory.lengths import PATCH, format_metres
-from topodesign.wiring.parts.bought import BundleUse, Purchase, WayPrice, lines_of
+from topodesign.wiring.parts.bought import BundleUse, Purchase, WayPrice, dark_links, lines_of
 from topodesign.wiring.parts.choice import HostRack, RackChoice, host_racks
 from topodesign.wiring.parts.laid import Hop, Laid, lay
 from topodesign.wiring.parts.parts import Part, PartsLike, Piece, as_parts
@@ -34,6 +34,7 @@ def buy_cables(
     *,
     ways: Iterable[Way] = WAYS,
     spares: str | Fraction | int = 0,
+    in_stock: str | Fraction | None = None,
     optics: bool = False,
     one_fibre: Single | None = None,
     tables: Mapping[str, TableLike] | None = None,
@@ -51,6 +52,9 @@ def buy_cables(
         Which ways fixed cables may go: ``breakouts``, ``trunks`` (and cassettes), ``shuffles``.
     spares
         How much more to buy of each line, rounded up: text such as ``3%``, or a share such as ``Fraction(3, 100)``.
+    in_stock
+        Have so many spares of each part that fails (``fit`` in the list) that with this probability, text such as
+        ``99%``, none is lacking until those ordered are there.
     optics
         Whether optics are bought, too: of those that stand what their links lose the cheapest.
     one_fibre
@@ -88,6 +92,9 @@ def buy_cables(
     if not allowed:
         raise ParameterError(f"name at least one way of {', '.join(WAYS)}")
     share = _share(spares)
+    sure = None if in_stock is None else _share(in_stock)
+    if sure == 1:
+        raise ParameterError("no stock lasts for certain; give a probability below 100%")
     switches = circuit_losses(wiring.inventory, tables or {})
     if one_fibre is not None and wiring.mode == "simplex":
         raise ParameterError("one fibre goes both ways, so the plan has to be duplex")
@@ -111,13 +118,16 @@ def buy_cables(
         _refused(wiring, laid.hops),
     )
     loss = _light(wiring, bought, switches)
+    chosen_optics: dict[tuple[str, str], Part] = {}
     if optics:
         chosen_optics = _optics(shop, wiring, loss)
         count.update(Piece(part) for part in chosen_optics.values())
         budgets = {port: part.budget for port, part in chosen_optics.items() if part.budget is not None}
         loss = _light(wiring, bought._replace(budgets=budgets), switches)
+    lines = lines_of(count, share, sure)
+    on_way = _pieces_of_links(wiring, laid.hops, cords, chosen_optics)
     return Purchase(
-        lines_of(count, share),
+        lines,
         listed.currency,
         listed.name,
         alone,
@@ -130,6 +140,7 @@ def buy_cables(
         laid.hops,
         ends,
         uses_of(wiring.inventory, cables_of(wiring.inventory, laid, there)) if runs else (),
+        *dark_links(lines, on_way),
     )
 
 
@@ -234,6 +245,21 @@ def _name(rack: Rack) -> str:
 
 def _item(piece: Piece) -> str:
     return piece.part.name if piece.length is None else f"{piece.part.name}, {format_metres(piece.length)} m"
+
+
+def _pieces_of_links(
+    plan: WiringPlan,
+    hops: Mapping[_LaneKey, Sequence[Hop]],
+    cords: Mapping[str, Piece],
+    optics: Mapping[tuple[str, str], Part],
+) -> Iterator[list[Piece]]:
+    """Yield what each cross-connect and all before and behind it goes through."""
+    for connect in plan.connects:
+        found = [cords[connect.cable]] if connect.cable in cords else []
+        for end in (connect.a, connect.b):
+            found += [hop.unit.piece for hop in hops.get((end.host, end.port, end.lane), ())]
+            found += [Piece(optics[end.host, end.port])] if (end.host, end.port) in optics else []
+        yield found
 
 
 def _is_patch(plan: WiringPlan, connect: CrossConnect) -> bool:

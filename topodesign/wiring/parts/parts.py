@@ -26,8 +26,9 @@ where cables are plugged in: at a panel port as the inventory says, those of a c
 and behind it. So cables have none of their own unless it is said. ``polarity`` of a trunk and of an MPO cord is its
 type by TIA-568 (A, B or C; B if unsaid); a duplex cord is ``crossed`` (A to B, as usual and if unsaid), ``straight`` or
 can be turned: ``either``. The ``fibres`` of a cassette's front port are ``pairs`` (1 and 2, 3 and 4; if unsaid) or
-``ends`` (1 and 12, 2 and 11: as optics with parallel lanes send and receive). ``diameter`` of a cable is for trays. A
-price is that of one piece of no length, and ``per_metre`` is added.
+``ends`` (1 and 12, 2 and 11: as optics with parallel lanes send and receive). ``diameter`` of a cable is for trays;
+``fit``, the failures of a piece in 10^9 hours, for spares. A price is that of one piece of no length, and ``per_metre``
+is added.
 """
 
 from __future__ import annotations
@@ -100,6 +101,7 @@ class Part:
     * ``pairing``: which fibres a front port of a cassette has.
     * ``speed``, ``budget``, ``fibres``: of an optic: bits per second of all lanes, dB that it stands or None if
       unknown, and how many fibres a lane takes.
+    * ``fit``: failures of a piece in 10^9 hours; None if unknown.
     """
 
     name: str
@@ -119,6 +121,7 @@ class Part:
     speed: Fraction = Fraction(0)
     budget: Fraction | None = None
     fibres: int = 2
+    fit: Fraction | None = None
 
     def leg(self, lane: int) -> Fraction | None:
         """Return how long the leg of a lane is; None if there is no such leg."""
@@ -203,7 +206,7 @@ def read_parts(path: str | Path) -> PartsList:
         for section, required in _REQUIRED.items():
             for value in items(said[section], section) if section in said else ():
                 known = ("part", *required, "price", "lead")
-                entry = FileFields(fields(value, section, known, _OPTIONAL[section]), section)
+                entry = FileFields(fields(value, section, known, (*_OPTIONAL[section], "fit")), section)
                 part = _part(entry, section)
                 if part.name in seen:
                     raise entry.wrong("part", f"there are two parts '{part.name}'")
@@ -225,6 +228,8 @@ def _part(entry: FileFields, section: str) -> Part:
 def _common(entry: FileFields) -> dict[str, object]:
     """Return the fields that several sorts of parts have."""
     found: dict[str, object] = {"loss": entry.loss("loss")}
+    if "fit" in entry:
+        found["fit"] = _price(entry, "fit")
     if "lengths" in entry:
         found["loss"] = found["loss"] or Fraction(0)
         found["lengths"] = tuple(sorted(_lengths(entry, "lengths")))
@@ -290,7 +295,7 @@ def _ports(entry: FileFields, name: str) -> int:
 def _price(entry: FileFields, name: str) -> Fraction:
     said = entry.text(name)
     if not _PRICE.fullmatch(said):
-        raise entry.wrong(name, f"{said[:50]!r} is no price such as 12.50")
+        raise entry.wrong(name, f"{said[:50]!r} is no {'price' if 'p' in name else 'number'} such as 12.50")
     return Fraction(said)
 
 
