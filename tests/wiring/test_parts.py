@@ -42,7 +42,7 @@ from topodesign.wiring.parts.bought import RUNS, Purchase
 from topodesign.wiring.parts.bundles import cheapest_cover, slot_after
 from topodesign.wiring.parts.parts import Part, PartsList, Piece, Sort
 from topodesign.wiring.parts.stock import least_stock, missing
-from topodesign.wiring.parts.ways import WAYS, Shop, Way
+from topodesign.wiring.parts.ways import SINGLES, WAYS, Shop, Single, Way
 from topodesign.wiring.plan.circuit_losses import read_circuit_losses
 from topodesign.wiring.plan.plan import WiringPlan
 
@@ -257,6 +257,23 @@ def test_one_fibre_goes_both_ways(parts: PartsList, way: Way) -> None:
         buy_cables(plan, PartsList(parts.parts[:5]), one_fibre="circulators")
 
 
+def test_sides_of_a_switch(parts: PartsList, tmp_path: Path) -> None:
+    """A table from side 1 to side 2 alone: one fibre goes between them both ways, and never from a side to itself."""
+    plan = wire("biring(2,8)", room(2, 4, 2))
+    labels = [port.label for port in plan.inventory.panels[0].ports]
+    sides = (labels[::2], labels[1::2])
+    rows = [["", *sides[1]], *([a, *(["0.7"] * len(sides[1]))] for a in sides[0])]
+    table = _file(tmp_path, "\n".join(map(",".join, rows)) + "\n")
+    bought = buy_cables(plan, parts, one_fibre="circulators", tables={"x0": table, "x1": table})
+    for link in bought.loss.links:
+        one = next(connect for connect in plan.connects if connect.cable == link.cable)
+        across = (one.a.panel_port in sides[0]) != (one.b.panel_port in sides[0])
+        assert across == (not link.refused)
+        assert across == any(part.name == "circuit" and part.loss == Fraction(7, 10) for part in link.parts)
+    both = buy_cables(plan, parts, tables={"x0": table, "x1": table})
+    assert all(link.refused for link in both.loss.links)  # two fibres would need it in both directions
+
+
 def test_losses_are_those_of_the_parts_on_the_way(parts: PartsList) -> None:
     """Added up once more from the list of runs: parts, metres of fibre, ports of panels, circuits."""
     inventory = room(3, 5, 4)
@@ -465,6 +482,53 @@ def test_the_choice_is_the_cheapest_of_all(seed: int) -> None:
     assert bought.proven
     audit(plan, bought, listed)
     assert bought.fixed_price <= min(one.price for one in bought.ways if one.price is not None)
+
+
+def scattered(draw: Random) -> Inventory:
+    """Hosts with ports of either kind and panels of either kind in four racks, some of both in one; perhaps trays."""
+    base = room(2, draw.randrange(2, 5), draw.choice((1, 2, 4)), slack=draw.randrange(4))
+    places = {f"q{number}": (Fraction(draw.randrange(5)), Fraction(draw.randrange(5))) for number in range(4)}
+    hosts = []
+    for host in base.hosts:
+        ports = [Port("e", "LC" if draw.random() < 0.2 else "MPO-12", SPEED)]
+        ports += [Port("f", "LC", SPEED)] if draw.random() < 0.3 else []
+        hosts.append(replace(host, rack=f"q{draw.randrange(4)}", ports=tuple(ports)))
+    panels = [
+        replace(panel, rack=f"q{draw.randrange(4)}", kind=draw.choice(("ocs", "patch panel"))) for panel in base.panels
+    ]
+    trays = [
+        Tray("s", a, b, Fraction(1), Fraction(1, 5), Fraction(1, 20))
+        for a, b in pairwise(("q0", "q1", "j", "q2", "q3"))
+    ]
+    more = tuple(trays) if draw.random() < 0.4 else ()
+    return replace(base, hosts=tuple(hosts), panels=tuple(panels), racks={"s": places}, trays=more)
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(0, 10**9), st.sampled_from([*WAYS, *SINGLES, None]))
+def test_rooms_of_all_kinds(seed: int, asked: Way | Single | None) -> None:
+    draw, parts = Random(seed), read_parts(NEUTRAL)  # noqa: S311  no secret
+    inventory = scattered(draw)
+    try:
+        plan = wire(f"biring(2,{len(inventory.hosts)})", inventory, mode="duplex")
+        ways = [one for one in WAYS if asked in (one, None, *SINGLES)]
+        single = next((one for one in SINGLES if one == asked), None)
+        bought = buy_cables(plan, parts, ways=ways, one_fibre=single)
+    except InfeasibleError:
+        return
+    assert len(set(audit(plan, bought, parts).values())) == 1
+    assert not bought.loss.refused
+    assert bought.fixed_price == sum(unit.piece.price for unit in bought.units)
+
+
+def test_many_groups_are_not_gone_through(parts: PartsList, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = wire("circulant(15,1,2)", room(3, 5, 4))
+    sure = buy_cables(plan, parts)
+    monkeypatch.setattr("topodesign.wiring.parts.choice._MOST_CHOICES", 1)
+    found = buy_cables(plan, parts)
+    assert not found.proven
+    assert "(the best found)" in str(found)
+    assert sure.fixed_price <= found.fixed_price <= min(one.price for one in sure.ways if one.price is not None)
 
 
 # -- light

@@ -116,6 +116,7 @@ def buy_cables(
         {cable: _losses(wiring, piece) for cable, piece in cords.items()},
         {},
         _refused(wiring, laid.hops),
+        single is not None,
     )
     loss = _light(wiring, bought, switches)
     chosen_optics: dict[tuple[str, str], Part] = {}

@@ -46,9 +46,16 @@ class CircuitLosses:
         found = self.loss.get((a, b))
         return self.loss.get((b, a)) if found is None and self.both else found
 
-    def of(self, connect: CrossConnect) -> Fraction | None:
-        """Return what a circuit loses, a duplex one in the worse of its directions; None if it cannot be made."""
+    def of(self, connect: CrossConnect, *, single: bool = False) -> Fraction | None:
+        """Return what a circuit loses, a duplex one in the worse of its directions; None if it cannot be made.
+
+        With a ``single`` fibre for both ways there is one cross-connect, of a switch with two sides from one to the
+        other: whichever way the table lists it.
+        """
         a, b = connect.a.panel_port, connect.b.panel_port
+        if single:
+            found = self.between(a, b)
+            return self.between(b, a) if found is None else found
         ways = [self.between(a, b)] + ([self.between(b, a)] if connect.mode == "duplex" else [])
         known = [one for one in ways if one is not None]
         return max(known) if len(known) == len(ways) else None

@@ -166,6 +166,7 @@ class Bought(NamedTuple):
     cords: Mapping[str, Sequence[_Part]]
     budgets: Mapping[tuple[str, str], Fraction]
     refused: Mapping[str, str]  # cables of links that cannot be, and why
+    single: bool = False  # whether both ways of a link go by one fibre
 
 
 def losses_of(
@@ -200,7 +201,7 @@ def losses_of(
         table = (tables or {}).get(connect.a.panel)
         refused = "" if bought is None else bought.refused.get(connect.cable, "")
         if table is not None:
-            circuit = table.of(connect)
+            circuit = table.of(connect, single=bought is not None and bought.single)
             a, b = connect.a.panel_port, connect.b.panel_port
             refused = refused or ("" if circuit is not None else f"the table of {connect.a.panel} has none {a} to {b}")
             parts += [("circuit", circuit)]
