@@ -621,6 +621,8 @@ def test_tables_of_circuits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         ("from,to,loss\n1,2\n", "line 2: expected a port, a port and a loss"),
         ("in\n", "line 1: expected the columns from, to and loss, or a port at the head"),
         ("in,1,1\n", "line 1: a port is there twice"),
+        ("in,1,9\n1,3,4\n", "line 1: the switch has no port '9'"),
+        ("in,1,2\n1,-,\n", "no cross-connect is in it"),
         ("in,1,2\n1,3\n", "line 2: 2 cells, the first line has 3"),
     ],
 )

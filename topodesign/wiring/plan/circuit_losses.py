@@ -82,6 +82,8 @@ def read_circuit_losses(path: str | Path, labels: Sequence[str]) -> CircuitLosse
         pairs = tuple(name.lower().removesuffix("_db") for name in names) == _PAIRS
         if not pairs and len(names) < 2:
             raise FileFormatError(f"line {line}: expected the columns from, to and loss, or a port at the head of each")
+        for name in () if pairs else names[1:]:
+            _label(name, known, line)
         found: dict[tuple[str, str], Fraction] = {}
         for row, a, b, cell in _pairs(rows) if pairs else _matrix(line, names[1:], rows):
             ports = _label(a, known, row), _label(b, known, row)
@@ -89,6 +91,8 @@ def read_circuit_losses(path: str | Path, labels: Sequence[str]) -> CircuitLosse
                 raise FileFormatError(f"line {row}: from {ports[0]} to {ports[1]} is there twice")
             if pairs or cell.strip() not in {"", "-"}:
                 found[ports] = _loss(cell, row)
+        if not found:
+            raise FileFormatError("no cross-connect is in it")
         return CircuitLosses(found, both=pairs)
 
 
