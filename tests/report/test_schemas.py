@@ -190,6 +190,7 @@ CASES = {
         wire impact testbed.json --kind cable --top 1
         wire show testbed.json
         wire show testbed.json C11 host01:eth0/4
+        wire addresses pods.json --ipv6 fd64::/48 --interfaces names.csv
         wire import testbed.json patches.csv --format patches
         wire plan circulant(4,1) --inventory switched.yaml -o switched.json
         wire apply switched.json --switch ocs=SWITCH --yes

@@ -14,7 +14,7 @@ from topodesign.base.options import read, takes
 from topodesign.base.records import Result
 from topodesign.base.wording import counted
 from topodesign.runtime.connections import pat_pairs, tree_pairs
-from topodesign.wiring.bringup.interfaces import Names
+from topodesign.wiring.bringup.interfaces import Names, check_interface
 from topodesign.wiring.bringup.options import BringupOptions
 from topodesign.wiring.bringup.ways import apart, next_hosts, ring_of
 from topodesign.wiring.inventory.inventory import Fixed
@@ -223,6 +223,8 @@ def bringup(plan: WiringLike, **options: Unpack[BringupOptions]) -> Bringup:
     """
     wiring, known = as_wiring(plan), read(BringupOptions, options, "bringup")
     names = Names(wiring, known["interfaces"])
+    if known["management"]:
+        check_interface("management", known["management"])
     joined = [
         (cable, a, here, b, there)
         for cable, a, b in _cabled(wiring)
@@ -270,7 +272,8 @@ def _cabled(plan: WiringPlan) -> Iterator[tuple[str, Fixed, Fixed]]:
         if other is None:
             words = f"{connect.cable}: {plan.lane_name(connect.a)} -> {plan.lane_name(connect.b)}"
             raise ParameterError(
-                f"there are links one way ({words}), and hosts answer where they hear: plan with --mode duplex"
+                f"there are links one way ({words}), and hosts answer where they hear: wire a duplex topology with "
+                "--mode duplex"
             )
         if connect.cable not in done:
             done |= {connect.cable, other.cable}

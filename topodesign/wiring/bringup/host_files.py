@@ -74,12 +74,11 @@ def sysctl(found: Bringup, host: Reached) -> str:
 
 def networkd(found: Bringup, host: Reached) -> dict[str, str]:
     """Return the files of systemd-networkd by name, for /etc/systemd/network."""
+    own = [f"Address={address}" for address in _all(host)]
     files = {
         f"10-{NODE}.netdev": f"[NetDev]\nName={NODE}\nKind=dummy\n",
-        f"10-{NODE}.network": "\n".join(
-            [f"[Match]\nName={NODE}\n", "[Link]\nRequiredForOnline=no\n", "[Network]\nLinkLocalAddressing=no"]
-            + [f"Address={address}" for address in _all(host)]
-        )
+        f"10-{NODE}.network": f"[Match]\nName={NODE}\n\n[Link]\nRequiredForOnline=no\n\n[Network]\n"
+        + "\n".join(["LinkLocalAddressing=no", "ConfigureWithoutCarrier=yes", *own])
         + "\n",
     }
     for point in _points(found, host):

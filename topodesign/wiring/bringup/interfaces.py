@@ -36,6 +36,12 @@ class Interface(NamedTuple):
     device: str
 
 
+def check_interface(what: str, name: str) -> None:
+    """Refuse what is no name of an interface."""
+    if not _INTERFACE.fullmatch(name):
+        raise ParameterError(f"{what} {name!r:.60} is no name of an interface")
+
+
 class Names:
     """The interfaces of the hosts of a plan."""
 
