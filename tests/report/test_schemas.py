@@ -241,6 +241,9 @@ def _mistaken(name: str) -> None:
         Path(name).write_text(Path("program.xml").read_text().replace('cnt="2"', 'cnt="3"', 1))
     elif name == "patches.csv":
         topodesign.export_wiring("testbed.json", "patches", name)
+    elif name == "names.csv":
+        rows = ["host,port,interface,device", *(f"a01,fab0/{lane},fab0s{lane - 1},mlx5_{lane}" for lane in range(1, 5))]
+        Path(name).write_text("\n".join(rows))
 
 
 def _command(words: list[str]) -> str:

@@ -310,7 +310,7 @@ def test_the_directory(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="patches takes no --mtu; bringup does"):
         export_wiring(FIVE, "patches", tmp_path / "p.csv", mtu=1500)
     told = CliRunner().invoke(addresses_command.command, [str(file), "--subnet", "31", "--json"])
-    assert json.loads(told.output)["lines"][0]["a_address"] == "10.64.0.0/31"
+    assert json.loads(told.output)["lines"][0]["a"]["address"] == "10.64.0.0/31"
     assert set(BringupOptions.__annotations__) >= {"base", "subnet", "mtu"}
 
 

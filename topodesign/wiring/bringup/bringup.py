@@ -56,7 +56,8 @@ class Line(Declared):
     a: Point
     b: Point
 
-    KEYS = "cable a_*=a b_*=b"
+    KEYS = "cable a b"
+    ROW = "cable a_*=a b_*=b"
 
 
 @dataclass(frozen=True, slots=True)

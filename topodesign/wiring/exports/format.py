@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from topodesign.base.file_kinds import FileKind
 from topodesign.topology.topology import Topology
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.switch import SwitchStyle
 
-Content: TypeAlias = str | bytes | dict[str, str] | dict[str, str | Callable[[Path], object]]
-"""Of a file; or of those of a directory by their names, or what writes them there."""
+Content: TypeAlias = str | bytes | dict[str, Any]
+"""Of a file; or of the files of a directory by their names, each text, bytes or what writes it at a path."""
 
 
 class Format(NamedTuple):
