@@ -142,6 +142,8 @@ def test_ways_of_graphs_that_fall_apart() -> None:
     assert "do not join all hosts" in str(found)
     assert "no ring of cables" in str(found)
     star = plan_of(both_ways(4, [(0, 1), (0, 2), (0, 3)]), "duplex")
+    many = [(node, (node + 1) % 130) for node in range(130)]
+    assert "not looked for among more than 128 hosts" in str(bringup(plan_of(both_ways(130, many), "duplex")))
     lone = replace(star, connects=star.connects[:2])
     assert "no cable leads to h3" in str(bringup(lone))
 

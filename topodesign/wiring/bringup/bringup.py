@@ -16,7 +16,7 @@ from topodesign.base.wording import counted
 from topodesign.runtime.connections import pat_pairs, tree_pairs
 from topodesign.wiring.bringup.interfaces import Names, check_interface
 from topodesign.wiring.bringup.options import BringupOptions
-from topodesign.wiring.bringup.ways import apart, next_hosts, ring_of
+from topodesign.wiring.bringup.ways import LARGEST_RING, apart, next_hosts, ring_of
 from topodesign.wiring.inventory.inventory import Fixed
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.plan import WiringPlan
@@ -29,9 +29,12 @@ _V6_SUBNET = 64  # what NCCL compares of the addresses of two ports
 class Point(Declared):
     """One end of a line.
 
-    * ``host``, ``port``: the host, and the port (with the lane, where it has several) as the inventory calls it.
-    * ``interface``, ``device``: what the host calls it, and the RDMA device behind it, as far as that is told.
-    * ``address``, ``ipv6``: with the length of the subnet.
+    * ``host``: its host.
+    * ``port``: what the inventory calls it, with the lane where a port has several.
+    * ``interface``: what the host calls it.
+    * ``device``: the RDMA device behind it; null if that is not told.
+    * ``address``: IPv4, with the length of the subnet.
+    * ``ipv6``: the same of IPv6; null if none is wanted.
     """
 
     host: str
@@ -49,7 +52,7 @@ class Line(Declared):
     """Two interfaces that a cable joins.
 
     * ``cable``: its name in the plan; of simplex patches, those of both.
-    * ``a``, ``b``: the ends.
+    * ``a``, ``b``: one end of it, and the other.
     """
 
     cable: str
@@ -65,7 +68,8 @@ class Reached(Declared):
     """A host.
 
     * ``host``: its name.
-    * ``address``, ``ipv6``: of the host itself, whichever cable leads there.
+    * ``address``: IPv4 of the host itself, whichever cable leads there.
+    * ``ipv6``: the same of IPv6; null if none is wanted.
     """
 
     host: str
@@ -76,7 +80,7 @@ class Reached(Declared):
 
 
 class Route(NamedTuple):
-    """What a host sends to ``to`` goes by ``interface`` to ``via``; ``line`` is the number of the cable."""
+    """What a host sends to ``to`` goes by ``interface`` to ``via``."""
 
     to: str
     via: str
@@ -180,7 +184,9 @@ class Bringup(Result):
             yield f"no cable leads to {', '.join(alone)}"
         elif len(self.hosts) > 1 and any(via < 0 for via in next_hosts(self.neighbours, [0])[1:]):
             yield "the cables do not join all hosts: some reach one another by no way"
-        if self.ring is None:
+        if self.ring is None and len(self.hosts) > LARGEST_RING:
+            yield f"a ring of cables for NCCL's own algorithms is not looked for among more than {LARGEST_RING} hosts"
+        elif self.ring is None:
             yield (
                 "no ring of cables through all hosts was found: NCCL's own algorithms join ranks that share no cable "
                 "and fail; run programs that send along cables alone"
