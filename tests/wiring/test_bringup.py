@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import ipaddress
 import itertools
@@ -504,6 +505,13 @@ def test_every_miscabling_is_named(tmp_path: Path) -> None:
         assert sorted(map(sorted, (one.cables for one in result.findings))) == sorted(map(sorted, wanted))
 
 
+def test_both_functions_of_a_port_are_one_cable(tmp_path: Path) -> None:
+    told = said(bringup(SIX), ports_of(bringup(SIX)))
+    for document in told.values():
+        document["heard"] += document["heard"]
+    assert checked(SIX, told, tmp_path / "said").ok
+
+
 def test_what_is_no_link_test_is_refused(tmp_path: Path) -> None:
     found = bringup(FIVE)
     told = said(found, ports_of(found))
@@ -525,6 +533,7 @@ def test_what_is_no_link_test_is_refused(tmp_path: Path) -> None:
 def test_the_program_says_who_it_is(tmp_path: Path) -> None:
     program = tmp_path / "link_test.py"
     program.write_text(link_test_of(bringup(FIVE)))
+    ast.parse(program.read_text(), feature_version=(3, 8))
     command = [sys.executable, str(program), "--seconds", "0.1", "--host"]
     done = subprocess.run([*command, "elsewhere"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "the plan has no host elsewhere; say which one this is with --host\n")
@@ -563,6 +572,13 @@ def _brought_up(plan: WiringPlan, tmp_path: Path) -> None:
         assert {one.fault for one in result.findings} == {"cable"}
         assert any("h0 eth1 has an MTU of 1500, not 9000" in one.words for one in result.findings)
         assert any("gets no packet of 9000 bytes from" in one.words for one in result.findings)
+        made.run("h0", "ip", "link", "set", "eth1", "mtu", "9000")
+        for host in ("h0", "h2"):  # frames go without IPv6, and without addresses
+            made.run(host, "sh", "-c", "for one in /proc/sys/net/ipv6/conf/*/disable_ipv6; do echo 1 > $one; done")
+            made.run(host, "ip", "address", "flush", "dev", "eth0")
+        result = checked(plan, dict(made.all_at_once(test)), tmp_path / "said")
+        assert {one.fault for one in result.findings} == {"cable"}
+        assert any("h0 eth0 has no address 10.64.0.1" in one.words for one in result.findings)
         wrong = exchanged(cables, 1, 4, 1)
         made.unplug([cables[1][0], cables[4][0]])
         made.plug([wrong[1], wrong[4]])

@@ -3,7 +3,7 @@
 Run on all hosts at the same time, at each ``python3 link_test.py > HOST.json``, and give the directory of what they
 said to ``topodesign wire check PLAN --links DIRECTORY``. Needs Python 3.8 and nothing else, and no rights: every
 interface tells its name to whatever is at the other end, by IPv6 multicast that needs no address but the one that
-interfaces have by themselves; where IPv6 is off, in frames of their own, which takes root. The hosts' IPv4 addresses
+interfaces have by themselves, and as root in frames of their own, too, for where IPv6 is off. The hosts' IPv4 addresses
 are not needed for that, so they may be wrong; whether a packet of full size gets across with them is said beside.
 """
 
@@ -27,6 +27,7 @@ GROUP, PORT = "ff02::7464", 7464
 ETHERTYPE = 0x88B5  # for experiments on one network, IEEE 802
 PERIOD = 0.3  # seconds between two times that an interface tells its name
 HEADERS = 28  # bytes of IPv4 and UDP
+OUTGOING = 4  # PACKET_OUTGOING: frames that this host sends
 
 
 def main(arguments: Sequence[str] | None = None) -> str | None:
@@ -45,8 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> str | None:
 def listen(host: str, interfaces: Mapping[str, Sequence[Any]], seconds: float) -> dict[str, Any]:
     """Tell the name of every interface to its neighbour, and return what was heard and what is not as written."""
     problems: list[str] = []
-    sockets: dict[str, Any] = {}
-    packets: dict[str, Any] = {}
+    channels: list[Channel] = []
     for interface, (port, address, peer, mtu) in interfaces.items():
         words = f"{host} {interface}"
         try:
@@ -56,62 +56,72 @@ def listen(host: str, interfaces: Mapping[str, Sequence[Any]], seconds: float) -
             continue
         problems += [f"{words} {fault}" for fault in state(interface, mtu)]
         told = json.dumps({"link test": 1, "host": host, "port": port}).encode()
+        before = len(channels)
+        for found in (by_multicast, by_frames):
+            with contextlib.suppress(OSError, AttributeError):
+                channels.append(Channel(interface, *found(interface, index), told))
+        if len(channels) == before:
+            problems.append(f"{words} is down, or without IPv6: set it up, or run this as root")
         try:
-            sockets[interface] = (*by_multicast(index), told)
-        except OSError:
-            try:
-                sockets[interface] = (*by_frames(interface), told)
-            except (OSError, AttributeError):
-                problems.append(f"{words} is down, or without IPv6: set it up, or run this as root")
-        try:
-            packets[interface] = (*by_address(address, peer), bytes(mtu - HEADERS))
+            channels.append(Channel(interface, *by_address(address, peer), bytes(mtu - HEADERS)))
         except OSError:
             problems.append(f"{words} has no address {address}")
-    heard, across = exchange(sockets, packets, seconds)
-    rows = sorted([interfaces[one][0], *who] for one, some in heard.items() for who in sorted(some))
-    for interface in packets.keys() - across:
+    heard, across = exchange(channels, seconds)
+    rows = sorted({(interfaces[one][0], *who) for one, who in heard})
+    for interface in {one.interface for one in channels if one.full} - across:
         port, address, peer, mtu = interfaces[interface]
         problems.append(f"{host} {interface} ({address}) gets no packet of {mtu} bytes from {peer}")
     return {"link test": 1, "host": host, "heard": rows, "problems": sorted(problems)}
 
 
-def exchange(
-    sockets: Mapping[str, Any], packets: Mapping[str, Any], seconds: float
-) -> tuple[dict[str, set[tuple[str, str]]], set[str]]:
-    """Send and receive for some time; returns who was heard at each interface, and where full packets came in."""
-    heard: dict[str, set[tuple[str, str]]] = {one: set() for one in sockets}
+class Channel:
+    """A way out of an interface and into it, and what is sent."""
+
+    def __init__(self, interface: str, one: socket.socket, to: tuple[Any, ...], what: bytes) -> None:
+        self.interface, self.one, self.to, self.what = interface, one, to, what
+        self.full = one.family == socket.AF_INET  # packets of full size
+        self.fileno = one.fileno
+
+    def send(self) -> None:
+        """Send it, unless the interface is down for now, or takes no more than less."""
+        with contextlib.suppress(OSError):
+            self.one.sendto(self.what, self.to)
+
+    def receive(self) -> tuple[str, str] | None:
+        """Return host and port that were heard, or two empty words for a packet of full size from the other end."""
+        data, source = self.one.recvfrom(65535)
+        if self.full:
+            return ("", "") if source[0] == self.to[0] and len(data) == len(self.what) else None
+        if self.one.family != socket.AF_INET6 and source[2] == OUTGOING:
+            return None
+        said = json.loads(data.rstrip(b"\0").decode())
+        return str(said["host"]), str(said["port"])
+
+
+def exchange(channels: Sequence[Channel], seconds: float) -> tuple[set[tuple[str, tuple[str, str]]], set[str]]:
+    """Send and receive for some time; return interfaces with what they heard, and those with packets of full size."""
+    heard: set[tuple[str, tuple[str, str]]] = set()
     across: set[str] = set()
-    where = {found[0]: one for one, found in (*sockets.items(), *packets.items())}
     end, turn = time.monotonic() + seconds, 0.0
     while time.monotonic() < end:
         if time.monotonic() >= turn:
             turn = time.monotonic() + PERIOD
-            for sender, to, what in (*sockets.values(), *packets.values()):
-                with contextlib.suppress(OSError):  # down for now, or larger than it takes
-                    sender.send(what) if to is None else sender.sendto(what, to)
-        ready, _, _ = select.select(list(where), [], [], min(PERIOD, max(0.0, end - time.monotonic())))
+            for one in channels:
+                one.send()
+        ready, _, _ = select.select(channels, [], [], min(PERIOD, max(0.0, end - time.monotonic())))
         for one in ready:
-            try:
-                data, source = one.recvfrom(65535)
-            except OSError:
-                continue
-            interface = where[one]
-            if one is packets.get(interface, [None])[0]:
-                if source[0] == packets[interface][1][0] and len(data) == len(packets[interface][2]):
-                    across.add(interface)
-                continue
-            if one.family != socket.AF_INET6:
-                if source[2] == 4:  # what it sent itself
-                    continue
-                data = data[14:].rstrip(b"\0")
-            with contextlib.suppress(ValueError, KeyError, TypeError):
-                said = json.loads(data.decode())
-                heard[interface].add((str(said["host"]), str(said["port"])))
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # what others send
+                who = one.receive()
+                if who is not None and one.full:
+                    across.add(one.interface)
+                elif who is not None:
+                    heard.add((one.interface, who))
     return heard, across
 
 
-def by_multicast(index: int) -> tuple[Any, tuple[str, int, int, int]]:
+def by_multicast(interface: str, index: int) -> tuple[socket.socket, tuple[Any, ...]]:
     """Return a socket that speaks and hears at one interface, and where to send."""
+    del interface
     one = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
     one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if hasattr(socket, "SO_REUSEPORT"):
@@ -124,29 +134,15 @@ def by_multicast(index: int) -> tuple[Any, tuple[str, int, int, int]]:
     return one, (GROUP, PORT, 0, index)
 
 
-def by_frames(interface: str) -> tuple[Any, None]:
+def by_frames(interface: str, index: int) -> tuple[socket.socket, tuple[Any, ...]]:
     """Return the same by frames to all, without IP."""
-    one = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETHERTYPE))
+    del index
+    one = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETHERTYPE))
     one.bind((interface, ETHERTYPE))
-    head = b"\xff" * 6 + one.getsockname()[4] + struct.pack("!H", ETHERTYPE)
-    return _Framed(one, head), None
+    return one, (interface, ETHERTYPE, 0, 0, b"\xff" * 6)
 
 
-class _Framed:
-    """A socket that puts a head before what it sends."""
-
-    family = None
-
-    def __init__(self, one: Any, head: bytes) -> None:
-        self.one, self.head = one, head
-        self.fileno, self.recvfrom = one.fileno, one.recvfrom
-
-    def send(self, data: bytes) -> None:
-        """Send a frame."""
-        self.one.send(self.head + data)
-
-
-def by_address(address: str, peer: str) -> tuple[Any, tuple[str, int]]:
+def by_address(address: str, peer: str) -> tuple[socket.socket, tuple[Any, ...]]:
     """Return a socket for packets that are not cut up, and where to send."""
     one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     if sys.platform == "linux":
