@@ -583,6 +583,8 @@ def _brought_up(plan: WiringPlan, tmp_path: Path) -> None:
         result = checked(plan, dict(made.all_at_once(test)), tmp_path / "said")
         assert {one.fault for one in result.findings} == {"cable"}
         assert any("h0 eth0 has no address 10.64.0.1" in one.words for one in result.findings)
+        for host in ("h0", "h2"):
+            made.run(host, "sh", "-c", "for one in /proc/sys/net/ipv6/conf/*/disable_ipv6; do echo 0 > $one; done")
         wrong = exchanged(cables, 1, 4, 1)
         made.unplug([cables[1][0], cables[4][0]])
         made.plug([wrong[1], wrong[4]])
