@@ -313,6 +313,9 @@ def test_the_directory(tmp_path: Path) -> None:
         export_wiring(FIVE, "bringup", target)
     with pytest.raises(ParameterError, match="patches takes no --mtu; bringup does"):
         export_wiring(FIVE, "patches", tmp_path / "p.csv", mtu=1500)
+    named = plan_of(build("circulant(5,1,2)"), "duplex", hosts=("ring", "c", "d", "e", "f"))
+    with pytest.raises(ParameterError, match="cannot be called 'ring' here"):
+        export_wiring(named, "bringup", tmp_path / "named")
     told = CliRunner().invoke(addresses_command.command, [str(file), "--subnet", "31", "--json"])
     assert json.loads(told.output)["lines"][0]["a"]["address"] == "10.64.0.0/31"
     assert set(BringupOptions.__annotations__) >= {"base", "subnet", "mtu"}
