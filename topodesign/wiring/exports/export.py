@@ -53,7 +53,8 @@ def export_wiring(
     path
         The file to write. ``netbox``, ``sonic``, ``scpi``, ``labels`` and ``panels`` make a new directory, with a file
         for every import, switch, sheet or panel; ``netbox`` the cables alone if the path ends in .csv, ``labels`` one
-        PDF if in .pdf.
+        PDF if in .pdf; ``package`` one page, or a directory with a page for every rack and panel if the path has no
+        ending.
     only
         Of ``sonic`` and ``scpi``: commands that remove what else is in the switch.
     batch
