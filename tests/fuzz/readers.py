@@ -180,6 +180,14 @@ HEARD = "host,port,neighbour_host,neighbour_port\n" + "".join(
 )
 LIGHT = "host,port,rx_dbm\n" + "".join(f"{one.b.host},{one.b.port},-2.5\n" for one in WIRING.connects)
 
+TOLD = "LLDP neighbors:\n" + "".join(
+    f"Interface:    {one.b.port}, via: LLDP, RID: 1, Time: 0 day, 00:00:01\n"
+    f"  Chassis:\n    ChassisID:    local {one.a.host}\n  Port:\n    PortID:       ifname {one.a.port}\n"
+    for one in WIRING.connects
+    if one.b.host == "h0"
+)
+MODULE = "\tReceiver signal average optical power     : 0.5734 mW / -2.42 dBm\n"
+
 READERS = (
     Reader("catalog/own", "candidates.txt", b"torus(4,4)\nhypercube(4)  # two\n".strip, read_candidates),
     *(
@@ -233,6 +241,11 @@ READERS = (
     Reader("wiring/inventory/files", "i.csv", lambda: shipped("inventory_testbed.csv"), read_inventory),
     Reader("wiring/switches/journal", "sent", sent, read_journal),
     Reader("wiring/plan/files", "w.json", lambda: plan_text(WIRING).encode(), load_wiring),
+    *(
+        Reader("wiring/check/lldp", f"h0.{ending}", TOLD.encode, lambda path: read_lldp(path, WIRING))
+        for ending in ("txt", "lldp", "topo")
+    ),
+    Reader("wiring/check/light", "h0.p0.ethtool", MODULE.encode, lambda path: read_light(path, WIRING)),
     Reader("wiring/check/lldp", "o.csv", HEARD.encode, lambda path: read_lldp(path, WIRING)),
     Reader(
         "wiring/check/observed",

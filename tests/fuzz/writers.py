@@ -44,6 +44,7 @@ from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.exports.change_sheets import write_change_sheets
 from topodesign.wiring.exports.export import FORMATS, export_wiring
 from topodesign.wiring.plan.files import save_wiring
+from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.journal import Journal as SentJournal
 from topodesign.wiring.switches.journal import read_journal
 from topodesign.wiring.switches.stage_files import export_stages
@@ -54,6 +55,7 @@ ROWS = [read_rows(shipped_folder("catalog"), 2, 3, last) for last in (300, 400)]
 CHANGES = [rewire(WIRING, f"circulant(6,1,{jump})") for jump in (2, 3)]
 WIRINGS = [WIRING, plan_of(build("circulant(6,1,3)"))]
 CIRCUITS = [SWITCHED, plan_of(build("circulant(6,1,3)"), kind="ocs")]
+DUPLEX = [plan_of(build(f"biring(2,{nodes})"), mode="duplex") for nodes in (6, 5)]
 REWIRED = [rewire(CIRCUITS[one], CIRCUITS[1 - one], downtime=True, throughput=False) for one in (0, 1)]
 TIMED = schedule("circulant(6,1,2)", "allgather", method="tacos")
 LAYOUTS = [layout("torus(4,2)", f"4x2:{axis}=all-to-all@1MiB") for axis in (0, 1)]
@@ -159,9 +161,14 @@ def _merged(path: Path, version: int) -> None:
         merge_catalogs([folder], path)
 
 
+def _exported(name: str) -> list[WiringPlan]:
+    if name in {"sonic", "scpi"}:
+        return CIRCUITS
+    return DUPLEX if name in {"ptm", "topo", "p2p"} else WIRINGS
+
+
 def _export(name: str) -> Callable[[Path, int], object]:
-    switched = name in {"sonic", "scpi"}
-    return lambda path, version: export_wiring((CIRCUITS if switched else WIRINGS)[version], name, path)
+    return lambda path, version: export_wiring(_exported(name)[version], name, path)
 
 
 def _journal(path: Path) -> Iterator[None]:
@@ -237,7 +244,7 @@ WRITERS = (
             "wiring/exports/export",
             f"export.{name}",
             _export(name),
-            makes_directory=isinstance(FORMATS[name].write(SWITCHED), dict),
+            makes_directory=isinstance(FORMATS[name].write(_exported(name)[0]), dict),
         )
         for name in FORMATS
     ),

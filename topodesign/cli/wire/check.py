@@ -19,7 +19,8 @@ from topodesign.wiring.plan.files import save_wiring
     "--lldp",
     type=click.Path(path_type=Path),
     metavar="PATH",
-    help="What hosts hear: a directory with 'lldpctl -f json' of each as HOST.json, one such file, or a CSV "
+    help="What hosts hear: a directory with 'lldpctl -f json' of each as HOST.json, or as HOST.txt its text or SONiC's "
+    "'show lldp table'; one such file, what ibnetdiscover or UFM (.topo) says of all, or a CSV "
     "(host,port,neighbour_host,neighbour_port).",
 )
 @click.option(
@@ -32,7 +33,8 @@ from topodesign.wiring.plan.files import save_wiring
     "--dumps",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="All that was told: HOST.json of hosts, SWITCH.json or SWITCH.scpi of switches, light.csv.",
+    help="All that was told: HOST.json or HOST.txt of hosts, SWITCH.json or SWITCH.scpi of switches, light.csv, "
+    "HOST.ethtool.",
 )
 @click.option(
     "--netbox",
@@ -44,7 +46,8 @@ from topodesign.wiring.plan.files import save_wiring
     "--light",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The power that arrives, a CSV (host,port,rx_dbm): says which of two fibres is dark.",
+    help="The power that arrives, which says which of two fibres is dark: a CSV (host,port,rx_dbm), or what 'ethtool "
+    "-m' prints as HOST.INTERFACE.ethtool, or HOST.ethtool with the interface before each; a file or a directory.",
 )
 @seed_option
 @click.option(

@@ -16,7 +16,7 @@ from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.switch import PLAIN, SPELLINGS, Spelling, SwitchStyle
 
-_FIRST = ("patches", "netbox", "switch_files", "graphs", "labels", "racks", "panels", "package")
+_FIRST = ("patches", "netbox", "switch_files", "graphs", "checkers", "labels", "racks", "panels", "package")
 FORMATS: dict[str, Format] = {
     name: known for some in declared_in(formats.__name__, "FORMATS", _FIRST) for name, known in some.items()
 }
@@ -49,11 +49,12 @@ def export_wiring(
         A plan, or the path of its file.
     file_format
         ``patches``, ``netbox``, ``sonic``, ``scpi``, ``dot``, ``graphml``, ``json``, ``labels``, ``racks``,
-        ``panels`` or ``package``.
+        ``panels``, ``package``, ``ptm``, ``topo`` or ``p2p``.
     path
         The file to write. ``netbox``, ``sonic``, ``scpi``, ``labels`` and ``panels`` make a new directory, with a file
         for every import, switch, sheet or panel; ``netbox`` the cables alone if the path ends in .csv, ``labels`` one
-        PDF if in .pdf.
+        PDF if in .pdf; ``package`` one page, or a directory with a page for every rack and panel if the path has no
+        ending.
     only
         Of ``sonic`` and ``scpi``: commands that remove what else is in the switch.
     batch
