@@ -109,8 +109,9 @@ def to_pages(plan: WiringPlan) -> dict[str, str]:
     listed = "".join(f'<li><a href="{file}">{escape(name)}</a></li>' for file, (name, _) in pages.items())
     index = [
         _FIND,
-        f"<p>{summary_of(plan)}</p><pre>{escape(str(plan))}</pre>",
+        f"<p>{summary_of(plan)}</p>",
         f'<nav><ul class="devices">{listed}</ul></nav>',
+        f"<pre>{escape(str(plan))}</pre>",
         *([f"<figure>{drawing}</figure>"] if drawing is not None else []),
     ]
     script = f"var PAGES = {json.dumps(list(pages))};\nvar PLACES = {json.dumps(places)};\n"
