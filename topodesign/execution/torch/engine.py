@@ -78,10 +78,32 @@ class Engine:
         self._greeted: set[torch.device] = set()
         self._said: set[str] = set()
         self._links: list[tuple[int, int]] = []
+        self._worker = _Worker()
 
     def __len__(self) -> int:
         """Return how many processes are in the group."""
         return len(self.ranks)
+
+    def later(self, work: Callable[[], Any], device: torch.device) -> torch.futures.Future[Any]:
+        """Return what will have the result of work.
+
+        On a processor a thread does it, one after the other, so that ranks agree in their order and who asks goes on.
+        On a GPU it is put on the current stream at once, which is what a call there waits for.
+        """
+
+        def done() -> Any:
+            with torch.inference_mode():
+                return work()
+
+        if device.type == "cpu":
+            return self._worker.submit(done)
+        future: torch.futures.Future[Any] = torch.futures.Future(devices=[device])
+        future.set_result(done())
+        return future
+
+    def stop(self) -> None:
+        """End the thread, when all is done."""
+        self._worker.stop()
 
     # -- collectives --------------------------------------------------------------------------------------------------
 
@@ -270,7 +292,7 @@ def as_bytes(data: torch.Tensor) -> torch.Tensor:
     return data.view(torch.uint8)
 
 
-class Worker:
+class _Worker:
     """A thread that does one thing after the other, so that who asks for it goes on."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.execution.torch.engine import Engine, Worker
+from topodesign.execution.torch.engine import Engine
 from topodesign.plans.sets import INDEX, PlanSet, read_plan_set
 
 VARIABLE = "TOPODESIGN_PLANS"
@@ -83,7 +83,6 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
     def __init__(self, rank: int, ranks: Sequence[int], plans: PlanSet, fallback: str, timeout: Any) -> None:
         super().__init__(rank, len(ranks))
         self._ranks, self._plans, self._fallback, self._timeout = list(ranks), plans, fallback, timeout
-        self._worker = Worker()
         self._name = self._desc = ""
         self._made: Engine | None = None
 
@@ -132,30 +131,20 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         return self.engine.group
 
     def shutdown(self) -> None:
-        """End the thread, when all is done."""
-        self._worker.stop()
+        """End what the group has begun, when all is done."""
+        if self._made is not None:
+            self._made.stop()
 
     def _do(self, tensors: Any, like: torch.Tensor, *steps: tuple[Callable[[], bool], Callable[[], Any]]) -> Any:
-        """Do steps, each by a plan, or else instead by the inner group; in a thread of the group on a processor.
-
-        Steps are done one after the other, so that ranks agree in their order. On a GPU they are put on the current
-        stream, which is what a call there waits for.
-        """
+        """Do steps, each by a plan, or else instead by the inner group."""
 
         def done() -> Any:
-            with torch.inference_mode():
-                for work, instead in steps:
-                    if not work():
-                        instead().wait()
+            for work, instead in steps:
+                if not work():
+                    instead().wait()
             return tensors
 
-        self.engine  # noqa: B018  made by who calls: making it needs all ranks, too
-        if like.device.type == "cpu":
-            future = self._worker.submit(done)
-        else:
-            future = torch.futures.Future(devices=[like.device])
-            future.set_result(done())
-        return torch._C._distributed_c10d._create_work_from_future(future)  # noqa: SLF001  there is no other
+        return _as_work(self.engine.later(done, like.device))
 
     # -- collectives --------------------------------------------------------------------------------------------------
 
@@ -302,9 +291,10 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         into = torch.cat([_flat(one) for one in outputs])
         work = self.inner.all_to_all_single(into, torch.cat([_flat(one) for one in inputs]), *sizes, opts)
         work.wait()
+        work = _as_work(torch.futures.collect_all([]))
         for one, part in zip(outputs, into.split(sizes[0]), strict=True):
             one.copy_(part.view_as(one))
-        return work_done()
+        return work
 
     def barrier(self, opts: Any = None) -> Any:
         """Wait for all ranks."""
@@ -358,10 +348,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         return self.inner._device_types  # noqa: SLF001  what PyTorch asks groups for
 
 
-def work_done() -> Any:
-    """Return what there is no need to wait for."""
-    future: torch.futures.Future[Any] = torch.futures.Future()
-    future.set_result(None)
+def _as_work(future: torch.futures.Future[Any]) -> Any:
     return torch._C._distributed_c10d._create_work_from_future(future)  # noqa: SLF001  there is no other
 
 

@@ -54,6 +54,7 @@ class TorchWorld(World):
         # What is said beside the plan goes over hosts' own network, whatever the plan's links are.
         self._control = dist.new_group(backend="gloo") if cuda else dist.group.WORLD
         self._data = dist.group.WORLD
+        self._groups: dict[tuple[int, ...], list[Any]] = {(0,) * self.ranks: [self._control]}
 
     def share(self, value: _Made | None) -> _Made:
         """Return on all ranks what rank 0 has."""
@@ -92,11 +93,13 @@ class TorchWorld(World):
         if trial.collective is None or calls is None or self._device.type != "cpu":
             return None
         team, root = place_of_root(trial.collective, trial.ranks, self.rank)
-        teams = trial.collective.teams(trial.ranks).tolist()
-        groups = [
-            dist.new_group([rank for rank, number in enumerate(teams) if number == one], backend="gloo")
-            for one in range(max(teams) + 1)
-        ]
+        teams = tuple(trial.collective.teams(trial.ranks).tolist())
+        if teams not in self._groups:  # gloo's take threads, so they are made once
+            self._groups[teams] = [
+                dist.new_group([rank for rank, number in enumerate(teams) if number == one], backend="gloo")
+                for one in range(max(teams) + 1)
+            ]
+        groups = self._groups[teams]
 
         def call(sent: Array, got: Array) -> None:
             if team >= 0:
@@ -170,8 +173,8 @@ def _call_of(collective: Collective) -> _Call | None:
         dist.gather(sent, parts, group=group, group_dst=root)
 
     known: list[tuple[Collective, _Call]] = [
-        (ALLGATHER, lambda group, sent, got, _: dist.all_gather_into_tensor(got, sent, group=group)),
-        (REDUCE_SCATTER, lambda group, sent, got, _: dist.reduce_scatter_tensor(got, sent, group=group)),
+        (ALLGATHER, lambda group, sent, got, _: dist.all_gather_single(got, sent, group=group)),
+        (REDUCE_SCATTER, lambda group, sent, got, _: dist.reduce_scatter_single(got, sent, group=group)),
         (ALLREDUCE, allreduce),
         (ALL_TO_ALL, lambda group, sent, got, _: dist.all_to_all_single(got, sent, group=group)),
         (BROADCAST, broadcast),
