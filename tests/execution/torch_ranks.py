@@ -58,7 +58,7 @@ def reductions() -> int:
     for dtype in TYPES:
         for name, wanted in OPS.items():
             real = dtype.is_floating_point
-            if real == name.startswith("B") or (name == "AVG" and not real):
+            if name.startswith("B") if real else name == "AVG":
                 continue
             op = getattr(dist.ReduceOp, name)
             for count in (1, 7, 64):

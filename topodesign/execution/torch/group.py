@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.distributed.distributed_c10d import _new_process_group_helper, _world
 
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.execution.torch.engine import Engine
@@ -53,14 +54,12 @@ def _make(about: Any, options: Any) -> PlanGroup:
     if not folder:
         raise ParameterError(f"no plans: set {VARIABLE} to a directory that 'topodesign compile --set' made")
     plans = read_plan_set(folder)
-    ranks = list(about.global_ranks_in_group) or list(range(about.group_size))
     if not about.global_ranks_in_group and plans.nodes < about.group_size:
         raise InfeasibleError(
             f"{folder} is of a wiring of {plans.nodes} nodes, and there are {about.group_size} processes; start as many"
         )
     _check_same(plans, about.store, about.group_rank)
-    fallback = chosen.fallback or _default_backend()
-    return PlanGroup(about.group_rank, ranks, plans, fallback, about.timeout)
+    return PlanGroup(about, plans, chosen.fallback or _default_backend())
 
 
 def _default_backend() -> str:
@@ -80,9 +79,11 @@ def _check_same(plans: PlanSet, store: Any, rank: int) -> None:
 class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no type
     """A process group whose collectives follow plans."""
 
-    def __init__(self, rank: int, ranks: Sequence[int], plans: PlanSet, fallback: str, timeout: Any) -> None:
-        super().__init__(rank, len(ranks))
-        self._ranks, self._plans, self._fallback, self._timeout = list(ranks), plans, fallback, timeout
+    def __init__(self, about: Any, plans: PlanSet, fallback: str) -> None:
+        super().__init__(about.group_rank, about.group_size)
+        self._ranks = list(about.global_ranks_in_group) or list(range(about.group_size))
+        self._store, self._timeout = about.store, about.timeout
+        self._plans, self._fallback = plans, fallback
         self._name = self._desc = ""
         self._made: Engine | None = None
 
@@ -115,15 +116,26 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
     def engine(self) -> Engine:
         """What does collectives by plans, with a group of its own that carries messages."""
         if self._made is None:
-            inner = dist.new_group(
-                self._ranks,
-                timeout=self._timeout,
-                backend=self._fallback,
-                use_local_synchronization=True,
-                group_desc=f"{NAME} links",
-            )
-            self._made = Engine(self._plans, inner)
+            self._made = Engine(self._plans, self._new_inner())
         return self._made
+
+    def _new_inner(self) -> Any:
+        """Make the group that carries messages.
+
+        ``new_group`` names groups by how many there are, which may differ from rank to rank here.
+        """
+        inner, _ = _new_process_group_helper(
+            len(self._ranks),
+            self.rank(),
+            self._ranks,
+            dist.Backend(self._fallback),
+            self._store,
+            f"{self._name}:{NAME}",
+            timeout=self._timeout,
+            group_desc=f"{NAME} links",
+        )
+        _world.pg_group_ranks[inner] = {rank: place for place, rank in enumerate(self._ranks)}
+        return inner
 
     @property
     def inner(self) -> Any:

@@ -29,19 +29,20 @@ def reduction_of(op: Op, dtype: torch.dtype) -> Reduction | None:
 
     AVG is a sum, which is divided in the end.
     """
-    whole, real = not (dtype.is_floating_point or dtype.is_complex), not dtype.is_complex
+    whole = not (dtype.is_floating_point or dtype.is_complex)
     if dtype is torch.bool or op not in _REDUCTIONS:
         return None
-    into, least = _REDUCTIONS[op]
+    into, nothing = _REDUCTIONS[op]
     if op in {Op.BAND, Op.BOR, Op.BXOR}:
-        return Reduction(into, least) if whole else None
+        unsigned = whole and torch.iinfo(dtype).min == 0
+        return Reduction(into, torch.iinfo(dtype).max if op == Op.BAND and unsigned else nothing) if whole else None
     if op in {Op.MIN, Op.MAX}:
-        if not real:
+        if dtype.is_complex:
             return None
         info = torch.iinfo(dtype) if whole else None
         edges = (float("inf"), float("-inf")) if info is None else (info.max, info.min)
         return Reduction(into, edges[op == Op.MAX])
-    return None if op == Op.AVG and whole else Reduction(into, least)
+    return None if op == Op.AVG and whole else Reduction(into, nothing)
 
 
 _REDUCTIONS: Mapping[Op, tuple[Callable[[torch.Tensor, torch.Tensor], object], int]] = {
@@ -171,7 +172,9 @@ def greet(group: dist.ProcessGroup, device: torch.device, pairs: Sequence[tuple[
     rank = dist.get_rank(group)
     data = [torch.zeros(1, dtype=torch.uint8, device=device) for _ in pairs]
     ops = [
-        dist.P2POp(dist.isend if source == rank else dist.irecv, one, group=group, group_peer=source + target - rank)
+        dist.P2POp(
+            dist.isend if source == rank else dist.irecv, one, group=group, group_peer=source + target - rank, tag=_TAG
+        )
         for one, (source, target) in zip(data, sorted(pairs), strict=True)
         if rank in {source, target} and source != target
     ]
