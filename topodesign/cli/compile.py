@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,6 +94,7 @@ def command(
     Example: topodesign compile 'circulant(12,2,3)' --collective allreduce --inplace -o allreduce.xml
     """
     check_ending(output, "program")
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")  # to check a module it is lowered, which takes no accelerator
     settings = {name: options.pop(name) for name in _SETTINGS if name in options}
     if all_roots:
         refuse_choices(context, "--all-roots", ("root", "method", "fixed_k", "only", "without", "group", "shards"))
