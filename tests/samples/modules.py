@@ -35,6 +35,11 @@ def function(made: Compiled) -> Callable[..., Any]:
     return found
 
 
+def along(call: Callable[..., Any], axes: Any = "x", **options: Any) -> Callable[[Any], Any]:
+    """A function of x alone."""
+    return lambda x: call(x, axes, **options)
+
+
 def mapped(body: Callable[[Any], Any], ranks: int, **options: Any) -> Callable[..., Any]:
     """What every device does with its row of an array, on devices of the CPU."""
     jax: Any = pytest.importorskip("jax", reason="JAX is an extra")
@@ -51,7 +56,7 @@ def wanted(collective: str, x: Any, root: int = ROOT) -> Any:
     ranks = len(x)
     alone = np.zeros((ranks, *(1,) * x.ndim), dtype=x.dtype)
     alone[root] = 1
-    return {
+    done: dict[str, Callable[[], Any]] = {
         "allgather": lambda: np.stack([x] * ranks),
         "reduce-scatter": lambda: total,
         "allreduce": lambda: np.stack([total] * ranks),
@@ -60,7 +65,8 @@ def wanted(collective: str, x: Any, root: int = ROOT) -> Any:
         "scatter": lambda: x[root],
         "gather": lambda: alone * x,
         "all-to-all": lambda: x.swapaxes(0, 1),
-    }[collective]()
+    }
+    return done[collective]()
 
 
 def blocks(collective: str, ranks: int) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.floors import reached
-from tests.samples.modules import blocks, compiled, function, imported, mapped, wanted
+from tests.samples.modules import along, blocks, compiled, function, imported, mapped, wanted
 from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
 from topodesign.collectives import COLLECTIVES
 from topodesign.compiler.backends.jax import Jax
@@ -41,7 +41,7 @@ def run_exactly(spec: str, collective: str, method: str, rng: np.random.Generato
     shape = (16, *blocks(collective, 16), int(rng.integers(1, 40)))
     x = rng.integers(-(2**31), 2**31, shape, dtype=np.int32)
     call = function(made)
-    found = mapped(lambda one: call(one, "x"), 16)(x)
+    found = mapped(along(call), 16)(x)
     assert np.array_equal(found, wanted(collective, x))
     assert made.checked().report.jax is not None  # type: ignore[union-attr]
     reached("exact")
@@ -93,9 +93,7 @@ def test_the_derivative_is_that_of_jax(collective: str) -> None:
     call, own = names[collective.replace("-", "_")], names["reference"]
     rng = np.random.default_rng(3)
     x = rng.integers(-9, 9, (10, *blocks(collective, 10), 7)).astype(np.float32)
-    (ours, back), (theirs, their_back) = (
-        jax.vjp(mapped(lambda one, body=body: body(one, "x"), 10, check_vma=False), x) for body in (call, own)
-    )
+    (ours, back), (theirs, their_back) = (jax.vjp(mapped(along(body), 10, check_vma=False), x) for body in (call, own))
     weights = rng.integers(-9, 9, ours.shape).astype(np.float32)
     (slope,), (their_slope,) = back(weights), their_back(weights)
     assert np.array_equal(ours, theirs)
@@ -108,7 +106,7 @@ def test_the_derivative_is_that_of_jax(collective: str) -> None:
 def test_the_derivative_sends_over_the_links_turned_round() -> None:
     made = compiled("genkautz(3,10)", "allgather")
     call = function(made)
-    run = mapped(lambda one: call(one, "x"), 10)
+    run = mapped(along(call), 10)
     x = np.zeros((10, 3), dtype=np.float32)
     text = str(jax.make_jaxpr(lambda x, w: jax.vjp(run, x)[1](w))(x, np.zeros((10, 10, 3), dtype=np.float32)))
     assert isinstance(made.program, Permutations)
@@ -123,7 +121,7 @@ def test_any_shape_and_type(shape: tuple[int, ...], kind: str) -> None:
     for collective in ("allreduce", "reduce-scatter", "allgather"):
         call = function(compiled("torus(2,3)", collective))
         x = np.random.default_rng(4).integers(-3, 4, (6, *blocks(collective, 6), *shape)).astype(jax.numpy.dtype(kind))
-        found = mapped(lambda one, call=call: call(one, "x"), 6)(x)
+        found = mapped(along(call), 6)(x)
         assert found.dtype == x.dtype
         assert np.array_equal(found, wanted(collective, x))
 
@@ -134,10 +132,10 @@ def test_blocks_one_after_another() -> None:
         call = function(compiled("torus(2,3)", collective))
         x = rng.integers(-99, 99, (6, *blocks(collective, 6), 4, 3), dtype=np.int32)
         flat = x.reshape(6, -1, 3)
-        found = np.asarray(mapped(lambda one, call=call: call(one, "x", tiled=True), 6)(flat))
+        found = np.asarray(mapped(along(call, tiled=True), 6)(flat))
         assert np.array_equal(found.reshape(wanted(collective, x).shape), wanted(collective, x))
     with pytest.raises(ValueError, match="first axis of 6 blocks"):
-        mapped(lambda one: function(compiled("torus(2,3)", "scatter"))(one, "x"), 6)(flat)
+        mapped(along(function(compiled("torus(2,3)", "scatter"))), 6)(flat)
 
 
 def test_meshes_with_more_axes() -> None:
@@ -145,23 +143,21 @@ def test_meshes_with_more_axes() -> None:
     spec = jax.sharding.PartitionSpec
     mesh = jax.sharding.Mesh(np.array(jax.devices("cpu")).reshape(2, 8), ("data", "model"))
     x = np.random.default_rng(6).integers(-99, 99, (2, 8, 11), dtype=np.int32)
-    along = function(compiled("circulant(8,1,3)", "allreduce"))
+    one_axis = function(compiled("circulant(8,1,3)", "allreduce"))
     both = function(compiled("circulant(16,3,4)", "allreduce"))
     for call, axes, total in (
-        (along, "model", x.sum(axis=1, keepdims=True, dtype=np.int32)),
+        (one_axis, "model", x.sum(axis=1, keepdims=True, dtype=np.int32)),
         (both, ("data", "model"), x.sum(axis=(0, 1), keepdims=True, dtype=np.int32)),
     ):
         run = jax.shard_map(
-            lambda one, call=call, axes=axes: call(one, axes),
+            along(call, axes),
             mesh=mesh,
             in_specs=spec("data", "model"),
             out_specs=spec("data", "model"),
         )
         assert np.array_equal(jax.jit(run)(x), np.broadcast_to(total, x.shape))
     with pytest.raises(ValueError, match="is for 16 devices, and axis 'model' has 8"):
-        jax.jit(
-            jax.shard_map(lambda one: both(one, "model"), mesh=mesh, in_specs=spec("data"), out_specs=spec("data"))
-        )(x)
+        jax.jit(jax.shard_map(along(both, "model"), mesh=mesh, in_specs=spec("data"), out_specs=spec("data")))(x)
 
 
 def test_what_looks_the_same_from_all_nodes_has_static_slices() -> None:
@@ -207,8 +203,9 @@ def test_a_name_may_have_any_letters() -> None:
 def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ParameterError, match="jax has no channels"):
         compile_plan(schedule("biring(2,3)", "allgather"), "jax", channels=2)
-    with monkeypatch.context() as few, pytest.raises(InfeasibleError, match="too many for one program"):
-        few.setattr(permutations, "MOST_SENDS", 5)
+    monkeypatch.setattr(permutations, "MOST_SENDS", 5)
+    with pytest.raises(InfeasibleError, match="too many for one program"):
         compile_plan(schedule("biring(2,3)", "all-to-all"), "jax")
+    monkeypatch.undo()
     assert list(Jax().lint(compile_plan(schedule("biring(2,3)")).program, compiled("biring(2,3)", "reduce").options))
     assert set(REFERENCES) == set(COLLECTIVES)

@@ -7,7 +7,6 @@ which abbreviates. Only those that such modules become are known; of others the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +33,7 @@ def lowered(text: str, module: Module, platform: str = "cpu") -> tuple[str, Any]
     It is of an x that is filled up: of two elements for every piece, but for one less in the last.
     """
     try:
-        jax: Any = import_module("jax")  # an extra, only partly typed
+        import jax  # noqa: PLC0415  an extra
     except ImportError:
         raise MissingLibraryError("JAX is not installed: pip install 'topodesign[jax]'") from None
 
