@@ -32,6 +32,7 @@ from topodesign.fabrics.groups import as_groups
 from topodesign.fabrics.node_values import as_ready, as_shards
 from topodesign.fabrics.presets import build_fabric
 from topodesign.plans.files import load_plan, save_plan
+from topodesign.plans.sets import INDEX, ForSizes, read_plan_set, save_plan_set
 from topodesign.plans.timing.workload import load_workload
 from topodesign.pricing.mix import read_mix
 from topodesign.runtime.chakra.check import expected_time
@@ -88,6 +89,13 @@ def shipped(name: str) -> bytes:
 def plan_bytes() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         return save_plan(Path(folder) / "p.npz", schedule(RING, "allgather")).read_bytes()
+
+
+def plan_set_index() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        plans = [ForSizes(schedule(RING, "allgather"), 0, 2**20, {"msccl": {"a.xml": "<algo/>"}})]
+        save_plan_set(Path(folder) / "s", plans, alpha=1e-5, bandwidth=1e11)
+        return (Path(folder) / "s" / INDEX).read_bytes()
 
 
 def program() -> bytes:
@@ -219,6 +227,7 @@ READERS = (
     Reader("pricing/mix", "x.yaml", lambda: shipped("workload_moe.yaml"), read_mix),
     Reader("plans/archive", "p.npz", plan_bytes, load_plan),
     Reader("plans/files", "q.npz", plan_bytes, load_plan),
+    Reader("plans/sets", INDEX, plan_set_index, read_plan_set),
     Reader("runtime/msccl/parse", "p.xml", program, lambda path: parse_xml(path, PROFILES["msccl"])),
     Reader("runtime/check", "c.xml", program, lambda path: check_file(path).ok),
     Reader("runtime/chakra/traces", "c.0.et", lambda: traces()["collective.0.et"], read_trace),

@@ -35,6 +35,7 @@ from topodesign.cli.interrupt import Ended, listen
 from topodesign.cli.main import run
 from topodesign.compiler.compilation import compile_plan
 from topodesign.plans.files import save_plan
+from topodesign.plans.sets import ForSizes, save_plan_set
 from topodesign.report.page.page import report_page
 from topodesign.report.plots import plot
 from topodesign.schedulers.scheduling import schedule
@@ -139,6 +140,10 @@ def _timeline(path: Path, version: int) -> None:
         _command("simulate", str(plan), "--jitter", "1us", "--seed", str(version), "--timeline", str(path))
 
 
+def _plan_set(path: Path, version: int) -> None:
+    save_plan_set(path, [ForSizes(PLANS[version])], alpha=0, bandwidth=1e11)
+
+
 def _prices(path: Path, version: int) -> None:
     write_prices(path.parent, 2, BOUNDS if version else {(3, "01234567"): Bounds(Fraction(1), Fraction(2))})
 
@@ -224,6 +229,7 @@ WRITERS = (
         lambda path, version: _command("frontier", f"uniring(1,{3 + version})", "--chunks", "1", "-o", str(path)),
         makes_directory=True,
     ),
+    Writer("plans/sets", "set", _plan_set, makes_directory=True),
     Writer("wiring/switches/stage_files", "stages", _stages, makes_directory=True),
     Writer("cli/compile", "programs", _groups, makes_directory=True),
     Writer(

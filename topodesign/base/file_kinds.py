@@ -21,6 +21,7 @@ class FileKind(Enum):
     """A kind of file: what one is called, and how to get one; empty where there is no such way."""
 
     PLAN = "a schedule", "'topodesign schedule' writes one"
+    PLAN_SET = "a set of plans", "'topodesign compile --set' writes one"
     PROGRAM = "a program", "'topodesign compile' writes one"
     FABRIC = "a fabric", "'topodesign fabric' writes one"
     LINKS = "a list of links", "'topodesign links' writes one"
@@ -142,6 +143,8 @@ def _of_json(text: str) -> FileKind | None:
         return FileKind.ANSWER
     if '"topodesign wiring plan"' in text[:_NEAR]:
         return FileKind.WIRING
+    if '"topodesign plan set"' in text[:_NEAR]:
+        return FileKind.PLAN_SET
     keys = set(re.findall(r'"([A-Za-z_]+)"\s*:', text))
     for sign, found in (
         ("lldp", FileKind.NEIGHBOURS),
