@@ -40,6 +40,7 @@ from topodesign.runtime.chakra.network import read_network
 from topodesign.runtime.chakra.traces import read_trace
 from topodesign.runtime.check import check_file
 from topodesign.runtime.doctor import about_program
+from topodesign.runtime.jax.check import check_module_file
 from topodesign.runtime.msccl.parse import parse_xml
 from topodesign.runtime.msccl.profiles import PROFILES
 from topodesign.runtime.mscclpp.check import check_plan_file
@@ -108,6 +109,10 @@ def traces() -> Mapping[str, bytes]:
 
 def execution_plan() -> bytes:
     return compile_plan(schedule("torus(2,2)", "allgather"), "mscclpp").text.encode()
+
+
+def module() -> bytes:
+    return compile_plan(schedule("torus(2,2)", "allgather"), "jax").text.encode()
 
 
 def journal() -> bytes:
@@ -239,6 +244,7 @@ READERS = (
     Reader("runtime/chakra/check", "expected.json", lambda: traces()["expected.json"], expected_time),
     Reader("runtime/mscclpp/parse", "p.json", execution_plan, parse_plan),
     Reader("runtime/mscclpp/parse", "c.json", execution_plan, lambda path: check_plan_file(path, interleavings=1).ok),
+    Reader("runtime/jax/check", "m.py", module, lambda path: check_module_file(path).ok),
     Reader("base/file_kinds", "k.npz", plan_bytes, known_kind),
     Reader("catalog/files", "degree_02.tsv", rows, lambda path: read_rows(path.parent, 2)),
     Reader("catalog/packed", "degree_02.zip", packed_rows, read_packed),

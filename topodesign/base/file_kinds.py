@@ -14,7 +14,7 @@ from enum import Enum
 from pathlib import Path
 
 from topodesign.base.errors import FileFormatError
-from topodesign.base.text_files import naming, read_head
+from topodesign.base.text_files import begins_as_module, naming, read_head
 
 
 class FileKind(Enum):
@@ -90,6 +90,8 @@ def kind_of(path: Path) -> FileKind | None:  # noqa: PLR0911  a sign after the o
         return FileKind.EMPTY
     if text.startswith("<"):
         return _of_xml(text)
+    if begins_as_module(path):
+        return FileKind.PROGRAM
     return _of_json(text) if text.startswith("{") else _of_lines(text)
 
 
