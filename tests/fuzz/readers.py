@@ -5,6 +5,7 @@ A module that opens input files must be named here; ``test_fuzz.py`` finds those
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -49,6 +50,8 @@ from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.files import LinkFormat, read_topology, write_links
 from topodesign.topology.library import build
 from topodesign.topology.link_table import read_link_table
+from topodesign.wiring.bringup.bringup import bringup
+from topodesign.wiring.check.link_tests import read_link_tests
 from topodesign.wiring.check.observed import read_dumps, read_light, read_lldp, read_switch
 from topodesign.wiring.exports.formats.netbox import from_netbox, to_netbox_cables
 from topodesign.wiring.exports.formats.patches import from_patches, to_patches
@@ -191,6 +194,16 @@ LIMITED = replace(
 HEARD = "host,port,neighbour_host,neighbour_port\n" + "".join(
     f"{one.b.host},{one.b.port},{one.a.host},{one.a.port}\n" for one in WIRING.connects
 )
+CABLED = plan_of(RING, "duplex")
+NAMES = "host,port,interface,device\n" + "".join(f"*,eth{n},np{n},mlx5_{n}\n" for n in range(RING.degree))
+LINK_TEST = json.dumps(
+    {
+        "link test": 1,
+        "host": "h0",
+        "heard": [[one.a.port, one.b.host, one.b.port] for one in CABLED.connects if one.a.host == "h0"],
+        "problems": ["h0 eth0 has no light"],
+    }
+)
 LIGHT = "host,port,rx_dbm\n" + "".join(f"{one.b.host},{one.b.port},-2.5\n" for one in WIRING.connects)
 
 TOLD = "LLDP neighbors:\n" + "".join(
@@ -268,6 +281,8 @@ READERS = (
         switch_files("sonic", SWITCHED)["P1.json"].encode,
         lambda path: read_switch(path, SWITCHED),
     ),
+    Reader("wiring/bringup/interfaces", "i.csv", NAMES.encode, lambda path: bringup(CABLED, interfaces=path)),
+    Reader("wiring/check/link_tests", "l.json", LINK_TEST.encode, lambda path: read_link_tests(path, CABLED)),
     Reader("wiring/check/observed", "light.csv", LIGHT.encode, lambda path: read_light(path, WIRING)),
     Reader("wiring/check/observed", "d.csv", HEARD.encode, lambda path: read_dumps(path.parent, WIRING)),
     Reader(

@@ -265,7 +265,8 @@ LOGS = (
 def content(path: Path) -> dict[str, bytes] | None:
     """Return the bytes at a path, of a directory by the names in it; None if there is nothing."""
     if path.is_dir():
-        return {file.name: file.read_bytes() for file in sorted(path.iterdir()) if not file.name.startswith(".")}
+        files = [file for file in sorted(path.rglob("*")) if file.is_file() and not file.name.startswith(".")]
+        return {file.relative_to(path).as_posix(): file.read_bytes() for file in files}
     return {"": path.read_bytes()} if path.exists() else None
 
 

@@ -8,6 +8,8 @@ Folders, each importing only from those before it:
     The same as NetBox has it: ``read_netbox``.
 ``plan``
     Which host is which node, and the cross-connects that make the links: ``wire``.
+``bringup``
+    Addresses, routes and tests for the hosts of a plan that is cabled: ``bringup``.
 ``change``
     From the wiring that exists to the one wanted: ``rewire``.
 ``switches``

@@ -43,6 +43,12 @@ from topodesign.wiring.plan.files import save_wiring
     "exported to CSV.",
 )
 @click.option(
+    "--links",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="What link_test.py of 'wire export --format bringup' printed on each host, as HOST.json.",
+)
+@click.option(
     "--light",
     type=click.Path(path_type=Path),
     metavar="FILE",
@@ -66,7 +72,7 @@ def command(plan: Path, light: Path | None, seed: int, output: Path | None, **so
     Example: topodesign wire check plan.json --lldp observed_testbed.csv
     """
     if sum(path is not None for path in sources.values()) != 1:
-        raise click.UsageError("Give one of --lldp, --ocs, --dumps and --netbox.")
+        raise click.UsageError("Give one of --lldp, --ocs, --dumps, --netbox and --links.")
     result = check_wiring(plan, light=light, seed=seed, **sources)
     if output is not None:
         save_wiring(result.proposal.after, output)

@@ -77,7 +77,7 @@ def read_lldp(path: str | Path, plan: WiringPlan) -> Observed:
     """
     path = as_path(path)
     entries, names = read_neighbours(path)
-    return _observed(path, entries, plan, names)
+    return observed_of(path, entries, plan, names)
 
 
 def read_light(path: str | Path, plan: WiringPlan) -> dict[Lane, float]:
@@ -124,7 +124,7 @@ def read_dumps(path: str | Path, plan: WiringPlan) -> Observed:
         names += [row.host for row in rows]
     seen = Observed({}, {}, frozenset(plan.hosts))
     if names:
-        seen = _observed(path, entries, plan, names)
+        seen = observed_of(path, entries, plan, names)
     if told:
         circuits, notes = _circuits_heard(path, told, plan)
         taken = set(seen.heard.values())
@@ -212,7 +212,8 @@ class _Told(NamedTuple):
     entry: Neighbour
 
 
-def _observed(path: Path, entries: Iterable[Neighbour], plan: WiringPlan, names: Iterable[str]) -> Observed:
+def observed_of(path: Path, entries: Iterable[Neighbour], plan: WiringPlan, names: Iterable[str]) -> Observed:
+    """Return what hosts of these names hear, by the entries of a file or a directory."""
     hosts: set[str] = set()
     outsiders: dict[str, None] = {}
     for name in names:
