@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from topodesign.base.errors import (
 )
 from topodesign.collectives import REDUCE_SCATTER, as_collective
 from topodesign.compiler.backends.msccl import to_xml
+from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.frontends.rounds import program_of_rounds
 from topodesign.compiler.ir import PROTOCOLS, Buffer, Instruction, Kind, Program, RankProgram, Region, Threadblock
 from topodesign.compiler.limits import Limits
@@ -42,6 +44,7 @@ from topodesign.plans.rounds import Rounds
 from topodesign.runtime.msccl.check import CheckReport, check_program
 from topodesign.runtime.msccl.parse import parse_xml
 from topodesign.runtime.msccl.profiles import PROFILES, get_profile
+from topodesign.schedulers.scheduling import schedule as planned
 from topodesign.topology.topology import Topology
 
 # -- schedules --------------------------------------------------------------------------------------------------------
@@ -472,6 +475,29 @@ def test_messages_that_lie_apart_are_sent_apart(
     topology = random_regular(7, 2, seed)
     schedule = schedule_on(topology, collective, units=6, pieces=3, late=0.2, seed=seed)
     check_lean(program_of_rounds(topology, schedule, channels=channels, inplace=inplace))
+
+
+TRANSITIVE = ("circulant(12,2,3)", "circulant(13,1,5)", "torus(3,5)", "torus(4,4)", "hypercube(4)", "kautz(2,2)")
+
+
+@pytest.mark.parametrize("spec", [*TRANSITIVE, "genkautz(3,20)", "mesh(3,4)", "cayley(dicyclic(2),1,3,4,6)"])
+def test_copies_and_scratch_are_little(spec: str) -> None:
+    """In place an allreduce needs neither; elsewhere a rank copies a quarter of the data at most, and its own part."""
+    for collective, inplace in itertools.product(COLLECTIVES, (True, False)):
+        made = compile_plan(planned(spec, collective), inplace=inplace).checked(interleavings=1)
+        assert isinstance(made.report, CheckReport)
+        assert made.report.calls is not None
+        copies, scratch = Fraction(made.report.calls.copied_share), Fraction(made.report.calls.scratch_share)
+        rank, *_ = made.program.ranks
+        local = [one for block in rank.threadblocks for one in block.instructions if one.kind is Kind.COPY]
+        assert copies >= Fraction(sum(one.count for one in local), made.program.chunks)
+        if collective == "allreduce":
+            assert copies <= (0 if inplace else Fraction(1, 4))
+        elif collective == "allgather":
+            assert copies == (0 if inplace else Fraction(1, len(made.program.ranks)))
+        else:
+            assert copies <= Fraction(1, 4)
+        assert scratch < 1 if collective == "reduce-scatter" else scratch == 0
 
 
 def test_units_that_travel_together_are_one_chunk() -> None:
