@@ -80,6 +80,7 @@ class Rewiring(Result):
         "moves",
         key("proven_fewest=change.fewest", "Whether no order of the hosts needs fewer."),
         key("at_least=change.at_least", "What any order needs."),
+        key("bound=change.at_least", "The same: moves that no change does without."),
         key("kept=change.kept", "Patches that stay."),
         "claims",
         key("hosts=after.hosts", "The host that is each node afterwards."),
