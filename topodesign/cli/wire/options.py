@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -22,6 +23,40 @@ throughput_option = click.option(
 seed_option = shared_seed("Of the search.")
 stage_options = offer(ApplyOptions, "most_dark", "downtime")
 spelling_option = offer(ApplyOptions, "spelling")
+
+
+def source_options(command: _Command) -> _Command:
+    """Add the options that say where it is told what was wired."""
+    for option in (
+        click.option(
+            "--netbox",
+            metavar="SOURCE",
+            help="The cables that NetBox has as connected: its address (the token in NETBOX_TOKEN), or its list of "
+            "cables as exported to CSV.",
+        ),
+        click.option(
+            "--dumps",
+            type=click.Path(path_type=Path),
+            metavar="DIR",
+            help="All that was told: HOST.json of hosts, SWITCH.json or SWITCH.scpi of switches, light.csv.",
+        ),
+        click.option(
+            "--ocs",
+            type=click.Path(path_type=Path),
+            metavar="PATH",
+            help="The circuits of a switch: SONiC's OCS_CROSS_CONNECT (.json) or port lists (.scpi), or a directory of "
+            "both.",
+        ),
+        click.option(
+            "--lldp",
+            type=click.Path(path_type=Path),
+            metavar="PATH",
+            help="What hosts hear: a directory with 'lldpctl -f json' of each as HOST.json, one such file, or a CSV "
+            "(host,port,neighbour_host,neighbour_port).",
+        ),
+    ):
+        command = option(command)
+    return command
 
 
 def style_options(command: _Command) -> _Command:

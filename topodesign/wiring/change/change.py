@@ -2,7 +2,7 @@
 
 Hosts can change their roles without anybody touching a cable, so the nodes of the wanted topology go where most links
 stay (:mod:`topodesign.wiring.change.relabel`). Both ends of a patch must be in one field of panels, so that hosts and
-fields are chosen together (:mod:`topodesign.wiring.change.fields`); new patches get fibres that are free or become free.
+fields are chosen together (:mod:`topodesign.wiring.change.fields`); new patches get fibres that are or become free.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -17,6 +18,7 @@ from topodesign.search.finder import Finder
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.inventory.inventory import Fixed, Inventory, Mode
 from topodesign.wiring.plan.cabling import lanes_by_field, plan_cabling
+from topodesign.wiring.plan.complete import completed
 from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.decompose import split, without_loops
 from topodesign.wiring.plan.joint import Choice, choose_together, in_order_of_need
@@ -123,6 +125,9 @@ def _choose(
     if inventory.cabling:
         groups = lanes_by_field(inventory, inventory.cabling, mode)
         cabled = Counter(name for (name, _), some in groups.items() for _ in some)
+        if hosts is None and sum(cabled[name] >= needed.max() for name in lanes) < topology.nodes:
+            inventory = _completed(inventory, cabled, needed, mode)
+            return _choose(topology, inventory, mode, hosts, idle=idle, seed=seed, seconds=seconds)
         lanes = {name: cabled[name] for name in lanes}
     if hosts is not None:
         _check_lanes(hosts, needed, lanes, f"cabled to panel ports that a {mode} plan can use")
@@ -137,6 +142,18 @@ def _choose(
     except InfeasibleError:
         return choose_together(topology, inventory, mode, hosts, seconds=seconds, seed=seed)
     return Choice(names, fixed, src, dst, part)
+
+
+def _completed(inventory: Inventory, cabled: Counter[str], needed: IntArray, mode: Mode) -> Inventory:
+    """Return an inventory whose cabling, there in part, has been completed, first for hosts that have some."""
+    most = int(needed.max(initial=0))
+    able = [host.name for host in inventory.hosts if host.lanes >= most]
+    used = sorted(able, key=lambda name: not cabled[name])[: len(needed)]
+    if len(used) < len(needed):
+        words = f"{len(needed)} nodes need {most} lanes, {len(able)} hosts have that many on their ports"
+        raise InfeasibleError(f"too few ports: {words}")
+    fixed = completed(inventory, inventory.cabling, used, [most] * len(used), mode)
+    return replace(inventory, cabling=fixed)
 
 
 def _can_be_simplex(topology: Topology, inventory: Inventory, hosts: Sequence[str] | None, seed: int) -> bool:
