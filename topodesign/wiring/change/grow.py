@@ -54,7 +54,8 @@ def in_room(plan: WiringPlan, inventory: Inventory, wanted: Topology, own: Wirin
     if len(chosen) < wanted.nodes:
         raise InfeasibleError(f"{wanted.nodes} nodes do not fit on {len(room.hosts)} hosts")
     most = int(lanes_needed(wanted).max(initial=0))
-    cabled = completed(room, fixed, chosen, [most] * len(chosen), plan.mode)
+    lanes = [min(most, room.host[name].lanes) for name in chosen]
+    cabled = completed(room, fixed, chosen, lanes, plan.mode)
     there = set(cabled)
     stay = tuple(connect for connect in plan.connects if {connect.a, connect.b} <= there)
     lost = tuple(connect for connect in plan.connects if not {connect.a, connect.b} <= there)

@@ -125,9 +125,9 @@ def _choose(
     if inventory.cabling:
         groups = lanes_by_field(inventory, inventory.cabling, mode)
         cabled = Counter(name for (name, _), some in groups.items() for _ in some)
-        if hosts is None and sum(cabled[name] >= needed.max() for name in lanes) < topology.nodes:
-            inventory = _completed(inventory, cabled, needed, mode)
-            return _choose(topology, inventory, mode, hosts, idle=idle, seed=seed, seconds=seconds)
+        more = None if hosts is not None else _completed(inventory, lanes, cabled, needed, mode)
+        if more is not None:
+            return _choose(topology, more, mode, hosts, idle=idle, seed=seed, seconds=seconds)
         lanes = {name: cabled[name] for name in lanes}
     if hosts is not None:
         _check_lanes(hosts, needed, lanes, f"cabled to panel ports that a {mode} plan can use")
@@ -144,16 +144,20 @@ def _choose(
     return Choice(names, fixed, src, dst, part)
 
 
-def _completed(inventory: Inventory, cabled: Counter[str], needed: IntArray, mode: Mode) -> Inventory:
-    """Return an inventory whose cabling, there in part, has been completed, first for hosts that have some."""
-    most = int(needed.max(initial=0))
-    able = [host.name for host in inventory.hosts if host.lanes >= most]
-    used = sorted(able, key=lambda name: not cabled[name])[: len(needed)]
-    if len(used) < len(needed):
-        words = f"{len(needed)} nodes need {most} lanes, {len(able)} hosts have that many on their ports"
-        raise InfeasibleError(f"too few ports: {words}")
-    fixed = completed(inventory, inventory.cabling, used, [most] * len(used), mode)
-    return replace(inventory, cabling=fixed)
+def _completed(
+    inventory: Inventory, lanes: Mapping[str, int], cabled: Counter[str], needed: IntArray, mode: Mode
+) -> Inventory | None:
+    """Return an inventory whose cabling, there in part, is completed; None if it is enough, or cannot be made so."""
+    try:
+        in_order_of_need(needed, {name: cabled[name] for name in lanes})
+    except InfeasibleError:
+        first = sorted(lanes, key=lambda name: -cabled[name])
+        try:
+            used = in_order_of_need(needed, {name: lanes[name] for name in first})
+            return replace(inventory, cabling=completed(inventory, inventory.cabling, used, needed.tolist(), mode))
+        except InfeasibleError:
+            return None
+    return None
 
 
 def _can_be_simplex(topology: Topology, inventory: Inventory, hosts: Sequence[str] | None, seed: int) -> bool:
