@@ -86,6 +86,7 @@ from topodesign.topology.library import build as build
 from topodesign.topology.topology import Topology as Topology
 from topodesign.wiring.bringup.bringup import Bringup as Bringup
 from topodesign.wiring.bringup.bringup import bringup as bringup
+from topodesign.wiring.change.growth import grow as grow
 from topodesign.wiring.change.rewire import rewire as rewire
 from topodesign.wiring.check.check import check_wiring as check_wiring
 from topodesign.wiring.check.lldp import heard_hosts as heard_hosts

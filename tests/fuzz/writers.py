@@ -41,6 +41,7 @@ from topodesign.report.plots import plot
 from topodesign.schedulers.scheduling import schedule
 from topodesign.search.layout import layout
 from topodesign.topology.library import build
+from topodesign.wiring.change.growth import grow
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.exports.change_sheets import write_change_sheets
 from topodesign.wiring.exports.export import FORMATS, export_wiring
@@ -53,6 +54,7 @@ from topodesign.wiring.switches.stage_files import export_stages
 PLANS = [schedule(f"circulant(6,1,{jump})", "allgather") for jump in (2, 3)]
 PROGRAMS = [compile_plan(plan) for plan in PLANS]
 ROWS = [read_rows(shipped_folder("catalog"), 2, 3, last) for last in (300, 400)]
+GROWN = [grow(WIRING, nodes, 4) for nodes in (7, 8)]
 CHANGES = [rewire(WIRING, f"circulant(6,1,{jump})") for jump in (2, 3)]
 WIRINGS = [WIRING, plan_of(build("circulant(6,1,3)"))]
 CIRCUITS = [SWITCHED, plan_of(build("circulant(6,1,3)"), kind="ocs")]
@@ -183,6 +185,10 @@ def _journal(path: Path) -> Iterator[None]:
             yield
 
 
+def _grown(path: Path, version: int) -> None:
+    GROWN[version].save(path)
+
+
 def _stages(path: Path, version: int) -> None:
     export_stages(REWIRED[version], "scpi", path)
 
@@ -212,6 +218,9 @@ WRITERS = (
     Writer("compiler/compilation", "p.xml", lambda path, version: PROGRAMS[version].save(path)),
     Writer("catalog/files", "degree_02.tsv", lambda path, version: write_rows(path.parent, 2, ROWS[version])),
     Writer("cli/wire/init", "i.yaml", _begin, makes_directory=True),  # nor does it write over a file
+    Writer(
+        "wiring/change/growth", "grown", lambda path, version: GROWN[version].save(path) and None, makes_directory=True
+    ),
     Writer("wiring/exports/change_sheets", "c.html", lambda path, version: write_change_sheets(CHANGES[version], path)),
     Writer("wiring/plan/files", "w.json", lambda path, version: save_wiring(WIRINGS[version], path)),
     Writer("catalog/packing", "packed", _packed, makes_directory=True),

@@ -422,4 +422,4 @@ def test_an_order_that_needs_more_moves_than_none_is_not_taken(monkeypatch: pyte
     monkeypatch.setattr("topodesign.wiring.change.change.relabel", lambda *_, **__: bad)
     kept = fewest_moves(plan, wanted, hosts=plan.hosts)
     worse = fewest_moves(plan, wanted, hosts=[plan.hosts[place] for place in bad.place])
-    assert fewest_moves(plan, wanted).moves == kept.moves < worse.moves
+    assert fewest_moves(plan, wanted).moves <= kept.moves < worse.moves

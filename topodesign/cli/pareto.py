@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from topodesign.catalog.pareto import Pareto
     from topodesign.catalog.ranking import Ranking
     from topodesign.catalog.survey import Survey
+    from topodesign.wiring.change.growth import Growth
 
 
 def _number_of_seconds(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
@@ -95,6 +96,18 @@ def _number_of_seconds(_context: click.Context, _option: click.Parameter, value:
     help="Set topologies of your own beside the others: a file with a spec or the path of a file of links a line.",
 )
 @click.option(
+    "--grow-from",
+    type=click.Path(path_type=Path),
+    metavar="PLAN",
+    help="Topologies near the wiring of a plan, which has fewer nodes: those that move few patches, or are fast.",
+)
+@click.option(
+    "--links",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Of these, write the links of each to a new directory, for 'topodesign wire diff'.",
+)
+@click.option(
     "--per-port", is_flag=True, help="Of a range of degrees: --bandwidth is that of a port, and more ports have more."
 )
 @json_option
@@ -118,7 +131,9 @@ def command(
     _check(options, several=isinstance(nodes, range) or isinstance(degrees, range))
     question = {"bidirectional": bidirectional, "alpha": alpha, "sizes": sizes, "bandwidth": bandwidth}
     shown: list[Any]
-    if isinstance(nodes, range) or isinstance(degrees, range):
+    if options["grow_from"] is not None and isinstance(nodes, int) and isinstance(degrees, int):
+        shown = [_growth(nodes, degrees, question, options)]
+    elif isinstance(nodes, range) or isinstance(degrees, range):
         shown = [_survey(nodes, degrees, question, options)]
     elif options["workload"] is not None or options["collective"] != "allreduce":
         shown = [_ranking(nodes, degrees, question, options)]
@@ -147,6 +162,15 @@ def _check(options: dict[str, Any], *, several: bool) -> None:
             "A range shows the fastest allreduce of each size; leave --against, --runners-up, --candidates, "
             "--collective and --workload out."
         )
+    if options["links"] is not None and options["grow_from"] is None:
+        raise click.UsageError("--links writes what --grow-from finds; give both.")
+    if options["grow_from"] is not None and (
+        several or ranked or searched or options["against"] or options["runners_up"] or options["candidates"]
+    ):
+        raise click.UsageError(
+            "--grow-from is for one N and one d, and ranks by moves and allreduce; leave ranges, --collective, "
+            "--workload, --search, --no-catalog, --seed, --against, --runners-up and --candidates out."
+        )
     if options["per_port"] and not several:
         raise click.UsageError("--per-port compares numbers of ports; give a range, as in -d 4..8.")
     if ranked and searched:
@@ -155,6 +179,16 @@ def _check(options: dict[str, Any], *, several: bool) -> None:
         raise click.UsageError(
             "--against, --runners-up and --candidates are for allreduces; leave --collective and --workload out."
         )
+
+
+def _growth(nodes: int, degree: int, question: dict[str, Any], options: dict[str, Any]) -> Growth:
+    """Return topologies that a wiring can grow to."""
+    work = {name: question[name] for name in ("alpha", "sizes", "bandwidth")}
+    with progress_bar("looking for topologies near the wiring") as progress:
+        found = topodesign.grow(options["grow_from"], nodes, degree, progress=progress, **work)
+    if options["links"] is not None:
+        found.save(options["links"])
+    return found
 
 
 def _ranking(nodes: int, degree: int, question: dict[str, Any], options: dict[str, Any]) -> Ranking:

@@ -8,46 +8,14 @@ from typing import Any
 import click
 
 from topodesign.cli.answers import Command, json_option, tell
-from topodesign.cli.wire.options import seed_option
+from topodesign.cli.wire.options import seed_option, source_options
 from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.plan.files import save_wiring
 
 
 @click.command(name="check", cls=Command)
 @click.argument("plan", type=click.Path(path_type=Path))
-@click.option(
-    "--lldp",
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="What hosts hear: a directory with 'lldpctl -f json' of each as HOST.json, or as HOST.txt its text or SONiC's "
-    "'show lldp table'; one such file, what ibnetdiscover or UFM (.topo) says of all, or a CSV "
-    "(host,port,neighbour_host,neighbour_port).",
-)
-@click.option(
-    "--ocs",
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="The circuits of a switch: SONiC's OCS_CROSS_CONNECT (.json) or port lists (.scpi), or a directory of both.",
-)
-@click.option(
-    "--dumps",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="All that was told: HOST.json or HOST.txt of hosts, SWITCH.json or SWITCH.scpi of switches, light.csv, "
-    "HOST.ethtool.",
-)
-@click.option(
-    "--netbox",
-    metavar="SOURCE",
-    help="The cables that NetBox has as connected: its address (the token in NETBOX_TOKEN), or its list of cables as "
-    "exported to CSV.",
-)
-@click.option(
-    "--links",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="What link_test.py of 'wire export --format bringup' printed on each host, as HOST.json.",
-)
+@source_options
 @click.option(
     "--light",
     type=click.Path(path_type=Path),
