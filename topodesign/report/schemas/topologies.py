@@ -28,6 +28,7 @@ ANSWER = either(
         "of allreduces",
     ),
     declared("catalog.ranking:Ranking", "with --collective or --workload"),
+    declared("wiring.plant.answer:Carried", "with --plant"),
     record(
         {
             **WORK,
