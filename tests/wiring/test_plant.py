@@ -188,7 +188,9 @@ def test_what_does_not_fit_says_why() -> None:
     assert "degree" in str(why_not(build("complete(6)"), two, nothing))
     odd = plant_of(room([[1, 1]] * 5, "duplex"), None, None, "duplex")
     assert "join 4 pairs" in str(why_not(build("biring(2,5)"), odd, nothing))
-    pods = plant_of(room([[4, 0, 0]] * 7 + [[3, 0, 1]] + [[0, 3, 1]] + [[0, 4, 0]] * 7, "duplex"), None, None, "duplex")
+    pods = plant_of(
+        room([[4, 0, 0]] * 6 + [[3, 0, 1]] * 2 + [[0, 3, 1]] * 2 + [[0, 4, 0]] * 6, "duplex"), None, None, "duplex"
+    )
     four = build("circulant(16,1,6)")
     factor = all_to_all(four).upper
     assert "pods" in str(why_not(four, pods, lambda: factor))
@@ -212,8 +214,8 @@ def test_petersen_has_no_three_matchings() -> None:
     assert not found.exhaustive
 
 
-def test_uncabled_pods_and_ranking() -> None:
-    [path] = copy_examples(["inventory_pods.yaml"], ".")
+def test_uncabled_pods_and_ranking(tmp_path: Path) -> None:
+    [path] = copy_examples(["inventory_pods.yaml"], tmp_path)
     found = carry(path, degree=4, bidirectional=True, collective="all-to-all", sizes=["1MiB", "1GiB"])
     check(found)
     assert found.best.all_to_all.upper <= Fraction(5, 2)
