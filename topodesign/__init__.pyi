@@ -105,6 +105,8 @@ from topodesign.wiring.plan.files import load_wiring as load_wiring
 from topodesign.wiring.plan.files import save_wiring as save_wiring
 from topodesign.wiring.plan.plan import WiringPlan as WiringPlan
 from topodesign.wiring.plan.wire import wire as wire
+from topodesign.wiring.plant.answer import Carried as Carried
+from topodesign.wiring.plant.carry import carry as carry
 from topodesign.wiring.switches.apply import apply_wiring as apply_wiring
 from topodesign.wiring.switches.stage_files import export_stages as export_stages
 

@@ -56,7 +56,7 @@ def cables_of(found: Bringup) -> list[tuple[End, End]]:
 
 
 def exchanged(cables: Sequence[tuple[End, End]], first: int, second: int, side: int) -> list[tuple[End, End]]:
-    """The same with two cables plugged in crosswise: the second end of one where that, or the first, of the other is."""
+    """The same with two cables plugged in crosswise: the second end of one where that or the first of the other is."""
     made = list(cables)
     (a, b), (c, d) = made[first], made[second]
     made[first], made[second] = ((a, d), (c, b)) if side else ((a, c), (b, d))

@@ -29,6 +29,7 @@ ANSWER = either(
     ),
     declared("catalog.ranking:Ranking", "with --collective or --workload"),
     declared("wiring.change.growth:Growth", "with --grow-from"),
+    declared("wiring.plant.answer:Carried", "with --plant"),
     record(
         {
             **WORK,

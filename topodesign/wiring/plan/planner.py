@@ -94,6 +94,11 @@ def _plan(
         if mode == "simplex" or not one_way or not _can_be_simplex(topology, inventory, hosts, seed):
             raise
         raise InfeasibleError(f"{error}; in simplex mode these panels can carry it") from None
+    return plan_of(topology, inventory, mode, choice)
+
+
+def plan_of(topology: Topology, inventory: Inventory, mode: Mode, choice: Choice) -> WiringPlan:
+    """Return the plan of links whose hosts, cabling and fields are chosen, checked."""
     groups = lanes_by_field(inventory, choice.fixed, mode)
     patches: list[_Patch] = []
     for number, field in enumerate(inventory.fields):
