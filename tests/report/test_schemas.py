@@ -133,6 +133,7 @@ CASES = {
         compile torus(3,3) --collective allgather --target chakra -o traces
         compile torus(3,3) --collective broadcast --root 2 --target mscclpp -o plan.json
         compile star.yaml --collective allgather --target mscclpp -o tree_plan.json
+        compile torus(3,3) --collective allgather --target jax -o module.py
         doctor run.log --program program.xml
         doctor run.log
         runtimes
@@ -141,6 +142,7 @@ CASES = {
         verify traces
         verify program.xml
         verify plan.json
+        verify module.py
         verify wrong.xml
         verify no_program.xml
         frontier biring(2,4) --chunks 2 --size 64KiB

@@ -14,13 +14,14 @@ from enum import Enum
 from pathlib import Path
 
 from topodesign.base.errors import FileFormatError
-from topodesign.base.text_files import naming, read_head
+from topodesign.base.text_files import begins_as_module, naming, read_head
 
 
 class FileKind(Enum):
     """A kind of file: what one is called, and how to get one; empty where there is no such way."""
 
     PLAN = "a schedule", "'topodesign schedule' writes one"
+    PLAN_SET = "a set of plans", "'topodesign compile --set' writes one"
     PROGRAM = "a program", "'topodesign compile' writes one"
     FABRIC = "a fabric", "'topodesign fabric' writes one"
     LINKS = "a list of links", "'topodesign links' writes one"
@@ -97,6 +98,8 @@ def kind_of(path: Path) -> FileKind | None:  # noqa: PLR0911  a sign after the o
         return FileKind.EMPTY
     if text.startswith("<"):
         return _of_xml(text)
+    if begins_as_module(path):
+        return FileKind.PROGRAM
     return _of_json(text) if text.startswith("{") else _of_lines(text)
 
 
@@ -148,6 +151,8 @@ def _of_json(text: str) -> FileKind | None:
         return FileKind.ANSWER
     if '"topodesign wiring plan"' in text[:_NEAR]:
         return FileKind.WIRING
+    if '"topodesign plan set"' in text[:_NEAR]:
+        return FileKind.PLAN_SET
     keys = set(re.findall(r'"([A-Za-z_]+)"\s*:', text))
     for sign, found in (
         ("lldp", FileKind.NEIGHBOURS),

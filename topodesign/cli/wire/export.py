@@ -31,8 +31,8 @@ _HELP = (
     type=click.Path(path_type=Path),
     required=True,
     metavar="PATH",
-    help="Where: a file; for netbox, sonic, scpi, labels, panels and bringup a new directory, or a file .csv (netbox) "
-    "or .pdf (labels).",
+    help="Where: a file; for netbox, sonic, scpi, labels, panels, package and bringup a new directory, or a file .csv "
+    "(netbox), .pdf (labels) or .html (package).",
 )
 @click.option("--url", default="", help="Where the work package will be: a QR code on each label leads there.")
 @style_options

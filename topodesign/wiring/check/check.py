@@ -19,9 +19,9 @@ from topodesign.wiring.change.change import Change, fewest_moves, wired_topology
 from topodesign.wiring.change.instructions import place_name
 from topodesign.wiring.check.as_built import read_as_built
 from topodesign.wiring.check.as_cabled import AsCabled, FixedNames, Ways, as_cabled
+from topodesign.wiring.check.light import DARK
 from topodesign.wiring.check.link_tests import read_link_tests
 from topodesign.wiring.check.observed import (
-    DARK,
     Lane,
     Observed,
     lane_of,
@@ -96,6 +96,7 @@ class WiringCheck(Result):
       order in which the wiring already is the wanted topology.
     * ``decided``: whether it is certain if such an order exists.
     * ``cabled``: whether it is known which lanes end at which panel ports, as far as it matters.
+    * ``notes``: what was read for what, such as port ``1`` for ``001``, in words.
     """
 
     findings: tuple[Finding, ...]
@@ -105,9 +106,10 @@ class WiringCheck(Result):
     other_order: Change
     decided: bool
     cabled: bool = True
+    notes: tuple[str, ...] = ()
 
     KEYS = (
-        "ok findings patches_to_plan=to_plan repair other_order claims",
+        "ok findings patches_to_plan=to_plan repair other_order claims notes",
         key(
             "isomorphic",
             "Whether no patch has to move then; null if undecided.",
@@ -145,11 +147,11 @@ class WiringCheck(Result):
     def __str__(self) -> str:
         """Return what is wrong, and what to do about it."""
         if self.ok:
-            return self.heading()
+            return "\n".join([self.heading(), *self.notes])
         lines = []
         for finding in self.findings:
             lines += [f"{finding.fault}: {finding.words}", *(f"  {words}" for words in finding.seen)]
-        return "\n".join([*lines, "", *self._advice()])
+        return "\n".join([*lines, "", *self._advice(), *self.notes])
 
     def _advice(self) -> list[str]:
         """Return how to make the links of the plan, and every port if that takes more."""
@@ -234,7 +236,13 @@ def check_wiring(
     """
     plan, seed = as_wiring(plan), as_seed(seed)
     seen = _one_of(plan, observed, lldp=lldp, ocs=ocs, dumps=dumps, netbox=netbox, links=links)
-    real = as_cabled(plan, seen if light is None else replace(seen, light=read_light(light, plan)))
+    if light is not None:
+        seen = replace(seen, light=read_light(light, plan))
+    return replace(_checked(plan, seen, seed), notes=seen.notes)
+
+
+def _checked(plan: WiringPlan, seen: Observed, seed: int) -> WiringCheck:
+    real = as_cabled(plan, seen)
     view = _View(real)
     connects, findings = view.built(), tuple(view.findings())
     topology = wired_topology(plan.hosts, connects)

@@ -11,8 +11,8 @@ from topodesign.base.errors import FileFormatError
 from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import read_text
-from topodesign.wiring.check.lldp import Neighbour
 from topodesign.wiring.check.observed import Observed, observed_of
+from topodesign.wiring.check.outputs import Neighbour
 from topodesign.wiring.plan.plan import WiringPlan
 
 _WRONG = "this is not what link_test.py prints"

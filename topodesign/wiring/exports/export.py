@@ -19,7 +19,18 @@ from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.switch import PLAIN, SPELLINGS, Spelling, SwitchStyle
 
-_FIRST = ("patches", "netbox", "switch_files", "graphs", "labels", "racks", "panels", "package", "bringup")
+_FIRST = (
+    "patches",
+    "netbox",
+    "switch_files",
+    "graphs",
+    "checkers",
+    "labels",
+    "racks",
+    "panels",
+    "package",
+    "bringup",
+)
 FORMATS: dict[str, Format] = {
     name: known for some in declared_in(formats.__name__, "FORMATS", _FIRST) for name, known in some.items()
 }
@@ -54,11 +65,12 @@ def export_wiring(
         A plan, or the path of its file.
     file_format
         ``patches``, ``netbox``, ``sonic``, ``scpi``, ``dot``, ``graphml``, ``json``, ``labels``, ``racks``,
-        ``panels``, ``package`` or ``bringup``.
+        ``panels``, ``package``, ``bringup``, ``ptm``, ``topo`` or ``p2p``.
     path
         The file to write. ``netbox``, ``sonic``, ``scpi``, ``labels``, ``panels`` and ``bringup`` make a new directory,
         with a file for every import, switch, sheet or panel, and a directory for every host; ``netbox`` the cables
-        alone if the path ends in .csv, ``labels`` one PDF if in .pdf.
+        alone if the path ends in .csv, ``labels`` one PDF if in .pdf; ``package`` one page, or a directory with a page
+        for every rack and panel if the path has no ending.
     only
         Of ``sonic`` and ``scpi``: commands that remove what else is in the switch.
     batch
