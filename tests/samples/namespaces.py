@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from topodesign.wiring.bringup.bringup import Bringup
 
@@ -16,7 +15,8 @@ End = tuple[str, str]  # a host and one of its interfaces
 
 _LISTEN = """
 import socket, sys
-one = socket.create_server((sys.argv[1], 7000), backlog=64)
+family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
+one = socket.create_server((sys.argv[1], 7000), family=family, backlog=64)
 print("ready", flush=True)
 while True:
     other, who = one.accept()
@@ -56,7 +56,7 @@ def cables_of(found: Bringup) -> list[tuple[End, End]]:
 
 
 def exchanged(cables: Sequence[tuple[End, End]], first: int, second: int, side: int) -> list[tuple[End, End]]:
-    """The same with two cables plugged in crosswise: the second end of one where that or the first of the other is."""
+    """The same with one end of each of two cables where that of the other was: the second, or else the first of one."""
     made = list(cables)
     (a, b), (c, d) = made[first], made[second]
     made[first], made[second] = ((a, d), (c, b)) if side else ((a, c), (b, d))
@@ -142,9 +142,3 @@ def namespaces(hosts: Sequence[str], cables: Sequence[tuple[End, End]]) -> Itera
     finally:
         for name in made.names.values():
             subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
-
-
-def apply_all(made: Namespaces, directory: Path, interfaces: str) -> None:
-    """Do what is written for each host."""
-    assert interfaces
-    made.all_at_once({host: ["sh", str(directory / host / "apply.sh")] for host in made.names})

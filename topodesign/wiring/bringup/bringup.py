@@ -21,6 +21,7 @@ from topodesign.wiring.inventory.inventory import Fixed
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 
+_MOST_ROWS = 60  # lines that a summary shows; the records have them all
 _V4, _V6 = 32, 128  # bits of an address
 _V6_SUBNET = 64  # what NCCL compares of the addresses of two ports
 
@@ -193,8 +194,14 @@ class Bringup(Result):
             )
 
     def __str__(self) -> str:
-        """Return the heading and the notes."""
-        return "\n".join([self.heading(), *self.notes])
+        """Return the heading, the first lines, and the notes."""
+        rows = [
+            f"{line.cable}: {line.a.host} {line.a.interface} {line.a.address} - "
+            f"{line.b.host} {line.b.interface} {line.b.address}"
+            for line in self.lines[:_MOST_ROWS]
+        ]
+        hidden = len(self.lines) - len(rows)
+        return "\n".join([self.heading(), *rows, *([f"and {hidden} more"] if hidden else []), *self.notes])
 
 
 @takes(BringupOptions)

@@ -46,7 +46,8 @@ def apply(found: Bringup, host: Reached) -> str:
         "set -eu",
         f"for kind in dummy bridge; do ip link show {NODE} || ip link add {NODE} type $kind || :; done >/dev/null 2>&1",
         f"ip link set {NODE} up",
-        *(f"ip address replace {address} dev {NODE}" for address in _all(host)),
+        # routes come from this address at once, which IPv6 else looks for at others before
+        *(f"ip address replace {address} dev {NODE}{' nodad' * (':' in address)}" for address in _all(host)),
     ]
     for point in points:
         lines.append(f"ip link set {point.interface} mtu {found.options['mtu']} up")
@@ -101,8 +102,7 @@ def netplan(found: Bringup, host: Reached) -> str:
     """Return the file of netplan, for /etc/netplan."""
     rows = ["network:", "  version: 2", "  renderer: networkd"]
     points = _points(found, host)
-    if points:
-        rows.append("  ethernets:")
+    rows += ["  ethernets:"] if points or host.ipv6 else []
     for point in points:
         rows += [
             f"    {point.interface}:",
@@ -116,9 +116,11 @@ def netplan(found: Bringup, host: Reached) -> str:
         here = [one for one in found.routes[host.host] if one.interface == point.interface]
         rows += ["      routes:"] if here else []
         rows += [f'        - {{to: "{one.to}", via: "{one.via}", from: "{_source(host, one.to)}"}}' for one in here]
+    if host.ipv6:  # routes from an IPv6 address wait for its interface to have a carrier, which that bridge has not
+        rows += ["    lo:", f'      addresses: ["{host.ipv6}"]']
     # a bridge without ports, since dummy interfaces came with netplan 1.0
     rows += ["  bridges:", f"    {NODE}:", "      interfaces: []", "      link-local: []", "      optional: true"]
-    rows.append(f"      addresses: [{_quoted(_all(host))}]")
+    rows.append(f'      addresses: ["{host.address}"]')
     return "\n".join(rows) + "\n"
 
 

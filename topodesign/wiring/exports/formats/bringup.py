@@ -52,6 +52,9 @@ def to_bringup(plan: WiringPlan, **options: Any) -> tuple[Content, tuple[str, ..
         except ParameterError as error:
             notes.append(str(error))
     hosts = {one.host: partial(_host, found=found, number=n) for n, one in enumerate(found.hosts)}
+    taken = next(iter(files.keys() & hosts.keys()), None)
+    if taken is not None:
+        raise ParameterError(f"a host cannot be called '{taken}' here: that is a file beside those of the hosts")
     return files | hosts, tuple(notes)
 
 
