@@ -14,7 +14,7 @@ from functools import partial
 
 from topodesign import run_plan, schedule
 from topodesign.base.units import format_rate, format_time
-from topodesign.execution.mpi import is_started
+from topodesign.execution.processes import started_by
 
 PLACES = (
     "uniring(1,12)",
@@ -41,7 +41,7 @@ def main() -> None:
                 partial(schedule, place, collective),
                 size=sizes,
                 iterations=20,
-                transport="mpi" if is_started() else "threads",
+                transport="mpi" if started_by() == "mpi" else "threads",
             )
             wrong += not result.right
             if result.rank:

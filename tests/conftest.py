@@ -36,6 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "floor(**checks): the least number of samples that have to reach each check")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell does to what it runs in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ |= {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "16"}  # before anything asks for a device
     os.environ.pop("COLUMNS", None)  # workers inherit the width of a terminal; what tests print goes to none
     if not config.getoption("--hypothesis-profile"):
         settings.load_profile("thorough" if is_thorough(config) else "quick")

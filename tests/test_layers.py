@@ -41,7 +41,10 @@ LAYERS = (
 
 # The same for the folders of a layer: low to high, each importing from those before it.
 SUBLAYERS = {
-    "wiring": ("inventory", "netbox", "plan", "change", "switches", "exports", "parts", "check", "failures"),
+    "wiring": (
+        *("inventory", "netbox", "plan", "bringup", "change", "switches", "exports", "parts", "check", "failures"),
+        "plant",
+    ),
 }
 
 # Folders that check the work of others and so share no code with them: all that they may import.
@@ -64,7 +67,20 @@ BY_NAME = {
     "schedulers/scheduling.py",
 }
 
-HEAVY = ("highspy", "igraph", "matplotlib", "networkx", "scipy", "sympy", "numba", "lxml", "rich", "pandas", "yaml")
+HEAVY = (
+    "highspy",
+    "igraph",
+    "lxml",
+    "matplotlib",
+    "networkx",
+    "numba",
+    "pandas",
+    "rich",
+    "scipy",
+    "sympy",
+    "torch",
+    "yaml",
+)
 
 # Solvers: only solve/ may import or call them.
 SOLVERS = (
@@ -87,6 +103,12 @@ SOLVERS = (
 # Modules with a heavy import at their top, which in turn are only imported inside functions.
 HEAVY_HOMES = {
     "topodesign.base.machine",
+    "topodesign.execution.torch",
+    "topodesign.execution.torch.engine",
+    "topodesign.execution.torch.group",
+    "topodesign.execution.torch.hook",
+    "topodesign.execution.torch.links",
+    "topodesign.execution.torch.world",
     "topodesign.report.table",
 }
 

@@ -20,6 +20,7 @@ MADE = {
     "plan.npz": ("schedule circulant(12,2,3) -o plan.npz", FileKind.PLAN),
     "program.xml": ("compile biring(2,4) -o program.xml", FileKind.PROGRAM),
     "program.json": ("compile biring(2,4) --target mscclpp -o program.json", FileKind.PROGRAM),
+    "program.py": ("compile biring(2,4) --target jax -o program.py", FileKind.PROGRAM),
     "fabric.yaml": ("fabric dgx_a100(1) -o fabric.yaml", FileKind.FABRIC),
     "fabric.json": ("fabric dgx_a100(1) -o fabric.json", FileKind.FABRIC),
     "links.json": ("links torus(3,3) --format json -o links.json", FileKind.LINKS),

@@ -21,7 +21,7 @@ import pytest
 
 from topodesign import run_plan, save_plan, schedule
 from topodesign.base.errors import MissingLibraryError
-from topodesign.execution.mpi import STARTERS, is_started, speaks
+from topodesign.execution.processes import STARTERS, speaks, started_by
 
 MPIRUN = shutil.which("mpirun")
 HAS_MPI4PY = importlib.util.find_spec("mpi4py") is not None
@@ -157,16 +157,22 @@ def test_an_interrupt_ends_all(tmp_path: Path) -> None:
     assert "right" not in out
 
 
-def test_who_is_started_by_mpirun(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_is_started_by_what(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in STARTERS:
         monkeypatch.delenv(f"{name}_SIZE", raising=False)
         monkeypatch.delenv(f"{name}_RANK", raising=False)
-    assert not is_started()
+    for name in ("RANK", "MASTER_ADDR"):
+        monkeypatch.delenv(name, raising=False)
+    assert started_by() is None
     assert speaks()
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")
     monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "2")
-    assert is_started()
+    assert started_by() == "mpi"
     assert not speaks()
+    for name, value in (("RANK", "0"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "localhost"), ("MASTER_PORT", "1")):
+        monkeypatch.setenv(name, value)
+    assert started_by() == "torch"
+    assert speaks()
 
 
 def test_without_mpi4py_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

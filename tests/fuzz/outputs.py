@@ -32,6 +32,7 @@ COMMANDS = (
     "schedule torus(3,3) --collective allgather --method tacos -o timed.npz",
     "compile rounds.npz -o rounds.xml",
     "compile trees.npz -o trees.xml",
+    "compile rounds.npz --target jax -o rounds.py",
     "verify rounds.npz --json",
     "simulate rounds.npz --json",
     "simulate timed.npz --json",

@@ -5,6 +5,7 @@ A module that opens input files must be named here; ``test_fuzz.py`` finds those
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -32,6 +33,7 @@ from topodesign.fabrics.groups import as_groups
 from topodesign.fabrics.node_values import as_ready, as_shards
 from topodesign.fabrics.presets import build_fabric
 from topodesign.plans.files import load_plan, save_plan
+from topodesign.plans.sets import INDEX, ForSizes, read_plan_set, save_plan_set
 from topodesign.plans.timing.workload import load_workload
 from topodesign.pricing.mix import read_mix
 from topodesign.runtime.chakra.check import expected_time
@@ -39,6 +41,7 @@ from topodesign.runtime.chakra.network import read_network
 from topodesign.runtime.chakra.traces import read_trace
 from topodesign.runtime.check import check_file
 from topodesign.runtime.doctor import about_program
+from topodesign.runtime.jax.check import check_module_file
 from topodesign.runtime.msccl.parse import parse_xml
 from topodesign.runtime.msccl.profiles import PROFILES
 from topodesign.runtime.mscclpp.check import check_plan_file
@@ -47,6 +50,8 @@ from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.files import LinkFormat, read_topology, write_links
 from topodesign.topology.library import build
 from topodesign.topology.link_table import read_link_table
+from topodesign.wiring.bringup.bringup import bringup
+from topodesign.wiring.check.link_tests import read_link_tests
 from topodesign.wiring.check.observed import read_dumps, read_light, read_lldp, read_switch
 from topodesign.wiring.exports.formats.netbox import from_netbox, to_netbox_cables
 from topodesign.wiring.exports.formats.patches import from_patches, to_patches
@@ -91,6 +96,13 @@ def plan_bytes() -> bytes:
         return save_plan(Path(folder) / "p.npz", schedule(RING, "allgather")).read_bytes()
 
 
+def plan_set_index() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        plans = [ForSizes(schedule(RING, "allgather"), 0, 2**20, {"msccl": {"a.xml": "<algo/>"}})]
+        save_plan_set(Path(folder) / "s", plans, alpha=1e-5, bandwidth=1e11)
+        return (Path(folder) / "s" / INDEX).read_bytes()
+
+
 def program() -> bytes:
     (content,) = compile_plan(schedule(RING, "allgather")).files.values()
     return content if isinstance(content, bytes) else content.encode()
@@ -102,6 +114,10 @@ def traces() -> Mapping[str, bytes]:
 
 def execution_plan() -> bytes:
     return compile_plan(schedule("torus(2,2)", "allgather"), "mscclpp").text.encode()
+
+
+def module() -> bytes:
+    return compile_plan(schedule("torus(2,2)", "allgather"), "jax").text.encode()
 
 
 def journal() -> bytes:
@@ -180,7 +196,25 @@ LIMITED = replace(
 HEARD = "host,port,neighbour_host,neighbour_port\n" + "".join(
     f"{one.b.host},{one.b.port},{one.a.host},{one.a.port}\n" for one in WIRING.connects
 )
+CABLED = plan_of(RING, "duplex")
+NAMES = "host,port,interface,device\n" + "".join(f"*,eth{n},np{n},mlx5_{n}\n" for n in range(RING.degree))
+LINK_TEST = json.dumps(
+    {
+        "link test": 1,
+        "host": "h0",
+        "heard": [[one.a.port, one.b.host, one.b.port] for one in CABLED.connects if one.a.host == "h0"],
+        "problems": ["h0 eth0 has no light"],
+    }
+)
 LIGHT = "host,port,rx_dbm\n" + "".join(f"{one.b.host},{one.b.port},-2.5\n" for one in WIRING.connects)
+
+TOLD = "LLDP neighbors:\n" + "".join(
+    f"Interface:    {one.b.port}, via: LLDP, RID: 1, Time: 0 day, 00:00:01\n"
+    f"  Chassis:\n    ChassisID:    local {one.a.host}\n  Port:\n    PortID:       ifname {one.a.port}\n"
+    for one in WIRING.connects
+    if one.b.host == "h0"
+)
+MODULE = "\tReceiver signal average optical power     : 0.5734 mW / -2.42 dBm\n"
 
 READERS = (
     Reader("catalog/own", "candidates.txt", b"torus(4,4)\nhypercube(4)  # two\n".strip, read_candidates),
@@ -216,6 +250,7 @@ READERS = (
     Reader("pricing/mix", "x.yaml", lambda: shipped("workload_moe.yaml"), read_mix),
     Reader("plans/archive", "p.npz", plan_bytes, load_plan),
     Reader("plans/files", "q.npz", plan_bytes, load_plan),
+    Reader("plans/sets", INDEX, plan_set_index, read_plan_set),
     Reader("runtime/msccl/parse", "p.xml", program, lambda path: parse_xml(path, PROFILES["msccl"])),
     Reader("runtime/check", "c.xml", program, lambda path: check_file(path).ok),
     Reader("runtime/chakra/traces", "c.0.et", lambda: traces()["collective.0.et"], read_trace),
@@ -224,6 +259,7 @@ READERS = (
     Reader("runtime/chakra/check", "expected.json", lambda: traces()["expected.json"], expected_time),
     Reader("runtime/mscclpp/parse", "p.json", execution_plan, parse_plan),
     Reader("runtime/mscclpp/parse", "c.json", execution_plan, lambda path: check_plan_file(path, interleavings=1).ok),
+    Reader("runtime/jax/check", "m.py", module, lambda path: check_module_file(path).ok),
     Reader("base/file_kinds", "k.npz", plan_bytes, known_kind),
     Reader("catalog/files", "degree_02.tsv", rows, lambda path: read_rows(path.parent, 2)),
     Reader("catalog/packed", "degree_02.zip", packed_rows, read_packed),
@@ -242,6 +278,11 @@ READERS = (
     Reader("wiring/inventory/files", "i.csv", lambda: shipped("inventory_testbed.csv"), read_inventory),
     Reader("wiring/switches/journal", "sent", sent, read_journal),
     Reader("wiring/plan/files", "w.json", lambda: plan_text(WIRING).encode(), load_wiring),
+    *(
+        Reader("wiring/check/lldp", f"h0.{ending}", TOLD.encode, lambda path: read_lldp(path, WIRING))
+        for ending in ("txt", "lldp", "topo")
+    ),
+    Reader("wiring/check/light", "h0.p0.ethtool", MODULE.encode, lambda path: read_light(path, WIRING)),
     Reader("wiring/check/lldp", "o.csv", HEARD.encode, lambda path: read_lldp(path, WIRING)),
     Reader(
         "wiring/check/observed",
@@ -249,6 +290,8 @@ READERS = (
         switch_files("sonic", SWITCHED)["P1.json"].encode,
         lambda path: read_switch(path, SWITCHED),
     ),
+    Reader("wiring/bringup/interfaces", "i.csv", NAMES.encode, lambda path: bringup(CABLED, interfaces=path)),
+    Reader("wiring/check/link_tests", "l.json", LINK_TEST.encode, lambda path: read_link_tests(path, CABLED)),
     Reader("wiring/check/observed", "light.csv", LIGHT.encode, lambda path: read_light(path, WIRING)),
     Reader("wiring/check/observed", "d.csv", HEARD.encode, lambda path: read_dumps(path.parent, WIRING)),
     Reader(

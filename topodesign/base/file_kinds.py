@@ -14,13 +14,14 @@ from enum import Enum
 from pathlib import Path
 
 from topodesign.base.errors import FileFormatError
-from topodesign.base.text_files import naming, read_head
+from topodesign.base.text_files import begins_as_module, naming, read_head
 
 
 class FileKind(Enum):
     """A kind of file: what one is called, and how to get one; empty where there is no such way."""
 
     PLAN = "a schedule", "'topodesign schedule' writes one"
+    PLAN_SET = "a set of plans", "'topodesign compile --set' writes one"
     PROGRAM = "a program", "'topodesign compile' writes one"
     FABRIC = "a fabric", "'topodesign fabric' writes one"
     LINKS = "a list of links", "'topodesign links' writes one"
@@ -33,6 +34,8 @@ class FileKind(Enum):
     CIRCUITS = "the circuits of a switch", "'topodesign wire export --format sonic' writes them"
     PATCHES = "a list of patches", "'topodesign wire export --format patches' writes one"
     NETBOX = "a table of NetBox", "NetBox exports its list of cables to CSV; 'topodesign wire export' writes one, too"
+    INTERFACES = "a table of interfaces", "it is a CSV with the columns host,port,interface"
+    LINK_TEST = "what a host's link test said", "'topodesign wire export --format bringup' writes the test"
     CATALOG = "a catalog", "'topodesign catalog build' writes one"
     TRACES = "traces", "'topodesign compile --target chakra' writes them"
     ANSWER = "an answer of --json", ""
@@ -56,6 +59,7 @@ _TABLES = {
     ("device", "kind", "rack"): FileKind.INVENTORY,
     ("host", "port", "neighbour_host"): FileKind.NEIGHBOURS,
     ("host", "port", "neighbor_host"): FileKind.NEIGHBOURS,
+    ("host", "port", "interface"): FileKind.INTERFACES,
     ("cable", "a_label"): FileKind.PATCHES,
     ("side_a_device",): FileKind.NETBOX,
     ("termination_a",): FileKind.NETBOX,
@@ -64,7 +68,12 @@ _TABLES = {
     ("nodes", "degree", "steps"): FileKind.CATALOG,
 }
 """Columns that the first line of a table has that is no comment, in any order."""
-_KEYS = {"lldp": FileKind.NEIGHBOURS, "OCS_CROSS_CONNECT": FileKind.CIRCUITS, "connects": FileKind.WIRING}
+_KEYS = {
+    "lldp": FileKind.NEIGHBOURS,
+    "OCS_CROSS_CONNECT": FileKind.CIRCUITS,
+    "connects": FileKind.WIRING,
+    "link test": FileKind.LINK_TEST,
+}
 """What JSON of others, or of ours without its head, is told by."""
 _NEAR = 1000  # letters in which XML has said what it is
 _PLACES = frozenset(("hosts", "racks", "panels", "stock"))
@@ -91,6 +100,8 @@ def kind_of(path: Path) -> FileKind | None:  # noqa: PLR0911  a sign after the o
         return FileKind.EMPTY
     if text.startswith("<"):
         return _of_xml(text)
+    if begins_as_module(path):
+        return FileKind.PROGRAM
     return _of_json(text) if text.startswith("{") else _of_lines(text)
 
 
@@ -142,6 +153,8 @@ def _of_json(text: str) -> FileKind | None:
         return FileKind.ANSWER
     if '"topodesign wiring plan"' in text[:_NEAR]:
         return FileKind.WIRING
+    if '"topodesign plan set"' in text[:_NEAR]:
+        return FileKind.PLAN_SET
     keys = set(re.findall(r'"([A-Za-z_]+)"\s*:', text))
     for sign, found in (
         ("lldp", FileKind.NEIGHBOURS),

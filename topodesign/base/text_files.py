@@ -113,5 +113,10 @@ def begins_as_json(path: Path) -> bool:
     return _begins(path, b"{")
 
 
+def begins_as_module(path: Path) -> bool:
+    """Return whether a file begins as a module of Python of ours does, whatever its name is."""
+    return _begins(path, b'"""')
+
+
 def _begins(path: Path, sign: bytes) -> bool:
     return read_head(path).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(sign)

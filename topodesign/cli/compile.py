@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,8 +56,8 @@ _RUNTIMES = tuple(dict.fromkeys(name for backend in BACKENDS.values() for name i
 @offer(ChakraOptions, section="Chakra traces")
 @offer(MscclppOptions, section="MSCCL++ plans")
 @output_option(
-    "File to write (.xml, of mscclpp .json); of chakra, and of several programs, of groups or --all-roots, the "
-    "directory.",
+    "File to write (.xml, of mscclpp .json, of jax .py); of chakra, and of several programs, of groups or --all-roots, "
+    "the directory.",
     required=True,
 )
 @json_option
@@ -71,7 +72,7 @@ def command(
     output: Path,
     **options: Any,
 ) -> None:
-    """Compile a schedule to an MSCCL program, an MSCCL++ execution plan, or Chakra traces for ASTRA-sim.
+    """Compile a schedule to a program of MSCCL, MSCCL++ or JAX, or to Chakra traces for ASTRA-sim.
 
     SOURCE is a spec (quote it), a file of links, a fabric (a file or a spec such as 'dgx_a100(2)'), or a schedule file
     (.npz), which decides on the collective and how it is done itself. The program is checked as `topodesign verify`
@@ -80,6 +81,8 @@ def command(
 
     --target chakra writes a directory: a trace for each rank, a workload that calls the collective once, the other
     files of the simulator, and the time that it should say. It is for calls of one --size.
+
+    --target jax writes a module of Python that needs JAX alone: a function of ppermute, for jax.shard_map.
 
     A schedule of --group, or of --only on a topology, is a program for each group, whose members are its ranks in
     ascending order: group0.xml and so on, in the directory that -o names.
@@ -91,6 +94,7 @@ def command(
     Example: topodesign compile 'circulant(12,2,3)' --collective allreduce --inplace -o allreduce.xml
     """
     check_ending(output, "program")
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")  # to check a module it is lowered, which takes no accelerator
     settings = {name: options.pop(name) for name in _SETTINGS if name in options}
     if all_roots:
         refuse_choices(context, "--all-roots", ("root", "method", "fixed_k", "only", "without", "group", "shards"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -69,10 +69,10 @@ def _sweep(_context: click.Context, _option: click.Parameter, value: str | None)
 )
 @click.option(
     "--transport",
-    type=click.Choice(["auto", "threads", "mpi"]),
+    type=click.Choice(["auto", "threads", "mpi", "torch"]),
     default="auto",
     show_default=True,
-    help="What carries messages; auto takes MPI where mpirun has started this, and threads elsewhere.",
+    help="What carries messages; auto takes what has started this, mpirun or torchrun, and threads elsewhere.",
 )
 @click.option(
     "--verify/--no-verify",
@@ -99,14 +99,17 @@ def command(
     SOURCE is a schedule file (.npz), which decides on the collective and how it is done, or a spec (quote it), a file
     of links or a fabric, which is scheduled first. A rank is a node. By itself this starts a thread for each; started
     by mpirun -n N it is one of N processes, and MPI's own collective is timed beside it; pip install 'topodesign[mpi]'.
+    Under torchrun the same with PyTorch and gloo, or NCCL, by batches of sends to neighbours; 'topodesign[torch]'.
 
     Rates are those that nccl-tests prints. Exit status 1 if the plan or a result is wrong.
 
     Under MPI: mpirun -n 12 topodesign run ring.npz --sweep 1KiB..64MiB
 
+    Under PyTorch: torchrun --nproc-per-node 12 -m topodesign run ring.npz
+
     Example: topodesign run ring.npz --size 64MiB
     """
-    from topodesign.execution.mpi import ElsewhereError, is_started, speaks  # noqa: PLC0415  NumPy, which help does without
+    from topodesign.execution.processes import ElsewhereError, speaks, started_by  # noqa: PLC0415  NumPy
 
     given = given_options(context)
     run = {name: options.pop(name) for name in ("iterations", "warmup", "dtype", "parts", "verified")}
@@ -114,7 +117,7 @@ def command(
         raise ParameterError("--sweep says which sizes; leave --size out")
     if sweep is None and "factor" in given:
         raise ParameterError("--factor is of --sweep; leave it out")
-    how: Transport = "mpi" if transport == "mpi" or (transport == "auto" and is_started()) else "threads"
+    how = cast("Transport", (started_by() or "threads") if transport == "auto" else transport)
 
     def plan() -> Plan:
         if not names_schedule(source):
@@ -134,7 +137,7 @@ def command(
     except ElsewhereError as error:
         context.exit(1 if error.infeasible else 2)
     except TopodesignError as error:
-        if how == "mpi" and not speaks():  # rank 0 says the same
+        if how != "threads" and not speaks():  # rank 0 says the same
             context.exit(1 if isinstance(error, InfeasibleError) else 2)
         raise
     if result.rank:

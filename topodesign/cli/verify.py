@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import click
 
 import topodesign
 from topodesign.base.file_kinds import FileKind, refuse_others
-from topodesign.base.text_files import begins_as_json, begins_as_xml
+from topodesign.base.text_files import begins_as_json, begins_as_module, begins_as_xml
 from topodesign.cli.answers import Command, form, json_option, print_json, say
 from topodesign.cli.options import runtime_option, seed_option, whole
 from topodesign.cli.progress import progress_bar
@@ -32,14 +33,15 @@ if TYPE_CHECKING:
 @seed_option("Seed of the random orders.")
 @json_option
 def command(file: Path, runtime: str, interleavings: int, seed: int) -> int:
-    """Check a schedule (.npz), an MSCCL program (.xml), an MSCCL++ execution plan (.json) or Chakra traces (.et).
+    """Check a schedule (.npz) or a program: of MSCCL (.xml), MSCCL++ (.json), JAX (.py) or Chakra traces (.et).
 
     Which of them FILE is, its first bytes tell. A schedule is replayed symbolically (of one of trees, every tree, route
     and link load is checked), its cost recomputed and its topology rebuilt. An XML file, ours or not, is read as
     strictly as the runtime does and executed on real integers under its limits; deadlocks, races and wrong results are
     reported. So is an execution plan, over several launches, and signals that are lost. Traces are named by their
     directory or by one of their files, and replayed by all ranks together: whether messages match, nothing waits for
-    ever, all data arrive, and how long ASTRA-sim takes. Exit status 1 if it is wrong.
+    ever, all data arrive, and how long ASTRA-sim takes. Of a module for JAX the data are replayed, and where JAX is
+    installed the StableHLO that it makes of them; code that is not ours is not executed. Exit status 1 if it is wrong.
 
     Example: topodesign verify ring.npz
     """
@@ -49,7 +51,8 @@ def command(file: Path, runtime: str, interleavings: int, seed: int) -> int:
         with progress_bar("replaying"):
             replayed = topodesign.check_traces(file, interleavings=interleavings, seed=seed)
         document, text, right = replayed.record(), str(replayed), replayed.ok
-    elif begins_as_xml(file) or begins_as_json(file):
+    elif begins_as_module(file) or begins_as_xml(file) or begins_as_json(file):
+        os.environ.setdefault("JAX_PLATFORMS", "cpu")  # it lowers a module, and takes no accelerator for that
         with progress_bar("checking"):
             check = topodesign.check_file(file, runtime, interleavings=interleavings, seed=seed)
         document, text, right = check.record(), str(check), check.ok

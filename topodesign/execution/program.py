@@ -195,7 +195,7 @@ def _program(
         [(one.stream, one.block, 0, table.units[one.stream]) for both in pieces for one in both], dtype=np.int64
     )
     memory = _joined(np.concatenate((np.stack((stream, block, lo, hi)), whole.reshape(-1, 4).T), axis=1))
-    cells = _cells(np.stack((stream, block, lo, hi)), max(table.units))
+    cells = cells_of(np.stack((stream, block, lo, hi)), max(table.units))
     spans = [cells[:, a:b].T.tolist() for a, b in pairwise(bounds)]
     filled = {(one.stream, one.block) for one in pieces[0]}
     held = np.array([(s, b) in filled for s, b in zip(stream.tolist(), block.tolist(), strict=True)], dtype=np.bool_)
@@ -252,7 +252,7 @@ def _joined(rows: IntArray) -> IntArray:
     return np.stack((*rows[:3, begins], high[ends]))
 
 
-def _cells(rows: IntArray, most: int) -> IntArray:
+def cells_of(rows: IntArray, most: int) -> IntArray:
     """Return from which to which cell every row goes, where the ends of all rows cut blocks into cells."""
     blocks, place = np.unique(rows[:2], axis=1, return_inverse=True)
     del blocks

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -23,6 +24,7 @@ from topodesign.base.units import Quantity, as_size, format_rate, format_size, f
 from topodesign.base.wording import counted
 from topodesign.collectives import ALLREDUCE, BROADCAST, REDUCE, Collective
 from topodesign.execution.fit import Fit, fitted_model
+from topodesign.execution.levels import Script, check_scripts, neighbours_of, scripts_of
 from topodesign.execution.program import Program, programs_of
 from topodesign.execution.workspace import TYPES, Outcome, Trial, bytes_of, coefficients, extent_of, shares_of
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
@@ -35,10 +37,10 @@ from topodesign.plans.timing.plans import simulate
 from topodesign.plans.transfers import Transfers
 
 if TYPE_CHECKING:
-    from topodesign.execution.mpi import World
+    from topodesign.execution.processes import World
 
-Transport = Literal["threads", "mpi"]
-TRANSPORTS: tuple[Transport, ...] = ("threads", "mpi")
+Transport = Literal["threads", "mpi", "torch"]
+TRANSPORTS: tuple[Transport, ...] = ("threads", "mpi", "torch")
 MOST_ITERATIONS = 10**6
 LEAST_FITTED = 3  # sizes from which on a latency and a bandwidth are fitted: two of them any pair of times meets
 _SWITCH = 5e-5
@@ -97,7 +99,7 @@ class SizeRun(Declared):
         key("size_bytes=size", "Data that was moved: so much that blocks are equal."),
         key("asked_bytes=float(asked)", "What was asked for."),
         "*measured",
-        key("own", "MPI's own collective with the same data; null without one."),
+        key("own", "The collective of MPI, or of gloo, itself with the same data; null without one."),
     )
     ROW = (
         "size_bytes=size time_s=outcome.median least_s=outcome.least most_s=outcome.most "
@@ -112,7 +114,7 @@ class SizeRun(Declared):
 
     @property
     def own(self) -> Measured | None:
-        """The same of MPI's own collective."""
+        """The same of the collective of MPI, or of gloo, itself."""
         return None if self.outcome.own is None else Measured(self.outcome.own, self.size, self.factor)
 
 
@@ -139,7 +141,7 @@ class RunResult(TextResult):
 
     KEYS = (
         "title collective kind spec ranks",
-        key("transport", kind=("threads", "mpi")),
+        key("transport", kind=TRANSPORTS),
         "library",
         key("dtype", kind=tuple(TYPES)),
         "warmup iterations messages bus_factor=bus right runs fit notes",
@@ -169,7 +171,9 @@ class RunResult(TextResult):
         """Return a row for every size."""
         own = any(one.own is not None for one in self.runs)
         wrong = not self.right
-        columns = ("size", "time", "min", "max", "algbw", "busbw", *(["MPI busbw", "time/MPI"] if own else []))
+        whose = "MPI" if self.transport == "mpi" else "gloo"
+        beside = [f"{whose} busbw", f"time/{whose}"] if own else []
+        columns = ("size", "time", "min", "max", "algbw", "busbw", *beside)
         rows = []
         for one in self.runs:
             found = one.outcome
@@ -187,7 +191,8 @@ class RunResult(TextResult):
 
     def __str__(self) -> str:
         """Return what was run, the table, what the rates are, the fit and the notes."""
-        who = f"{self.ranks} {'threads of one process' if self.transport == 'threads' else 'MPI processes'}"
+        what = {"threads": "threads of one process", "mpi": "MPI processes", "torch": "processes of torchrun"}
+        who = f"{self.ranks} {what[self.transport]}"
         times = f"{counted(self.iterations, 'iteration')} after {self.warmup} that are not timed"
         lines = [
             self.title,
@@ -209,6 +214,7 @@ class _Prepared:
     spec: str | None
     transfers: tuple[Transfers, ...]
     programs: tuple[Program, ...]
+    scripts: tuple[Script, ...]
     cost: tuple[Fraction, Fraction] | None
     place: tuple[int, int]
     notes: tuple[str, ...]
@@ -245,7 +251,8 @@ def run_plan(
         Of trees and paths: chunks that the data of each is cut into, which follow one another.
     transport
         ``threads``: one for every rank, in this process; or ``mpi``: this process is one of as many as the plan has
-        nodes, all of which call this, and get the same result.
+        nodes, all of which call this, and get the same result; or ``torch``: the same of those that torchrun has
+        started, or of the default group of PyTorch that is there, with gloo, or NCCL where there are GPUs.
     verified
         Whether a plan that the verifier refuses is refused; without it the results say what is wrong.
     progress
@@ -261,7 +268,7 @@ def run_plan(
     InfeasibleError
         If the plan is wrong, or needs switches that add or copy.
     MissingLibraryError
-        If MPI is asked for, and mpi4py is not installed.
+        If MPI or PyTorch is asked for, and mpi4py or torch is not installed.
     ParameterError
         If a number is out of range, or there is another number of processes.
     FileFormatError
@@ -288,13 +295,22 @@ def run_plan(
     tell = progress or (lambda _: None)
 
     def prepare() -> _Prepared:
-        return _prepared(plan, chunks, sizes, kind, alone=how == "mpi", verified=verified)
+        return _prepared(plan, chunks, sizes, kind, how, verified=verified)
 
     if how == "threads":
         return _on_threads(prepare(), sizes, _Settings(kind, before, rounds), tell)
-    from topodesign.execution.mpi import World  # noqa: PLC0415  starts MPI
+    return _among_processes(_world(how), prepare, sizes, _Settings(kind, before, rounds), tell)
 
-    return _under_mpi(World(), prepare, sizes, _Settings(kind, before, rounds), tell)
+
+def _world(transport: Transport) -> World:
+    """Return all processes."""
+    if transport == "mpi":
+        from topodesign.execution.mpi import MpiWorld  # noqa: PLC0415  starts MPI
+
+        return MpiWorld()
+    from topodesign.execution.torch.world import TorchWorld  # noqa: PLC0415  needs PyTorch
+
+    return TorchWorld()
 
 
 @dataclass(frozen=True)
@@ -320,11 +336,12 @@ def _prepared(
     parts: int,
     sizes: list[Fraction],
     dtype: str,
+    transport: Transport,
     *,
-    alone: bool,
     verified: bool,
 ) -> _Prepared:
-    """Return what a plan says to every rank, if it may be run; ``alone`` says that each has a process of its own."""
+    """Return what a plan says to every rank, if it may be run."""
+    alone = transport != "threads"  # each has a process of its own
     made = as_plan(plan() if callable(plan) else plan)
     notes = []
     if verified:
@@ -350,6 +367,10 @@ def _prepared(
         cost = None
         notes.append(f"no latency and bandwidth are fitted: {error}")
     topology = made.topology
+    scripts: tuple[Script, ...] = ()
+    if transport == "torch":
+        scripts = tuple(scripts_of(programs))
+        check_scripts(programs, scripts, neighbours_of(topology))
     return _Prepared(
         made.heading(),
         made.collective.name,
@@ -357,6 +378,7 @@ def _prepared(
         made.spec,
         transfers,
         programs,
+        scripts,
         cost,
         (topology.nodes, topology.degree),
         tuple(notes),
@@ -390,13 +412,21 @@ def _cost(plan: Plan, parts: int) -> tuple[Fraction, Fraction]:
 
 
 def _trials(
-    prepared: _Prepared, sizes: list[Fraction], settings: _Settings, programs: Mapping[int, Program]
+    prepared: _Prepared,
+    sizes: list[Fraction],
+    settings: _Settings,
+    programs: Mapping[int, Program],
+    scripts: Mapping[int, Script] = MappingProxyType({}),
 ) -> list[tuple[Fraction, int, Trial]]:
-    return [(asked, *_trial(prepared.transfers, asked, settings, programs)) for asked in sizes]
+    return [(asked, *_trial(prepared.transfers, asked, settings, programs, scripts)) for asked in sizes]
 
 
 def _trial(
-    transfers: tuple[Transfers, ...], asked: Fraction, settings: _Settings, programs: Mapping[int, Program]
+    transfers: tuple[Transfers, ...],
+    asked: Fraction,
+    settings: _Settings,
+    programs: Mapping[int, Program],
+    scripts: Mapping[int, Script],
 ) -> tuple[int, Trial]:
     extent, whole = extent_of(transfers, asked, np.dtype(TYPES[settings.dtype]).itemsize)
     collective = transfers[0].collective if len(transfers) == 1 else None
@@ -409,6 +439,7 @@ def _trial(
         settings.warmup,
         settings.iterations,
         collective,
+        scripts,
     )
     return whole, trial
 
@@ -434,13 +465,15 @@ def _on_threads(
     return _result(prepared, tuple(runs), settings, _Carrier("threads", f"NumPy {np.__version__}", 0, messages, note))
 
 
-def _under_mpi(
+def _among_processes(
     world: World,
     prepare: Callable[[], _Prepared],
     sizes: list[Fraction],
     settings: _Settings,
     tell: Callable[[float], None],
 ) -> RunResult:
+    transport: Transport = world.transport
+
     def checked() -> _Prepared:
         found = prepare()
         world.check(len(found.programs))
@@ -448,11 +481,14 @@ def _under_mpi(
 
     first = world.first(checked)
     try:
-        head = world.share(None if first is None else replace(first, programs=()))
+        head = world.share(None if first is None else replace(first, programs=(), scripts=()))
         program = world.deal(None if first is None else list(first.programs))
+        scripts = first.scripts or [()] * world.ranks if first is not None else None
+        script: Script = world.deal(None if scripts is None else list(scripts))
         messages = world.share(None if first is None else sum(len(one.sends) for one in first.programs))
         runs = []
-        for number, (asked, whole, trial) in enumerate(_trials(head, sizes, settings, {world.rank: program})):
+        trials = _trials(head, sizes, settings, {world.rank: program}, {world.rank: script})
+        for number, (asked, whole, trial) in enumerate(trials):
 
             def told(share: float, done: int = number) -> None:
                 if world.rank == 0:
@@ -460,14 +496,16 @@ def _under_mpi(
 
             runs.append(SizeRun(asked, whole, world.run_trial(trial, told), _bus(head.transfers)[0]))
         hosts = world.hosts()
+        world.close()
     except BaseException as error:  # noqa: BLE001  whatever it is, the others wait for this rank
         world.end_all(error)
+    who = "MPI decides over which way" if transport == "mpi" else "hosts decide over which port"
     note = (
         "all ranks are on one machine: the times are those of its memory and cores, not of a fabric"
         if hosts == 1
-        else f"ranks are on {hosts} machines; MPI decides over which way a message goes, not the plan's links"
+        else f"ranks are on {hosts} machines; {who} a message goes, not the plan's links"
     )
-    return _result(head, tuple(runs), settings, _Carrier("mpi", world.name, world.rank, messages, note))
+    return _result(head, tuple(runs), settings, _Carrier(transport, world.name, world.rank, messages, note))
 
 
 def _result(

@@ -11,7 +11,7 @@ iteration. So sums are known without adding, and all numbers on the way are inte
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.errors import TooLargeError
 from topodesign.collectives import Collective
+from topodesign.execution.levels import Script
 from topodesign.execution.program import MOST_UNITS, Do, Message, Piece, Program
 from topodesign.plans.transfers import Transfers
 from topodesign.topology.topology import IntArray
@@ -84,46 +85,26 @@ def by_place(stream: int, block: int, first: int, last: int) -> IntArray:
     return (place % np.uint64(_PLACES)).astype(np.int64) + 1
 
 
-class Workspace:
-    """The memory of one rank.
+class Layout:
+    """Where the units of a rank lie in its memory.
 
-    * ``memory``: all elements that the rank has.
-    * ``order``: what it does, without messages that have no elements.
+    * ``size``: elements of the memory.
+    * ``inputs``, ``outputs``: the pieces that it has at the start and must have in the end, each with its place.
     """
 
-    def __init__(
-        self, program: Program, extent: Extent, shares: Sequence[Mapping[int, int]], dtype: str = "float32"
-    ) -> None:
+    def __init__(self, program: Program, extent: Extent, shares: Sequence[Mapping[int, int]]) -> None:
         self.program = program
         self._extent, self._shares = extent, shares
         elements = self._elements(program.stream, program.block)
         units = np.array(extent.units, dtype=np.int64)[program.stream]
         self._low = _cut(program.lo, elements, units)
-        length = _cut(program.hi, elements, units) - self._low
-        self._begin = np.cumsum(length) - length
+        self._length = _cut(program.hi, elements, units) - self._low
+        self._begin = np.cumsum(self._length) - self._length
         self._blocks = int(program.block.max(initial=0)) + 1
         self._keys = self._key(program.stream, program.block, program.lo)
-        kind = TYPES[dtype]
-        self.memory: Array = np.zeros(int(length.sum()), dtype=kind)
-        self._pattern: Array = np.empty_like(self.memory)
-        for stream, block, low, at, count in zip(
-            *(column.tolist() for column in (program.stream, program.block, self._low, self._begin, length)),
-            strict=True,
-        ):
-            self._pattern[at : at + count] = by_place(stream, block, low, low + count)
-        self._outputs = [(one, self._whole(one)) for one in program.outputs]
-        self._inputs = [(one, self._whole(one)) for one in program.inputs]
-        most = max((where.stop - where.start for _, where in self._outputs), default=0)
-        self._wanted: Array = np.empty(most, dtype=kind)
-        self.sends = [Slots(self, message, sent=True) for message in program.sends]
-        self.receives = [Slots(self, message, sent=False) for message in program.receives]
-        empty = {
-            (do, at)
-            for do, slots in ((Do.SEND, self.sends), (Do.FINISH, self.sends), (Do.RECEIVE, self.receives))
-            for at, one in enumerate(slots)
-            if not one.count
-        }
-        self.order = [step for step in program.order if step not in empty]
+        self.size = int(self._length.sum())
+        self.outputs = [(one, self._whole(one)) for one in program.outputs]
+        self.inputs = [(one, self._whole(one)) for one in program.inputs]
 
     # -- where things are ---------------------------------------------------------------------------------------------
 
@@ -164,19 +145,49 @@ class Workspace:
         keys: IntArray = (stream * self._blocks + block) * MOST_UNITS + unit
         return keys
 
-    # -- what is in it ------------------------------------------------------------------------------------------------
+
+class Workspace(Layout):
+    """The memory of one rank.
+
+    * ``memory``: all elements that the rank has.
+    * ``order``: what it does, without messages that have no elements.
+    """
+
+    def __init__(
+        self, program: Program, extent: Extent, shares: Sequence[Mapping[int, int]], dtype: str = "float32"
+    ) -> None:
+        super().__init__(program, extent, shares)
+        kind = TYPES[dtype]
+        self.memory: Array = np.zeros(self.size, dtype=kind)
+        self._pattern: Array = np.empty_like(self.memory)
+        for stream, block, low, at, count in zip(
+            *(column.tolist() for column in (program.stream, program.block, self._low, self._begin, self._length)),
+            strict=True,
+        ):
+            self._pattern[at : at + count] = by_place(stream, block, low, low + count)
+        most = max((where.stop - where.start for _, where in self.outputs), default=0)
+        self._wanted: Array = np.empty(most, dtype=kind)
+        self.sends = [Slots(self, message, sent=True) for message in program.sends]
+        self.receives = [Slots(self, message, sent=False) for message in program.receives]
+        empty = {
+            (do, at)
+            for do, slots in ((Do.SEND, self.sends), (Do.FINISH, self.sends), (Do.RECEIVE, self.receives))
+            for at, one in enumerate(slots)
+            if not one.count
+        }
+        self.order = [step for step in program.order if step not in empty]
 
     def fill(self, factor: IntArray) -> None:
         """Put in what the rank begins with, and zeros elsewhere; ``factor`` are the :func:`coefficients`."""
         self.memory.fill(0)
         own = int(factor[self.program.rank])
-        for _, where in self._inputs:
+        for _, where in self.inputs:
             np.multiply(self._pattern[where], own, out=self.memory[where], casting="unsafe")
 
     def wrong(self, factor: IntArray) -> tuple[int, str]:
         """Return how many elements of the results are not what they must be, and the first of them in words."""
         count, first = 0, ""
-        for piece, where in self._outputs:
+        for piece, where in self.outputs:
             wanted = self._wanted[: where.stop - where.start]
             np.multiply(self._pattern[where], int(factor[list(piece.sources)].sum()), out=wanted, casting="unsafe")
             got = self.memory[where]
@@ -193,12 +204,12 @@ class Workspace:
     def put(self, values: Mapping[tuple[int, int], Array]) -> None:
         """Put in other data: the rank's contribution by stream and block."""
         self.memory.fill(0)
-        for piece, where in self._inputs:
+        for piece, where in self.inputs:
             self.memory[where] = values[piece.stream, piece.block]
 
     def results(self) -> dict[tuple[int, int], Array]:
         """Return what there is of the blocks that the rank must have in the end, by stream and block."""
-        return {(piece.stream, piece.block): self.memory[where].copy() for piece, where in self._outputs}
+        return {(piece.stream, piece.block): self.memory[where].copy() for piece, where in self.outputs}
 
 
 class Slots:
@@ -295,6 +306,7 @@ class Trial:
     warmup: int
     iterations: int
     collective: Collective | None  # what it is, among ranks; None of several at the same time
+    scripts: Mapping[int, Script] = field(default_factory=dict)  # by rank, for transports that have no tags
 
     def workspace(self, rank: int) -> Workspace:
         """Return the memory of a rank."""

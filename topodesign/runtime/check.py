@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from topodesign.base.arguments import as_path
-from topodesign.base.text_files import begins_as_json
+from topodesign.base.text_files import begins_as_json, begins_as_module
+from topodesign.runtime.jax.check import ModuleReport, check_module_file
 from topodesign.runtime.msccl.check import CheckReport, check_program
 from topodesign.runtime.msccl.parse import XmlError, parse_xml, read_text
 from topodesign.runtime.msccl.profiles import get_profile
@@ -15,8 +16,8 @@ from topodesign.runtime.report import Finding
 
 def check_file(
     path: str | Path, runtime: str = "msccl", *, interleavings: int = 20, seed: int = 0, root: int | None = None
-) -> CheckReport | PlanReport:
-    """Check an MSCCL XML file or an execution plan of MSCCL++; one that the runtime's parser refuses is ``illegal``.
+) -> CheckReport | ModuleReport | PlanReport:
+    """Check an MSCCL XML file, an execution plan of MSCCL++ or a module for JAX; one that is refused is ``illegal``.
 
     Parameters
     ----------
@@ -46,6 +47,8 @@ def check_file(
     profile, place = get_profile(runtime), as_path(path)
     if begins_as_json(place):
         return check_plan_file(place, interleavings=interleavings, seed=seed, root=root)
+    if begins_as_module(place):
+        return check_module_file(place)
     text = read_text(place)
     try:
         program = parse_xml(text, profile)

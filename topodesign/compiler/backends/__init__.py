@@ -13,12 +13,13 @@ from types import MappingProxyType
 
 from topodesign.compiler.backends.backend import Backend
 from topodesign.compiler.backends.chakra import Chakra
+from topodesign.compiler.backends.jax import Jax
 from topodesign.compiler.backends.msccl import Msccl
 from topodesign.compiler.backends.mscclpp import Mscclpp
 
 __all__ = ["BACKENDS", "Backend"]
 
-_LISTED: tuple[Backend, ...] = (Msccl(), Mscclpp(), Chakra())
+_LISTED: tuple[Backend, ...] = (Msccl(), Mscclpp(), Chakra(), Jax())
 
 BACKENDS: Mapping[str, Backend] = MappingProxyType({backend.name: backend for backend in _LISTED})
 """All targets by name."""

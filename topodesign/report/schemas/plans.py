@@ -150,6 +150,7 @@ VERIFY = either(
     ),
     declared("runtime.msccl.check:CheckReport", "a program"),
     declared("runtime.mscclpp.check:PlanReport", "an execution plan"),
+    declared("runtime.jax.check:ModuleReport", "a module for JAX"),
     declared("runtime.chakra.check:TraceReport", "traces"),
 )
 _AS_ABOVE: Keys = {
@@ -172,6 +173,11 @@ COMPILE = either(
     declared(
         "runtime.mscclpp.check:PlanReport",
         "an execution plan",
+        more={**_AS_ABOVE, "file": text("What was written.")},
+    ),
+    declared(
+        "runtime.jax.check:ModuleReport",
+        "a module for JAX",
         more={**_AS_ABOVE, "file": text("What was written.")},
     ),
     declared(

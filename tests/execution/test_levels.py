@@ -1,0 +1,175 @@
+"""Batches without tags: results are right where ranks meet batch by batch, and what could hang is refused before."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.samples.schedules import COLLECTIVES, valid
+from topodesign import build, build_fabric, schedule
+from topodesign.base.errors import InfeasibleError, ScheduleError
+from topodesign.execution.levels import Batch, Script, check_scripts, neighbours_of, scripts_of
+from topodesign.execution.program import Do, Program, programs_of
+from topodesign.execution.workspace import Workspace, coefficients, extent_of, shares_of
+from topodesign.plans.kinds import kind_of
+from topodesign.plans.plan import Plan
+
+
+def lowered(plan: Plan) -> tuple[list[Program], list[Script]]:
+    programs = list(programs_of(kind_of(plan).transfers(1)))
+    return programs, scripts_of(programs)
+
+
+def meet(spaces: Sequence[Workspace], scripts: Sequence[Script]) -> None:
+    """Ranks whose batches are as strict as can be: one ends when its partners have begun all that it has, in order.
+
+    A pair has a queue and no tags; a message is what comes next.
+    """
+    at = [0] * len(scripts)
+    begun = [False] * len(scripts)
+    queues: dict[tuple[int, int], deque[Any]] = defaultdict(deque)
+    posted: dict[tuple[int, int], int] = defaultdict(int)
+    taken: dict[tuple[int, int], int] = defaultdict(int)
+    moved = True
+    while moved:
+        moved = False
+        for rank, space in enumerate(spaces):
+            if at[rank] == len(scripts[rank]):
+                continue
+            batch = scripts[rank][at[rank]]
+            if not begun[rank]:
+                begun[rank] = moved = True
+                for one in batch.sends:
+                    slot = space.sends[one]
+                    queues[rank, slot.message.peer].append(slot.gather().copy())
+                for one in batch.receives:
+                    posted[space.receives[one].message.peer, rank] += 1
+            sends = [(rank, space.sends[one].message.peer) for one in batch.sends]
+            receives = [space.receives[one] for one in batch.receives]
+            wanted = Counter((slot.message.peer, rank) for slot in receives)
+            taken_up = all(taken[pair] + len(queues[pair]) <= posted[pair] for pair in sends)
+            if not taken_up or any(len(queues[pair]) < count for pair, count in wanted.items()):
+                continue
+            for slot in receives:
+                slot.buffer[:] = queues[slot.message.peer, rank].popleft()
+                taken[slot.message.peer, rank] += 1
+            for one in batch.places:
+                space.receives[one].place()
+            at[rank] += 1
+            begun[rank], moved = False, True
+    assert at == list(map(len, scripts)), "some wait for ever"
+
+
+def wrong(plan: Plan, size: int) -> int:
+    made = kind_of(plan).transfers(1)
+    programs, scripts = lowered(plan)
+    check_scripts(programs, scripts, neighbours_of(plan.topology))
+    extent, _ = extent_of(made, Fraction(size), 4)
+    spaces = [Workspace(one, extent, shares_of(made), "float32") for one in programs]
+    factor = coefficients(len(programs), 1)
+    for space in spaces:
+        space.fill(factor)
+    meet(spaces, scripts)
+    return sum(space.wrong(factor)[0] for space in spaces)
+
+
+@pytest.mark.parametrize("place", ["biring(2,4)", "torus(3,3)", "circulant(12,2,3)", "kautz(2,2)", "genkautz(2,5)"])
+@pytest.mark.parametrize("collective", ["allgather", "reduce-scatter", "allreduce", "all-to-all"])
+def test_rounds_take_a_level_a_step(place: str, collective: str) -> None:
+    plan = schedule(place, collective)
+    assert wrong(plan, 4096) == 0
+    if plan.kind == "rounds":
+        _, scripts = lowered(plan)
+        assert max(batch.level for script in scripts for batch in script) <= plan.claim["steps"]
+
+
+@pytest.mark.parametrize(
+    ("place", "collective", "options"),
+    [
+        ("torus(3,3)", "allreduce", {"method": "tacos"}),
+        ("torus(3,3)", "allreduce", {"method": "forest"}),
+        ("dgx_a100(1)", "allreduce", {}),
+        ("biring(2,6)", "broadcast", {"root": 2}),
+        ("biring(2,6)", "reduce", {"root": 1}),
+        ("biring(2,6)", "gather", {"root": 1}),
+        ("biring(2,6)", "scatter", {"root": 3}),
+        ("biring(2,4)", "all-to-all", {"group": ("0,1", "2,3")}),
+        ("biring(2,4)", "allgather", {"only": ("0,2",), "others": "forward"}),
+    ],
+)
+def test_other_plans(place: str, collective: str, options: dict[str, Any]) -> None:
+    for size in (1, 100, 9999):
+        assert wrong(schedule(place, collective, **options), size) == 0
+
+
+@given(st.integers(0, 2**32), st.sampled_from(COLLECTIVES), st.integers(1, 3000))
+def test_any_valid_rounds(seed: int, name: str, size: int) -> None:
+    """With random delays, pieces that come twice, partial sums that wander."""
+    topology, rounds = valid(np.random.default_rng(seed), name)
+    assert wrong(Plan(topology, rounds), size) == 0
+
+
+def test_what_could_hang_or_mix_up_is_refused() -> None:
+    """Every change of one batch is found: another level, a missing message, another order, an early use."""
+    programs, scripts = lowered(schedule("circulant(6,1,2)", "allreduce"))
+    check_scripts(programs, scripts)
+    counts: dict[str, int] = defaultdict(int)
+    for rank, script in enumerate(scripts):
+        for at, batch in enumerate(script):
+            for what, changed in mutants(batch):
+                broken = [*script[:at], changed, *script[at + 1 :]]
+                broken.sort(key=lambda one: one.level)
+                with pytest.raises(ScheduleError):
+                    check_scripts(programs, [*scripts[:rank], tuple(broken), *scripts[rank + 1 :]])
+                counts[what] += 1
+    assert len(counts) == 4
+    assert min(counts.values()) >= 6
+
+
+def mutants(batch: Batch) -> list[tuple[str, Batch]]:
+    found = []
+    if batch.sends:
+        found.append(("lost", batch._replace(sends=batch.sends[1:])))
+        found.append(("later", batch._replace(level=batch.level + 1)))
+    if batch.receives:
+        found.append(("twice", batch._replace(receives=batch.receives + batch.receives[:1])))
+    if set(batch.places) & set(batch.receives):
+        found.append(("unplaced", batch._replace(places=batch.places[1:])))
+    return found
+
+
+def test_the_order_of_a_pair_counts() -> None:
+    programs, scripts = lowered(schedule("biring(2,6)", "all-to-all"))
+    for rank, script in enumerate(scripts):
+        for at, batch in enumerate(script):
+            for a, b in pairwise(batch.sends):
+                if programs[rank].sends[a].peer != programs[rank].sends[b].peer:
+                    continue
+                swapped = tuple({a: b, b: a}.get(one, one) for one in batch.sends)
+                broken = (*script[:at], batch._replace(sends=swapped), *script[at + 1 :])
+                with pytest.raises(ScheduleError, match="is not the same"):
+                    check_scripts(programs, [*scripts[:rank], broken, *scripts[rank + 1 :]])
+
+
+def test_links_alone_are_used() -> None:
+    plan = schedule("complete(4)", "allgather")
+    programs, scripts = lowered(plan)
+    with pytest.raises(InfeasibleError, match="from rank 0 to rank 2, which no link joins"):
+        check_scripts(programs, scripts, neighbours_of(build("biring(2,4)")))
+    assert len(neighbours_of(build_fabric("dgx_a100(1)").topology)) == 8 * 7
+
+
+def test_a_circle_is_found() -> None:
+    programs, _ = lowered(schedule("uniring(1,3)", "allgather"))
+    turned = [replace(one, order=tuple(sorted(one.order, key=lambda do: do[0] is Do.SEND))) for one in programs]
+    with pytest.raises(ScheduleError, match="in a circle"):
+        scripts_of(turned)

@@ -1,0 +1,222 @@
+"""From a plan to permutations: every step as few of them as it can be, in one array of rows for all ranks.
+
+A rank's array has what it was given, and below that what every permutation brought, in their order. So what is received
+is at the same rows of all ranks, whatever the plan; what is sent is so where the plan looks the same from all ranks.
+Steps that add are those of a plan backwards in time: there what is sent is at the same rows, and what was copied once
+is added once. A step of a plan that has sends of unequal size costs rows of zeros, for all of a permutation are equal.
+
+Trees and paths are unrolled into rounds, and switches are left out: ranks are the nodes that compute, in their order.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import cast
+
+import numpy as np
+
+from topodesign.base.errors import InfeasibleError, ScheduleError
+from topodesign.collectives import ALLREDUCE, Collective
+from topodesign.compiler.frontends.colouring import Edge, degree_of, edge_colouring
+from topodesign.compiler.ir import RankProgram
+from topodesign.compiler.permutations import Exchange, Permutations, Phase, Rows, Runs
+from topodesign.plans.kinds import kind_of
+from topodesign.plans.plan import Plan
+from topodesign.plans.replay.plans import verify
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.rounds_ops import canonical, halves, is_lean, prune, reverse
+from topodesign.topology.topology import IntArray, Topology
+
+MOST_CELLS = 2**24  # rows of data that all ranks could have, known one by one
+MOST_SENDS = 2**22  # rows that are sent, known one by one
+
+
+def permutations_of(plan: Plan, parts: int = 1, *, inplace: bool = False) -> Permutations:
+    """Return what all ranks do.
+
+    * ``plan``: any plan of one collective among all nodes that compute.
+    * ``parts``: of trees: parts of the data of a tree that follow one another.
+    """
+    kind = kind_of(plan)
+    if len(kind.relays):
+        raise InfeasibleError("no permutation lets a switch copy or add; make the schedule with --method forest")
+    report = verify(plan)
+    if not report.ok:
+        raise ScheduleError(f"the schedule is wrong: {report.problems[0]}")
+    topology, rounds = kind.on_ranks(parts if kind.program == "trees" else 1)
+    if topology.switches:
+        raise ScheduleError("rounds of ranks have no switches")
+    rounds = canonical(rounds if is_lean(rounds) else prune(rounds))
+    _check_size(rounds)
+    views = _views(plan.topology, rounds.nodes)
+    if rounds.collective.like(ALLREDUCE):
+        adding, copying = halves(rounds)
+        phases = [_adding(adding, views), _copying(copying, views)]
+    else:
+        phases = [_adding(rounds, views) if rounds.collective.reduces else _copying(rounds, views)]
+    return Permutations(
+        rounds.collective,
+        inplace=inplace,
+        protocol="Simple",
+        chunks=rounds.units * rounds.collective.shards(rounds.nodes),
+        channels=1,
+        ranks=(RankProgram((), 0),) * rounds.nodes,
+        phases=tuple(phases),
+    )
+
+
+def _check_size(rounds: Rounds) -> None:
+    blocks = len(rounds.collective.blocks(np.arange(rounds.nodes), rounds.nodes))
+    cells, sends = rounds.nodes * blocks * rounds.units, int((rounds.hi - rounds.lo).sum())
+    if cells > MOST_CELLS or sends > MOST_SENDS:
+        raise InfeasibleError(
+            f"{sends} rows that are sent, of {rounds.units} for every block, are too many for one program (at most "
+            f"{MOST_SENDS}, and {MOST_CELLS} rows at all ranks); use a smaller N or a schedule with fewer --chunks"
+        )
+
+
+def _views(topology: Topology, ranks: int) -> list[IntArray]:
+    """Return tables of what node v is called by node u: row u, column v; plans often look the same from all nodes."""
+    nodes = np.arange(ranks)
+    views = [(nodes - nodes[:, None]) % ranks]
+    symmetry = topology.symmetry
+    one_orbit = symmetry is not None and len({*symmetry.represented_by.tolist()} | {-1}) == 2  # and none is no image
+    if symmetry is not None and one_orbit and topology.nodes == ranks and symmetry.is_free:
+        order, images = symmetry.images(int(symmetry.represented_by[0]), nodes)
+        view = np.empty((ranks, ranks), dtype=np.int64)
+        view[order] = np.argsort(images, axis=1)
+        views.insert(0, view)
+    return views
+
+
+def _colours(edges: Sequence[Edge], widths: Sequence[int], views: list[IntArray]) -> list[int]:
+    """Return the permutation of every send: by what the receiver is called by the sender, if that takes no more."""
+    degree = degree_of(edges)
+    for view in views:
+        named = [int(view[edge]) for edge in edges]
+        ends = {(name, side, edge[side]) for name, edge in zip(named, edges, strict=True) for side in (0, 1)}
+        if len(set(named)) == degree and len(ends) == 2 * len(edges):
+            return named
+    order = sorted(range(len(edges)), key=lambda at: -widths[at])  # the large ones together, for little is padded
+    colour = [0] * len(edges)
+    for at, found in zip(order, edge_colouring([edges[at] for at in order]), strict=True):
+        colour[at] = found
+    return colour
+
+
+def _copying(rounds: Rounds, views: list[IntArray]) -> Phase:
+    """Return the phase of rounds that copy."""
+    return _Copies(rounds, views).phase()
+
+
+def _adding(rounds: Rounds, views: list[IntArray]) -> Phase:
+    """Return the phase of rounds that add: that of the rounds backwards in time, turned round."""
+    copies = _Copies(reverse(rounds), views)
+    turned = copies.phase()
+    start = np.full((copies.ranks, turned.rows), -1, dtype=np.int64)
+    for rank, rows in enumerate(copies.finish()):
+        if len(rows):
+            start[rank, rows] = np.arange(len(rows))
+    steps = tuple(
+        tuple(replace(one, pairs=tuple((v, u) for u, v in one.pairs), take=one.put, put=one.take) for one in step)
+        for step in reversed(turned.steps)
+    )
+    return Phase(adds=True, start=_rows(list(start)), steps=steps, finish=(((0, copies.given),),), rows=turned.rows)
+
+
+class _Copies:
+    """The rows of all ranks while rounds copy."""
+
+    def __init__(self, rounds: Rounds, views: list[IntArray]) -> None:
+        self.collective: Collective = rounds.collective
+        self.ranks, self.units = rounds.nodes, rounds.units
+        self.blocks = self.collective.blocks(np.arange(self.ranks), self.ranks)
+        self._row = np.full((self.ranks, len(self.blocks) * self.units), -1, dtype=np.int32)
+        self.given = len(self.collective.at(None).inputs(0, self.ranks)) * self.units
+        self._result = len(self.collective.at(None).outputs(0, self.ranks)) * self.units
+        # A rank has its blocks for others in the order of what it calls these.
+        self._order = [np.argsort(row) for row in views[0]] if self.collective.pairwise else None
+        for rank in range(self.ranks):
+            own = self._units(self.collective.inputs(rank, self.ranks))
+            if self._order is not None:
+                own = own.reshape(self.ranks, -1)[self._order[rank]].ravel()
+            self._row[rank, own] = np.arange(len(own))
+        self._top = self.given
+        self.steps = tuple(self._step(messages, views) for messages in self._messages(rounds))
+
+    def _units(self, blocks: Sequence[int]) -> IntArray:
+        """Return the units of blocks, in their order."""
+        place = np.searchsorted(self.blocks, np.array(blocks, dtype=np.int64))
+        units: IntArray = (place[:, None] * self.units + np.arange(self.units)).ravel()
+        return units
+
+    def _messages(self, rounds: Rounds) -> list[dict[Edge, IntArray]]:
+        """Return the units of every message, step by step."""
+        names = ("step", "src", "dst", "lo", "hi")
+        place = np.searchsorted(self.blocks, rounds.block) * self.units
+        rows = zip(*(getattr(rounds, name).tolist() for name in names), place.tolist(), strict=True)
+        found: dict[int, dict[Edge, list[IntArray]]] = defaultdict(lambda: defaultdict(list))
+        for step, src, dst, lo, hi, first in rows:
+            found[step][src, dst].append(np.arange(first + lo, first + hi))
+        return [{edge: np.concatenate(parts) for edge, parts in sorted(found[step].items())} for step in sorted(found)]
+
+    def _step(self, messages: dict[Edge, IntArray], views: list[IntArray]) -> tuple[Exchange, ...]:
+        edges = list(messages)
+        # The receiver has what arrives in the order in which the sender has it.
+        sent = {(u, v): units[np.argsort(self._row[u, units])] for (u, v), units in messages.items()}
+        colours = _colours(edges, [len(sent[edge]) for edge in edges], views)
+        made, arrived = [], []
+        for colour in sorted(set(colours)):
+            pairs = [edge for edge, other in zip(edges, colours, strict=True) if other == colour]
+            width = max(len(sent[edge]) for edge in pairs)
+            take: list[IntArray | None] = [None] * self.ranks
+            for u, v in pairs:
+                take[u] = self._row[u, sent[u, v]].astype(np.int64)
+                arrived.append((v, sent[u, v], self._top))
+            put = (((self._top, self._top + width),),)
+            moved = sum(len(sent[edge]) for edge in pairs)
+            made.append(Exchange(tuple(pairs), _rows(take, width), put, moved, width))
+            self._top += width
+        for rank, units, first in arrived:
+            self._row[rank, units] = np.arange(first, first + len(units))
+        return tuple(made)
+
+    def finish(self) -> list[IntArray]:
+        """Return the rows of the result of every rank that has one, others have none."""
+        wanted = (self._units(self.collective.outputs(rank, self.ranks)) for rank in range(self.ranks))
+        return [self._row[rank, units].astype(np.int64) for rank, units in enumerate(wanted)]
+
+    def phase(self) -> Phase:
+        """Return all of it."""
+        own = np.arange(self.given)
+        order = [own.reshape(self.ranks, -1)[one].ravel() for one in self._order] if self._order else [own]
+        start = _rows(cast("list[IntArray | None]", order), self._top)
+        finish = [rows if len(rows) else np.full(self._result, -1) for rows in self.finish()]
+        return Phase(adds=False, start=start, steps=self.steps, finish=_rows(list(finish)), rows=self._top)
+
+
+def _rows(rows: Sequence[IntArray | None], width: int | None = None) -> Rows:
+    """Return rows of every rank, once if they can be the same at all ranks: what fills them up to a width is free."""
+    some = [one for one in rows if one is not None]
+    longest = max(some, key=len)
+    if width is None:
+        width = len(longest)
+    if all(np.array_equal(one, longest[: len(one)]) for one in some):
+        return (_runs(longest, width),)
+    return tuple(_runs(np.zeros(0, dtype=np.int64) if one is None else one, width) for one in rows)
+
+
+def _runs(rows: IntArray, width: int) -> Runs:
+    """Return rows as runs, filled up with zeros."""
+    count = len(rows)
+    blank = rows < 0
+    breaks = np.append(True, (np.diff(rows) != 1) & ~(blank[1:] & blank[:-1]))[:count]
+    breaks[1:] |= blank[1:] != blank[:-1]
+    first = np.flatnonzero(breaks).tolist()
+    runs = [(a - b, 0) if blank[a] else (int(rows[a]), int(rows[a]) + b - a) for a, b in pairwise([*first, count])]
+    if width > count:
+        runs.append((count - width, 0))
+    return tuple(runs)

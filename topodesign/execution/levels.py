@@ -1,0 +1,218 @@
+"""Programs of ranks in batches that need no tags: for libraries where messages of a pair are told apart by order alone.
+
+A message gets a *level*: one more than that of the latest level at which its sender has put in place what it needs. A
+rank goes through levels upwards, and at each it starts all that it sends and receives there at once, a *batch*, waits
+for all of it, and puts in place what the plan has next. Where a message would overwrite what is sent later, it waits in
+a buffer of its own until that is sent.
+
+That cannot deadlock, and needs no tags. A message has one level, the same at both ends; so a batch waits for batches of
+the same level alone, and the lowest level at which some rank is has all its partners there, or on their way through
+levels in which they wait for nobody above. And at both ends of a pair messages come in the order of level and number.
+:func:`check_scripts` looks at what was made, not at how: it is called before anything is sent.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from topodesign.base.errors import InfeasibleError, ScheduleError
+from topodesign.execution.program import Do, Message, Program, cells_of
+from topodesign.topology.topology import Topology
+
+
+class Batch(NamedTuple):
+    """What a rank does at a level; places of messages among those that its program sends or receives."""
+
+    level: int
+    sends: tuple[int, ...]
+    receives: tuple[int, ...]
+    places: tuple[int, ...]  # those received, here or before, that are put where they belong after it, in this order
+
+
+Script = tuple[Batch, ...]
+"""The batches of a rank, by ascending level."""
+
+
+def scripts_of(programs: Sequence[Program]) -> list[Script]:
+    """Return the batches of all ranks.
+
+    Raises
+    ------
+    ScheduleError
+        If the programs wait for each other in a circle.
+    """
+    ranks = [_Rank(one) for one in programs]
+    levels: dict[tuple[int, int, int], int] = {}  # of the messages sent so far, by sender, receiver and number
+    waiting: dict[tuple[int, int, int], int] = {}
+    ready = deque(range(len(ranks)))
+    while ready:
+        rank = ready.popleft()
+        missing, sent = ranks[rank].go_on(levels)
+        if missing is not None:
+            waiting[missing] = rank
+        for message in sent:
+            if message in waiting:
+                ready.append(waiting.pop(message))
+    if waiting:
+        source, target, _ = min(waiting)
+        raise ScheduleError(f"rank {target} waits for rank {source} in a circle; nothing can be sent in this order")
+    return [one.script() for one in ranks]
+
+
+class _Rank:
+    """How far a rank is while levels are found."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        both = (*program.sends, *program.receives)
+        bounds = np.cumsum([0, *(len(one.lo) for one in both)]).tolist()
+        rows = np.concatenate(
+            [np.stack((one.stream, one.block, one.lo, one.hi)) for one in both] or [np.zeros((4, 0), dtype=np.int64)],
+            axis=1,
+        )
+        cells = cells_of(rows, int(rows[3].max(initial=0)))
+        spans = [cells[:, a:b].T.tolist() for a, b in pairwise(bounds)]
+        self._cells = [[cell for first, last in one for cell in range(first, last)] for one in spans]
+        self._order = [(do, at) for do, at in program.order if do is not Do.FINISH]
+        self._at = 0
+        # by cell: the last level at which it was sent from, and at which something was put there
+        count = int(cells.max(initial=0)) + 1
+        self._read, self._written = [0] * count, [0] * count
+        self._batches: dict[int, tuple[list[int], list[int], list[int]]] = defaultdict(lambda: ([], [], []))
+
+    def go_on(
+        self, levels: dict[tuple[int, int, int], int]
+    ) -> tuple[tuple[int, int, int] | None, list[tuple[int, int, int]]]:
+        """Go as far as messages are there; return the one that is missing, None at the end, and those sent."""
+        program, sent = self._program, []
+        while self._at < len(self._order):
+            do, at = self._order[self._at]
+            if do is Do.SEND:
+                one, cells = program.sends[at], self._cells[at]
+                before = (max(self._written[cell], one.special and self._read[cell]) for cell in cells)
+                level = 1 + max(before, default=0)
+                name = (program.rank, one.peer, one.tag)
+                levels[name] = level
+                sent.append(name)
+                self._batches[level][0].append(at)
+                for cell in cells:
+                    self._read[cell] = max(self._read[cell], level)
+                    if one.special:  # it is cleared then
+                        self._written[cell] = level
+            else:
+                one, cells = program.receives[at], self._cells[len(program.sends) + at]
+                name = (one.peer, program.rank, one.tag)
+                if name not in levels:
+                    return name, sent
+                level = levels[name]
+                place = max([level, *(max(self._read[cell], self._written[cell]) for cell in cells)])
+                self._batches[level][1].append(at)
+                self._batches[place][2].append(at)
+                for cell in cells:
+                    self._written[cell] = place
+            self._at += 1
+        return None, sent
+
+    def script(self) -> Script:
+        """Return the batches."""
+        found = []
+        for level in sorted(self._batches):
+            sends, receives, places = self._batches[level]
+            program = self._program
+            found.append(
+                Batch(level, _by_pair(sends, program.sends), _by_pair(receives, program.receives), tuple(places))
+            )
+        return tuple(found)
+
+
+def _by_pair(places: list[int], messages: Sequence[Message]) -> tuple[int, ...]:
+    """Return places of messages by peer and number, which both ends of a pair have in the same order."""
+    return tuple(sorted(places, key=lambda at: (messages[at].peer, messages[at].tag)))
+
+
+def check_scripts(
+    programs: Sequence[Program], scripts: Sequence[Script], neighbours: Collection[tuple[int, int]] | None = None
+) -> None:
+    """Refuse batches that could deadlock, mix messages up, or leave the wiring.
+
+    Parameters
+    ----------
+    programs, scripts
+        Of all ranks, in their order.
+    neighbours
+        Pairs (from, to) that a link joins; None lets any rank send to any.
+
+    Raises
+    ------
+    ScheduleError
+        If levels of a rank do not ascend, a message is not sent and received once, or the ends of a pair differ in
+        levels, order or content of what they send and receive.
+    InfeasibleError
+        If a message goes from a rank to one that no link joins it to.
+    """
+    ends: dict[tuple[int, int], tuple[list[tuple[int, Message]], list[tuple[int, Message]]]] = {}
+    for program, script in zip(programs, scripts, strict=True):
+        if any(second.level <= first.level for first, second in pairwise(script)):
+            raise ScheduleError(f"the levels of rank {program.rank} do not ascend")
+        for name, all_of in (("sends", program.sends), ("receives", program.receives), ("places", program.receives)):
+            if sorted(at for batch in script for at in getattr(batch, name)) != list(range(len(all_of))):
+                raise ScheduleError(f"rank {program.rank} does not have each of what it {name} once")
+        level_of = {at: batch.level for batch in script for at in batch.receives}
+        if any(batch.level < level_of[at] for batch in script for at in batch.places):
+            raise ScheduleError(f"rank {program.rank} uses a message before it has come")
+        for batch in script:
+            for at in batch.sends:
+                pair = (program.rank, program.sends[at].peer)
+                ends.setdefault(pair, ([], []))[0].append((batch.level, program.sends[at]))
+            for at in batch.receives:
+                pair = (program.receives[at].peer, program.rank)
+                ends.setdefault(pair, ([], []))[1].append((batch.level, program.receives[at]))
+    for (source, target), (sent, received) in ends.items():
+        if neighbours is not None and (source, target) not in neighbours:
+            raise InfeasibleError(f"the plan sends from rank {source} to rank {target}, which no link joins")
+        same = len(sent) == len(received) and all(
+            a == b and _alike(one, other) for (a, one), (b, other) in zip(sent, received, strict=True)
+        )
+        if not same:
+            raise ScheduleError(f"what rank {source} sends and what rank {target} receives from it is not the same")
+
+
+def _alike(sent: Message, received: Message) -> bool:
+    """Return whether two ends of a message have the same data in mind."""
+    columns = ("stream", "block", "lo", "hi")
+    return sent.adds == received.adds and all(
+        np.array_equal(getattr(sent, name), getattr(received, name)) for name in columns
+    )
+
+
+def neighbours_of(topology: Topology) -> frozenset[tuple[int, int]]:
+    """Return the pairs of ranks that a link joins, or links through switches alone; ranks are numbered without them.
+
+    Examples
+    --------
+    >>> from topodesign import build
+    >>> sorted(neighbours_of(build("uniring(1,3)")))
+    [(0, 1), (1, 2), (2, 0)]
+    """
+    after: dict[int, list[int]] = defaultdict(list)
+    for source, target in zip(topology.src.tolist(), topology.dst.tolist(), strict=True):
+        after[source].append(target)
+    rank = {node: number for number, node in enumerate(sorted(set(range(topology.nodes)) - topology.switches))}
+
+    def reached(start: int) -> Iterable[int]:
+        seen, stack = {start}, [start]
+        while stack:
+            for node in after[stack.pop()]:
+                if node not in seen:
+                    seen.add(node)
+                    if node in topology.switches:
+                        stack.append(node)
+                    else:
+                        yield node
+
+    return frozenset((rank[node], rank[other]) for node in rank for other in reached(node))

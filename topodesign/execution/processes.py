@@ -1,0 +1,264 @@
+"""Transports with a process for every rank: what they have in common, whatever carries the messages."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal, NoReturn, Protocol, TypeVar
+
+import numpy as np
+
+from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
+from topodesign.collectives.collective import Collective
+from topodesign.execution.program import Piece
+from topodesign.execution.workspace import TYPES, Array, Outcome, Trial, by_place, coefficients
+from topodesign.topology.topology import IntArray
+
+_Made = TypeVar("_Made")
+
+
+class ElsewhereError(TopodesignError):
+    """Another rank says what is wrong.
+
+    * ``infeasible``: whether that is an answer of "no".
+    """
+
+    def __init__(self, *, infeasible: bool) -> None:
+        super().__init__("rank 0 says why this did not run")
+        self.infeasible = infeasible
+
+
+STARTERS = ("OMPI_COMM_WORLD", "PMI", "MV2_COMM_WORLD", "PMIX")
+"""How what starters of MPI programs put into the environment begins: NAME_SIZE and NAME_RANK of a process."""
+
+
+def started_by() -> Literal["mpi", "torch"] | None:
+    """Return what has started this process as one of several, by its environment; None if nothing has."""
+    if all(name in os.environ for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")):
+        return "torch"
+    return "mpi" if any(os.environ.get(f"{name}_SIZE", "").isdecimal() for name in STARTERS) else None
+
+
+def speaks() -> bool:
+    """Return whether this process is the one that says what is wrong with what all were told: rank 0, or the only."""
+    names = ["RANK"] if started_by() == "torch" else [f"{name}_RANK" for name in STARTERS]
+    return not any(int(rank) for name in names if (rank := os.environ.get(name, "")).isdecimal())
+
+
+class Work(Protocol):
+    """What is timed at a rank."""
+
+    def fill(self, factor: IntArray) -> None:
+        """Put in what the rank begins with."""
+
+    def move(self) -> None:
+        """Do the rank's part."""
+
+    def wrong(self, factor: IntArray) -> tuple[int, str]:
+        """Return how many elements are not what they must be, and that."""
+
+    def free(self) -> None:
+        """Give back what it took."""
+
+
+class World(ABC):
+    """All processes of the program.
+
+    * ``rank``, ``ranks``: which this process is, of how many.
+    * ``transport``: what it is called.
+    * ``name``: what carries the messages.
+    * ``own_name``: whose collectives are timed beside the plan.
+    * ``starter``: what starts so many processes, as a text to format with ``ranks``.
+    """
+
+    rank: int
+    ranks: int
+    transport: Literal["mpi", "torch"]
+    name: str
+    own_name: str
+    starter: str
+
+    @abstractmethod
+    def share(self, value: _Made | None) -> _Made:
+        """Return on all ranks what rank 0 has."""
+
+    @abstractmethod
+    def deal(self, values: list[_Made] | None) -> _Made:
+        """Return on every rank its own of the values that rank 0 has."""
+
+    @abstractmethod
+    def gather(self, value: _Made) -> list[_Made]:
+        """Return on all ranks what each has."""
+
+    @abstractmethod
+    def meet(self) -> None:
+        """Wait for all others."""
+
+    @abstractmethod
+    def prepare(self, trial: Trial) -> Work:
+        """Return this rank's part of a trial."""
+
+    @abstractmethod
+    def own(self, trial: Trial) -> Work | None:
+        """Return the library's own collective with the same data, on all ranks at once; None if it has none."""
+
+    @abstractmethod
+    def end(self) -> None:
+        """End all processes."""
+
+    def close(self) -> None:  # noqa: B027  most have nothing
+        """Give back what is left, when all is done."""
+
+    def check(self, ranks: int) -> None:
+        """Raise ParameterError if there are not so many processes."""
+        if ranks != self.ranks:
+            raise ParameterError(
+                f"the plan is of {ranks} ranks, and {self.own_name} has started {self.ranks}; start so many as the "
+                f"plan has: {self.starter.format(ranks=ranks)}"
+            )
+
+    def first(self, make: Callable[[], _Made]) -> _Made | None:
+        """Return what rank 0 makes, None on other ranks."""
+        failure: BaseException | None = None
+        made: _Made | None = None
+        if self.rank == 0:
+            try:
+                made = make()
+            except Exception as error:  # noqa: BLE001  raised below, when the others know
+                failure = error
+        said: bool | None = self.share(None if failure is None else isinstance(failure, InfeasibleError))
+        if failure is not None:
+            raise failure
+        if said is not None:
+            raise ElsewhereError(infeasible=said)
+        return made
+
+    def hosts(self) -> int:
+        """Return on how many machines the processes are."""
+        return len(set(self.gather(socket.gethostname())))
+
+    def end_all(self, error: BaseException) -> NoReturn:
+        """Say what is wrong on this rank, and end all processes at once: the others may be waiting for it."""
+        name = "" if isinstance(error, TopodesignError) else f"{type(error).__name__}: "
+        words = f"{name}{error}" if isinstance(error, Exception) else "interrupted"
+        sys.stdout.flush()
+        sys.stderr.write(f"topodesign: rank {self.rank}: {words}\n")
+        sys.stderr.flush()
+        self.end()
+        raise SystemExit(1)  # for type checkers: nothing comes back from there
+
+    def run_trial(self, trial: Trial, progress: Callable[[float], None]) -> Outcome:
+        """Run a trial on all ranks; see :class:`~topodesign.execution.workspace.Trial`.
+
+        The library's own collective takes turns with it, so that both meet the same disturbances.
+        """
+        own = self.own(trial)
+        works: list[Work] = [self.prepare(trial), *([] if own is None else [own])]
+        tallies = [_Tally() for _ in works]
+        rounds = trial.warmup + trial.iterations
+        for number in range(rounds):
+            factor = coefficients(trial.ranks, number)
+            for work, tally in zip(works, tallies, strict=True):
+                work.fill(factor)
+                self.meet()
+                begun = time.perf_counter_ns()
+                work.move()
+                tally.add(time.perf_counter_ns() - begun, *work.wrong(factor))
+            progress((number + 1) / rounds)
+        for work in works:
+            work.free()
+        outcomes = [self._outcome(tally, trial.warmup) for tally in tallies]
+        return outcomes[0] if own is None else replace(outcomes[0], own=outcomes[1])
+
+    def _outcome(self, tally: _Tally, warmup: int) -> Outcome:
+        """Return what came of the iterations on all ranks."""
+        found = self.gather((tally.times[warmup:], tally.count, tally.first))
+        slowest = np.array([times for times, _, _ in found], dtype=np.int64).max(axis=0)
+        words = next((text for _, _, text in found if text), "")
+        return Outcome(tuple(slowest.tolist()), sum(some for _, some, _ in found), words)
+
+
+class _Tally:
+    """The times of a rank's iterations, and its wrong elements."""
+
+    def __init__(self) -> None:
+        self.times: list[int] = []
+        self.count, self.first = 0, ""
+
+    def add(self, time: int, count: int, first: str) -> None:
+        """Add an iteration."""
+        self.times.append(time)
+        self.count += count
+        self.first = self.first or first
+
+
+class Own:
+    """A library's own collective among the members of a rank's group, with the same data.
+
+    Parameters
+    ----------
+    name
+        Whose it is.
+    call
+        Its function, of what is sent and what is received: arrays of one dimension.
+    trial, rank
+        What is run, and who this is.
+    takes_part
+        Whether the rank is in a group.
+    """
+
+    def __init__(
+        self, name: str, call: Callable[[Array, Array], object], trial: Trial, rank: int, *, takes_part: bool = True
+    ) -> None:
+        self._name, self._call, self._rank = name, call, rank
+        kind, program = TYPES[trial.dtype], trial.programs[rank]
+        share, each = trial.shares[0], trial.extent.elements[0]
+
+        def pattern(some: tuple[Piece, ...]) -> list[tuple[Piece, Array]]:
+            return [(one, by_place(0, one.block, 0, each * share.get(one.block, 1)).astype(kind)) for one in some]
+
+        def room(some: list[tuple[Piece, Array]]) -> Array:
+            return np.empty(sum(len(values) for _, values in some), dtype=kind)
+
+        self._inputs, self._outputs = map(pattern, (program.inputs, program.outputs) if takes_part else ((), ()))
+        self._sent, self._got = room(self._inputs), room(self._outputs)
+
+    def fill(self, factor: IntArray) -> None:
+        """Put in what the rank begins with."""
+        _spread(self._sent, self._inputs, [int(factor[self._rank])] * len(self._inputs))
+        self._got.fill(0)
+
+    def move(self) -> None:
+        """Call the library."""
+        self._call(self._sent, self._got)
+
+    def wrong(self, factor: IntArray) -> tuple[int, str]:
+        """Return how many elements are not what they must be, and that."""
+        wanted = np.empty_like(self._got)
+        _spread(wanted, self._outputs, [int(factor[list(piece.sources)].sum()) for piece, _ in self._outputs])
+        count = int((wanted != self._got).sum())
+        words = f"{self._name}'s own collective gives {count} wrong elements to rank {self._rank}"
+        return count, words if count else ""
+
+    def free(self) -> None:
+        """Give nothing back: there is nothing."""
+
+
+def place_of_root(collective: Collective, ranks: int, rank: int) -> tuple[int, int]:
+    """Return the number of a rank's group, -1 if it is in none, and the place of the group's root in it, else 0."""
+    teams = collective.teams(ranks)
+    team = int(teams[rank])
+    root = None if team < 0 else collective.single[team].root
+    return team, 0 if root is None else np.flatnonzero(teams == team).tolist().index(root)
+
+
+def _spread(into: Array, pieces: list[tuple[Piece, Array]], factors: list[int]) -> None:
+    at = 0
+    for (_, values), factor in zip(pieces, factors, strict=True):
+        np.multiply(values, factor, out=into[at : at + len(values)])
+        at += len(values)

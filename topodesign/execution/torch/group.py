@@ -1,0 +1,391 @@
+"""The process group backend ``topodesign``: collectives by plans where there are any, and by gloo or NCCL else."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.distributed.distributed_c10d import _new_process_group_helper, _world
+
+from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.execution.torch.engine import Engine
+from topodesign.plans.sets import INDEX, PlanSet, read_plan_set
+
+VARIABLE = "TOPODESIGN_PLANS"
+NAME = "topodesign"
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """What ``init_process_group("topodesign", pg_options=...)`` takes.
+
+    * ``plans``: directory of the set of plans; that of the variable TOPODESIGN_PLANS if None.
+    * ``fallback``: backend that carries messages, and does what has no plan; if None gloo, and NCCL for GPUs.
+    """
+
+    plans: str | Path | None = None
+    fallback: str | None = None
+
+
+def register() -> None:
+    """Make ``topodesign`` a backend of ``torch.distributed``, if it is none."""
+    if NAME not in dist.Backend.backend_list:
+        dist.Backend.register_backend(NAME, _make, extended_api=True, devices=["cpu", "cuda"])
+
+
+_chosen: list[PlanOptions] = []
+"""The options of the default group, which those of others begin with."""
+
+
+def _make(about: Any, options: Any) -> PlanGroup:
+    """Make a group, as PyTorch asks for it."""
+    if options is not None and not isinstance(options, PlanOptions):
+        raise ParameterError(f"pg_options of the backend {NAME} are PlanOptions, not {options!r:.60}")
+    if not about.global_ranks_in_group:
+        _chosen[:] = [options or PlanOptions()]
+    chosen = options or _chosen[0]
+    folder = chosen.plans or os.environ.get(VARIABLE)
+    if not folder:
+        raise ParameterError(f"no plans: set {VARIABLE} to a directory that 'topodesign compile --set' made")
+    plans = read_plan_set(folder)
+    if not about.global_ranks_in_group and plans.nodes < about.group_size:
+        raise InfeasibleError(
+            f"{folder} is of a wiring of {plans.nodes} nodes, and there are {about.group_size} processes; start as many"
+        )
+    _check_same(plans, about.store, about.group_rank)
+    return PlanGroup(about, plans, chosen.fallback or _default_backend())
+
+
+def _default_backend() -> str:
+    return "cpu:gloo,cuda:nccl" if torch.cuda.is_available() and dist.is_nccl_available() else "gloo"
+
+
+def _check_same(plans: PlanSet, store: Any, rank: int) -> None:
+    """Refuse sets that differ between hosts: ranks would not do the same."""
+    paths = [plans.folder / INDEX, *(plans.folder / one.plan for one in plans.entries)]
+    own = hashlib.sha256(b"".join(path.read_bytes() for path in paths if path.is_file())).hexdigest()
+    if rank == 0:
+        store.set("topodesign plans", own)
+    elif store.get("topodesign plans").decode() != own:
+        raise InfeasibleError(f"{plans.folder} is another set of plans here than on rank 0; copy one to all hosts")
+
+
+class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no type
+    """A process group whose collectives follow plans."""
+
+    def __init__(self, about: Any, plans: PlanSet, fallback: str) -> None:
+        super().__init__(about.group_rank, about.group_size)
+        self._ranks = list(about.global_ranks_in_group) or list(range(about.group_size))
+        self._store, self._timeout = about.store, about.timeout
+        self._plans, self._fallback = plans, fallback
+        self._name = self._desc = ""
+        self._made: Engine | None = None
+
+    # -- what PyTorch asks of a group ---------------------------------------------------------------------------------
+
+    def getBackendName(self) -> str:  # noqa: N802  PyTorch's name
+        """Return what the backend is called."""
+        return NAME
+
+    def setGroupName(self, name: str) -> None:  # noqa: N802  PyTorch's name
+        """Take a name."""
+        self._name = name
+
+    def getGroupName(self) -> str:  # noqa: N802  PyTorch's name
+        """Return the name."""
+        return self._name
+
+    def setGroupDesc(self, desc: str) -> None:  # noqa: N802  PyTorch's name
+        """Take a description."""
+        self._desc = desc
+
+    def getGroupDesc(self) -> str:  # noqa: N802  PyTorch's name
+        """Return the description."""
+        return self._desc
+
+    _set_group_name, _set_group_desc = setGroupName, setGroupDesc
+    group_name, group_desc = property(getGroupName), property(getGroupDesc)
+
+    @property
+    def engine(self) -> Engine:
+        """What does collectives by plans, with a group of its own that carries messages."""
+        if self._made is None:
+            self._made = Engine(self._plans, self._new_inner())
+        return self._made
+
+    def _new_inner(self) -> Any:
+        """Make the group that carries messages.
+
+        ``new_group`` names groups by how many there are, which may differ from rank to rank here.
+        """
+        inner, _ = _new_process_group_helper(
+            len(self._ranks),
+            self.rank(),
+            self._ranks,
+            dist.Backend(self._fallback),
+            self._store,
+            f"{self._name}:{NAME}",
+            timeout=self._timeout,
+            group_desc=f"{NAME} links",
+        )
+        _world.pg_group_ranks[inner] = {rank: place for place, rank in enumerate(self._ranks)}
+        return inner
+
+    @property
+    def inner(self) -> Any:
+        """The group that carries messages, and does what has no plan."""
+        return self.engine.group
+
+    def shutdown(self) -> None:
+        """End what the group has begun, when all is done."""
+        if self._made is not None:
+            self._made.stop()
+
+    def _do(self, tensors: Any, like: torch.Tensor, *steps: tuple[Callable[[], bool], Callable[[], Any]]) -> Any:
+        """Do steps, each by a plan, or else instead by the inner group."""
+
+        def done() -> Any:
+            for work, instead in steps:
+                if not work():
+                    instead().wait()
+            return tensors
+
+        return _as_work(self.engine.later(done, like.device))
+
+    # -- collectives --------------------------------------------------------------------------------------------------
+
+    def allreduce(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
+        """Add up, or what else is asked for."""
+        opts = opts or dist.AllreduceOptions()
+        return self._do(tensors, tensors[0], *(self._reduced(one, opts) for one in tensors))
+
+    allreduce_coalesced = allreduce
+
+    def _reduced(self, data: torch.Tensor, opts: Any) -> tuple[Callable[[], bool], Callable[[], Any]]:
+        plain = dist.AllreduceOptions()
+        plain.reduceOp, plain.timeout = opts.reduceOp, opts.timeout
+        return (
+            lambda: _on_flat(data, lambda flat: self.engine.allreduce(flat, opts.reduceOp.op)),
+            lambda: self.inner.allreduce([data], plain),
+        )
+
+    def allgather(self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any = None) -> Any:
+        """Gather on all ranks; sizes may differ."""
+        opts = opts or dist.AllgatherOptions()
+
+        def step(into: list[torch.Tensor], own: torch.Tensor) -> tuple[Callable[[], bool], Callable[[], Any]]:
+            return (
+                lambda: _on_flats(into, lambda flats: self.engine.allgather(flats, _flat(own))),
+                lambda: self.inner.allgather([into], [own], opts),
+            )
+
+        return self._do(outputs, inputs[0], *map(step, outputs, inputs))
+
+    def all_gather_single(self, output: torch.Tensor, given: torch.Tensor, opts: Any = None) -> Any:
+        """Gather on all ranks, into one tensor."""
+        return self._gathered([output], [given], opts or dist.AllgatherOptions(), output)
+
+    def all_gather_single_coalesced(
+        self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any = None
+    ) -> Any:
+        """Gather several tensors on all ranks, each into one."""
+        return self._gathered(outputs, inputs, opts or dist.AllgatherOptions(), outputs)
+
+    def _gathered(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any, result: Any) -> Any:
+        def step(into: torch.Tensor, own: torch.Tensor) -> tuple[Callable[[], bool], Callable[[], Any]]:
+            def work() -> bool:
+                return _on_flat(into, lambda flat: self.engine.allgather(flat.chunk(self.size()), _flat(own)))
+
+            return work, lambda: self.inner.all_gather_single(into, own, opts)
+
+        return self._do(result, outputs[0], *map(step, outputs, inputs))
+
+    def reduce_scatter(self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], opts: Any = None) -> Any:
+        """Add up, and leave a part on every rank; sizes may differ."""
+        opts = opts or dist.ReduceScatterOptions()
+
+        def step(into: torch.Tensor, parts: list[torch.Tensor]) -> tuple[Callable[[], bool], Callable[[], Any]]:
+            def work() -> bool:
+                flats = [_flat(one) for one in parts]
+                return _on_flat(into, lambda flat: self.engine.reduce_scatter(flat, flats, opts.reduceOp.op))
+
+            return work, lambda: self.inner.reduce_scatter([into], [parts], opts)
+
+        return self._do(outputs, outputs[0], *map(step, outputs, inputs))
+
+    def reduce_scatter_single(self, output: torch.Tensor, given: torch.Tensor, opts: Any = None) -> Any:
+        """Add up one tensor, and leave a part of it on every rank."""
+        return self._scattered([output], [given], opts or dist.ReduceScatterOptions(), output)
+
+    def reduce_scatter_single_coalesced(
+        self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any = None
+    ) -> Any:
+        """Add up several tensors, and leave a part of each on every rank."""
+        return self._scattered(outputs, inputs, opts or dist.ReduceScatterOptions(), outputs)
+
+    def _scattered(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any, result: Any) -> Any:
+        def step(into: torch.Tensor, own: torch.Tensor) -> tuple[Callable[[], bool], Callable[[], Any]]:
+            def work() -> bool:
+                parts = _flat(own).chunk(self.size())
+                return _on_flat(into, lambda flat: self.engine.reduce_scatter(flat, parts, opts.reduceOp.op))
+
+            return work, lambda: self.inner.reduce_scatter_single(into, own, opts)
+
+        return self._do(result, outputs[0], *map(step, outputs, inputs))
+
+    def broadcast(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
+        """Give all ranks what one has."""
+        opts = opts or dist.BroadcastOptions()
+        data, root = tensors[0], opts.rootRank
+
+        def work() -> bool:
+            return _on_flat(data, lambda flat: self.engine.broadcast(flat, root))
+
+        return self._do(tensors, data, (work, lambda: self.inner.broadcast(tensors, opts)))
+
+    def alltoall(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any = None) -> Any:
+        """Send a part to every rank; sizes may differ."""
+        opts = opts or dist.AllToAllOptions()
+
+        def work() -> bool:
+            most = self._most(outputs, inputs)
+            flats = [_flat(one) for one in inputs]
+            return most is not None and _on_flats(outputs, lambda into: self.engine.all_to_all(into, flats, most))
+
+        return self._do(outputs, inputs[0], (work, lambda: self._exchange(outputs, inputs, opts)))
+
+    def all_to_all_single(
+        self,
+        output: torch.Tensor,
+        given: torch.Tensor,
+        output_splits: list[int],
+        input_splits: list[int],
+        opts: Any = None,
+    ) -> Any:
+        """Send a part of one tensor to every rank; with sizes of parts on all ranks, or on none."""
+        opts = opts or dist.AllToAllOptions()
+
+        def work() -> bool:
+            ranks = self.size()
+            if not output_splits and not input_splits:
+                parts = _flat(given).chunk(ranks)
+                most: int | None = parts[0].nbytes
+                return _on_flat(output, lambda into: self.engine.all_to_all(into.chunk(ranks), parts, most or 0))
+            parts = _rows(_flat(given), given, input_splits, ranks)
+            most = self._most(_rows(_flat(output), output, output_splits, ranks), parts)
+            return most is not None and _on_flat(
+                output, lambda into: self.engine.all_to_all(_rows(into, output, output_splits, ranks), parts, most)
+            )
+
+        def instead() -> Any:
+            return self.inner.all_to_all_single(output, given, output_splits, input_splits, opts)
+
+        return self._do(output, given, (work, instead))
+
+    def _most(self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]) -> int | None:
+        """Return the bytes of the largest part of all ranks."""
+        own = torch.tensor([max(one.nbytes for one in (*outputs, *inputs))], device=inputs[0].device)
+        if not self.engine.allreduce(own, dist.ReduceOp.MAX):
+            opts = dist.AllreduceOptions()
+            opts.reduceOp = dist.ReduceOp.MAX
+            self.inner.allreduce([own], opts).wait()
+        return int(own.item())
+
+    def _exchange(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any) -> Any:
+        """Do it by the inner group; gloo has it for one tensor alone."""
+        sizes = [[one.numel() for one in some] for some in (outputs, inputs)]
+        into = torch.cat([_flat(one) for one in outputs])
+        work = self.inner.all_to_all_single(into, torch.cat([_flat(one) for one in inputs]), *sizes, opts)
+        work.wait()
+        work = _as_work(torch.futures.collect_all([]))
+        for one, part in zip(outputs, into.split(sizes[0]), strict=True):
+            one.copy_(part.view_as(one))
+        return work
+
+    def barrier(self, opts: Any = None) -> Any:
+        """Wait for all ranks."""
+        del opts
+        token = torch.zeros(1, dtype=torch.int32, device="cpu" if _default_backend() == "gloo" else "cuda")
+        return self._do([token], token, self._reduced(token, dist.AllreduceOptions()))
+
+    # Names of earlier and later versions of PyTorch.
+    _allgather_base = all_gather_single
+    allgather_into_tensor_coalesced = all_gather_single_coalesced
+    _reduce_scatter_base = reduce_scatter_single
+    reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
+    alltoall_base = all_to_all_single
+
+    # -- what plans are not for ---------------------------------------------------------------------------------------
+
+    def send(self, tensors: list[torch.Tensor], rank: int, tag: int = 0) -> Any:
+        """Send to a rank, by the inner group."""
+        return self.inner.send(tensors, rank, tag)
+
+    def recv(self, tensors: list[torch.Tensor], rank: int, tag: int = 0) -> Any:
+        """Receive from a rank, by the inner group."""
+        return self.inner.recv(tensors, rank, tag)
+
+    def recv_anysource(self, tensors: list[torch.Tensor], tag: int = 0) -> Any:
+        """Receive from any rank, by the inner group."""
+        return self.inner.recv_anysource(tensors, tag)
+
+    def reduce(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
+        """Add up at one rank, by the inner group."""
+        return self._by_inner("reduce", tensors[0], tensors, opts or dist.ReduceOptions())
+
+    def gather(self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any = None) -> Any:
+        """Gather at one rank, by the inner group."""
+        return self._by_inner("gather", inputs[0], outputs, inputs, opts or dist.GatherOptions())
+
+    def scatter(self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], opts: Any = None) -> Any:
+        """Scatter from one rank, by the inner group."""
+        return self._by_inner("scatter", outputs[0], outputs, inputs, opts or dist.ScatterOptions())
+
+    def _by_inner(self, name: str, like: torch.Tensor, *given: Any) -> Any:
+        """Do by the inner group what has no plan, and say so once."""
+        call = getattr(self.inner, name)
+        return self._do(given[0], like, (lambda: self.engine.refuse(name, like.nbytes), lambda: call(*given)))
+
+    def _get_backend(self, device: torch.device) -> Any:
+        return self.inner._get_backend(device)  # noqa: SLF001  what PyTorch asks groups for
+
+    @property
+    def _device_types(self) -> Any:
+        return self.inner._device_types  # noqa: SLF001  what PyTorch asks groups for
+
+
+def _as_work(future: torch.futures.Future[Any]) -> Any:
+    return torch._C._distributed_c10d._create_work_from_future(future)  # noqa: SLF001  there is no other
+
+
+def _flat(data: torch.Tensor) -> torch.Tensor:
+    return data.contiguous().view(-1)
+
+
+def _on_flat(data: torch.Tensor, work: Callable[[torch.Tensor], bool]) -> bool:
+    """Let something change data in one dimension, whatever their strides."""
+    return _on_flats([data], lambda flats: work(flats[0]))
+
+
+def _on_flats(tensors: Sequence[torch.Tensor], work: Callable[[list[torch.Tensor]], bool]) -> bool:
+    flats = [_flat(one) for one in tensors]
+    done = work(flats)
+    if done:
+        for one, flat in zip(tensors, flats, strict=True):
+            if not one.is_contiguous():
+                one.copy_(flat.view(one.shape))
+    return done
+
+
+def _rows(flat: torch.Tensor, whole: torch.Tensor, splits: list[int], ranks: int) -> Any:
+    """Return the parts of flat data that have so many rows of the whole; equal ones if nothing is said."""
+    if not splits:
+        return flat.chunk(ranks)
+    width = flat.numel() // max(len(whole), 1)
+    return flat.split([width * rows for rows in splits])

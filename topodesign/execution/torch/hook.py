@@ -1,0 +1,32 @@
+"""The communication hook of DDP: gradients are averaged by a plan, in a group of any backend."""
+
+# Annotations are values here: DDP compares them with types.
+import torch
+import torch.distributed as dist
+
+from topodesign.execution.torch.engine import Engine
+
+
+def allreduce_hook(state: Engine, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+    """Average a bucket of gradients by a plan of a set, or by the engine's group where none is for it.
+
+    Parameters
+    ----------
+    state
+        What chooses the plans: ``Engine("plans", group)``.
+    bucket
+        As DDP gives it.
+
+    Notes
+    -----
+    It is for groups of gloo or NCCL: ``model.register_comm_hook(Engine("plans"), allreduce_hook)``. A process group of
+    the backend ``topodesign`` needs no hook.
+    """
+    data: torch.Tensor = bucket.buffer()
+
+    def work() -> torch.Tensor:
+        if not state.allreduce(data):
+            dist.all_reduce(data, group=state.group)
+        return data.div_(len(state))
+
+    return state.later(work, data.device)

@@ -1,0 +1,183 @@
+"""One plan among processes of PyTorch: batches of messages between neighbours, buffers made once and used again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+import torch
+import torch.distributed as dist
+
+from topodesign.execution.levels import Script
+from topodesign.execution.program import Message
+from topodesign.execution.workspace import Layout
+
+Op: TypeAlias = dist.ReduceOp.RedOpType
+_TAG = 0x70D0  # so that gloo keeps what others send through the same group apart; NCCL has no tags
+
+
+class Reduction(NamedTuple):
+    """How two partial results become one."""
+
+    into: Callable[[torch.Tensor, torch.Tensor], object]  # puts the result into the first
+    nothing: float  # what changes nothing
+
+
+def reduction_of(op: Op, dtype: torch.dtype) -> Reduction | None:
+    """Return how an operation of PyTorch is done on a type, None if it is not done here.
+
+    AVG is a sum, which is divided in the end.
+    """
+    whole = not (dtype.is_floating_point or dtype.is_complex)
+    if dtype is torch.bool or op not in _REDUCTIONS:
+        return None
+    into, nothing = _REDUCTIONS[op]
+    if op in {Op.BAND, Op.BOR, Op.BXOR}:
+        unsigned = whole and torch.iinfo(dtype).min == 0
+        return Reduction(into, torch.iinfo(dtype).max if op == Op.BAND and unsigned else nothing) if whole else None
+    if op in {Op.MIN, Op.MAX}:
+        if dtype.is_complex:
+            return None
+        info = torch.iinfo(dtype) if whole else None
+        edges = (float("inf"), float("-inf")) if info is None else (info.max, info.min)
+        return Reduction(into, edges[op == Op.MAX])
+    return None if op == Op.AVG and whole else Reduction(into, nothing)
+
+
+_REDUCTIONS: Mapping[Op, tuple[Callable[[torch.Tensor, torch.Tensor], object], int]] = {
+    Op.SUM: (torch.Tensor.add_, 0),
+    Op.AVG: (torch.Tensor.add_, 0),
+    Op.PRODUCT: (torch.Tensor.mul_, 1),
+    Op.MIN: (lambda into, other: torch.minimum(into, other, out=into), 0),
+    Op.MAX: (lambda into, other: torch.maximum(into, other, out=into), 0),
+    Op.BAND: (torch.Tensor.bitwise_and_, -1),
+    Op.BOR: (torch.Tensor.bitwise_or_, 0),
+    Op.BXOR: (torch.Tensor.bitwise_xor_, 0),
+}
+SUM = Reduction(torch.Tensor.add_, 0)
+
+
+class Traffic:
+    """What a rank has sent.
+
+    * ``messages``, ``bytes``: counts by the rank in the group that they went to.
+    """
+
+    def __init__(self) -> None:
+        self.messages: Counter[int] = Counter()
+        self.bytes: Counter[int] = Counter()
+
+
+class _Slot:
+    """Where the data of a message lie in a rank's memory, and the buffer that it is sent from or received in."""
+
+    def __init__(self, layout: Layout, memory: torch.Tensor, message: Message, *, sent: bool, by: Reduction) -> None:
+        spans = layout.spans(message)
+        self.message = message
+        self.count = sum(end - begin for begin, end in spans)
+        self._views = [memory[begin:end] for begin, end in spans]
+        straight = len(spans) == 1 and (not message.special if sent else message.special)
+        self.buffer = self._views[0] if straight else memory.new_empty(self.count)
+        self._parts = [] if straight else list(self.buffer.split([len(view) for view in self._views]))
+        self._clears = sent and message.special
+        self._by = by
+
+    def gather(self) -> None:
+        """Copy what is sent into the buffer, if it is not there; partial sums begin anew then."""
+        for view, part in zip(self._views, self._parts, strict=False):
+            part.copy_(view)
+            if self._clears:
+                view.fill_(self._by.nothing)
+
+    def place(self) -> None:
+        """Put what has come where it belongs, if it is not there."""
+        for view, part in zip(self._views, self._parts, strict=False):
+            if self.message.adds:
+                self._by.into(view, part)
+            else:
+                view.copy_(part)
+
+
+class Runner:
+    """A rank's part of a plan for one size of the data.
+
+    Parameters
+    ----------
+    layout, script
+        Where things lie, and the batches of the rank.
+    memory
+        Tensor of one dimension with as many elements as the layout has.
+    group
+        A registered process group that the messages go through.
+    peers
+        The rank in the group of every rank of the plan.
+    by
+        How partial results become one.
+    traffic
+        What counts the messages.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        script: Script,
+        memory: torch.Tensor,
+        group: dist.ProcessGroup,
+        peers: Mapping[int, int] | Sequence[int],
+        *,
+        by: Reduction = SUM,
+        traffic: Traffic | None = None,
+    ) -> None:
+        self.layout, self.memory = layout, memory
+        self._traffic = Traffic() if traffic is None else traffic
+        program = layout.program
+        sends = [_Slot(layout, memory, one, sent=True, by=by) for one in program.sends]
+        receives = [_Slot(layout, memory, one, sent=False, by=by) for one in program.receives]
+
+        def posted(op: Callable[..., object], slot: _Slot) -> dist.P2POp:
+            # As bytes, which every library sends, whatever the type.
+            data = slot.buffer.view(torch.uint8)
+            return dist.P2POp(op, data, group=group, group_peer=peers[slot.message.peer], tag=_TAG)
+
+        self._batches = []
+        for batch in script:
+            out = [sends[at] for at in batch.sends if sends[at].count]
+            back = [receives[at] for at in batch.receives if receives[at].count]
+            ops = [posted(dist.irecv, slot) for slot in back] + [posted(dist.isend, slot) for slot in out]
+            placed = [receives[at] for at in batch.places if receives[at].count]
+            self._batches.append((out, ops, placed))
+        self._sent = [(peers[slot.message.peer], slot.count * memory.element_size()) for slot in sends if slot.count]
+
+    def move(self) -> None:
+        """Do all batches; the results are in memory then, or will be on the current stream."""
+        for sends, ops, placed in self._batches:
+            for slot in sends:
+                slot.gather()
+            if ops:
+                for work in dist.batch_isend_irecv(ops):
+                    work.wait()  # once: a second wait blocks under gloo
+            for slot in placed:
+                slot.place()
+        for peer, size in self._sent:
+            self._traffic.messages[peer] += 1
+            self._traffic.bytes[peer] += size
+
+
+def greet(group: dist.ProcessGroup, device: torch.device, pairs: Sequence[tuple[int, int]]) -> None:
+    """Send a byte over all links, (from, to) by rank in the group, so that all ranks take part in a first batch.
+
+    NCCL asks for that, and opens a connection for each then.
+    """
+    rank = dist.get_rank(group)
+    data = [torch.zeros(1, dtype=torch.uint8, device=device) for _ in pairs]
+    ops = [
+        dist.P2POp(
+            dist.isend if source == rank else dist.irecv, one, group=group, group_peer=source + target - rank, tag=_TAG
+        )
+        for one, (source, target) in zip(data, sorted(pairs), strict=True)
+        if rank in {source, target} and source != target
+    ]
+    if ops:
+        for work in dist.batch_isend_irecv(ops):
+            work.wait()

@@ -1,0 +1,185 @@
+"""The transport of PyTorch: a process for every rank, started by torchrun, and batches of sends to neighbours."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import torch
+import torch.distributed as dist
+
+from topodesign.base.errors import ParameterError
+from topodesign.collectives import (
+    ALL_TO_ALL,
+    ALLGATHER,
+    ALLREDUCE,
+    BROADCAST,
+    GATHER,
+    REDUCE,
+    REDUCE_SCATTER,
+    SCATTER,
+)
+from topodesign.collectives.collective import Collective
+from topodesign.execution.processes import Own, Work, World, place_of_root, started_by
+from topodesign.execution.torch.links import Runner
+from topodesign.execution.workspace import Array, Trial, Workspace
+from topodesign.topology.topology import IntArray
+
+_Made = TypeVar("_Made")
+
+
+class TorchWorld(World):
+    """All processes that torchrun has started; those of a default group that is there already are taken as they are."""
+
+    transport = "torch"
+    starter = "torchrun --nproc-per-node {ranks}"
+
+    def __init__(self) -> None:
+        self._begun = not dist.is_initialized()
+        cuda = torch.cuda.is_available() and dist.is_nccl_available()
+        if self._begun:
+            if started_by() != "torch":
+                raise ParameterError(
+                    "PyTorch needs a process for every rank; start them: torchrun --nproc-per-node RANKS -m topodesign "
+                    "run PLAN --transport torch"
+                )
+            if cuda:
+                torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+            dist.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo")
+        self.rank, self.ranks = dist.get_rank(), dist.get_world_size()
+        self._device = torch.device("cuda", torch.cuda.current_device()) if cuda else torch.device("cpu")
+        self.own_name = "nccl" if cuda else "gloo"
+        self.name = f"PyTorch {torch.__version__}, {self.own_name}"
+        # What is said beside the plan goes over hosts' own network, whatever the plan's links are.
+        self._control = dist.new_group(backend="gloo") if cuda else dist.group.WORLD
+        self._data = dist.group.WORLD
+        self._groups: dict[tuple[int, ...], list[Any]] = {(0,) * self.ranks: [self._control]}
+
+    def share(self, value: _Made | None) -> _Made:
+        """Return on all ranks what rank 0 has."""
+        box: list[Any] = [value]
+        dist.broadcast_object_list(box, src=0, group=self._control)
+        shared: _Made = box[0]
+        return shared
+
+    def deal(self, values: list[_Made] | None) -> _Made:
+        """Return on every rank its own of the values that rank 0 has."""
+        box: list[Any] = [None]
+        dist.scatter_object_list(box, values, src=0, group=self._control)
+        own: _Made = box[0]
+        return own
+
+    def gather(self, value: _Made) -> list[_Made]:
+        """Return on all ranks what each has."""
+        every: list[Any] = [None] * self.ranks
+        dist.all_gather_object(every, value, group=self._control)
+        return every
+
+    def meet(self) -> None:
+        """Wait for all others."""
+        dist.barrier(group=self._control)
+
+    def prepare(self, trial: Trial) -> Work:
+        """Return this rank's part of a trial."""
+        return _Prepared(trial, self.rank, self._data, self._device)
+
+    def own(self, trial: Trial) -> Work | None:
+        """Return gloo's own collective with the same data, on all ranks at once; None if it has none.
+
+        NCCL's opens a ring or a tree, which a wiring without switches may not have.
+        """
+        calls = None if trial.collective is None else _call_of(trial.collective)
+        if trial.collective is None or calls is None or self._device.type != "cpu":
+            return None
+        team, root = place_of_root(trial.collective, trial.ranks, self.rank)
+        teams = tuple(trial.collective.teams(trial.ranks).tolist())
+        if teams not in self._groups:  # gloo's take threads, so they are made once
+            self._groups[teams] = [
+                dist.new_group([rank for rank, number in enumerate(teams) if number == one], backend="gloo")
+                for one in range(max(teams) + 1)
+            ]
+        groups = self._groups[teams]
+
+        def call(sent: Array, got: Array) -> None:
+            if team >= 0:
+                calls(groups[team], torch.from_numpy(sent), torch.from_numpy(got), root)
+
+        return Own("gloo", call, trial, self.rank, takes_part=team >= 0)
+
+    def end(self) -> None:
+        """End this process; torchrun ends the others."""
+        os._exit(1)
+
+    def close(self) -> None:
+        """Give the group back that was made here."""
+        if self._begun:
+            dist.destroy_process_group()
+
+
+class _Prepared:
+    """A rank's part of a trial: what goes in and out lies in NumPy's memory, which is PyTorch's on a processor."""
+
+    def __init__(self, trial: Trial, rank: int, group: Any, device: torch.device) -> None:
+        self._space: Workspace = trial.workspace(rank)
+        self._host = torch.from_numpy(self._space.memory)
+        memory = self._host if device.type == "cpu" else self._host.to(device)
+        self._runner = Runner(self._space, trial.scripts[rank], memory, group, range(trial.ranks))
+
+    def fill(self, factor: IntArray) -> None:
+        """Put in what the rank begins with."""
+        self._space.fill(factor)
+        if self._runner.memory is not self._host:
+            self._runner.memory.copy_(self._host)
+
+    def move(self) -> None:
+        """Do all batches."""
+        self._runner.move()
+        if self._runner.memory is not self._host:
+            torch.cuda.synchronize()
+
+    def wrong(self, factor: IntArray) -> tuple[int, str]:
+        """Return how many elements are not what they must be, and the first of them."""
+        if self._runner.memory is not self._host:
+            self._host.copy_(self._runner.memory)
+        return self._space.wrong(factor)
+
+    def free(self) -> None:
+        """Give nothing back: memory goes by itself."""
+
+
+_Call = Callable[[Any, torch.Tensor, torch.Tensor, int], object]
+
+
+def _call_of(collective: Collective) -> _Call | None:
+    """Return PyTorch's function for a collective: of a group, what is sent, what is received, and the root."""
+
+    def allreduce(group: Any, sent: torch.Tensor, got: torch.Tensor, _: int) -> None:
+        dist.all_reduce(got.copy_(sent), group=group)
+
+    def broadcast(group: Any, sent: torch.Tensor, got: torch.Tensor, root: int) -> None:
+        dist.broadcast(got.copy_(sent) if group.rank() == root else got, group=group, group_src=root)
+
+    def reduce(group: Any, sent: torch.Tensor, got: torch.Tensor, root: int) -> None:
+        into = got.copy_(sent) if group.rank() == root else sent
+        dist.reduce(into, group=group, group_dst=root)
+
+    def scatter(group: Any, sent: torch.Tensor, got: torch.Tensor, root: int) -> None:
+        parts = list(sent.chunk(group.size())) if group.rank() == root else None
+        dist.scatter(got, parts, group=group, group_src=root)
+
+    def gather(group: Any, sent: torch.Tensor, got: torch.Tensor, root: int) -> None:
+        parts = list(got.chunk(group.size())) if group.rank() == root else None
+        dist.gather(sent, parts, group=group, group_dst=root)
+
+    known: list[tuple[Collective, _Call]] = [
+        (ALLGATHER, lambda group, sent, got, _: dist.all_gather_single(got, sent, group=group)),
+        (REDUCE_SCATTER, lambda group, sent, got, _: dist.reduce_scatter_single(got, sent, group=group)),
+        (ALLREDUCE, allreduce),
+        (ALL_TO_ALL, lambda group, sent, got, _: dist.all_to_all_single(got, sent, group=group)),
+        (BROADCAST, broadcast),
+        (REDUCE, reduce),
+        (SCATTER, scatter),
+        (GATHER, gather),
+    ]
+    return next((call for one, call in known if collective.like(one)), None)

@@ -1,0 +1,363 @@
+"""Sets of plans: a directory of plans of one wiring, with an index that says which is for what.
+
+``index.json`` has ``format`` ("topodesign plan set"), ``version`` (1), ``topology`` (the spec, or null), ``nodes``,
+``wiring`` (see :func:`wiring_digest`), ``alpha_s`` and ``bandwidth_bps`` (what the plans were chosen for) and
+``entries``, a list of objects of
+
+``collective``, ``group``, ``root``
+    What it is for: ``group`` is a list of nodes, or null for all; ``root`` null where it has none.
+``from_bytes``, ``to_bytes``
+    For which whole data M: at least the first, and less than the second, which is null where there is no end.
+``plan``
+    The plan file.
+``steps``, ``bandwidth``
+    What the plan claims, an integer and "p/q"; null where plans of its kind claim no such thing.
+``programs``
+    By target of ``compile``, the file with the program, or the directory with its files.
+
+All paths are below the directory. A key that is not known is refused, as in plan files; what is new gets a new version.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from topodesign.base.arguments import as_path
+from topodesign.base.atomic import file_name, write_directory
+from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError
+from topodesign.base.file_kinds import FileKind, expecting
+from topodesign.base.strict_json import parse_json
+from topodesign.base.text_files import read_text
+from topodesign.base.wording import counted
+from topodesign.collectives import COLLECTIVES
+from topodesign.plans.files import load_plan, save_plan
+from topodesign.plans.plan import Plan
+from topodesign.topology.topology import MAX_NODES, Topology
+
+FORMAT = "topodesign plan set"
+VERSION = 1
+INDEX = "index.json"
+_FIELDS = ("format", "version", "topology", "nodes", "wiring", "alpha_s", "bandwidth_bps", "entries")
+_MOST_BYTES = 2**63 - 1
+_FRACTION = re.compile(r"[0-9]{1,1000}(/[0-9]{1,1000})?")
+
+
+@dataclass(frozen=True)
+class PlanEntry:
+    """A plan of a set, and what it is for."""
+
+    # collective, group, root: what it does, among which nodes (None for all), from or to which
+    collective: str
+    group: tuple[int, ...] | None
+    root: int | None
+    # from_bytes, to_bytes: for which whole data M: at least the first, less than the second (None: no end)
+    from_bytes: int
+    to_bytes: int | None
+    plan: str  # its file, below the directory of the set
+    # steps, bandwidth: what it claims; None where plans of its kind claim no such thing
+    steps: int | None
+    bandwidth: Fraction | None
+    programs: Mapping[str, str] = field(default_factory=dict)  # by target: file or directory, below that of the set
+
+    def serves(self, collective: str, size: int, group: tuple[int, ...] | None, root: int | None) -> bool:
+        """Return whether it is for this."""
+        fits = self.from_bytes <= size and (self.to_bytes is None or size < self.to_bytes)
+        return fits and (self.collective, self.group, self.root) == (collective, group, root)
+
+
+@dataclass(frozen=True)
+class PlanSet:
+    """Plans of one wiring, chosen by collective, size of the data, group and root."""
+
+    folder: Path  # where the files are
+    topology: str | None  # spec of the wiring, if it has one
+    nodes: int  # nodes of it, switches included
+    wiring: str  # its digest, see :func:`wiring_digest`
+    # alpha, bandwidth: seconds of a step, and bits per second of a node, for which the plans were chosen
+    alpha: float
+    bandwidth: float
+    entries: tuple[PlanEntry, ...]
+
+    def choose(
+        self, collective: str, size: int, group: Collection[int] | None = None, root: int | None = None
+    ) -> PlanEntry | None:
+        """Return the first entry that is for this, None if there is none.
+
+        Parameters
+        ----------
+        collective
+            Name of the collective.
+        size
+            Whole data M in bytes.
+        group
+            Nodes that take part; None, or all nodes, for all.
+        root
+            Of a collective that has one.
+        """
+        members = None if group is None else tuple(sorted(group))
+        if members == tuple(range(self.nodes)):
+            members = None
+        return next((one for one in self.entries if one.serves(collective, size, members, root)), None)
+
+    def load(self, entry: PlanEntry) -> Plan:
+        """Return the plan of an entry.
+
+        Raises
+        ------
+        InfeasibleError
+            If it is of another wiring than the set.
+        FileFormatError
+            If it cannot be read, or is for something else than the index says.
+        """
+        path = self.folder / entry.plan
+        plan = load_plan(path)
+        self.check(plan.topology, str(path))
+        one = plan.collective
+        if (one.name, one.group, one.root) != (entry.collective, entry.group, entry.root) or one.groups or one.several:
+            raise FileFormatError(f"{path}: this is {one!r}, and {INDEX} has it for another; make the set again")
+        return plan
+
+    def check(self, topology: Topology, what: str = "what is wired") -> None:
+        """Raise InfeasibleError if a topology is of another wiring than the set."""
+        found = wiring_digest(topology)
+        if found != self.wiring:
+            own = self.topology or counted(self.nodes, "node")
+            raise InfeasibleError(
+                f"{what} is of another wiring ({found[:19]}) than the plans of {self.folder} ({own}, "
+                f"{self.wiring[:19]}); make the set for it"
+            )
+
+
+def wiring_digest(topology: Topology) -> str:
+    """Return a digest of the links: "sha256:" and that of a line of nodes and switches, and one for every link.
+
+    Links are sorted by source and destination, a line being "source destination capacity"; specs do not matter.
+
+    Examples
+    --------
+    >>> from topodesign import build
+    >>> wiring_digest(build("biring(2,4)")) == wiring_digest(build("circulant(4,1)"))
+    True
+    """
+    columns = (topology.src.tolist(), topology.dst.tolist(), topology.capacity.tolist())
+    lines = [f"{topology.nodes} {','.join(map(str, sorted(topology.switches)))}"]
+    lines += [f"{src} {dst} {capacity}" for src, dst, capacity in zip(*columns, strict=True)]
+    return "sha256:" + hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class ForSizes:
+    """A plan that goes into a set: for which sizes, and its programs."""
+
+    plan: Plan
+    from_bytes: int = 0
+    to_bytes: int | None = None
+    # by target of ``compile`` the files of the program, by name
+    programs: Mapping[str, Mapping[str, str | bytes]] = field(default_factory=dict)
+
+
+def save_plan_set(folder: str | Path, plans: Iterable[ForSizes], *, alpha: float, bandwidth: float) -> PlanSet:
+    """Write a new directory with plans of one wiring and their index, all of it or nothing.
+
+    Parameters
+    ----------
+    folder
+        Where; it is new or empty.
+    plans
+        In the order in which they are looked through: the first that fits is taken.
+    alpha, bandwidth
+        What they were chosen for: seconds of a step, and bits per second of a node.
+
+    Raises
+    ------
+    ParameterError
+        If there is no plan, or one is of several groups or collectives at once.
+    InfeasibleError
+        If one is of another wiring than the first.
+    FileFormatError
+        If the directory cannot be written, or is there.
+    """
+    given, target = list(plans), as_path(folder)
+    if not given or any(one.plan.collective.groups or one.plan.collective.several for one in given):
+        raise ParameterError("a set has at least one plan, each of one collective in one group")
+    first = given[0].plan
+    files: dict[str, str | bytes | Callable[[Path], object]] = {}
+    entries = []
+    for number, one in enumerate(given):
+        collective, claim = one.plan.collective, one.plan.claim
+        stem = f"{number:03}-{collective.name}"
+        files[f"{stem}.npz"] = partial(_save, one.plan)
+        programs = {}
+        for kind, made in one.programs.items():
+            alone = next(iter(made)) if len(made) == 1 else None
+            programs[kind] = file_name(f"{stem}.{kind}{'' if alone is None else PurePosixPath(alone).suffix}")
+            files[programs[kind]] = partial(_write_all, made) if alone is None else made[alone]
+        entries.append(
+            PlanEntry(
+                collective.name,
+                collective.group,
+                collective.root,
+                one.from_bytes,
+                one.to_bytes,
+                f"{stem}.npz",
+                int(claim["steps"]) if "steps" in claim else None,
+                claim.get("bandwidth"),
+                programs,
+            )
+        )
+    topology = first.topology
+    made_set = PlanSet(
+        target, first.spec, topology.nodes, wiring_digest(topology), float(alpha), float(bandwidth), tuple(entries)
+    )
+    for one in given:
+        made_set.check(one.plan.topology, f"the {one.plan.collective} on {one.plan.spec or 'a topology'}")
+    files[INDEX] = json.dumps(_record(made_set), indent=1, allow_nan=False) + "\n"
+    write_directory(target, files)
+    return made_set
+
+
+def read_plan_set(folder: str | Path) -> PlanSet:
+    """Read the index of a directory of plans; plans themselves are read when they are asked for.
+
+    Parameters
+    ----------
+    folder
+        The directory, or its index.
+
+    Raises
+    ------
+    FileFormatError
+        If it cannot be read, is damaged, or of another version.
+
+    Examples
+    --------
+    >>> from topodesign import schedule
+    >>> plans = [ForSizes(schedule("biring(2,4)"), 0, 2**16), ForSizes(schedule("biring(2,4)", method="tacos"), 2**16)]
+    >>> _ = save_plan_set("ring", plans, alpha=1e-5, bandwidth=1e11)
+    >>> read_plan_set("ring").choose("allreduce", 2**20).plan
+    '001-allreduce.npz'
+    """
+    path = as_path(folder)
+    path = path if path.name == INDEX else path / INDEX
+    with expecting(path, FileKind.PLAN_SET):
+        return _read(path.parent, parse_json(read_text(path)))
+
+
+def _save(plan: Plan, path: Path) -> None:
+    save_plan(path, plan)
+
+
+def _write_all(files: Mapping[str, str | bytes], folder: Path) -> None:
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / file_name(name)).write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def _record(made: PlanSet) -> dict[str, Any]:
+    entries = [
+        {
+            "collective": one.collective,
+            "group": None if one.group is None else list(one.group),
+            "root": one.root,
+            "from_bytes": one.from_bytes,
+            "to_bytes": one.to_bytes,
+            "plan": one.plan,
+            "steps": one.steps,
+            "bandwidth": None if one.bandwidth is None else str(one.bandwidth),
+            "programs": dict(one.programs),
+        }
+        for one in made.entries
+    ]
+    values = (FORMAT, VERSION, made.topology, made.nodes, made.wiring, made.alpha, made.bandwidth, entries)
+    return dict(zip(_FIELDS, values, strict=True))
+
+
+def _read(folder: Path, record: Any) -> PlanSet:
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise FileFormatError(f"it does not say {FORMAT!r}")
+    if record.get("version") != VERSION:
+        raise FileFormatError(f"it has format version {record.get('version')!r:.20}, this program reads {VERSION}")
+    _check_keys(record, _FIELDS, "the set")
+    for name, right in (
+        ("topology", record["topology"] is None or isinstance(record["topology"], str)),
+        ("nodes", _is_count(record["nodes"], 1, MAX_NODES)),
+        ("wiring", isinstance(record["wiring"], str)),
+        ("alpha_s", _is_rate(record["alpha_s"])),
+        ("bandwidth_bps", _is_rate(record["bandwidth_bps"])),
+        ("entries", isinstance(record["entries"], list)),
+    ):
+        if not right:
+            raise FileFormatError(f"{name!r} of the set cannot be {record[name]!r:.60}")
+    entries = tuple(_entry(one, number, record["nodes"]) for number, one in enumerate(record["entries"]))
+    alpha, bandwidth = record["alpha_s"], record["bandwidth_bps"]
+    return PlanSet(folder, record["topology"], record["nodes"], record["wiring"], alpha, bandwidth, entries)
+
+
+_ENTRY = ("collective", "group", "root", "from_bytes", "to_bytes", "plan", "steps", "bandwidth", "programs")
+
+
+def _entry(record: Any, number: int, nodes: int) -> PlanEntry:
+    where = f"entry {number}"
+    if not isinstance(record, dict):
+        raise FileFormatError(f"{where} must be an object")
+    _check_keys(record, _ENTRY, where)
+    group, bandwidth, programs = record["group"], record["bandwidth"], record["programs"]
+    members = isinstance(group, list) and all(_is_count(one, 0, nodes - 1) for one in group)
+    for name, right in (
+        ("collective", record["collective"] in tuple(COLLECTIVES)),
+        ("group", group is None or (members and bool(group) and group == sorted(set(group)))),
+        ("root", record["root"] is None or _is_count(record["root"], 0, nodes - 1)),
+        ("from_bytes", _is_count(record["from_bytes"], 0, _MOST_BYTES)),
+        ("to_bytes", record["to_bytes"] is None or _is_count(record["to_bytes"], 0, _MOST_BYTES)),
+        ("plan", _is_below(record["plan"])),
+        ("steps", record["steps"] is None or _is_count(record["steps"], 0, _MOST_BYTES)),
+        ("programs", isinstance(programs, dict) and all(map(_is_below, programs.values()))),
+    ):
+        if not right:
+            raise FileFormatError(f"{name!r} of {where} cannot be {record[name]!r:.60}")
+    try:
+        y = None if bandwidth is None else Fraction(bandwidth if _FRACTION.fullmatch(bandwidth) else "none")
+    except (TypeError, ValueError, ZeroDivisionError):
+        raise FileFormatError(f"'bandwidth' of {where} must be \"p/q\" or null") from None
+    return PlanEntry(
+        record["collective"],
+        None if group is None else tuple(group),
+        record["root"],
+        record["from_bytes"],
+        record["to_bytes"],
+        record["plan"],
+        record["steps"],
+        y,
+        programs,
+    )
+
+
+def _check_keys(record: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+    different = sorted(record.keys() ^ set(known))
+    if different:
+        problem = "lacks the field" if different[0] in known else "has the unknown field"
+        raise FileFormatError(f"{where} {problem} '{different[0][:50]}'")
+
+
+def _is_count(value: object, least: int, most: int) -> bool:
+    return type(value) is int and least <= value <= most
+
+
+def _is_rate(value: object) -> bool:
+    return type(value) in {int, float} and 0 <= value < float("inf")  # type: ignore[operator]
+
+
+def _is_below(value: object) -> bool:
+    """Return whether this is a path that stays below where it starts."""
+    if not isinstance(value, str) or not value or "\\" in value or "\0" in value:
+        return False
+    path = PurePosixPath(value)
+    return not path.is_absolute() and ".." not in path.parts

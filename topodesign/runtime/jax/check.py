@@ -1,0 +1,184 @@
+"""Whether a module for JAX does what its collective promises: its data, and the StableHLO that JAX makes of it.
+
+The data are replayed on random numbers modulo 2^64 without JAX. Where JAX is installed, the module is lowered for as
+many devices, none of which has to be there, and what came out is replayed instruction by instruction on others: that
+finds what is wrong with the module's code, too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.declared import key
+from topodesign.base.errors import MissingLibraryError
+from topodesign.base.text_files import read_bytes
+from topodesign.collectives import Collective
+from topodesign.collectives.collective import EVERYONE
+from topodesign.runtime.jax.module import LARGEST, Exchange, Module, ModuleError, Phase, Runs, parse_module
+from topodesign.runtime.jax.stablehlo import UnknownInstructionError, lowered, run_lowered
+from topodesign.runtime.report import Finding, Report, first
+
+Words = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class ModuleReport(Report):
+    """What the checker of modules for JAX found: ``ok``, ``illegal``, ``mismatch`` or ``wrong result``."""
+
+    ranks: int = 0
+    steps: int = 0
+    permutations: int = 0
+    least: int = 0
+    links: int = 0
+    jax: str | None = None
+
+    KEYS = (
+        "ok verdict findings warnings program",
+        key("ranks", "Number of devices."),
+        key("steps", "Steps, in each of which all is sent before anything is written."),
+        key("permutations", "Calls of ppermute."),
+        key("least", "The fewest that steps with these sends can have: the degrees of the steps, added up."),
+        key("links", "Pairs of ranks that send."),
+        key("jax", "Version of JAX whose StableHLO was replayed; null where it is not installed."),
+    )
+
+    def details(self) -> Any:
+        """Yield what was found right, and what the module takes."""
+        if not self.permutations and not self.ok:
+            return
+        found = "the least" if self.permutations == self.least else f"the least is {self.least}"
+        yield f"{self.steps} steps, {self.permutations} permutations ({found}), {self.links} links"
+        if self.ok:
+            yield "data replayed without JAX: right result"
+        if self.ok and self.jax is not None:
+            yield f"StableHLO of JAX {self.jax} replayed: the same permutations, right result"
+
+
+def check_module_file(path: Path) -> ModuleReport:
+    """Check a file."""
+    return check_module(read_bytes(path, LARGEST))
+
+
+def check_module(content: bytes) -> ModuleReport:
+    """Check a module; one that is not as we write them is ``illegal``, and nothing of it is executed."""
+    try:
+        module = parse_module(content)
+    except ModuleError as error:
+        return ModuleReport("illegal", (Finding("illegal", str(error)),))
+    steps = [step for phase in module.phases for step in phase.steps]
+    about: dict[str, Any] = {
+        "program": f"{module.collective} of {module.ranks} ranks for JAX",
+        "ranks": module.ranks,
+        "steps": len(steps),
+        "permutations": sum(map(len, steps)),
+        "least": sum(map(_degree, steps)),
+        "links": len({pair for step in steps for one in step for pair in one.pairs}),
+    }
+    wrong = _wrong_data(module)
+    if wrong:
+        return ModuleReport(wrong[0].verdict, tuple(wrong), **about)
+    try:
+        version, program = lowered(module.text, module)
+        wrong = _wrong_lowered(module, program)
+    except MissingLibraryError as error:
+        return ModuleReport("ok", warnings=(f"{error}; until then its StableHLO is not looked at",), **about)
+    except UnknownInstructionError as error:
+        return ModuleReport("ok", warnings=(f"its StableHLO was not replayed: {error}",), **about)
+    return ModuleReport(wrong[0].verdict if wrong else "ok", tuple(wrong), jax=version, **about)
+
+
+def _degree(step: Sequence[Exchange]) -> int:
+    """Return the most ranks that one rank sends to or receives from in a step: it needs a permutation for each."""
+    edges = {pair for one in step for pair in one.pairs}
+    return max((max(Counter(side).values()) for side in zip(*edges, strict=True)), default=0)
+
+
+def _wrong_data(module: Module) -> list[Finding]:
+    """Replay the data."""
+    given, wanted = sample(module, module.units, np.uint64)
+    memory = given
+    for phase in module.phases:
+        memory = _replayed(phase, memory)
+    return _compared(module.collective, memory, wanted)
+
+
+def _replayed(phase: Phase, memory: Words) -> Words:
+    """Return the rows after a phase; shape ``(ranks, rows)``."""
+    ranks = len(memory)
+    memory = _taken(memory, phase.start)
+    for step in phase.steps:
+        sent = [_taken(memory, one.take) for one in step]
+        for part, one in zip(sent, step, strict=True):
+            came = np.zeros_like(part)
+            for src, dst in one.pairs:
+                came[dst] = part[src]
+            for rank in range(ranks):
+                rows = _expanded(one.put[rank % len(one.put)])
+                there = rows >= 0
+                if phase.adds:
+                    np.add.at(memory[rank], rows[there], came[rank][there])
+                else:
+                    memory[rank][rows[there]] = came[rank][there]
+    return _taken(memory, phase.finish)
+
+
+def _taken(memory: Words, places: Sequence[Runs]) -> Words:
+    rows = [_expanded(places[rank % len(places)]) for rank in range(len(memory))]
+    return np.stack([np.where(one >= 0, own[np.maximum(one, 0)], 0) for own, one in zip(memory, rows, strict=True)])
+
+
+def _expanded(runs: Runs) -> NDArray[np.int64]:
+    return np.concatenate([np.arange(a, b) for a, b in runs])
+
+
+def sample(module: Module, units: int, kind: type[np.unsignedinteger[Any]]) -> tuple[Words, Words]:
+    """Return random blocks of every rank and what must come out, shape ``(ranks, blocks * units)``.
+
+    They are those of the input and the output of the collective; of ranks that have none, a root's are others, what
+    comes out is to be zero. Made of a fixed seed; sums are modulo a power of two.
+    """
+    collective, ranks = module.collective, module.ranks
+    anyone = collective.at(None)
+    blocks = len(anyone.inputs(0, ranks)), len(anyone.outputs(0, ranks))
+    values = np.random.default_rng(0).integers(0, np.iinfo(kind).max, (ranks, blocks[0], units), dtype=kind)
+    wanted = np.zeros((ranks, blocks[1], units), dtype=kind)
+    place = [{block: at for at, block in enumerate(collective.inputs(rank, ranks))} for rank in range(ranks)]
+    first = collective.movements[0]
+    for rank in range(ranks):
+        outputs = np.array(collective.outputs(rank, ranks), dtype=np.int64)
+        sources, _ = collective.places(first, outputs, ranks)
+        for at, (block, source) in enumerate(zip(outputs.tolist(), sources.tolist(), strict=True)):
+            whose = range(ranks) if source == EVERYONE else (source,)
+            wanted[rank, at] = sum((values[one, place[one][block]] for one in whose), start=np.zeros(units, dtype=kind))
+    return values.reshape(ranks, -1), wanted.reshape(ranks, -1)
+
+
+def _compared(collective: Collective, found: Words, wanted: Words) -> list[Finding]:
+    counts = (found != wanted).sum(axis=1).tolist()
+    return first(
+        Finding("wrong result", f"{count} pieces of the {collective} are wrong", rank)
+        for rank, count in enumerate(counts)
+        if count
+    )
+
+
+def _wrong_lowered(module: Module, program: Any) -> list[Finding]:
+    """Replay what JAX made of the module."""
+    units = 2 * module.units - 1  # of elements: of two each, and the last is filled up
+    whole = module.collective.movements[0].adds and len(module.collective.movements) > 1
+    if whole:  # the x of an allreduce is one: its blocks are any
+        units = 2 * module.units
+    given, wanted = sample(module, units, np.uint32)
+    found, permutations = run_lowered(program, list(given))
+    said = [sorted(one.pairs) for phase in module.phases for step in phase.steps for one in step]
+    if [sorted(map(tuple, pairs)) for pairs in permutations] != said:
+        text = f"{len(permutations)} collective_permute are not the {len(said)} permutations of the module"
+        return [Finding("mismatch", text)]
+    return _compared(module.collective, np.stack([one.ravel() for one in found]), wanted)

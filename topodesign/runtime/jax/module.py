@@ -1,0 +1,183 @@
+"""What a module for JAX says, read without executing anything: its numbers, its code, and its data."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from topodesign.base.errors import TopodesignError
+from topodesign.collectives import COLLECTIVES, Collective
+from topodesign.runtime.jax.code import ENDING, HEADER, buffers, code_of, name_of, same_code
+
+LARGEST = 2**26  # bytes of a module that is read
+MOST_RANKS = 2**12
+MOST_ROWS = 2**24  # rows of all ranks together
+
+Runs = list[tuple[int, int]]
+
+
+class ModuleError(TopodesignError):
+    """Why a file is no module that we know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One permutation: who sends to whom, which rows ranks take, and where they put what comes."""
+
+    pairs: tuple[tuple[int, int], ...]
+    take: list[Runs]
+    put: list[Runs]
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Steps that store, or that add."""
+
+    adds: bool
+    start: list[Runs]
+    steps: tuple[tuple[Exchange, ...], ...]
+    finish: list[Runs]
+
+
+@dataclass(frozen=True)
+class Module:
+    """All that a module says."""
+
+    collective: Collective  # with its root
+    ranks: int
+    units: int  # pieces of a block
+    phases: tuple[Phase, ...]
+    text: str
+
+    @property
+    def given(self) -> int:
+        """Rows that every rank begins with."""
+        return len(self.collective.at(None).inputs(0, self.ranks)) * self.units
+
+    @property
+    def result(self) -> int:
+        """Rows that every rank ends with."""
+        return len(self.collective.at(None).outputs(0, self.ranks)) * self.units
+
+
+def parse_module(content: bytes) -> Module:
+    """Return what a module says; raise ModuleError where it is not as we write them, in its code or in its data."""
+    try:
+        text = content.decode()
+        body = ast.parse(text).body
+    except (UnicodeDecodeError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise ModuleError(f"this is no module of Python: {error}") from None
+    if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+        body = body[1:]
+    count = len(HEADER)
+    numbers = dict(_assigned(one) for one in body[:count])
+    if tuple(numbers) != HEADER:
+        raise ModuleError(f"a module begins with {', '.join(HEADER)}, each on a line")
+    functions = [one.name for one in body if isinstance(one, ast.FunctionDef)]
+    collective = next((one for one in COLLECTIVES.values() if name_of(one) in functions[:1]), None)
+    if collective is None:
+        raise ModuleError("its first function is none of " + ", ".join(map(name_of, COLLECTIVES.values())))
+    end = next((at for at, one in enumerate(body) if at >= count and isinstance(one, ast.Assign)), len(body))
+    if not same_code(body[count:end], code_of(collective)) or not same_code(body[end + 1 :], ENDING):
+        raise ModuleError(
+            "its code is not that of modules of this version, and unknown code is not executed; compile it again"
+        )
+    name, data = _assigned(body[end])
+    if name != "PHASES":
+        raise ModuleError("PHASES come after the code")
+    return _module(collective, numbers, data, text)
+
+
+def _module(collective: Collective, numbers: Mapping[str, Any], data: Any, text: str) -> Module:
+    """Return a module whose numbers and data fit one another."""
+    ranks, root, pieces = numbers["RANKS"], numbers["ROOT"], numbers["PIECES"]
+    if type(ranks) is not int or not 1 <= ranks <= MOST_RANKS or type(pieces) is not int or pieces < 1:
+        raise ModuleError(f"RANKS are 1 to {MOST_RANKS} and PIECES at least 1")
+    splits, joins, whole = buffers(collective, ranks)
+    units, rest = divmod(pieces, ranks if whole else 1)
+    if (numbers["SPLITS"], numbers["JOINS"]) != (splits, joins) or rest:
+        raise ModuleError(f"SPLITS, JOINS and PIECES are not those of {collective}")
+    if collective.rooted != (type(root) is int) or (collective.rooted and not 0 <= root < ranks):
+        raise ModuleError(f"ROOT {root!r} does not fit {collective} of {ranks} ranks")
+    if not isinstance(data, tuple) or len(data) != len(collective.movements):
+        raise ModuleError(f"{collective} has {len(collective.movements)} phases")
+    rows = len(collective.at(None).inputs(0, ranks)) * units
+    if rows * ranks > MOST_ROWS:
+        raise ModuleError(f"{rows} rows of each of {ranks} ranks are too many")
+    phases = []
+    for movement, record in zip(collective.movements, data, strict=True):
+        phases.append(phase := _phase(record, ranks, rows))
+        if phase.adds != movement.adds:
+            raise ModuleError(f"a phase of {collective} adds that should store, or the other way round")
+        rows = _length(phase.finish[0])
+    module = Module(collective.at(root), ranks, units, tuple(phases), text)
+    if rows != module.result:
+        raise ModuleError(f"{rows} rows are the result, and {collective} has {module.result}")
+    return module
+
+
+def _assigned(statement: ast.stmt) -> tuple[str, Any]:
+    """Return name and value of ``NAME = literal``."""
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
+        try:
+            return statement.targets[0].id, ast.literal_eval(statement.value)
+        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+            pass
+    raise ModuleError(f"line {statement.lineno} is not NAME = number or data")
+
+
+def _phase(record: Any, ranks: int, given: int) -> Phase:
+    if not isinstance(record, dict) or list(record) != ["adds", "start", "steps", "finish"]:
+        raise ModuleError("a phase has adds, start, steps and finish")
+    start = _rows(record["start"], ranks, given)
+    rows = _length(start[0])
+    if rows * ranks > MOST_ROWS:
+        raise ModuleError(f"{rows} rows of each of {ranks} ranks are too many")
+    if not isinstance(record["steps"], tuple) or not all(isinstance(step, tuple) for step in record["steps"]):
+        raise ModuleError("steps are a tuple, and each is one of permutations")
+    steps = tuple(tuple(_exchange(one, ranks, rows) for one in step) for step in record["steps"])
+    return Phase(record["adds"] is True, start, steps, _rows(record["finish"], ranks, rows))
+
+
+def _exchange(record: Any, ranks: int, rows: int) -> Exchange:
+    if (
+        not isinstance(record, dict)
+        or list(record) != ["pairs", "take", "put"]
+        or not isinstance(record["pairs"], list)
+    ):
+        raise ModuleError("a permutation has pairs, take and put")
+    pairs = tuple(record["pairs"])
+    for pair in pairs:
+        if not _is_pair(pair) or not all(0 <= rank < ranks for rank in pair):
+            raise ModuleError(f"pairs are of ranks 0 to {ranks - 1}, not {pair!r:.40}")
+    for side in zip(*pairs, strict=True):
+        if len(set(side)) < len(side):
+            raise ModuleError(f"a rank sends or receives twice in a permutation: {list(pairs)!r:.200}")
+    take, put = (_rows(record[name], ranks, rows) for name in ("take", "put"))
+    if _length(take[0]) != _length(put[0]):
+        raise ModuleError(f"{_length(take[0])} rows are sent, and {_length(put[0])} received")
+    return Exchange(pairs, take, put)
+
+
+def _rows(record: Any, ranks: int, rows: int) -> list[Runs]:
+    """Return runs of all ranks, or of each, that are all as long."""
+    if not isinstance(record, list) or len(record) not in {1, ranks}:
+        raise ModuleError(f"rows are a list of runs for all, or for each of {ranks} ranks")
+    for runs in record:
+        if not isinstance(runs, list) or not all(map(_is_pair, runs)):
+            raise ModuleError("runs are pairs of numbers")
+        if not all(0 <= a < b <= rows or -MOST_ROWS < a < b == 0 for a, b in runs):
+            raise ModuleError(f"runs are within the {rows} rows that there are, or end at 0: {runs!r:.200}")
+    if not record[0] or len({_length(runs) for runs in record}) > 1:
+        raise ModuleError("ranks have as many rows as one another, and at least one")
+    return record
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, tuple) and len(value) == 2 and all(type(one) is int for one in value)
+
+
+def _length(runs: Runs) -> int:
+    return sum(b - a for a, b in runs)
