@@ -101,6 +101,8 @@ from topodesign.wiring.inventory.files import read_inventory as read_inventory
 from topodesign.wiring.inventory.inventory import Inventory as Inventory
 from topodesign.wiring.inventory.text import inventory_text as inventory_text
 from topodesign.wiring.netbox.source import read_netbox as read_netbox
+from topodesign.wiring.parts.buy import buy_cables as buy_cables
+from topodesign.wiring.parts.parts import read_parts as read_parts
 from topodesign.wiring.plan.files import load_wiring as load_wiring
 from topodesign.wiring.plan.files import save_wiring as save_wiring
 from topodesign.wiring.plan.plan import WiringPlan as WiringPlan

@@ -58,6 +58,8 @@ from topodesign.wiring.exports.formats.patches import from_patches, to_patches
 from topodesign.wiring.exports.formats.switch_files import from_switches
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.netbox.tables import read_cables
+from topodesign.wiring.parts.parts import read_parts
+from topodesign.wiring.plan.circuit_losses import read_circuit_losses
 from topodesign.wiring.plan.files import load_wiring, plan_text
 from topodesign.wiring.switches.drivers import DRIVERS
 from topodesign.wiring.switches.journal import Journal as SentJournal
@@ -266,6 +268,13 @@ READERS = (
     Reader("catalog/journal", "journal", journal, lambda path: Journal(path, Effort()).__exit__(None, None, None)),
     Reader("catalog/verify", "resume", lambda: b"", lambda path: _Progress(path, how="")),
     Reader("wiring/inventory/files", "i.yaml", lambda: shipped("inventory_room1024.yaml"), read_inventory),
+    Reader("wiring/parts/parts", "p.yaml", lambda: shipped("parts_neutral.yaml"), read_parts),
+    Reader(
+        "wiring/plan/circuit_losses",
+        "t.csv",
+        lambda: b"in,1,2\n1,,0.8\n2,1.1 dB,-\n",
+        lambda path: read_circuit_losses(path, ["1", "2"]),
+    ),
     Reader("wiring/inventory/files", "i.csv", lambda: shipped("inventory_testbed.csv"), read_inventory),
     Reader("wiring/switches/journal", "sent", sent, read_journal),
     Reader("wiring/plan/files", "w.json", lambda: plan_text(WIRING).encode(), load_wiring),

@@ -183,6 +183,9 @@ CASES = {
         wire plan biring(4,12) --inventory inventory_testbed.yaml
         wire plan torus(8,4) --inventory inventory_pods.yaml -o pods.json
         wire loss pods.json
+        wire buy pods.json --parts parts_neutral.yaml
+        wire plan circulant(8,1,2) --inventory trays.yaml -o trays.json
+        wire buy trays.json --way trunks
         wire show pods.json
         wire loss testbed.json
         wire diff testbed.json torus(3,4)
@@ -217,6 +220,10 @@ FILES_MADE = {
     "switched.yaml": "hosts: [{name: 'h[1-4]', site: lab, rack: r1, unit: '[1-4]', "
     "ports: [{name: 'e[0-1]', connector: LC, speed: 25Gbps}]}]\n"
     "panels: [{name: ocs, kind: ocs, site: lab, rack: r2, unit: 1, ports: [{label: '[1-8]', mode: simplex}]}]\n",
+    "trays.yaml": "hosts: [{name: 'h[1-8]', rack: r1, unit: '[1-8]', "
+    "ports: [{name: e, connector: MPO-12, speed: 100Gbps}]}]\n"
+    "panels: [{name: ocs, kind: ocs, rack: r2, unit: 1, ports: [{label: '[1-32]', mode: simplex}]}]\n"
+    "trays: [{from: r1, to: r2, length: 2m, width: 300mm, depth: 100mm}]\nparts: parts_neutral.yaml\n",
     "run.log": EXECUTOR
     + info(call())
     + warn("MSCCL: too many sends per channel. Max allowed 32")
@@ -343,6 +350,7 @@ def test_documents_are_what_their_schemas_say(area: str, monkeypatch: pytest.Mon
                 "workload_resnet50.csv",
                 "inventory_testbed.yaml",
                 "inventory_pods.yaml",
+                "parts_neutral.yaml",
                 "observed_testbed.csv",
             ],
             ".",

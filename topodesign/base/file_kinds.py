@@ -26,6 +26,7 @@ class FileKind(Enum):
     FABRIC = "a fabric", "'topodesign fabric' writes one"
     LINKS = "a list of links", "'topodesign links' writes one"
     INVENTORY = "an inventory", "'topodesign wire init' writes one"
+    PARTS = "a list of parts", "'topodesign examples parts_neutral.yaml' copies one"
     WIRING = "a wiring plan", "'topodesign wire plan' writes one"
     COLLECTIVES = "a list of collectives", "'topodesign examples workload_moe.yaml' copies one"
     LAYERS = "a list of layers", "'topodesign examples workload_gpt2.csv' copies one"
@@ -76,6 +77,7 @@ _KEYS = {
 """What JSON of others, or of ours without its head, is told by."""
 _NEAR = 1000  # letters in which XML has said what it is
 _PLACES = frozenset(("hosts", "racks", "panels", "stock"))
+_SOLD = frozenset(("cords", "breakouts", "cassettes", "optics"))
 
 
 def kind_of(path: Path) -> FileKind | None:  # noqa: PLR0911  a sign after the other
@@ -180,6 +182,8 @@ def _of_lines(text: str) -> FileKind | None:
 def _of_fields(fields: set[str]) -> FileKind | None:
     if "collectives" in fields:
         return FileKind.COLLECTIVES
+    if fields & _SOLD:
+        return FileKind.PARTS
     if fields & _PLACES:
         return FileKind.INVENTORY
     return FileKind.FABRIC if "nodes" in fields else None

@@ -9,6 +9,7 @@ from topodesign.cli.lazy import LazyGroup
 COMMANDS = {
     "init": "Write an inventory to begin with.",
     "plan": "Plan which patches make a topology, and what has to be bought.",
+    "buy": "Choose parts that make the cables of a plan, and say what they cost.",
     "show": "Say where a cable, a port or a host of a plan leads.",
     "export": "Write a wiring plan for those who carry it out.",
     "addresses": "Show which interfaces cables join, with addresses.",

@@ -13,6 +13,22 @@ from topodesign.cli.options import seed_option as shared_seed
 from topodesign.wiring.change.strength import MOST_NODES
 from topodesign.wiring.switches.options import ApplyOptions
 
+
+class Assigned(click.ParamType["tuple[str, Path]"]):
+    """A name and the path of its file."""
+
+    name = "NAME=FILE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Path]:
+        """Return both."""
+        if isinstance(value, tuple):
+            return value
+        name, sign, path = str(value).partition("=")
+        if not (name and sign and path):
+            self.fail(f"{value!r} should be a name and a file, such as ocs1=losses.csv", param, ctx)
+        return name, Path(path)
+
+
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 throughput_option = click.option(
@@ -23,6 +39,15 @@ throughput_option = click.option(
 seed_option = shared_seed("Of the search.")
 stage_options = offer(ApplyOptions, "most_dark", "downtime")
 spelling_option = offer(ApplyOptions, "spelling")
+
+table_option = click.option(
+    "--table",
+    "tables",
+    type=Assigned(),
+    multiple=True,
+    metavar="SWITCH=FILE",
+    help="What a circuit switch loses from port to port: from,to,loss or a matrix (.csv); may be repeated.",
+)
 
 
 SOURCES = ("lldp", "ocs", "dumps", "netbox", "links")

@@ -62,6 +62,7 @@ SHAPES: dict[str, tuple[Shape, int]] = {
     "schema": (SCHEMA, 1),
     "plugins": (declared("base.plugins:Plugins"), 1),
     "wire plan": (declared("wiring.plan.plan:WiringPlan"), 1),
+    "wire buy": (declared("wiring.parts.bought:Purchase"), 1),
     "wire loss": (declared("wiring.plan.losses:LossBudget"), 1),
     "wire show": (
         either(

@@ -27,6 +27,7 @@ from topodesign.wiring.inventory.inventory import (
     Panel,
     PanelPort,
     Port,
+    Tray,
     Trunk,
 )
 
@@ -37,6 +38,7 @@ MOST_LETTERS = 64  # how long the name of anything may be; NetBox takes no longe
 _RANGE = re.compile(r"\[([0-9]{1,9})-([0-9]{1,9})(?::([0-9]{1,9}))?\]")
 _NUMBER = r"(-?[0-9]{1,12}(?:\.[0-9]{1,12})?)\s*"
 _LENGTH = re.compile(_NUMBER + "(m|cm|mm)")
+_SHARE = re.compile(r"[0-9]{1,3}(\.[0-9]{1,4})?\s*%")
 _LOSS = re.compile(_NUMBER + "dB")
 _METRES = {"m": Fraction(1), "cm": Fraction(1, 100), "mm": Fraction(1, 1000)}
 _Word = TypeVar("_Word", bound=str)
@@ -330,6 +332,16 @@ def trunk(said: Fields) -> Trunk:
     """Return a trunk."""
     panel, port, near, near_port = (said.text(name) for name in ("panel", "panel_port", "near", "near_port"))
     return Trunk(panel, port, near, near_port, said.loss("loss"))
+
+
+def tray(said: FileFields) -> Tray:
+    """Return a tray."""
+    ends = said.text("site", ""), said.text("from"), said.text("to")
+    length, width, depth = (said.metres(name) for name in ("length", "width", "depth"))
+    fill = said.text("fill", "40%")
+    if not _SHARE.fullmatch(fill):
+        raise said.wrong("fill", f"{fill[:50]!r} is no share such as 40%")
+    return Tray(*ends, length, width, depth, Fraction(fill.removesuffix("%").strip()) / 100)
 
 
 def fixed(said: Fields) -> Fixed:

@@ -18,6 +18,9 @@ An inventory in YAML is
       - {name: P1, kind: patch panel, site: lab, rack: r2, unit: 40, ports: [{label: "[1-48]", mode: simplex}]}
     trunks:                                        # optional: ports of a panel that hosts reach at another one
       - {panel: ocs1, port: "[1-48]", near: P1, near_port: "[1-48]", loss: 0.5dB}
+    trays:                                         # optional: pathways; cables between racks run there
+      - {site: lab, from: r1, to: r2, length: 1m, width: 300mm, depth: 100mm, fill: 40%}
+    parts: parts.yaml                              # optional: what cables are bought from
     losses:                                        # optional: what light loses, for the loss budget
       {connector: 0.3dB, fibre: 0.4dB, splice: 0.1dB, splices: 2}
     cabling:                                       # optional: planned if it is missing
@@ -37,6 +40,9 @@ or ``duplex`` and may have a ``loss``, such as
 many of its ports free, and ``circuit: 1.5dB`` is what light loses inside a circuit switch. Of ``losses``, those of
 ``connector`` are for panel ports without a loss of their own, ``fibre`` is for a kilometre, and ``splices`` for each
 fixed cable.
+
+The ends of a *tray* are racks of a site, or junctions by any name; ``fill`` (40% if unsaid) is the share of its
+cross-section that cables may take. ``parts`` is the path of a list of parts, beside this file.
 
 A *port table* is a CSV file with a header and a port in each row, and can be an inventory by itself. Its columns are
 ``device``, ``kind`` (``host``, ``patch panel`` or ``ocs``), ``rack`` and ``port`` (its name or label); for hosts
@@ -72,6 +78,7 @@ from topodesign.wiring.inventory.inventory import (
     Panel,
     PanelKind,
     Port,
+    Tray,
     Trunk,
 )
 from topodesign.wiring.inventory.lengths import CableType
@@ -139,6 +146,8 @@ def read_inventory(path: str | Path) -> Inventory:
             draft.name or path.stem,
             tuple(draft.trunks),
             draft.losses,
+            tuple(draft.trays),
+            draft.parts,
         )
     except InventoryError as error:
         part = (error.part, error.row)
@@ -159,6 +168,8 @@ class _Draft:
     name: str = ""
     trunks: list[Trunk] = field(default_factory=list)
     losses: Losses = NOTHING_KNOWN
+    trays: list[Tray] = field(default_factory=list)
+    parts: str = ""
     origin: dict[tuple[str, int, str | None], str] = field(default_factory=dict)
 
     def came_from(self, path: Path, part: str, entry: Located, ports: Iterable[Located] = ()) -> None:
@@ -173,7 +184,20 @@ class _Draft:
 
 def _read_yaml(path: Path, content: str, draft: _Draft) -> Path | None:
     """Read a YAML file into a draft; returns the port table that it names."""
-    more = ("name", "slack", "stock", "racks", "hosts", "panels", "trunks", "losses", "cabling", "port_table")
+    more = (
+        "name",
+        "slack",
+        "stock",
+        "racks",
+        "hosts",
+        "panels",
+        "trunks",
+        "losses",
+        "trays",
+        "parts",
+        "cabling",
+        "port_table",
+    )
     document = FileFields(fields(parse_yaml(content), "inventory", (), more), "")
     draft.name = document.text("name", "")
     draft.slack = document.metres("slack") if "slack" in document else Fraction(0)
@@ -203,6 +227,11 @@ def _read_yaml(path: Path, content: str, draft: _Draft) -> Path | None:
     if "losses" in document:
         names = ("connector", "fibre", "splice", "splices")
         draft.losses = parts.losses(FileFields(fields(document.values["losses"], "losses", (), names), "losses"))
+    for entry in _entries(document, "trays", ("from", "to", "length", "width", "depth"), ("site", "fill")):
+        draft.trays.append(parts.tray(entry))
+        draft.came_from(path, "trays", entry.values["from"])
+    if "parts" in document:
+        draft.parts = str(path.parent / text(document.values["parts"], "parts", _PATH))
     for entry in _entries(document, "cabling", ("host", "port", "panel", "panel_port"), ("lane",)):
         draft.cabling.append(parts.fixed(entry))
         draft.came_from(path, "cabling", entry.values["host"])

@@ -141,6 +141,26 @@ class Trunk:
     loss_db: Fraction | None = None
 
 
+class Tray(NamedTuple):
+    """A pathway for cables between two racks, or junctions, of a site.
+
+    ``length``, ``width``, ``depth``: in metres. ``fill``: the share of its cross-section that cables may take.
+    """
+
+    site: str
+    a: str
+    b: str
+    length: Fraction
+    width: Fraction
+    depth: Fraction
+    fill: Fraction = Fraction(2, 5)
+
+    @property
+    def name(self) -> str:
+        """Its two ends."""
+        return f"{self.a} - {self.b}"
+
+
 class Losses(NamedTuple):
     """What light loses, in dB, where nothing closer is said; None if unknown.
 
@@ -180,8 +200,8 @@ class Place(NamedTuple):
 class InventoryError(ParameterError):
     """Something in an inventory contradicts itself; knows what, so that a reader of files can tell the line.
 
-    ``part``: ``hosts``, ``panels``, ``trunks`` or ``cabling``. ``row``: position in that part. ``name``: the field at
-    fault. ``message``: what is wrong. ``port``: the port at fault, if it is one of a host or a panel.
+    ``part``: ``hosts``, ``panels``, ``trunks``, ``trays`` or ``cabling``. ``row``: position in that part. ``name``:
+    the field at fault. ``message``: what is wrong. ``port``: the port at fault, if it is one of a host or a panel.
     """
 
     def __init__(self, part: str, row: int, name: str, message: str, port: str | None = None) -> None:
@@ -218,6 +238,10 @@ class Inventory:
         Panel ports that are reached at other panels.
     losses
         What light loses.
+    trays
+        Pathways: in a site that has some, cables between racks run there, the shortest way.
+    parts
+        The path of a list of parts that cables are bought from; empty if none is named.
 
     Raises
     ------
@@ -236,10 +260,12 @@ class Inventory:
     name: str = ""
     trunks: tuple[Trunk, ...] = ()
     losses: Losses = NOTHING_KNOWN
+    trays: tuple[Tray, ...] = ()
+    parts: str = ""
 
     def __post_init__(self) -> None:
         """Take copies, so that nobody changes it from outside, and check it."""
-        for name in ("hosts", "panels", "cabling", "trunks"):
+        for name in ("hosts", "panels", "cabling", "trunks", "trays"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "stock", {kind: tuple(lengths) for kind, lengths in self.stock.items()})
         object.__setattr__(self, "racks", {site: dict(places) for site, places in self.racks.items()})
@@ -313,6 +339,16 @@ class Inventory:
         """Bits per second of lanes, the fastest first."""
         return tuple(sorted({port.speed for host in self.hosts for port in host.ports}, reverse=True))
 
+    @cached_property
+    def tray_sites(self) -> frozenset[str]:
+        """Sites where cables run in trays."""
+        return frozenset(tray.site for tray in self.trays)
+
+    @cached_property
+    def tray_ways(self) -> dict[tuple[str, str], dict[str, tuple[Fraction, tuple[int, ...]]]]:
+        """What :mod:`~topodesign.wiring.inventory.trays` has worked out, by site and rack."""
+        return {}
+
     def plugged_at(self, panel: str, port: str) -> tuple[str, str]:
         """Return the panel and the port where a cable from a host to a panel port ends."""
         trunk = self.trunk_at.get((panel, port))
@@ -352,6 +388,11 @@ def _problems(inventory: Inventory) -> Iterator[InventoryError]:
     yield from _panel_problems(inventory)
     yield from _trunk_problems(inventory)
     yield from _cabling_problems(inventory)
+    for row, tray in enumerate(inventory.trays):
+        if tray.a == tray.b:
+            yield InventoryError("trays", row, "to", f"both ends are at '{tray.a}'")
+        elif min(tray.length, tray.width, tray.depth) <= 0 or not 0 < tray.fill <= 1:
+            yield InventoryError("trays", row, "length", "lengths are above zero, and a fill is from 0% to 100%")
 
 
 def _host_problems(inventory: Inventory) -> Iterator[InventoryError]:

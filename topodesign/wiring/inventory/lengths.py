@@ -6,7 +6,8 @@ from fractions import Fraction
 from typing import Literal
 
 from topodesign.base.errors import InfeasibleError
-from topodesign.wiring.inventory.inventory import Connector, Inventory, Mode
+from topodesign.wiring.inventory.inventory import Connector, Inventory, Mode, Place
+from topodesign.wiring.inventory.trays import tray_way
 
 CableType = Literal["LC simplex", "LC duplex", "MPO-12 breakout", "MPO-16 breakout", "MPO-24 breakout"]
 
@@ -26,14 +27,21 @@ PATCH: dict[Mode, CableType] = {"simplex": "LC simplex", "duplex": "LC duplex"} 
 def distance(inventory: Inventory, a: str, b: str) -> Fraction | None:
     """Return the metres that a cable between two devices runs, without slack; None if nobody says where they stand.
 
-    Between racks it runs along trays at right angles, ``|dx| + |dy|``, and the slack has to do for the ways up and
-    down; within a rack it runs from unit to unit.
+    Between racks it runs along the trays of the inventory, or without these at right angles, ``|dx| + |dy|``; the slack
+    has to do for the ways up and down. Within a rack it runs from unit to unit.
     """
-    here, there = inventory.place(a), inventory.place(b)
+    return run(inventory, inventory.place(a), inventory.place(b))
+
+
+def run(inventory: Inventory, here: Place, there: Place) -> Fraction | None:
+    """Return the metres of :func:`distance` between two places."""
     if here.site != there.site:
         return None
     if here.rack == there.rack:
         return abs(here.unit - there.unit) * UNIT
+    if here.site in inventory.tray_sites:
+        found = tray_way(inventory, here.site, here.rack, there.rack)
+        return None if found is None else found[0]
     racks = inventory.racks.get(here.site, {})
     if here.rack not in racks or there.rack not in racks:
         return None

@@ -22,6 +22,7 @@ from topodesign.wiring.inventory.inventory import (
     Panel,
     PanelPort,
     Port,
+    Tray,
     Trunk,
 )
 from topodesign.wiring.inventory.lengths import exact
@@ -49,6 +50,10 @@ _TRUNKS = "# Ports of a panel or switch that hosts reach at another panel, near 
 _LOSSES = (
     "# What light loses, for the loss budget: at a connector, in a kilometre of fibre, at a splice; splices a cable."
 )
+_TRAYS = (
+    "# Pathways: cables between racks run there, the shortest way; cables may take the share fill of a cross-section."
+)
+_PARTS = "# What cables are bought from."
 _CABLING = "# Fixed cabling that exists, lane by lane; plans keep it. Without this part, plans choose it."
 
 
@@ -88,6 +93,10 @@ def inventory_text(inventory: InventoryLike) -> str:
     lines += [_PANELS, "panels:", *map(_panel, inventory.panels)]
     if inventory.trunks:
         lines += ["", _TRUNKS, "trunks:", *_trunks(inventory.trunks)]
+    if inventory.trays:
+        lines += ["", _TRAYS, "trays:", *_trays(inventory.trays)]
+    if inventory.parts:
+        lines += ["", _PARTS, f"parts: {_scalar(inventory.parts)}"]
     if inventory.losses != NOTHING_KNOWN:
         lines += ["", _LOSSES, f"losses: {{{', '.join(_losses(inventory.losses))}}}"]
     if inventory.cabling:
@@ -128,6 +137,14 @@ def _trunks(trunks: Iterable[Trunk]) -> Iterator[str]:
         more = "" if loss is None else f", loss: {_decimal(loss)}dB"
         for row in _runs([(one.panel, one.panel_port, one.near, one.near_port) for one in group]):
             yield f"  - {{{_fields(names, row)}{more}}}"
+
+
+def _trays(trays: Iterable[Tray]) -> Iterator[str]:
+    for (site, *sizes), group in groupby(trays, key=lambda tray: (tray.site, *tray[3:])):
+        length, width, depth = map(_metres, sizes[:3])
+        more = f"length: {length}, width: {width}, depth: {depth}, fill: {_decimal(sizes[3] * 100)}%"
+        for ends in _runs([(one.a, one.b) for one in group]):
+            yield f"  - {{{_where(site)}{_fields(('from', 'to'), ends)}, {more}}}"
 
 
 def _losses(losses: Losses) -> Iterator[str]:

@@ -19,9 +19,10 @@ Format version 1, an object with
     ``name``, ``slack``, ``hosts`` (``name, site, rack, unit, ports`` with rows ``[name, connector, speed]``),
     ``panels`` (``name, site, rack, unit, kind, field, ports`` with rows ``[label, mode, blocked, loss_db]``),
     ``cabling`` (rows as in ``fixed``), ``stock`` (lengths by type), ``racks`` (``[x, y]`` by site and rack). Where they
-    say something: ``pod`` of a host, ``polarity`` and ``budget_db`` behind the speed of its ports, ``pods``, ``spare``
-    and ``circuit_db`` of a panel, ``trunks`` (rows ``[panel, port, near panel, its port, loss_db]``) and ``losses``
-    (``[connector, fibre, splice, splices]``, in dB).
+    say something: ``parts``, ``trays`` (rows ``[site, end, end, length, width, depth, fill]``), ``pod`` of a host,
+    ``polarity`` and ``budget_db`` behind the speed of its ports, ``pods``, ``spare`` and ``circuit_db`` of a panel,
+    ``trunks`` (rows ``[panel, port, near panel, its port, loss_db]``) and ``losses`` (``[connector, fibre, splice,
+    splices]``, in dB).
 
 Fractions are text ``"p/q"``. The same plan gives the same bytes. Keys that are not known are refused, for people edit
 these files.
@@ -55,6 +56,7 @@ from topodesign.wiring.inventory.inventory import (
     Losses,
     Panel,
     Port,
+    Tray,
 )
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
 from topodesign.wiring.plan.plan import WiringPlan
@@ -218,7 +220,7 @@ def _topology(data: dict[str, Any]) -> Topology:
 
 def _inventory(data: object) -> Inventory:
     kinds = {"name": str, "slack": str, "hosts": list, "panels": list, "cabling": list, "stock": dict, "racks": dict}
-    said = checked_object(data, kinds, "inventory", {"trunks": list, "losses": list})
+    said = checked_object(data, kinds, "inventory", {"trunks": list, "losses": list, "trays": list, "parts": str})
     losses = said.get("losses")
     return Inventory(
         tuple(_host(one, f"inventory.hosts[{number}]") for number, one in enumerate(said["hosts"])),
@@ -233,7 +235,14 @@ def _inventory(data: object) -> Inventory:
             for number, row in enumerate(said.get("trunks", ()))
         ),
         NOTHING_KNOWN if losses is None else _losses(losses, "inventory.losses"),
+        tuple(_tray(row, f"inventory.trays[{number}]") for number, row in enumerate(said.get("trays", ()))),
+        said.get("parts", ""),
     )
+
+
+def _tray(row: object, where: str) -> Tray:
+    said = checked_row(row, (str,) * len(Tray._fields), where)
+    return Tray(*said[:3], *(exact_number(one, where) for one in said[3:]))
 
 
 def _losses(row: object, where: str) -> Losses:
@@ -335,6 +344,10 @@ def _inventory_text(inventory: Inventory) -> str:
         fields["trunks"] = _lines(
             (one.panel, one.panel_port, one.near, one.near_port, _loss_text(one.loss_db)) for one in inventory.trunks
         )
+    if inventory.trays:
+        fields["trays"] = _lines([*one[:3], *map(str, one[3:])] for one in inventory.trays)
+    if inventory.parts:
+        fields["parts"] = json.dumps(inventory.parts)
     if inventory.losses != NOTHING_KNOWN:
         connector, fibre, splice, splices = inventory.losses
         fields["losses"] = json.dumps([*map(_loss_text, (connector, fibre, splice)), splices])

@@ -2,23 +2,39 @@
 
 A link passes the fixed cable of either end (its fibre and splices), the panel port where it is plugged in and the trunk
 behind that, if any, then the port where it is patched, and between these the patch cord, or the circuit of a switch.
-The connectors at the optics are not counted, as in the channel insertion loss of IEEE 802.3.
+The connectors at the optics are not counted, as in the channel insertion loss of IEEE 802.3. Where it is known of which
+parts the cables are made, the losses of these stand in their place; where a switch has a table of its losses, that of
+the circuit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import NamedTuple
 
-from topodesign.base.declared import Declared
+from topodesign.base.declared import Declared, key
 from topodesign.base.records import Result, Table, table_of
+from topodesign.base.wording import counted
 from topodesign.wiring.inventory.inventory import Fixed, Inventory
 from topodesign.wiring.inventory.lengths import PATCH, length
 from topodesign.wiring.plan.bill import fixed_lengths
+from topodesign.wiring.plan.circuit_losses import CircuitLosses
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
 
 _MOST_ROWS = 40
+_MOST_REFUSED = 10  # links that a table gives the reasons for
+
+
+@dataclass(frozen=True, slots=True)
+class PartLoss(Declared):
+    """What a link loses in one of its parts, or in several of a kind together."""
+
+    name: str  # fibre, splice, connector, trunk, circuit, or a part that was bought
+    loss: Fraction  # in dB
+
+    KEYS = "part=name loss_db=loss"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +46,8 @@ class LinkLoss(Declared):
     * ``loss``: what is lost from optic to optic, in dB, as far as it is known.
     * ``unknown``: parts whose loss is not known and not counted.
     * ``budget``: what the optics of both ends stand, in dB; null where unknown.
+    * ``parts``: where how much of it is lost.
+    * ``refused``: why the link cannot be, whatever it loses; empty if it can.
     """
 
     cable: str
@@ -38,14 +56,27 @@ class LinkLoss(Declared):
     loss: Fraction
     unknown: tuple[str, ...]
     budget: Fraction | None
+    parts: tuple[PartLoss, ...] = ()
+    refused: str = ""
 
-    KEYS = "cable from=sender to=receiver loss_db=loss budget_db=budget unknown"
+    KEYS = "cable from=sender to=receiver loss_db=loss budget_db=budget unknown parts refused"
     ROW = "cable from=sender to=receiver loss_db=loss budget_db=budget margin_db=margin unknown"
 
     @property
     def margin(self) -> Fraction | None:
         """What is left of the budget, in dB, below zero if the loss is above it; None if the budget is unknown."""
         return None if self.budget is None else self.budget - self.loss
+
+    @property
+    def problem(self) -> str:
+        """Why the link is refused, with figures; empty if it is not."""
+        where = f"{self.cable} {self.sender} - {self.receiver}: "
+        if self.refused:
+            return f"{where}{self.refused}"
+        if self.margin is None or self.margin >= 0:
+            return ""
+        parts = ", ".join(f"{part.name} {_figure(part.loss)}" for part in self.parts)
+        return f"{where}loses {_figure(self.loss)} dB of {_figure(self.budget)} dB: {parts}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,13 +88,18 @@ class LossBudget(Result):
 
     links: tuple[LinkLoss, ...]
 
-    KEYS = "ok known links"
+    KEYS = ("ok known links", key("refused", "Links that are refused, with the reason and its figures."))
     ROWS = "links"
 
     @property
     def over(self) -> tuple[LinkLoss, ...]:
         """Links that lose more than their optics stand."""
         return tuple(link for link in self.links if link.margin is not None and link.margin < 0)
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """Why links are refused, one by one."""
+        return tuple(link.problem for link in self.links if link.problem)
 
     @property
     def budgeted(self) -> bool:
@@ -77,13 +113,15 @@ class LossBudget(Result):
 
     @property
     def ok(self) -> bool:
-        """Whether no link is known to lose more than its optics stand."""
-        return not self.over
+        """Whether no link is known to lose more than its optics stand, or refused for another reason."""
+        return not self.over and not any(link.refused for link in self.links)
 
     def heading(self) -> str:
         """Return whether the budget holds, and where it is tightest."""
         if not self.links:
             return "no links"
+        if barred := [link.refused for link in self.links if link.refused]:
+            return f"{len(barred)} of {counted(len(self.links), 'link')} cannot be: {barred[0]}"
         unknown = list(dict.fromkeys(part for link in self.links for part in link.unknown))
         words = f"; unknown and not counted: {', '.join(unknown)}" if unknown else ""
         with_budget = [link for link in self.links if link.budget is not None]
@@ -113,40 +151,95 @@ class LossBudget(Result):
         ]
         hidden = len(self.links) - len(rows)
         table = replace(table_of(rows, self.heading()), words=frozenset(("cable", "from", "to")))
-        return replace(table, footnote=f"and {hidden} more, with more left") if hidden > 0 else table
-
-
-def losses_of(inventory: Inventory, fixed: Sequence[Fixed], connects: Sequence[CrossConnect]) -> LossBudget:
-    """Return what every link loses, against what its optics stand, as far as the inventory says."""
-    budget = {(host.name, port.name): port.budget_db for host in inventory.hosts for port in host.ports}
-    metres = fixed_lengths(inventory, fixed)
-    links = []
-    for connect in connects:
-        ends = (connect.a, connect.b)
-        parts = [part for end in ends for part in _of_end(inventory, end, metres[end.host, end.port])]
-        parts += _between(inventory, connect)
-        least = [value for value in (budget[end.host, end.port] for end in ends) if value is not None]
-        links.append(_link(connect, parts, min(least, default=None)))
-    links.sort(key=lambda link: (link.margin is None, link.margin if link.margin is not None else -link.loss))
-    return LossBudget(tuple(links))
+        foot = [f"and {hidden} more, with more left"] if hidden > 0 else []
+        foot += [f"refused: {words}" for words in self.refused[:_MOST_REFUSED]]
+        return replace(table, footnote="\n".join(foot))
 
 
 _Part = tuple[str, Fraction | None]
 
 
-def _link(connect: CrossConnect, parts: Iterable[_Part], budget: Fraction | None) -> LinkLoss:
-    known = list(parts)
-    loss = sum((value for _, value in known if value is not None), Fraction(0))
-    unknown = tuple(dict.fromkeys(name for name, value in known if value is None))
-    return LinkLoss(connect.cable, connect.a.host, connect.b.host, loss, unknown, budget)
+class Bought(NamedTuple):
+    """What cables are made of: losses of the cables of each lane (host, port, lane), and of patch cords by cable."""
+
+    lanes: Mapping[tuple[str, str, int], Sequence[_Part]]
+    cords: Mapping[str, Sequence[_Part]]
+    budgets: Mapping[tuple[str, str], Fraction]
+    refused: Mapping[str, str]  # cables of links that cannot be, and why
+    single: bool = False  # whether both ways of a link go by one fibre
 
 
-def _of_end(inventory: Inventory, end: End, metres: Fraction | None) -> Iterator[_Part]:
-    """Yield what is lost between a host and the port where it is patched."""
+def losses_of(
+    inventory: Inventory,
+    fixed: Sequence[Fixed],
+    connects: Sequence[CrossConnect],
+    *,
+    bought: Bought | None = None,
+    tables: Mapping[str, CircuitLosses] | None = None,
+) -> LossBudget:
+    """Return what every link loses, against what its optics stand, as far as the inventory says.
+
+    With the parts that are ``bought``, these are what is lost in; ``tables`` are those of circuit switches by name.
+    """
+    budget: dict[tuple[str, str], Fraction | None] = {
+        (host.name, port.name): port.budget_db for host in inventory.hosts for port in host.ports
+    }
+    metres = {} if bought is not None else fixed_lengths(inventory, fixed)
+    if bought is not None:
+        budget |= bought.budgets
+    links = []
+    for connect in connects:
+        ends = (connect.a, connect.b)
+        parts: list[_Part] = []
+        for end in ends:
+            lane = (end.host, end.port, end.lane)
+            if bought is not None and lane in bought.lanes:
+                parts += bought.lanes[lane]
+            else:
+                parts += _fixed_cable(inventory, metres.get(lane[:2]))
+            parts += _of_end(inventory, end)
+        table = (tables or {}).get(connect.a.panel)
+        refused = "" if bought is None else bought.refused.get(connect.cable, "")
+        if table is not None:
+            circuit = table.of(connect, single=bought is not None and bought.single)
+            a, b = connect.a.panel_port, connect.b.panel_port
+            refused = refused or ("" if circuit is not None else f"the table of {connect.a.panel} has none {a} to {b}")
+            parts += [("circuit", circuit)]
+        elif bought is not None and connect.cable in bought.cords:
+            parts += bought.cords[connect.cable]
+        else:
+            parts += _between(inventory, connect)
+        least = [value for value in (budget[end.host, end.port] for end in ends) if value is not None]
+        links.append(_link(connect, parts, min(least, default=None), refused))
+    links.sort(key=_tightness)
+    return LossBudget(tuple(links))
+
+
+def _tightness(link: LinkLoss) -> tuple[bool, bool, Fraction]:
+    return not link.refused, link.margin is None, link.margin if link.margin is not None else -link.loss
+
+
+def _link(connect: CrossConnect, parts: Sequence[_Part], budget: Fraction | None, refused: str) -> LinkLoss:
+    lost: dict[str, Fraction] = {}
+    for name, value in parts:
+        if value is not None:
+            lost[name] = lost.get(name, Fraction(0)) + value
+    unknown = tuple(dict.fromkeys(name for name, value in parts if value is None))
+    where = tuple(PartLoss(name, value) for name, value in lost.items())
+    loss = sum(lost.values(), Fraction(0))
+    return LinkLoss(connect.cable, connect.a.host, connect.b.host, loss, unknown, budget, where, refused)
+
+
+def _fixed_cable(inventory: Inventory, metres: Fraction | None) -> Iterator[_Part]:
+    """Yield what is lost in the fixed cable of a host."""
     splice, splices = inventory.losses.splice, inventory.losses.splices
-    yield _fibre(inventory, metres)
+    yield fibre_loss(inventory, metres)
     if splices:
         yield "splice", None if splice is None else splice * splices
+
+
+def _of_end(inventory: Inventory, end: End) -> Iterator[_Part]:
+    """Yield what is lost from where a host is plugged in to the port where it is patched."""
     here = end.place
     near = inventory.plugged_at(*here)
     for place in dict.fromkeys((near, here)):
@@ -162,12 +255,17 @@ def _between(inventory: Inventory, connect: CrossConnect) -> Iterator[_Part]:
     if panel.kind == "ocs":
         yield "circuit", panel.circuit_db
     else:
-        yield _fibre(inventory, length(inventory, connect.a.panel, connect.b.panel, PATCH[connect.mode]))
+        yield fibre_loss(inventory, length(inventory, connect.a.panel, connect.b.panel, PATCH[connect.mode]))
 
 
-def _fibre(inventory: Inventory, metres: Fraction | None) -> _Part:
+def fibre_loss(inventory: Inventory, metres: Fraction | None) -> _Part:
+    """Return what is lost in so many metres of fibre."""
     per_kilometre = inventory.losses.fibre
     return "fibre", None if metres is None or per_kilometre is None else metres * per_kilometre / 1000
+
+
+def _figure(value: Fraction | None) -> str:
+    return "?" if value is None else f"{float(value):.3g}"
 
 
 def _decibels(value: Fraction | None) -> str:

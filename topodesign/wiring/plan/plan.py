@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -15,6 +15,7 @@ from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.inventory import Fixed, Inventory, Mode, interface_name
 from topodesign.wiring.inventory.lengths import racks_without_place
 from topodesign.wiring.plan.bill import Bill, bill_of
+from topodesign.wiring.plan.circuit_losses import TableLike, circuit_losses
 from topodesign.wiring.plan.cross_connects import CrossConnect, End, Spare
 from topodesign.wiring.plan.losses import LossBudget, losses_of
 
@@ -156,9 +157,13 @@ class WiringPlan(Result):
         """Return what has to be bought."""
         return bill_of(self.inventory, self.fixed, self.connects)
 
-    def loss_budget(self) -> LossBudget:
-        """Return what every link loses, against what its optics stand, as far as the inventory says."""
-        return losses_of(self.inventory, self.fixed, self.connects)
+    def loss_budget(self, tables: Mapping[str, TableLike] | None = None) -> LossBudget:
+        """Return what every link loses, against what its optics stand, as far as the inventory says.
+
+        ``tables``: of circuit switches by name: what they lose from port to port, or the path of that file (CSV).
+        """
+        read = circuit_losses(self.inventory, tables or {})
+        return losses_of(self.inventory, self.fixed, self.connects, tables=read)
 
     @property
     def loss(self) -> LossBudget | None:

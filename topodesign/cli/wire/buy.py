@@ -1,0 +1,74 @@
+"""``topodesign wire buy``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from topodesign.base.atomic import check_not_input, write_whole
+from topodesign.cli.answers import Command, json_option, tell
+from topodesign.cli.wire.options import table_option
+from topodesign.wiring.parts.buy import buy_cables
+from topodesign.wiring.parts.ways import SINGLES, WAYS
+
+
+@click.command(name="buy", cls=Command)
+@click.argument("plan", type=click.Path(path_type=Path))
+@click.option(
+    "--parts",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="What can be bought, with lengths and prices: a YAML file such as the example parts_neutral.yaml.  [default: "
+    "that which the inventory names]",
+)
+@click.option(
+    "--way",
+    "ways",
+    type=click.Choice(WAYS),
+    multiple=True,
+    help="How fixed cables may go; may be repeated.  [default: all, the cheapest for every rack]",
+)
+@click.option("--spares", metavar="SHARE", default="0%", show_default=True, help="More of every line, rounded up.")
+@click.option(
+    "--in-stock",
+    metavar="SHARE",
+    help="So many spares of what fails that with this probability none is lacking until those ordered are there.",
+)
+@click.option("--optics", is_flag=True, help="Buy optics, too: the cheapest that stand what their links lose.")
+@click.option(
+    "--one-fibre",
+    type=click.Choice(SINGLES),
+    help="Send both ways of a lane on one fibre: by circulators in the racks of hosts, or because optics do.",
+)
+@table_option
+@click.option(
+    "--runs",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write what every lane goes through, piece by piece and fibre by fibre (.csv).",
+)
+@json_option
+def command(plan: Path, parts: Path | None, runs: Path | None, **options: Any) -> int:
+    """Choose parts that make the cables of a plan as cheaply as can be, and print the bill.
+
+    Fixed cables go by breakouts, by trunks between cassettes, or by trunks behind shuffles; no leg is longer than it is
+    sold, and what is sent comes out where it is received. Exit status 1 if a link loses more than its optics stand, as
+    far as that is known, or if trays are too full.
+
+    Example: topodesign wire buy plan.json --parts parts_neutral.yaml --spares 3%
+    """
+    options["ways"] = options["ways"] or WAYS
+    options["tables"] = dict(options["tables"])
+    if runs is not None:
+        check_not_input(runs, plan)
+        if parts is not None:
+            check_not_input(runs, parts)
+    found = buy_cables(plan, parts, **options)
+    if runs is not None:
+        write_whole(runs, found.runs_text())
+    tell(found)
+    if runs is not None:
+        click.echo(f"wrote {runs}", err=True)
+    return 0 if found.ok else 1

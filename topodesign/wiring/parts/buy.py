@@ -1,0 +1,351 @@
+"""Buy the cables of a plan: which parts of a list, how many, and what light loses in them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from topodesign.base.arguments import as_choice
+from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.wiring.inventory.inventory import Fixed, Mode
+from topodesign.wiring.inventory.lengths import PATCH, format_metres
+from topodesign.wiring.parts.bought import BundleUse, Purchase, WayPrice, dark_links, lines_of
+from topodesign.wiring.parts.choice import HostRack, RackChoice, host_racks
+from topodesign.wiring.parts.laid import Hop, Laid, lay
+from topodesign.wiring.parts.parts import Part, PartsLike, Piece, as_parts
+from topodesign.wiring.parts.trays import cables_of, cheapest_that_fits, uses_of
+from topodesign.wiring.parts.ways import SINGLES, WAYS, Rack, Shop, Single, Way, rack_of, runs_of
+from topodesign.wiring.plan.circuit_losses import CircuitLosses, TableLike, circuit_losses
+from topodesign.wiring.plan.cross_connects import CrossConnect
+from topodesign.wiring.plan.files import WiringLike, as_wiring
+from topodesign.wiring.plan.losses import Bought, LossBudget, fibre_loss, losses_of
+from topodesign.wiring.plan.plan import WiringPlan
+
+_SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,4})?)\s*%")
+_LaneKey = tuple[str, str, int]
+
+
+def buy_cables(
+    plan: WiringLike,
+    parts: PartsLike | None = None,
+    *,
+    ways: Iterable[Way] = WAYS,
+    spares: str | Fraction | int = 0,
+    in_stock: str | Fraction | None = None,
+    optics: bool = False,
+    one_fibre: Single | None = None,
+    tables: Mapping[str, TableLike] | None = None,
+) -> Purchase:
+    """Choose which parts of a list make the cables of a plan, as cheaply as can be.
+
+    Parameters
+    ----------
+    plan
+        A wiring plan, or the path of its file. Fixed cabling that exists is not bought.
+    parts
+        A list of parts, or the path of its file; see ``topodesign/wiring/parts/parts.py``. None for that which the
+        inventory names.
+    ways
+        Which ways fixed cables may go: ``breakouts``, ``trunks`` (and cassettes), ``shuffles``.
+    spares
+        How much more to buy of each line, rounded up: text such as ``3%``, or a share such as ``Fraction(3, 100)``.
+    in_stock
+        Have so many spares of each part that fails (``fit`` in the list) that with this probability, text such as
+        ``99%``, none is lacking until those ordered are there.
+    optics
+        Whether optics are bought, too: of those that stand what their links lose the cheapest.
+    one_fibre
+        Send both ways of a lane on one fibre, which takes a duplex plan: by ``circulators`` of the list in the rack of
+        the host, or because ``optics`` do.
+    tables
+        What circuit switches lose from port to port, by name, or the paths of these files (CSV).
+
+    Returns
+    -------
+    Purchase
+        The bill, of which every line is one part, the ways compared, and what links lose. ``print`` shows all.
+
+    Raises
+    ------
+    InfeasibleError
+        If no parts of the list make some cable: too short, no legs for it, or fibres that would join Tx to Tx.
+    ParameterError
+        If an argument is out of range, or a table is of no circuit switch.
+    FileFormatError
+        If a file cannot be read.
+
+    Examples
+    --------
+    >>> from topodesign import copy_examples, wire
+    >>> paths = copy_examples(["inventory_testbed.yaml", "parts_neutral.yaml"], ".")
+    >>> buy_cables(wire("circulant(12,2,3)", paths[0]), paths[1])
+    <Purchase: 36 pieces in 3 lines: 528 EUR, there in 5 days>
+    """
+    wiring = as_wiring(plan)
+    if parts is None and not wiring.inventory.parts:
+        raise ParameterError("name a list of parts (--parts FILE), or give the inventory one (parts: FILE)")
+    listed = as_parts(wiring.inventory.parts if parts is None else parts)
+    allowed = tuple(dict.fromkeys(as_choice("ways", one, WAYS) for one in ways))
+    if not allowed:
+        raise ParameterError(f"name at least one way of {', '.join(WAYS)}")
+    share = _share(spares)
+    sure = None if in_stock is None else _share(in_stock)
+    if sure == 1:
+        raise ParameterError("no stock lasts for certain; give a probability below 100%")
+    switches = circuit_losses(wiring.inventory, tables or {})
+    if one_fibre is not None and wiring.mode == "simplex":
+        raise ParameterError("one fibre goes both ways, so the plan has to be duplex")
+    single = None if one_fibre is None else as_choice("one_fibre", one_fibre, SINGLES)
+    shop = Shop(wiring.inventory, listed, single)
+    runs = [] if wiring.inventory.cabling else runs_of(wiring.inventory, wiring.fixed)
+    turns = (False, True) if wiring.mode == "duplex" and single is None else (False,)
+    racks = {odd: host_racks(shop, runs, odd=odd) for odd in turns}
+    ends = {(one.host, one.port, one.lane): _end(wiring, one) for one in wiring.fixed}
+    there = {lane: rack_of(wiring.inventory.place(panel)) for lane, (panel, _, _) in ends.items()}
+    chosen = _fitting(shop, racks, allowed, there) if runs else _Chosen((), odd=False)
+    alone = tuple(_alone(shop, racks, way, chosen) for way in allowed) if runs else ()
+    laid = chosen.laid(shop)
+    count = Counter(unit.piece for unit in laid.units)
+    cords = {one.cable: _patch(shop, wiring, one) for one in wiring.connects if _is_patch(wiring, one)}
+    count.update(cords.values())
+    bought = Bought(
+        {lane: [part for hop in hops for part in _losses(wiring, hop.unit.piece)] for lane, hops in laid.hops.items()},
+        {cable: _losses(wiring, piece) for cable, piece in cords.items()},
+        {},
+        _refused(wiring, laid.hops),
+        single is not None,
+    )
+    loss = _light(wiring, bought, switches)
+    chosen_optics: dict[tuple[str, str], Part] = {}
+    if optics:
+        chosen_optics = _optics(shop, wiring, loss)
+        count.update(Piece(part) for part in chosen_optics.values())
+        budgets = {port: part.budget for port, part in chosen_optics.items() if part.budget is not None}
+        loss = _light(wiring, bought._replace(budgets=budgets), switches)
+    lines = lines_of(count, share, sure)
+    on_way = _pieces_of_links(wiring, laid.hops, cords, chosen_optics)
+    return Purchase(
+        lines,
+        listed.currency,
+        listed.name,
+        alone,
+        tuple(_bundles(chosen.racks)),
+        chosen.price,
+        chosen.proven,
+        bool(wiring.inventory.cabling),
+        loss,
+        tuple(laid.units),
+        laid.hops,
+        ends,
+        uses_of(wiring.inventory, cables_of(wiring.inventory, laid, there)) if runs else (),
+        *dark_links(lines, on_way),
+    )
+
+
+def _end(plan: WiringPlan, fixed: Fixed) -> tuple[str, str, str]:
+    panel, label = plan.inventory.plugged_at(*fixed.place)
+    return panel, label, plan.inventory.place(panel).rack
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """The choices of all racks, with the fibres of every lane exchanged, or of none; and if trays hold it for sure."""
+
+    racks: tuple[RackChoice, ...]
+    odd: bool
+    sure: bool = True
+
+    @property
+    def price(self) -> Fraction:
+        return sum((one.price for one in self.racks), Fraction(0))
+
+    @property
+    def proven(self) -> bool:
+        return self.sure and all(one.proven for one in self.racks)
+
+    def laid(self, shop: Shop) -> Laid:
+        """Return all pieces and the way of every lane."""
+        laid = Laid()
+        for one in self.racks:
+            lay(laid, shop, one, odd=self.odd)
+        return laid
+
+
+def _cheapest(racks: Mapping[bool, Sequence[HostRack]], ways: Sequence[Way]) -> _Chosen:
+    found: list[_Chosen] = []
+    problem: InfeasibleError | None = None
+    for odd, some in racks.items():
+        try:
+            found.append(_Chosen(tuple(one.best(ways) for one in some), odd))
+        except InfeasibleError as error:
+            problem = problem or error
+    if not found and problem is not None:
+        raise problem
+    return min(found, key=lambda one: one.price)
+
+
+def _fitting(
+    shop: Shop, racks: Mapping[bool, Sequence[HostRack]], ways: Sequence[Way], there: Mapping[_LaneKey, Rack]
+) -> _Chosen:
+    """Return the cheapest choice, or where trays do not hold it the cheapest that they hold, if one is found."""
+    cheapest = _cheapest(racks, ways)
+    room = shop.inventory
+    if all(use.ok for use in uses_of(room, cables_of(room, cheapest.laid(shop), there))):
+        return cheapest
+    found: list[_Chosen] = []
+    sure = True
+    for odd, some in racks.items():
+        try:
+            listed = [one.every(ways) for one in some]
+        except InfeasibleError:
+            continue
+        known = [one for one in listed if one is not None]
+        if len(known) < len(listed):
+            sure = False
+            continue
+        cabled = [[(one, cables_of(room, _Chosen((one,), odd).laid(shop), there)) for one in rack] for rack in known]
+        picked, proven = cheapest_that_fits(room, cabled)
+        sure = sure and proven
+        found += [] if picked is None else [_Chosen(picked, odd)]
+    if not found:
+        return replace(cheapest, sure=False)
+    return replace(min(found, key=lambda one: one.price), sure=sure)
+
+
+def _alone(shop: Shop, racks: Mapping[bool, Sequence[HostRack]], way: Way, chosen: _Chosen) -> WayPrice:
+    """Return what one way costs alone."""
+    used = {option.way for rack in chosen.racks for _, option in rack.groups}
+    try:
+        only = chosen if used == {way} else _cheapest(racks, [way])
+    except InfeasibleError as error:
+        return WayPrice(way, None, 0, str(error))
+    return WayPrice(way, only.price, len(only.laid(shop).units))
+
+
+def _bundles(racks: Iterable[RackChoice]) -> Iterable[BundleUse]:
+    for choice in racks:
+        for (there, _), bundle in choice.bundles.items():
+            yield BundleUse(
+                _name(choice.rack),
+                _name(there),
+                "trunks" if bundle.both else "shuffles",
+                len(bundle.drops),
+                bundle.connectors,
+                tuple(_item(piece) for piece in bundle.trunks.pieces),
+                tuple(_item(piece) for piece in bundle.cassettes.pieces),
+                bundle.price,
+            )
+
+
+def _name(rack: Rack) -> str:
+    return "/".join(filter(None, rack))
+
+
+def _item(piece: Piece) -> str:
+    return piece.part.name if piece.length is None else f"{piece.part.name}, {format_metres(piece.length)} m"
+
+
+def _pieces_of_links(
+    plan: WiringPlan,
+    hops: Mapping[_LaneKey, Sequence[Hop]],
+    cords: Mapping[str, Piece],
+    optics: Mapping[tuple[str, str], Part],
+) -> Iterator[list[Piece]]:
+    """Yield what each cross-connect and all before and behind it goes through."""
+    for connect in plan.connects:
+        found = [cords[connect.cable]] if connect.cable in cords else []
+        for end in (connect.a, connect.b):
+            found += [hop.unit.piece for hop in hops.get((end.host, end.port, end.lane), ())]
+            found += [Piece(optics[end.host, end.port])] if (end.host, end.port) in optics else []
+        yield found
+
+
+def _is_patch(plan: WiringPlan, connect: CrossConnect) -> bool:
+    return plan.inventory.panel[connect.a.panel].kind != "ocs"
+
+
+def _patch(shop: Shop, plan: WiringPlan, connect: CrossConnect) -> Piece:
+    """Return the cord of a patch: a duplex one has to bring what is sent to where it is received."""
+    mode: Mode = connect.mode
+    here, there = (plan.inventory.place(end.panel) for end in (connect.a, connect.b))
+    pair = mode == "duplex" and shop.single is None
+    found = shop.cord(PATCH["duplex" if pair else "simplex"], here, there, crosses=True if pair else None)
+    if found is None:
+        kind = "crossed LC duplex" if pair else "LC simplex"
+        words = f"no {kind} cord of {format_metres(shop.metres(here, there))} m is in the list of parts"
+        hint = "; a straight one would join Tx to Tx" if pair else ""
+        raise InfeasibleError(f"patch {connect.cable}: {words}{hint}")
+    return found
+
+
+def _losses(plan: WiringPlan, piece: Piece) -> list[tuple[str, Fraction | None]]:
+    """Return what light loses in a piece, and in its fibre."""
+    found: list[tuple[str, Fraction | None]] = [(piece.part.name, piece.part.loss)]
+    return found if piece.length is None else [*found, fibre_loss(plan.inventory, piece.length)]
+
+
+def _light(plan: WiringPlan, bought: Bought, tables: Mapping[str, CircuitLosses]) -> LossBudget:
+    return losses_of(plan.inventory, plan.fixed, plan.connects, bought=bought, tables=tables)
+
+
+def _refused(plan: WiringPlan, hops: Mapping[_LaneKey, Sequence[Hop]]) -> dict[str, str]:
+    """Return the links whose fibres do not lead from what sends to what receives, by cable, and why."""
+    found = {}
+    for connect in plan.connects:
+        ends = [hops.get((end.host, end.port, end.lane)) for end in (connect.a, connect.b)]
+        sides = [None if one is None else "AB"[one[-1].leaves.send - 1] for one in ends]
+        if None in sides:
+            continue
+        if connect.mode == "duplex" and len(set(sides)) > 1:
+            found[connect.cable] = f"Tx meets Tx: one end comes out at side {sides[0]}, the other at {sides[1]}"
+        elif connect.mode == "simplex" and "B" in sides:
+            found[connect.cable] = "it runs backwards: what is sent comes out at side B"
+    return found
+
+
+def _optics(shop: Shop, plan: WiringPlan, loss: LossBudget) -> dict[tuple[str, str], Part]:
+    """Return the optic of every port in use: the cheapest that stands its links, or the strongest."""
+    worst: dict[tuple[str, str], Fraction] = {}
+    lost = {link.cable: link.loss for link in loss.links}
+    for connect in plan.connects:
+        for end in (connect.a, connect.b):
+            port = end.host, end.port
+            worst[port] = max(worst.get(port, Fraction(0)), lost[connect.cable])
+    found = {}
+    for (host, name), most in worst.items():
+        socket = next(one for one in plan.inventory.host[host].ports if one.name == name)
+        speed = socket.speed * socket.lanes
+        fits = [
+            one
+            for one in shop.parts.by_sort["optic"]
+            if (one.connector, one.speed, one.fibres) == (socket.connector, speed, 1 if shop.single == "optics" else 2)
+        ]
+        if not fits:
+            words = f"no optic with {socket.connector} of {float(speed) / 1e9:g}Gbps is in the list of parts"
+            raise InfeasibleError(f"{host} {name}: {words}")
+        strong = [one for one in fits if one.budget is None or one.budget >= most]
+        found[host, name] = (
+            min(strong, key=lambda one: (one.price, one.name))
+            if strong
+            else max(fits, key=lambda one: one.budget or Fraction(0))
+        )
+    return found
+
+
+def _share(value: str | Fraction | int) -> Fraction:
+    """Return a share such as 3%."""
+    if isinstance(value, str):
+        match = _SHARE.fullmatch(value.strip())
+        if match is None:
+            raise ParameterError(f"{value[:50]!r} is no share of spares such as 3%")
+        share = Fraction(match[1]) / 100
+    elif isinstance(value, Fraction | int) and not isinstance(value, bool):
+        share = Fraction(value)
+    else:
+        raise ParameterError(f"{value!r:.50} is no share of spares; give text such as '3%'")
+    if not 0 <= share <= 1:
+        raise ParameterError("spares are a share from 0% to 100%")
+    return share

@@ -1,0 +1,403 @@
+"""Which way the ports of each rack are cabled: the cheapest, exactly.
+
+Ports of a rack whose lanes end in the same racks are cabled alike. Bundles are between two racks, so racks of hosts do
+not meddle with each other: for each, all choices of a way for all its groups of ports are priced, with the bundles that
+they then share. A bundle has trunks of one type and cassettes of one kind; of these the cheapest are chosen
+(``bundles``). So the total is the least of all such choices, unless a rack has too many: then the best is taken that no
+change of one group makes cheaper, and that is said.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from math import prod
+from typing import NamedTuple
+
+from topodesign.base.errors import InfeasibleError
+from topodesign.wiring.inventory.inventory import Place
+from topodesign.wiring.inventory.lengths import format_metres
+from topodesign.wiring.parts.bundles import Cover, Span, cheapest_cover, spans
+from topodesign.wiring.parts.parts import Part, Piece
+from topodesign.wiring.parts.ways import WAYS, PortRun, Rack, Shop, Way, rack_of
+
+_MOST_CHOICES = 5000  # choices of a rack that are gone through
+_MOST_LISTED = 64  # choices of a rack that an integer program of all racks takes
+
+
+class Option(NamedTuple):
+    """How a group of ports may be cabled: the way, and of shuffles which, with which type of array cord."""
+
+    way: Way
+    shuffle: Part | None = None
+    kind: str = ""
+    crosses: bool = False  # whether the array cord does
+
+    @property
+    def bundle(self) -> tuple[str, str]:
+        """What its bundles have in common."""
+        return (self.shuffle.name, self.kind) if self.shuffle is not None else ("", "")
+
+
+class Lane(NamedTuple):
+    """A lane that goes by a bundle, from its rack to the panel's."""
+
+    run: PortRun
+    number: int
+    end: Place
+
+
+class Drop(NamedTuple):
+    """The cords of a lane at the two ends of a bundle; none at the near end of a breakout or a shuffle."""
+
+    near: Piece | None
+    far: Piece
+    near_crosses: bool
+    far_crosses: bool
+    circulator: Piece | None = None  # behind the near cord, or the leg of a breakout
+
+    @property
+    def price(self) -> Fraction:
+        """What they cost."""
+        return sum((one.price for one in (self.far, self.near, self.circulator) if one is not None), Fraction(0))
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A bundle as chosen: the kind of trunks and cassettes, how many connectors, the pieces, and the cords by lane."""
+
+    span: Span
+    connectors: int
+    trunks: Cover
+    cassettes: Cover
+    drops: tuple[Drop, ...]
+    both: bool  # whether cassettes are at either end; at the near end of others are shuffles
+    single: bool = False  # whether each lane has one fibre, so that there are two lanes to a slot
+
+    @cached_property
+    def price(self) -> Fraction:
+        """What all of it costs."""
+        cords = sum((drop.price * count for drop, count in Counter(self.drops).items()), Fraction(0))
+        return self.trunks.price + (2 if self.both else 1) * self.cassettes.price + cords
+
+
+@dataclass(frozen=True)
+class RackChoice:
+    """How the hosts of a rack are cabled: the option of each group, bundles by far rack and kind, and the price."""
+
+    rack: Rack
+    groups: tuple[tuple[tuple[PortRun, ...], Option], ...]
+    bundles: dict[tuple[Rack, tuple[str, str]], Bundle]
+    price: Fraction
+    proven: bool
+
+
+def host_racks(shop: Shop, runs: Sequence[PortRun], *, odd: bool) -> list[HostRack]:
+    """Return the racks of hosts; ``odd``: whether the fibres of every lane shall end up exchanged."""
+    racks: dict[Rack, dict[object, list[PortRun]]] = {}
+    for run in runs:
+        racks.setdefault(rack_of(run.place), {}).setdefault((run.port.connector, run.racks), []).append(run)
+    return [
+        HostRack(shop, rack, [tuple(group) for group in groups.values()], odd=odd) for rack, groups in racks.items()
+    ]
+
+
+def lanes_by_rack(groups: Sequence[tuple[Sequence[PortRun], Option]]) -> dict[tuple[Rack, tuple[str, str]], list[Lane]]:
+    """Return the lanes that go by each bundle, in the order of ports and lanes; those within their rack by none."""
+    found: dict[tuple[Rack, tuple[str, str]], list[Lane]] = {}
+    for ports, option in groups:
+        for run in ports if option.way != "breakouts" else ():
+            for lane, (_, end) in run.ends.items():
+                if rack_of(end) != rack_of(run.place):
+                    found.setdefault((rack_of(end), option.bundle), []).append(Lane(run, lane, end))
+    return found
+
+
+def outputs_of(option: Option, run: PortRun) -> dict[int, Rack]:
+    """Return the rack that each output of a shuffle leads to; raises InfeasibleError if it would be several."""
+    if option.shuffle is None:
+        return {}
+    width = run.port.lanes // option.shuffle.fronts
+    found: dict[int, Rack] = {}
+    for lane, rack in run.racks:
+        output = (lane - 1) // width + 1
+        if rack == rack_of(run.place) or found.setdefault(output, rack) != rack:
+            raise InfeasibleError("lanes of one output of the shuffle end in several racks, or stay in their own")
+    return found
+
+
+class HostRack:
+    """A rack of hosts, and what its choices cost; what was worked out once is kept."""
+
+    def __init__(self, shop: Shop, rack: Rack, groups: list[tuple[PortRun, ...]], *, odd: bool) -> None:
+        self.shop, self.rack, self.groups, self.odd = shop, rack, groups, odd
+        self._local: dict[tuple[int, Option], Fraction | str] = {}
+        self._bundles: dict[object, Bundle] = {}
+        self._covers: dict[object, Cover] = {}
+        self._drops: dict[object, Drop | None] = {}
+
+    def best(self, ways: Sequence[Way]) -> RackChoice:
+        """Return the cheapest choice of some ways.
+
+        Raises
+        ------
+        InfeasibleError
+            If there is none.
+        """
+        options = [self._options(number, ways) for number in range(len(self.groups))]
+        proven = prod(map(len, options)) <= _MOST_CHOICES
+        found = min(self._all(options) if proven else self._descent(options, ways), key=lambda one: one[0])
+        return self._choice(*found, proven=proven)
+
+    def every(self, ways: Sequence[Way]) -> list[RackChoice] | None:
+        """Return all choices of some ways; None if they are too many."""
+        options = [self._options(number, ways) for number in range(len(self.groups))]
+        if prod(map(len, options)) > _MOST_LISTED:
+            return None
+        return [self._choice(price, chosen, proven=True) for price, chosen in self._all(options)]
+
+    def _choice(self, price: Fraction, chosen: tuple[Option, ...], *, proven: bool) -> RackChoice:
+        groups = tuple(zip(self.groups, chosen, strict=True))
+        return RackChoice(self.rack, groups, dict(self._priced(chosen)), price, proven)
+
+    def _all(self, options: list[list[Option]]) -> Iterator[tuple[Fraction, tuple[Option, ...]]]:
+        for chosen in product(*options):
+            yield self._price(chosen), chosen
+
+    def _descent(
+        self, options: list[list[Option]], ways: Sequence[Way]
+    ) -> Iterator[tuple[Fraction, tuple[Option, ...]]]:
+        """Yield choices that no change of one group makes cheaper, from all groups alike as far as they can be."""
+        for way in ways:
+            chosen = tuple(next((one for one in some if one.way == way), some[0]) for some in options)
+            price, better = self._price(chosen), True
+            while better:
+                better = False
+                for place, some in enumerate(options):
+                    for one in some:
+                        other = (*chosen[:place], one, *chosen[place + 1 :])
+                        if (less := self._price(other)) < price:
+                            chosen, price, better = other, less, True
+            yield price, chosen
+
+    def _price(self, chosen: Sequence[Option]) -> Fraction:
+        local = [price for one in enumerate(chosen) if not isinstance(price := self._local[one], str)]
+        return sum(local, Fraction(0)) + sum((bundle.price for _, bundle in self._priced(chosen)), Fraction(0))
+
+    def _priced(self, chosen: Sequence[Option]) -> Iterator[tuple[tuple[Rack, tuple[str, str]], Bundle]]:
+        """Yield the bundles of a choice."""
+        groups = list(zip(self.groups, chosen, strict=True))
+        shuffled = {option.bundle: option for option in chosen}
+        for (rack, kind), lanes in lanes_by_rack(groups).items():
+            members = tuple(
+                number for number, one in enumerate(chosen) if one.bundle == kind and one.way != "breakouts"
+            )
+            name = (rack, kind, members)
+            if name not in self._bundles:
+                bundle = self._bundle(rack, lanes, shuffled[kind], [self.groups[number] for number in members])
+                if isinstance(bundle, str):  # pragma: no cover  options that cannot be were left out
+                    raise InfeasibleError(bundle)
+                self._bundles[name] = bundle
+            yield (rack, kind), self._bundles[name]
+
+    def _options(self, number: int, ways: Sequence[Way]) -> list[Option]:
+        """Return the options of a group that can be, after pricing what belongs to its ports alone."""
+        reasons, found = [], []
+        for option in self._thinkable(self.groups[number][0], ways):
+            said = self._local.get((number, option))
+            if said is None:
+                said = self._local[number, option] = self._alone(number, option)
+            if isinstance(said, str):
+                reasons.append(f"{option.way}: {said}")
+            else:
+                found.append(option)
+        if not found:
+            name = self.groups[number][0].name
+            none = f"no part takes its {self.groups[number][0].port.connector} port"
+            more = reasons or [none if self.shop.single is None else "shuffles sort pairs of fibres, here are none"]
+            raise InfeasibleError(f"{name}: no parts of the list cable it; {'; '.join(dict.fromkeys(more))}")
+        return found
+
+    def _thinkable(self, run: PortRun, ways: Sequence[Way]) -> Iterator[Option]:
+        inside = all(rack == self.rack for _, rack in run.racks)
+        for way in WAYS[:1] if inside else ways:  # no trunk is laid within a rack
+            if way != "shuffles":
+                yield Option(way)
+                continue
+            if self.shop.single is not None:
+                continue  # which fibres a shuffle sorts are those of pairs
+            for part in self.shop.parts.by_sort["shuffle"]:
+                for kind, crosses in self.shop.cords_of_shuffles(run, part):
+                    yield Option(way, part, kind, crosses)
+
+    def _alone(self, number: int, option: Option) -> Fraction | str:  # noqa: PLR0911  a reason after the other
+        """Return what the ports of a group cost with an option, bundles aside; or why it cannot be."""
+        ports, total = self.groups[number], Fraction(0)
+        if option.way == "breakouts":
+            return self._by_breakouts(ports)
+        if option.shuffle is not None:
+            try:
+                outputs_of(option, ports[0])
+            except InfeasibleError as error:
+                return str(error)
+        if ports[0].port.lanes > 1:
+            if self.shop.single == "optics":
+                return "optics of one fibre have ports of one lane"
+            if any(rack == self.rack for _, rack in ports[0].racks) and (self.odd or self.shop.circulator is not None):
+                return "legs that end in their own rack would be the only ones not exchanged, or behind no circulator"
+        for run in ports:
+            piece = near_piece(self.shop, run, option)
+            if piece is None and run.port.lanes > 1:
+                return "no breakout or array cord is long enough within the rack"
+            total += Fraction(0) if piece is None else piece.price
+        for (rack, _), lanes in lanes_by_rack([(ports, option)]).items():
+            bundle = self._bundle(rack, lanes, option, [ports])
+            if isinstance(bundle, str):
+                return bundle
+        return total + (0 if option.shuffle is None else option.shuffle.price * boxes(option, ports))
+
+    def _by_breakouts(self, ports: Sequence[PortRun]) -> Fraction | str:
+        """Return what the cables of some ports cost that go to panels at once."""
+        if self.shop.circulator is not None:
+            return self._by_circulators(ports)
+        total = Fraction(0)
+        for run in ports:
+            piece = self.shop.direct(run, self.odd)
+            if piece is None:
+                return self._no_breakout(run)
+            total += piece.price
+        return total
+
+    def _by_circulators(self, ports: Sequence[PortRun]) -> Fraction | str:
+        """Return what ports cost whose lanes go by a circulator in their rack, and a cord of one fibre."""
+        total = Fraction(0)
+        for run in ports:
+            drops = lone_drops(self.shop, run)
+            fan = near_piece(self.shop, run, Option("trunks"), inside=True) if run.port.lanes > 1 else None
+            if drops is None or (run.port.lanes > 1 and fan is None):
+                return "no cord of one fibre is long enough, or no cord or breakout to circulators"
+            total += sum((drop.price for drop in drops), Fraction(0)) + (fan.price if fan is not None else 0)
+        return total
+
+    def _no_breakout(self, run: PortRun) -> str:
+        shop = self.shop
+        ends = [end for _, end in run.ends.values()]
+        far = max(shop.metres(run.place, end) for end in ends)
+        if shop.single is not None:
+            return "optics of one fibre have ports of one lane, and a simplex cord that is long enough"
+        if run.port.lanes == 1:
+            turn = "crossed" if self.odd else "straight"
+            return f"no {turn} duplex cord of {format_metres(far)} m is sold"
+        apart = max(shop.metres(one, other, slack=False) for one in ends for other in ends)
+        words = f"its lanes end up to {format_metres(apart)} m apart, {format_metres(far)} m away with slack"
+        if self.odd:
+            return "the legs of a breakout do not exchange fibres, as cords to other panel ports do: Tx would meet Tx"
+        return f"{words}; no {run.port.connector} breakout is sold with legs for that"
+
+    def _bundle(
+        self, rack: Rack, lanes: Sequence[Lane], option: Option, groups: Sequence[Sequence[PortRun]]
+    ) -> Bundle | str:
+        """Return the cheapest bundle for some lanes to a rack; or why there is none."""
+        shop, shuffle = self.shop, option.shuffle
+        needed = shop.metres(shop.top(self.rack), shop.top(rack))
+        if shuffle is None:
+            kinds = spans(shop.parts, needed)
+        else:
+            width = lanes[0].run.port.lanes // shuffle.fronts
+            kinds = (
+                span
+                for span in spans(shop.parts, needed, pairing="ends", least=width * shuffle.count)
+                if span.connector == shuffle.connector
+            )
+        best: Bundle | None = None
+        met = False
+        for span in kinds:
+            met = True
+            crosses = span.crosses ^ option.crosses
+            drops = tuple(drop for lane in lanes if (drop := self._drop(lane, crosses)) is not None)
+            if len(drops) < len(lanes):
+                continue
+            if shuffle is None:
+                connectors = -(-len(lanes) // (span.slots if shop.single is None else 2 * span.slots))
+            else:
+                connectors = sum(
+                    boxes(option, ports) * sum(there == rack for there in outputs_of(option, ports[0]).values())
+                    for ports in groups
+                )
+            trunks = cheapest_cover(span.trunks, connectors, self._covers)
+            cassettes = cheapest_cover(span.cassettes, connectors, self._covers)
+            bundle = Bundle(span, connectors, trunks, cassettes, drops, shuffle is None, shop.single is not None)
+            if best is None or bundle.price < best.price:
+                best = bundle
+        if best is not None:
+            return best
+        if met:
+            return f"cords to rack {rack[1]} are too short, or none brings Tx to Rx behind these trunks (polarity)"
+        return (
+            f"no trunk of {format_metres(needed)} m to rack {rack[1]} with cassettes for its plugs and fibres is sold"
+        )
+
+    def _drop(self, lane: Lane, crosses: bool) -> Drop | None:
+        """Return the cheapest cords of a lane at the ends of a bundle that exchanges fibres, or does not."""
+        name = (lane.run.place if lane.run.port.lanes == 1 else None, lane.end, crosses)
+        if name not in self._drops:
+            self._drops[name] = self._cheapest_drop(lane, crosses)
+        return self._drops[name]
+
+    def _cheapest_drop(self, lane: Lane, crosses: bool) -> Drop | None:
+        shop, run = self.shop, lane.run
+        top = shop.top(rack_of(lane.end))
+        if shop.single is not None:
+            return lone_drop(shop, run, top, lane.end)
+        if run.port.lanes > 1:
+            turn = crosses ^ self.odd
+            far = shop.cord("LC duplex", top, lane.end, crosses=turn)
+            return None if far is None else Drop(None, far, near_crosses=False, far_crosses=turn)
+        found = []
+        for turn in (False, True):
+            near = shop.cord("LC duplex", run.place, shop.top(self.rack), crosses=turn)
+            far = shop.cord("LC duplex", top, lane.end, crosses=turn ^ crosses ^ self.odd)
+            if near is not None and far is not None:
+                found.append(Drop(near, far, turn, turn ^ crosses ^ self.odd))
+        return min(found, key=lambda one: one.price, default=None)
+
+
+def lone_drop(shop: Shop, run: PortRun, start: Place, end: Place) -> Drop | None:
+    """Return the cords of a lane that goes by one fibre, from some place on to a panel; None if there are none."""
+    near = shop.near_cord(run) if run.port.lanes == 1 else None
+    far = shop.cord(shop.ends, start, end)
+    if far is None or (near is None and run.port.lanes == 1):
+        return None
+    return Drop(near, far, near_crosses=False, far_crosses=False, circulator=shop.circulator)
+
+
+def lone_drops(shop: Shop, run: PortRun) -> list[Drop] | None:
+    """Return the cords of all lanes of a port from circulators at its rack's top to panels; None if some has none."""
+    drops = [lone_drop(shop, run, shop.top(rack_of(run.place)), end) for _, end in run.ends.values()]
+    found = [drop for drop in drops if drop is not None]
+    return found if len(found) == len(drops) else None
+
+
+def near_piece(shop: Shop, run: PortRun, option: Option, *, inside: bool = False) -> Piece | None:
+    """Return what leads from a port to cassettes or a shuffle of its rack; None for a cord of one lane, or if none.
+
+    Lanes that end at a panel in that rack go there at once, unless all shall end ``inside``, at circulators.
+    """
+    top = shop.top(rack_of(run.place))
+    if option.shuffle is not None:
+        return shop.cord(run.port.connector, run.place, top, kind=option.kind)
+    if run.port.lanes == 1:
+        return None
+    ends = {
+        lane: end if not inside and rack_of(end) == rack_of(run.place) else top for lane, (_, end) in run.ends.items()
+    }
+    return shop.breakout(run, ends)
+
+
+def boxes(option: Option, ports: Sequence[PortRun]) -> int:
+    """Return how many shuffles some ports need."""
+    return 0 if option.shuffle is None else -(-len(ports) // option.shuffle.count)

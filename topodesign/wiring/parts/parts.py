@@ -1,0 +1,322 @@
+"""Lists of parts that can be bought, in YAML, read strictly; an error names the line and the field.
+
+A list of parts is
+
+    name: neutral types                      # optional
+    currency: EUR                            # optional: of all prices
+    cords:      # ends: LC simplex, LC duplex, or the connector of a host: MPO-12, MPO-16, MPO-24
+      - {part: duplex cord, ends: LC duplex, lengths: [1m, 2m, 3m, 5m], price: 4.20, per_metre: 0.60,
+         lead: 3d, polarity: either}
+    breakouts:  # legs: how much of the length is legs, one for all or one for each lane
+      - {part: fan, connector: MPO-12, lengths: [3m, 5m], legs: 1m, price: 31, per_metre: 2, lead: 5d}
+    trunks:     # connectors: at either end
+      - {part: trunk 6, connector: MPO-12, connectors: 6, lengths: [10m, 15m], polarity: B, price: 190, per_metre: 9,
+         lead: 3w}
+    cassettes:  # rears: plugs of trunks behind; fronts: LC duplex ports; fibres: which fibres one front port has
+      - {part: cassette, connector: MPO-12, rears: 1, fronts: 6, fibres: pairs, price: 85, lead: 5d, loss: 0.5dB}
+    shuffles:   # lanes of each input go to the outputs in turn, each output has one lane of every input, or several
+      - {part: shuffle, connector: MPO-12, inputs: 4, outputs: 4, price: 240, lead: 6w, loss: 0.7dB}
+    optics:     # budget: the loss that it stands; fibres: 1 for one that sends and receives on one fibre
+      - {part: optic, connector: MPO-12, speed: 100Gbps, price: 95, lead: 2w, budget: 1.9dB}
+    circulators:                             # join what is sent and received of a lane on one fibre
+      - {part: circulator, price: 70, lead: 4w, loss: 0.8dB}
+
+``loss`` is what light loses in a part. Fibre is counted by the metre (``losses`` of the inventory), and connectors
+where cables are plugged in: at a panel port as the inventory says, those of a cassette or shuffle with its loss, before
+and behind it. So cables have none of their own unless it is said. ``polarity`` of a trunk and of an MPO cord is its
+type by TIA-568 (A, B or C; B if unsaid); a duplex cord is ``crossed`` (A to B, as usual and if unsaid), ``straight`` or
+can be turned: ``either``. The ``fibres`` of a cassette's front port are ``pairs`` (1 and 2, 3 and 4; if unsaid) or
+``ends`` (1 and 12, 2 and 11: as optics with parallel lanes send and receive). ``diameter`` of a cable is for trays;
+``fit``, the failures of a piece in 10^9 hours, for spares. A price is that of one piece of no length, and ``per_metre``
+is added.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias, get_args
+
+from topodesign.base.arguments import as_path
+from topodesign.base.errors import FileFormatError, ParameterError
+from topodesign.base.file_kinds import FileKind, expecting
+from topodesign.base.tables import parse_yaml
+from topodesign.base.text_files import read_text
+from topodesign.wiring.inventory.fields import FileFields, fields, items, metres
+from topodesign.wiring.inventory.inventory import LANES, POLARITIES, Connector
+
+Sort = Literal["cord", "breakout", "trunk", "cassette", "shuffle", "optic", "circulator"]
+Turn = Literal["crossed", "straight", "either"]
+Pairing = Literal["pairs", "ends"]
+
+PartsLike: TypeAlias = "PartsList | str | Path"  # a list of parts, or the path of its file
+
+TURNS: tuple[Turn, ...] = get_args(Turn)
+PAIRINGS: tuple[Pairing, ...] = get_args(Pairing)
+ARRAYS: tuple[Connector, ...] = ("MPO-12", "MPO-16", "MPO-24")
+_CORDS = ("LC simplex", "LC duplex", *ARRAYS)
+_ENDINGS = (".yaml", ".yml")
+_LARGEST = 2**20
+_MOST = 2000  # parts of a list
+_MOST_LENGTHS = 200
+_MOST_PORTS = 999  # connectors, ports
+_PRICE = re.compile(r"[0-9]{1,9}(\.[0-9]{1,4})?")
+_LEAD = re.compile(r"([0-9]{1,4})(d|w)")
+_DAYS = {"d": 1, "w": 7}
+_REQUIRED: dict[str, tuple[str, ...]] = {
+    "cords": ("ends", "lengths"),
+    "breakouts": ("connector", "lengths", "legs"),
+    "trunks": ("connector", "connectors", "lengths"),
+    "cassettes": ("connector", "rears", "fronts"),
+    "shuffles": ("connector", "inputs", "outputs"),
+    "optics": ("connector", "speed"),
+    "circulators": (),
+}
+_OPTIONAL: dict[str, tuple[str, ...]] = {
+    "cords": ("per_metre", "loss", "polarity", "diameter"),
+    "breakouts": ("per_metre", "loss", "diameter"),
+    "trunks": ("per_metre", "loss", "polarity", "diameter"),
+    "cassettes": ("loss", "fibres"),
+    "shuffles": ("loss",),
+    "optics": ("budget", "fibres"),
+    "circulators": ("loss",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is sold under one name, in one or several lengths.
+
+    * ``name``, ``sort``: what it is called and is. ``connector``: its plugs; of a cord its ends.
+    * ``price``, ``per_metre``: of a piece, and of each of its metres. ``lead``: days until it is there.
+    * ``lengths``: metres that it is sold in, ascending; none of what has no length.
+    * ``loss``: in dB, with the connectors of a cassette or shuffle; None if unknown. ``diameter``: in metres, or None.
+    * ``polarity``: A, B or C of a trunk or an array cord; of a duplex cord ``crossed``, ``straight`` or ``either``.
+    * ``legs``: metres of the legs of a breakout behind its furcation, one for all or one for each lane.
+    * ``count``, ``fronts``: connectors of a trunk; rears and fronts of a cassette; inputs and outputs of a shuffle.
+    * ``pairing``: which fibres a front port of a cassette has.
+    * ``speed``, ``budget``, ``fibres``: of an optic: bits per second of all lanes, dB that it stands or None if
+      unknown, and how many fibres a lane takes.
+    * ``fit``: failures of a piece in 10^9 hours; None if unknown.
+    """
+
+    name: str
+    sort: Sort
+    connector: str
+    price: Fraction
+    lead: int
+    per_metre: Fraction = Fraction(0)
+    lengths: tuple[Fraction, ...] = ()
+    loss: Fraction | None = None
+    diameter: Fraction | None = None
+    polarity: str = ""
+    legs: tuple[Fraction, ...] = ()
+    count: int = 1
+    fronts: int = 1
+    pairing: Pairing = "pairs"
+    speed: Fraction = Fraction(0)
+    budget: Fraction | None = None
+    fibres: int = 2
+    fit: Fraction | None = None
+
+    def leg(self, lane: int) -> Fraction | None:
+        """Return how long the leg of a lane is; None if there is no such leg."""
+        if len(self.legs) == 1:
+            return self.legs[0]
+        return self.legs[lane - 1] if lane <= len(self.legs) else None
+
+    @property
+    def slots(self) -> int:
+        """Front ports of a cassette behind each of its rears."""
+        return self.fronts // self.count
+
+
+class Piece(NamedTuple):
+    """A part in one of its lengths: what is ordered. ``length``: metres; None of what has none."""
+
+    part: Part
+    length: Fraction | None = None
+
+    @property
+    def price(self) -> Fraction:
+        """What one costs."""
+        return self.part.price + self.part.per_metre * (self.length or 0)
+
+    @property
+    def rank(self) -> tuple[Fraction, Fraction, str]:
+        """What it is chosen by: the price, then the length, then the name."""
+        return self.price, self.length or Fraction(0), self.part.name
+
+
+@dataclass(frozen=True)
+class PartsList:
+    """A list of parts: ``parts`` with different names, the ``currency`` of their prices, and a ``name``."""
+
+    parts: tuple[Part, ...]
+    currency: str = ""
+    name: str = ""
+
+    @cached_property
+    def by_sort(self) -> Mapping[str, tuple[Part, ...]]:
+        """Parts by what they are."""
+        found: dict[str, list[Part]] = {sort: [] for sort in get_args(Sort)}
+        for part in self.parts:
+            found[part.sort].append(part)
+        return {sort: tuple(some) for sort, some in found.items()}
+
+
+def shortest(part: Part, needed: Fraction) -> Piece | None:
+    """Return a part in the shortest length that is long enough; None if it is not sold so long."""
+    return next((Piece(part, size) for size in part.lengths if size >= needed), None)
+
+
+def as_parts(value: PartsLike) -> PartsList:
+    """Return the list of parts that a value is or names."""
+    if isinstance(value, PartsList):
+        return value
+    if isinstance(value, str | Path):
+        return read_parts(value)
+    raise ParameterError(f"a list of parts or the path of its file is needed, not {value!r:.100}")
+
+
+def read_parts(path: str | Path) -> PartsList:
+    """Read a list of parts from a YAML file.
+
+    Raises
+    ------
+    FileFormatError
+        If it is missing, too large, or not of its format; the message names the file, the line and the field.
+
+    Examples
+    --------
+    >>> from topodesign import copy_examples, read_parts
+    >>> [path] = copy_examples(["parts_neutral.yaml"], ".")
+    >>> sorted({part.connector for part in read_parts(path).by_sort["breakout"]})
+    ['MPO-12', 'MPO-16', 'MPO-24']
+    """
+    path = as_path(path)
+    with expecting(path, FileKind.PARTS):
+        said = fields(parse_yaml(read_text(path, _ENDINGS, _LARGEST)), "parts", (), ("name", "currency", *_REQUIRED))
+        document = FileFields(said, "")
+        seen: dict[str, Part] = {}
+        for section, required in _REQUIRED.items():
+            for value in items(said[section], section) if section in said else ():
+                known = ("part", *required, "price", "lead")
+                entry = FileFields(fields(value, section, known, (*_OPTIONAL[section], "fit")), section)
+                part = _part(entry, section)
+                if part.name in seen:
+                    raise entry.wrong("part", f"there are two parts '{part.name}'")
+                if len(seen) >= _MOST:
+                    raise entry.wrong("part", f"there are more than {_MOST} parts")
+                seen[part.name] = part
+        if not seen:
+            raise FileFormatError(f"there are no parts; sections are {', '.join(_REQUIRED)}")
+        return PartsList(tuple(seen.values()), document.text("currency", ""), document.text("name", path.stem))
+
+
+def _part(entry: FileFields, section: str) -> Part:
+    sort: Sort = next(one for one in get_args(Sort) if section.startswith(one))
+    name, price, lead = entry.text("part"), _price(entry, "price"), _lead(entry)
+    part = Part(name, sort, "", price, lead, **_common(entry))  # type: ignore[arg-type]
+    return _special(entry, part)
+
+
+def _common(entry: FileFields) -> dict[str, object]:
+    """Return the fields that several sorts of parts have."""
+    found: dict[str, object] = {"loss": entry.loss("loss")}
+    if "fit" in entry:
+        found["fit"] = _price(entry, "fit")
+    if "lengths" in entry:
+        found["loss"] = found["loss"] or Fraction(0)
+        found["lengths"] = tuple(sorted(_lengths(entry, "lengths")))
+    if "per_metre" in entry:
+        found["per_metre"] = _price(entry, "per_metre")
+    if "diameter" in entry:
+        found["diameter"] = _above_zero(entry, "diameter")
+    return found
+
+
+def _special(entry: FileFields, part: Part) -> Part:  # noqa: PLR0911  a sort after the other
+    """Return a part with the fields of its sort."""
+    if part.sort == "cord":
+        ends = entry.choice("ends", _CORDS)
+        polarity: str = entry.choice("polarity", POLARITIES if ends in ARRAYS else TURNS, _usual(ends))
+        return replace(part, connector=ends, polarity=polarity)
+    if part.sort == "circulator":
+        return part
+    connector = entry.choice("connector", tuple(LANES) if part.sort == "optic" else ARRAYS)
+    part = replace(part, connector=connector)
+    if part.sort == "breakout":
+        legs = _lengths(entry, "legs") if isinstance(entry.values["legs"].value, list) else [_above_zero(entry, "legs")]
+        if len(legs) not in (1, LANES[connector]):
+            raise entry.wrong("legs", f"expected one length for all, or {LANES[connector]}: one for each lane")
+        if part.lengths[0] < max(legs):
+            raise entry.wrong("lengths", "the length is that of the cable with its longest leg; the leg is longer")
+        return replace(part, legs=tuple(legs))
+    if part.sort == "trunk":
+        polarity = entry.choice("polarity", POLARITIES, "B")
+        return replace(part, polarity=polarity, count=_ports(entry, "connectors"))
+    if part.sort == "cassette":
+        rears, fronts = _ports(entry, "rears"), _ports(entry, "fronts")
+        if fronts % rears or fronts // rears > _pairs(connector):
+            words = f"each of {rears} rears has as many fronts, at most {_pairs(connector)} by {connector}"
+            raise entry.wrong("fronts", words)
+        return replace(part, count=rears, fronts=fronts, pairing=entry.choice("fibres", PAIRINGS, "pairs"))
+    if part.sort == "shuffle":
+        inputs, outputs = _ports(entry, "inputs"), _ports(entry, "outputs")
+        if LANES[connector] % outputs or inputs * (LANES[connector] // outputs) > _pairs(connector):
+            words = f"{LANES[connector]} lanes of {inputs} inputs do not come out evenly by {outputs} {connector}"
+            raise entry.wrong("outputs", words)
+        return replace(part, count=inputs, fronts=outputs)
+    fibres = int(entry.choice("fibres", ("1", "2"), "2"))
+    return replace(part, speed=entry.speed("speed", 1), budget=entry.loss("budget"), fibres=fibres)
+
+
+def _usual(ends: str) -> str:
+    return "B" if ends in ARRAYS else "crossed" if ends == "LC duplex" else "straight"
+
+
+def _pairs(connector: Connector) -> int:
+    """Return how many pairs of fibres a connector has."""
+    return {"LC": 1, "MPO-12": 6, "MPO-16": 8, "MPO-24": 12}[connector]
+
+
+def _ports(entry: FileFields, name: str) -> int:
+    count = entry.whole(name, 1)
+    if count > _MOST_PORTS:
+        raise entry.wrong(name, f"{count} are more than {_MOST_PORTS}")
+    return count
+
+
+def _price(entry: FileFields, name: str) -> Fraction:
+    said = entry.text(name)
+    if not _PRICE.fullmatch(said):
+        raise entry.wrong(name, f"{said[:50]!r} is no {'price' if 'p' in name else 'number'} such as 12.50")
+    return Fraction(said)
+
+
+def _lead(entry: FileFields) -> int:
+    said = entry.text("lead")
+    match = _LEAD.fullmatch(said)
+    if match is None:
+        raise entry.wrong("lead", f"{said[:50]!r} is no time such as 5d or 3w")
+    return int(match[1]) * _DAYS[match[2]]
+
+
+def _above_zero(entry: FileFields, name: str) -> Fraction:
+    found = entry.metres(name)
+    if found == 0:
+        raise entry.wrong(name, "expected a length above zero")
+    return found
+
+
+def _lengths(entry: FileFields, name: str) -> list[Fraction]:
+    where = entry.at(name)
+    found = [metres(one, where) for one in items(entry.values[name], where)]
+    if not found or min(found) == 0 or len(found) > _MOST_LENGTHS:
+        raise entry.wrong(name, f"expected 1 to {_MOST_LENGTHS} lengths, all of them above zero")
+    return found

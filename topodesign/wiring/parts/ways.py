@@ -1,0 +1,208 @@
+"""The ways from the lanes of a host's port to panel ports, and the cheapest pieces for each.
+
+* ``breakouts``: one cable from port to panels: a breakout cable, or a cord for a port of one lane.
+* ``trunks``: a short breakout or cord to a cassette in the host's rack, a trunk to a cassette in the panel's, a cord.
+* ``shuffles``: an array cord to a shuffle in the host's rack, which sorts lanes by where they go; from each of its
+  outputs a trunk to a cassette in the panel's rack, and a cord.
+
+What is sent must come out at side A of every panel port, or of every one at side B, for a patch to bring it to a
+receiver: how often fibres of a pair are exchanged on the way has to be even, or odd, for all.
+
+With *one fibre* a lane, both ways in it, there are no pairs to exchange: circulators in the host's rack join the two
+fibres of each lane, or optics do.
+
+A breakout fits if its furcation can lie somewhere such that no leg is longer than it is: at one of its ends, or
+anywhere along trays at right angles. In a plane of such distances that is so exactly if every two ends are near enough
+(balls that meet two by two meet in one point, as they are boxes when the plane is turned by 45 degrees). Half of the
+slack goes to either end of each. Where there are trays it lies at a rack or junction that they join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+from typing import Literal, NamedTuple, TypeAlias
+
+from topodesign.base.errors import InfeasibleError
+from topodesign.wiring.inventory.inventory import Fixed, Inventory, Place, Port
+from topodesign.wiring.inventory.lengths import run
+from topodesign.wiring.inventory.trays import tray_way, ways_from
+from topodesign.wiring.parts.bundles import slot_after
+from topodesign.wiring.parts.parts import TURNS, Part, PartsList, Piece, shortest
+
+Way = Literal["breakouts", "trunks", "shuffles"]
+Single = Literal["circulators", "optics"]
+SINGLES: tuple[Single, ...] = ("circulators", "optics")
+WAYS: tuple[Way, ...] = ("breakouts", "trunks", "shuffles")
+
+Rack: TypeAlias = tuple[str, str]  # a site and a rack
+
+
+class PortRun(NamedTuple):
+    """A port of a host with the lanes that are cabled: where it is, and the place of the panel of each by its lane."""
+
+    host: str
+    port: Port
+    place: Place
+    ends: Mapping[int, tuple[Fixed, Place]]
+
+    @property
+    def name(self) -> str:
+        """Host and port."""
+        return f"{self.host} {self.port.name}"
+
+    @property
+    def racks(self) -> tuple[tuple[int, Rack], ...]:
+        """Lanes and the racks where they end."""
+        return tuple((lane, rack_of(place)) for lane, (_, place) in self.ends.items())
+
+
+def rack_of(place: Place) -> Rack:
+    """Return the rack of a place."""
+    return place.site, place.rack
+
+
+def runs_of(inventory: Inventory, fixed: Sequence[Fixed]) -> list[PortRun]:
+    """Return fixed cabling port by port, in the order of the inventory."""
+    port = {(host.name, one.name): one for host in inventory.hosts for one in host.ports}
+    found: dict[tuple[str, str], dict[int, tuple[Fixed, Place]]] = {}
+    for one in fixed:
+        near, _ = inventory.plugged_at(*one.place)
+        found.setdefault((one.host, one.port), {})[one.lane] = one, inventory.place(near)
+    return [
+        PortRun(host, port[host, name], inventory.place(host), dict(sorted(ends.items())))
+        for (host, name), ends in found.items()
+    ]
+
+
+class Shop:
+    """What can be bought for a room, with the answers given so far."""
+
+    def __init__(self, inventory: Inventory, parts: PartsList, single: Single | None = None) -> None:
+        self.inventory = inventory
+        self.parts = parts
+        self.single = single
+        self.circulator = _cheapest(map(Piece, parts.by_sort["circulator"])) if single == "circulators" else None
+        if single == "circulators" and self.circulator is None:
+            raise InfeasibleError("no circulator is in the list of parts")
+        self._pieces: dict[object, Piece | None] = {}
+        self._metres: dict[object, Fraction] = {}
+
+    @cached_property
+    def _tops(self) -> dict[Rack, int]:
+        tops: dict[Rack, int] = {}
+        for place in map(self.inventory.place, (*self.inventory.host, *self.inventory.panel)):
+            tops[rack_of(place)] = max(tops.get(rack_of(place), 0), place.unit + 1)
+        return tops
+
+    def top(self, rack: Rack) -> Place:
+        """Return where cassettes and shuffles of a rack are: above its highest device."""
+        return Place(*rack, self._tops[rack])
+
+    def metres(self, here: Place, there: Place, *, slack: bool = True) -> Fraction:
+        """Return the metres between two places, with the slack of a cable or without."""
+        name = (here, there, slack)
+        if name not in self._metres:
+            found = run(self.inventory, here, there)
+            if found is None:
+                words = f"racks {here.rack} and {there.rack} need a site in common and places (racks: in the inventory)"
+                raise InfeasibleError(f"cables cannot be chosen without their lengths: {words}")
+            self._metres[name] = found + (self.inventory.slack if slack else 0)
+        return self._metres[name]
+
+    def cord(
+        self, ends: str, here: Place, there: Place, *, crosses: bool | None = None, kind: str = ""
+    ) -> Piece | None:
+        """Return the cheapest cord between two places; None if none is long enough.
+
+        ``crosses``: whether it exchanges the fibres of a pair; ``kind``: the type of an array cord.
+        """
+        needed = self.metres(here, there)
+        name = (ends, needed, crosses, kind)
+        if name not in self._pieces:
+            fits = {None: TURNS, True: ("crossed", "either"), False: ("straight", "either")}[crosses]
+            some = (
+                shortest(one, needed)
+                for one in self.parts.by_sort["cord"]
+                if one.connector == ends and (one.polarity == kind if kind else one.polarity in fits)
+            )
+            self._pieces[name] = _cheapest(some)
+        return self._pieces[name]
+
+    def breakout(self, run: PortRun, ends: Mapping[int, Place]) -> Piece | None:
+        """Return the cheapest breakout from a port to the place of each lane; None if none has legs for it."""
+        within = any(rack_of(end) == rack_of(run.place) for end in ends.values())  # only then the unit matters
+        name = (run.port.connector, run.place if within else rack_of(run.place), tuple(ends.items()))
+        if name not in self._pieces:
+            some = (
+                Piece(one, size)
+                for one in self.parts.by_sort["breakout"]
+                if one.connector == run.port.connector
+                for size in one.lengths
+                if self.reaches(one, size, run.place, ends)
+            )
+            self._pieces[name] = _cheapest(some)
+        return self._pieces[name]
+
+    def reaches(self, part: Part, size: Fraction, host: Place, ends: Mapping[int, Place]) -> bool:
+        """Return whether a breakout reaches from a host to the ends of its lanes, no leg longer than it is."""
+        legs = {lane: part.leg(lane) for lane in ends}
+        arms = [(host, size - max(part.legs))] + [(ends[lane], leg) for lane, leg in legs.items() if leg is not None]
+        if len(arms) <= len(ends):
+            return False
+        for middle in dict.fromkeys(ends.values()):
+            slack = [0 if rack_of(end) == rack_of(middle) else self.inventory.slack for end, _ in arms]
+            slack[0] = self.inventory.slack
+            if all(
+                self.metres(end, middle, slack=False) + more <= arm
+                for (end, arm), more in zip(arms, slack, strict=True)
+            ):
+                return True
+        half = self.inventory.slack / 2
+        if host.site in self.inventory.tray_sites:
+            return any(
+                all(
+                    (way := tray_way(self.inventory, host.site, middle, end.rack)) is not None and way[0] + half <= arm
+                    for end, arm in arms
+                )
+                for middle in ways_from(self.inventory, host.site, host.rack)
+            )
+        return all(arm >= half for _, arm in arms) and all(
+            self.metres(a, b) <= one + other for (a, one), (b, other) in combinations(arms, 2)
+        )
+
+    @property
+    def ends(self) -> str:
+        """The ends of the cords that lead on what comes from a host's port, or from a circulator behind it."""
+        return "LC duplex" if self.single is None else "LC simplex"
+
+    def near_cord(self, run: PortRun) -> Piece | None:
+        """Return the cord from a port of one lane to its rack's top, where all goes by one fibre from there."""
+        ends = "LC duplex" if self.circulator is not None else self.ends
+        return self.cord(ends, run.place, self.top(rack_of(run.place)))
+
+    def direct(self, run: PortRun, odd: bool) -> Piece | None:
+        """Return the one cable for a port; ``odd`` is whether it shall exchange the fibres of each lane."""
+        if self.single is not None:
+            (_, end) = next(iter(run.ends.values()))
+            return self.cord(self.ends, run.place, end) if run.port.lanes == 1 else None
+        if run.port.lanes == 1:
+            (_, end) = next(iter(run.ends.values()))
+            return self.cord("LC duplex", run.place, end, crosses=odd)
+        return None if odd else self.breakout(run, {lane: end for lane, (_, end) in run.ends.items()})
+
+    def cords_of_shuffles(self, run: PortRun, part: Part) -> list[tuple[str, bool]]:
+        """Return the types of array cord that bring the lanes of a port to a shuffle in order, and if they exchange."""
+        found = []
+        if part.connector == run.port.connector:
+            for kind in ("A", "B", "C"):
+                came = [slot_after(run.port.connector, "ends", kind, lane) for lane in range(1, run.port.lanes + 1)]
+                if all(one is not None and one[0] == lane for lane, one in enumerate(came, start=1)):
+                    found.append((kind, came[0] is not None and came[0][1]))
+        return found
+
+
+def _cheapest(pieces: Iterable[Piece | None]) -> Piece | None:
+    return min((one for one in pieces if one is not None), key=lambda one: one.rank, default=None)
