@@ -157,9 +157,9 @@ def default_largest(program: Program, profile: RuntimeProfile) -> int | None:
     --------
     >>> from topodesign import compile_plan, schedule
     >>> from topodesign.runtime.msccl.profiles import get_profile
-    >>> program = compile_plan(schedule("circulant(12,2,3)")).program
+    >>> program = compile_plan(schedule("circulant(12,2,3)", "reduce-scatter")).program
     >>> default_largest(program, get_profile("msccl")), default_largest(program, get_profile("rccl"))
-    (268435456, None)
+    (2147483648, None)
     """
     most = max(body.scratch for body in program.ranks)
     if not most or not profile.scratch_at_start:

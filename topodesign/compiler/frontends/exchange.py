@@ -1,8 +1,9 @@
 """From rounds of what has one destination to instructions: all-to-all, scatter and gather.
 
 Every part of a block goes a way of its own, from the input of its source over scratch of nodes in between to the output
-of its destination. What a link carries in a step is one send of contiguous chunks: gathered in scratch, unless it lies
-together already, and received into scratch, from where it is sent on or copied home, unless all of it is for one place.
+of its destination. What a link carries in a step is sent in pieces, from where each is to where it belongs or waits in
+scratch to be sent on; or, where that takes fewer instructions, as one: gathered in scratch, unless it lies together
+already, and received into scratch, from where it is sent on or copied home, unless all of it is for one place.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -29,6 +31,7 @@ from topodesign.compiler.frontends.operations import (
     contiguous,
     cut,
     emitters,
+    runs,
 )
 from topodesign.compiler.ir import Kind
 from topodesign.plans.rounds import Rounds
@@ -178,10 +181,9 @@ class Writer:
             arriving = [
                 part for message, chunks in ordered for part in cut(message, chunks, self.channels, self.max_count)
             ]
-            for part in arriving:
-                self.emitters[part.message[1]].send(part, [here[x] for x in part.chunks])
-            for part in arriving:
-                late += self._arrive(part, here, leaves)
+            landed = [one for part in arriving for one in self._send(part, here, leaves)]
+            for part, places in landed:
+                late += self._arrive(part, places, here, leaves)
             late = self._bring_home(late, step)
         self._bring_home(late, None)
         return [emitter.operations() for emitter in self.emitters]
@@ -219,27 +221,54 @@ class Writer:
         piece, offset = self._chunk[x]
         return self.wanted[piece.route[-1][2]][piece.block] + offset
 
-    def _arrive(
+    def _send(
         self, part: Part, here: list[Place], leaves: list[dict[Place, int]]
+    ) -> Iterator[tuple[Part, list[Place]]]:
+        """Send a part whole or, if that takes no more instructions, in pieces; yield each with where it is received."""
+        _, src, dst = part.message
+        source = [here[x] for x in part.chunks]
+        free = {x: home for x in part.chunks if (home := self._free(x, part.message, leaves)) is not None}
+        places = list(free.values())
+        if len(free) < len(part.chunks) or not contiguous(places):
+            spread = [at for at, x in enumerate(part.chunks) if x in free]
+            gathers, spreads = len(runs(source)), len(runs(spread, places)) if free else 0
+            scratch = iter(self.emitters[dst].fresh(len(part.chunks)))
+            apart = [free[x] if x in free else next(scratch) for x in part.chunks]
+            cuts = runs(source, apart)
+            if 2 * len(cuts) <= 2 + (gathers if gathers > 1 else 0) + spreads:
+                for start, stop in cuts:
+                    piece = Part(part.message, part.instance, part.chunks[start:stop])
+                    self.emitters[src].send(piece, source[start:stop])
+                    yield piece, apart[start:stop]
+                return
+            places = self.emitters[dst].fresh(len(part.chunks))
+        self.emitters[src].send(part, source)
+        yield part, places
+
+    def _free(self, x: int, message: Message, leaves: list[dict[Place, int]]) -> Place | None:
+        """Return where a chunk belongs if a message brings it there and nothing is there that still has to leave."""
+        step, _, dst = message
+        home = self._home(x)
+        return home if self._chunk[x][0].route[-1] == message and leaves[dst].get(home, 0) < step else None
+
+    def _arrive(
+        self, part: Part, places: list[Place], here: list[Place], leaves: list[dict[Place, int]]
     ) -> list[tuple[int, Part, Place, Place]]:
         """Receive a part; return what has to be copied home once what is there has left, with the step of that."""
         step, _, dst = part.message
         emitter = self.emitters[dst]
-        homes = {x: self._home(x) for x in part.chunks if self._chunk[x][0].route[-1] == part.message}
-        busy = {x: leaves[dst].get(home, 0) for x, home in homes.items()}
-        places = [homes.get(x, 0) for x in part.chunks]
-        if len(homes) == len(part.chunks) and contiguous(places) and max(busy.values()) < step:
-            emitter.receive(part, places)
-            return []
-        places = emitter.fresh(len(part.chunks))
         emitter.receive(part, places)
-        here_of = dict(zip(part.chunks, places, strict=True))
-        for x, place in here_of.items():
+        late, ready = [], []
+        for x, place in zip(part.chunks, places, strict=True):
             here[x] = place
-        ready = [x for x in homes if busy[x] < step]
+            home = self._home(x)
+            if self._chunk[x][0].route[-1] == part.message and place != home:
+                busy = leaves[dst].get(home, 0)
+                late += [(busy, part, place, home)] * (busy >= step)
+                ready += [(place, home)] * (busy < step)
         if ready:
-            emitter.unpack(Kind.COPY, part, [here_of[x] for x in ready], [homes[x] for x in ready])
-        return [(busy[x], part, here_of[x], home) for x, home in homes.items() if busy[x] >= step]
+            emitter.unpack(Kind.COPY, part, *map(list, zip(*ready, strict=True)))
+        return late
 
     def _bring_home(
         self, late: list[tuple[int, Part, Place, Place]], step: int | None

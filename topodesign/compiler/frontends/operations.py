@@ -77,17 +77,16 @@ class Part:
 def runs(*columns: list[Place]) -> list[tuple[int, int]]:
     """Return the maximal ranges (start, stop) in which the places of every column follow one another."""
     size = len(columns[0])
-    if not size:
-        return [(0, 0)]
     cuts: set[int] = set()
     for column in columns:
-        cuts.update([at for at, step in enumerate(map(sub, column[1:], column), start=1) if step != 1])
+        if not contiguous(column):
+            cuts.update([at for at, step in enumerate(map(sub, column[1:], column), start=1) if step != 1])
     return list(itertools.pairwise([0, *sorted(cuts), size]))
 
 
 def contiguous(*columns: list[Place]) -> bool:
     """Return whether the places of every column follow one another."""
-    return len(runs(*columns)) == 1
+    return all(not column or column == list(range(column[0], column[0] + len(column))) for column in columns)
 
 
 def region(start: int, size: int) -> list[Place]:

@@ -1,4 +1,4 @@
-"""From rounds to the instructions of every rank: one grouped send per link and step, and few copies."""
+"""From rounds to the instructions of every rank: few sends per link and step, and hardly a copy."""
 
 from __future__ import annotations
 
@@ -49,18 +49,17 @@ def program_of_rounds(
 ) -> Program:
     """Turn a schedule into the program of every rank.
 
-    What a link carries in a step is one send of contiguous chunks. An allgather sends from the output or from where the
-    chunks first arrived, or else gathers them into scratch; it receives into the output, or else into scratch and
-    copies from there. A reduce-scatter adds partial sums up where the next message wants them; a receiver whose sums
-    lie apart receives into scratch and reduces from there. A local search looks for the order of the units in a shard,
-    and of the messages that come or go together in scratch, that leaves few copies. A message is split evenly over the
-    channels, each with threadblocks of its own, and into what an instruction moves; a node with more links than a
-    channel has threadblocks has them on several. The rest of the limits is left to the back end.
+    What a link carries in a step is a send for each run of chunks that lies together at both ends: an allgather sends
+    from the output and receives into it, a reduce-scatter adds partial sums up where the next message wants them.
+    Nothing is gathered or spread; one send more and its receive are as many instructions as a copy at both ends. Where
+    sums and what has not been added to lie apart, a rank copies some of the latter before the first step, if that saves
+    instructions. The order of units in shards is chosen for few runs (:mod:`topodesign.compiler.frontends.layout`). A
+    message is split evenly over the channels, each with threadblocks of its own, and into what an instruction moves; a
+    node with more links than a channel has threadblocks has them on several. The rest of the limits is left to the back
+    end.
 
     Notes
     -----
-    Efficient Direct-Connect Topologies, section 7 (Compiler), for gathering what a link carries into one send.
-
     The program cannot deadlock, even if nothing fits into a connection. Sends and receives live in different
     threadblocks. What a receiving threadblock does waits for its sender, and on its own rank only for receiving
     threadblocks in the order of the steps. What a sending threadblock does waits for receiving threadblocks in earlier

@@ -180,8 +180,8 @@ def _dependencies(
 
 def _pack(operations: list[Operation]) -> tuple[Callable[[Place | None], Region | None], int]:
     """Return the map from places to regions that closes the gaps in the scratch, and the scratch's size."""
-    touched = set().union(*(one.reads() for one in operations), *(one.writes() for one in operations))
-    used = {place for place in touched if lasting(place) is None}
+    ends = {(first, one.count) for one in operations for first in (one.source, one.target) if first is not None}
+    used = {place for first, count in ends if lasting(first) is None for place in range(first, first + count)}
     offset = {place: at for at, place in enumerate(sorted(used))}
 
     def region(place: Place | None) -> Region | None:
