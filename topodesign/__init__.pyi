@@ -53,6 +53,7 @@ from topodesign.plans.paths import Paths as Paths
 from topodesign.plans.plan import Plan as Plan
 from topodesign.plans.replay.plans import verify as verify
 from topodesign.plans.rounds import Rounds as Rounds
+from topodesign.compiler.sets import compile_set as compile_set
 from topodesign.plans.sets import read_plan_set as read_plan_set
 from topodesign.plans.timed import Timed as Timed
 from topodesign.plans.timing.plans import simulate as simulate
