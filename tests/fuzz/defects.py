@@ -158,7 +158,7 @@ DEFECTS: dict[str, Defect] = {
 def format_of(reader: Reader) -> str:
     """Return what kind of content a reader takes."""
     ending = Path(reader.name).suffix.removeprefix(".")
-    return {"yml": "yaml", "tsv": "lines", "scpi": "lines", "txt": "lines", "": "lines"}.get(ending, ending)
+    return {"yml": "yaml", "tsv": "lines", "scpi": "lines", "txt": "lines", "py": "lines", "": "lines"}.get(ending, ending)
 
 
 def _edited(

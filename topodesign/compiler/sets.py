@@ -49,7 +49,7 @@ Group: TypeAlias = tuple[int, ...] | None
 class Chosen(Declared):
     """A plan of a set, and for what it is the fastest."""
 
-    collective: str
+    collective: str  # what it does
     group: tuple[int, ...] | None  # the nodes that take part; null for all
     root: int | None  # of a collective that has one
     from_bytes: int  # the least whole data that it is for
@@ -148,7 +148,7 @@ def compile_set(
     --------
     >>> made = compile_set("biring(2,4)", collectives=["allgather", "broadcast"], targets=[])
     >>> print(made)
-    2 plans for biring(2,4) of 4 nodes
+    3 plans for biring(2,4) of 4 nodes
     ...
     >>> made.save("ring").choose("allgather", 2**20).plan
     '000-allgather.npz'
