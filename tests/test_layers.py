@@ -64,7 +64,20 @@ BY_NAME = {
     "schedulers/scheduling.py",
 }
 
-HEAVY = ("highspy", "igraph", "matplotlib", "networkx", "scipy", "sympy", "numba", "lxml", "rich", "pandas", "yaml")
+HEAVY = (
+    "highspy",
+    "igraph",
+    "lxml",
+    "matplotlib",
+    "networkx",
+    "numba",
+    "pandas",
+    "rich",
+    "scipy",
+    "sympy",
+    "torch",
+    "yaml",
+)
 
 # Solvers: only solve/ may import or call them.
 SOLVERS = (
@@ -87,6 +100,12 @@ SOLVERS = (
 # Modules with a heavy import at their top, which in turn are only imported inside functions.
 HEAVY_HOMES = {
     "topodesign.base.machine",
+    "topodesign.execution.torch",
+    "topodesign.execution.torch.engine",
+    "topodesign.execution.torch.group",
+    "topodesign.execution.torch.hook",
+    "topodesign.execution.torch.links",
+    "topodesign.execution.torch.world",
     "topodesign.report.table",
 }
 

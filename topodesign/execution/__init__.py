@@ -1,6 +1,7 @@
-"""Execution: plans that move real bytes, among threads of one process or among MPI processes, and are checked.
+"""Execution: plans that move real bytes, among threads of one process or among processes, and are checked.
 
 A plan's kind says who sends what to whom, ``program`` what each rank has to do, ``workspace`` where its data lie and
-what must be in them in the end. A *transport* carries the messages: ``threads`` and ``mpi``. To add one, copy the first
-and list it in ``run``. ``fit`` says what the times mean.
+what must be in them in the end. A *transport* carries the messages: ``threads``, ``mpi`` and ``torch``. To add one,
+copy the first and list it in ``run``; what those with a process for every rank have in common is in ``processes``.
+``levels`` makes batches for libraries that tell messages apart by their order alone. ``fit`` says what the times mean.
 """

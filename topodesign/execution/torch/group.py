@@ -11,9 +11,10 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.distributed.distributed_c10d import _new_process_group_helper, _world
 
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.execution.torch.engine import Engine, Worker
+from topodesign.execution.torch.engine import Engine
 from topodesign.plans.sets import INDEX, PlanSet, read_plan_set
 
 VARIABLE = "TOPODESIGN_PLANS"
@@ -53,14 +54,12 @@ def _make(about: Any, options: Any) -> PlanGroup:
     if not folder:
         raise ParameterError(f"no plans: set {VARIABLE} to a directory that 'topodesign compile --set' made")
     plans = read_plan_set(folder)
-    ranks = list(about.global_ranks_in_group) or list(range(about.group_size))
     if not about.global_ranks_in_group and plans.nodes < about.group_size:
         raise InfeasibleError(
             f"{folder} is of a wiring of {plans.nodes} nodes, and there are {about.group_size} processes; start as many"
         )
     _check_same(plans, about.store, about.group_rank)
-    fallback = chosen.fallback or _default_backend()
-    return PlanGroup(about.group_rank, ranks, plans, fallback, about.timeout)
+    return PlanGroup(about, plans, chosen.fallback or _default_backend())
 
 
 def _default_backend() -> str:
@@ -80,10 +79,11 @@ def _check_same(plans: PlanSet, store: Any, rank: int) -> None:
 class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no type
     """A process group whose collectives follow plans."""
 
-    def __init__(self, rank: int, ranks: Sequence[int], plans: PlanSet, fallback: str, timeout: Any) -> None:
-        super().__init__(rank, len(ranks))
-        self._ranks, self._plans, self._fallback, self._timeout = list(ranks), plans, fallback, timeout
-        self._worker = Worker()
+    def __init__(self, about: Any, plans: PlanSet, fallback: str) -> None:
+        super().__init__(about.group_rank, about.group_size)
+        self._ranks = list(about.global_ranks_in_group) or list(range(about.group_size))
+        self._store, self._timeout = about.store, about.timeout
+        self._plans, self._fallback = plans, fallback
         self._name = self._desc = ""
         self._made: Engine | None = None
 
@@ -116,15 +116,26 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
     def engine(self) -> Engine:
         """What does collectives by plans, with a group of its own that carries messages."""
         if self._made is None:
-            inner = dist.new_group(
-                self._ranks,
-                timeout=self._timeout,
-                backend=self._fallback,
-                use_local_synchronization=True,
-                group_desc=f"{NAME} links",
-            )
-            self._made = Engine(self._plans, inner)
+            self._made = Engine(self._plans, self._new_inner())
         return self._made
+
+    def _new_inner(self) -> Any:
+        """Make the group that carries messages.
+
+        ``new_group`` names groups by how many there are, which may differ from rank to rank here.
+        """
+        inner, _ = _new_process_group_helper(
+            len(self._ranks),
+            self.rank(),
+            self._ranks,
+            dist.Backend(self._fallback),
+            self._store,
+            f"{self._name}:{NAME}",
+            timeout=self._timeout,
+            group_desc=f"{NAME} links",
+        )
+        _world.pg_group_ranks[inner] = {rank: place for place, rank in enumerate(self._ranks)}
+        return inner
 
     @property
     def inner(self) -> Any:
@@ -132,37 +143,29 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         return self.engine.group
 
     def shutdown(self) -> None:
-        """End the thread, when all is done."""
-        self._worker.stop()
+        """End what the group has begun, when all is done."""
+        if self._made is not None:
+            self._made.stop()
 
-    def _do(self, tensors: Any, like: torch.Tensor, *steps: tuple[Callable[[], bool], Callable[[], Any]]) -> Any:
-        """Do steps, each by a plan, or else instead by the inner group; in a thread of the group on a processor.
-
-        Steps are done one after the other, so that ranks agree in their order. On a GPU they are put on the current
-        stream, which is what a call there waits for.
-        """
+    def _do(
+        self, tensors: Any, like: torch.Tensor, opts: Any, *steps: tuple[Callable[[], bool], Callable[[], Any]]
+    ) -> Any:
+        """Do steps, each by a plan, or else instead by the inner group."""
 
         def done() -> Any:
-            with torch.inference_mode():
-                for work, instead in steps:
-                    if not work():
-                        instead().wait()
+            for work, instead in steps:
+                if not work():
+                    instead().wait()
             return tensors
 
-        self.engine  # noqa: B018  made by who calls: making it needs all ranks, too
-        if like.device.type == "cpu":
-            future = self._worker.submit(done)
-        else:
-            future = torch.futures.Future(devices=[like.device])
-            future.set_result(done())
-        return torch._C._distributed_c10d._create_work_from_future(future)  # noqa: SLF001  there is no other
+        return _as_work(self.engine.later(done, like.device, awaited=not opts.asyncOp))
 
     # -- collectives --------------------------------------------------------------------------------------------------
 
     def allreduce(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
         """Add up, or what else is asked for."""
         opts = opts or dist.AllreduceOptions()
-        return self._do(tensors, tensors[0], *(self._reduced(one, opts) for one in tensors))
+        return self._do(tensors, tensors[0], opts, *(self._reduced(one, opts) for one in tensors))
 
     allreduce_coalesced = allreduce
 
@@ -184,7 +187,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
                 lambda: self.inner.allgather([into], [own], opts),
             )
 
-        return self._do(outputs, inputs[0], *map(step, outputs, inputs))
+        return self._do(outputs, inputs[0], opts, *map(step, outputs, inputs))
 
     def all_gather_single(self, output: torch.Tensor, given: torch.Tensor, opts: Any = None) -> Any:
         """Gather on all ranks, into one tensor."""
@@ -199,11 +202,11 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
     def _gathered(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any, result: Any) -> Any:
         def step(into: torch.Tensor, own: torch.Tensor) -> tuple[Callable[[], bool], Callable[[], Any]]:
             def work() -> bool:
-                return _on_flat(into, lambda flat: self.engine.allgather(flat.chunk(self.size()), _flat(own)))
+                return _on_flat(into, lambda flat: self.engine.allgather(flat.chunk(self.size()), _flat(own), flat))
 
             return work, lambda: self.inner.all_gather_single(into, own, opts)
 
-        return self._do(result, outputs[0], *map(step, outputs, inputs))
+        return self._do(result, outputs[0], opts, *map(step, outputs, inputs))
 
     def reduce_scatter(self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], opts: Any = None) -> Any:
         """Add up, and leave a part on every rank; sizes may differ."""
@@ -216,7 +219,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
 
             return work, lambda: self.inner.reduce_scatter([into], [parts], opts)
 
-        return self._do(outputs, outputs[0], *map(step, outputs, inputs))
+        return self._do(outputs, outputs[0], opts, *map(step, outputs, inputs))
 
     def reduce_scatter_single(self, output: torch.Tensor, given: torch.Tensor, opts: Any = None) -> Any:
         """Add up one tensor, and leave a part of it on every rank."""
@@ -236,7 +239,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
 
             return work, lambda: self.inner.reduce_scatter_single(into, own, opts)
 
-        return self._do(result, outputs[0], *map(step, outputs, inputs))
+        return self._do(result, outputs[0], opts, *map(step, outputs, inputs))
 
     def broadcast(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
         """Give all ranks what one has."""
@@ -246,7 +249,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         def work() -> bool:
             return _on_flat(data, lambda flat: self.engine.broadcast(flat, root))
 
-        return self._do(tensors, data, (work, lambda: self.inner.broadcast(tensors, opts)))
+        return self._do(tensors, data, opts, (work, lambda: self.inner.broadcast(tensors, opts)))
 
     def alltoall(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any = None) -> Any:
         """Send a part to every rank; sizes may differ."""
@@ -257,7 +260,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
             flats = [_flat(one) for one in inputs]
             return most is not None and _on_flats(outputs, lambda into: self.engine.all_to_all(into, flats, most))
 
-        return self._do(outputs, inputs[0], (work, lambda: self._exchange(outputs, inputs, opts)))
+        return self._do(outputs, inputs[0], opts, (work, lambda: self._exchange(outputs, inputs, opts)))
 
     def all_to_all_single(
         self,
@@ -285,7 +288,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         def instead() -> Any:
             return self.inner.all_to_all_single(output, given, output_splits, input_splits, opts)
 
-        return self._do(output, given, (work, instead))
+        return self._do(output, given, opts, (work, instead))
 
     def _most(self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]) -> int | None:
         """Return the bytes of the largest part of all ranks."""
@@ -302,15 +305,16 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         into = torch.cat([_flat(one) for one in outputs])
         work = self.inner.all_to_all_single(into, torch.cat([_flat(one) for one in inputs]), *sizes, opts)
         work.wait()
+        work = _as_work(torch.futures.collect_all([]))
         for one, part in zip(outputs, into.split(sizes[0]), strict=True):
             one.copy_(part.view_as(one))
-        return work_done()
+        return work
 
     def barrier(self, opts: Any = None) -> Any:
         """Wait for all ranks."""
-        del opts
+        opts = opts or dist.BarrierOptions()
         token = torch.zeros(1, dtype=torch.int32, device="cpu" if _default_backend() == "gloo" else "cuda")
-        return self._do([token], token, self._reduced(token, dist.AllreduceOptions()))
+        return self._do([token], token, opts, self._reduced(token, dist.AllreduceOptions()))
 
     # Names of earlier and later versions of PyTorch.
     _allgather_base = all_gather_single
@@ -348,7 +352,8 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
     def _by_inner(self, name: str, like: torch.Tensor, *given: Any) -> Any:
         """Do by the inner group what has no plan, and say so once."""
         call = getattr(self.inner, name)
-        return self._do(given[0], like, (lambda: self.engine.refuse(name, like.nbytes), lambda: call(*given)))
+        step = (lambda: self.engine.refuse(name, like.nbytes), lambda: call(*given))
+        return self._do(given[0], like, given[-1], step)
 
     def _get_backend(self, device: torch.device) -> Any:
         return self.inner._get_backend(device)  # noqa: SLF001  what PyTorch asks groups for
@@ -358,10 +363,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         return self.inner._device_types  # noqa: SLF001  what PyTorch asks groups for
 
 
-def work_done() -> Any:
-    """Return what there is no need to wait for."""
-    future: torch.futures.Future[Any] = torch.futures.Future()
-    future.set_result(None)
+def _as_work(future: torch.futures.Future[Any]) -> Any:
     return torch._C._distributed_c10d._create_work_from_future(future)  # noqa: SLF001  there is no other
 
 

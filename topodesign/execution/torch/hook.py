@@ -1,18 +1,13 @@
 """The communication hook of DDP: gradients are averaged by a plan, in a group of any backend."""
 
-from __future__ import annotations
-
-from typing import Any
-
+# Annotations are values here: DDP compares them with types.
 import torch
 import torch.distributed as dist
 
-from topodesign.execution.torch.engine import Engine, Worker
-
-_workers: dict[int, Worker] = {}
+from topodesign.execution.torch.engine import Engine
 
 
-def allreduce_hook(state: Engine, bucket: Any) -> torch.futures.Future[torch.Tensor]:
+def allreduce_hook(state: Engine, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
     """Average a bucket of gradients by a plan of a set, or by the engine's group where none is for it.
 
     Parameters
@@ -30,13 +25,8 @@ def allreduce_hook(state: Engine, bucket: Any) -> torch.futures.Future[torch.Ten
     data: torch.Tensor = bucket.buffer()
 
     def work() -> torch.Tensor:
-        with torch.inference_mode():
-            if not state.allreduce(data):
-                dist.all_reduce(data, group=state.group)
-            return data.div_(len(state))
+        if not state.allreduce(data):
+            dist.all_reduce(data, group=state.group)
+        return data.div_(len(state))
 
-    if data.device.type == "cpu":
-        return _workers.setdefault(id(state), Worker()).submit(work)
-    future: torch.futures.Future[torch.Tensor] = torch.futures.Future(devices=[data.device])
-    future.set_result(work())
-    return future
+    return state.later(work, data.device)

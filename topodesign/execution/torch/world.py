@@ -54,6 +54,7 @@ class TorchWorld(World):
         # What is said beside the plan goes over hosts' own network, whatever the plan's links are.
         self._control = dist.new_group(backend="gloo") if cuda else dist.group.WORLD
         self._data = dist.group.WORLD
+        self._groups: dict[tuple[int, ...], list[Any]] = {(0,) * self.ranks: [self._control]}
 
     def share(self, value: _Made | None) -> _Made:
         """Return on all ranks what rank 0 has."""
@@ -92,11 +93,13 @@ class TorchWorld(World):
         if trial.collective is None or calls is None or self._device.type != "cpu":
             return None
         team, root = place_of_root(trial.collective, trial.ranks, self.rank)
-        teams = trial.collective.teams(trial.ranks).tolist()
-        groups = [
-            dist.new_group([rank for rank, number in enumerate(teams) if number == one], backend="gloo")
-            for one in range(max(teams) + 1)
-        ]
+        teams = tuple(trial.collective.teams(trial.ranks).tolist())
+        if teams not in self._groups:  # gloo's take threads, so they are made once
+            self._groups[teams] = [
+                dist.new_group([rank for rank, number in enumerate(teams) if number == one], backend="gloo")
+                for one in range(max(teams) + 1)
+            ]
+        groups = self._groups[teams]
 
         def call(sent: Array, got: Array) -> None:
             if team >= 0:
@@ -120,25 +123,26 @@ class _Prepared:
     def __init__(self, trial: Trial, rank: int, group: Any, device: torch.device) -> None:
         self._space: Workspace = trial.workspace(rank)
         self._host = torch.from_numpy(self._space.memory)
-        memory = self._host if device.type == "cpu" else self._host.to(device)
-        self._runner = Runner(self._space, trial.scripts[rank], memory, group, range(trial.ranks))
+        self._memory = self._host if device.type == "cpu" else self._host.to(device)
+        self._runner = Runner(self._space, trial.scripts[rank], group, range(trial.ranks))
+        self._runner.bind(self._memory)
 
     def fill(self, factor: IntArray) -> None:
         """Put in what the rank begins with."""
         self._space.fill(factor)
-        if self._runner.memory is not self._host:
-            self._runner.memory.copy_(self._host)
+        if self._memory is not self._host:
+            self._memory.copy_(self._host)
 
     def move(self) -> None:
         """Do all batches."""
         self._runner.move()
-        if self._runner.memory is not self._host:
+        if self._memory is not self._host:
             torch.cuda.synchronize()
 
     def wrong(self, factor: IntArray) -> tuple[int, str]:
         """Return how many elements are not what they must be, and the first of them."""
-        if self._runner.memory is not self._host:
-            self._host.copy_(self._runner.memory)
+        if self._memory is not self._host:
+            self._host.copy_(self._memory)
         return self._space.wrong(factor)
 
     def free(self) -> None:
@@ -170,8 +174,8 @@ def _call_of(collective: Collective) -> _Call | None:
         dist.gather(sent, parts, group=group, group_dst=root)
 
     known: list[tuple[Collective, _Call]] = [
-        (ALLGATHER, lambda group, sent, got, _: dist.all_gather_into_tensor(got, sent, group=group)),
-        (REDUCE_SCATTER, lambda group, sent, got, _: dist.reduce_scatter_tensor(got, sent, group=group)),
+        (ALLGATHER, lambda group, sent, got, _: dist.all_gather_single(got, sent, group=group)),
+        (REDUCE_SCATTER, lambda group, sent, got, _: dist.reduce_scatter_single(got, sent, group=group)),
         (ALLREDUCE, allreduce),
         (ALL_TO_ALL, lambda group, sent, got, _: dist.all_to_all_single(got, sent, group=group)),
         (BROADCAST, broadcast),

@@ -1,0 +1,200 @@
+"""Plans among processes of PyTorch: exact results over links alone, and training that goes as it does under gloo.
+
+Where there is no PyTorch these tests are skipped: ``pip install 'topodesign[torch]'``.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from topodesign import run_plan, save_plan, schedule
+from topodesign.base.errors import MissingLibraryError, ParameterError
+from topodesign.plans.sets import ForSizes, save_plan_set
+
+needs_torch = pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None, reason="needs PyTorch: pip install 'topodesign[torch]'"
+)
+HERE = Path(__file__).parent
+RING = "biring(2,4)"
+
+Json = dict[str, Any]
+
+
+def torchrun(ranks: int, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a program in so many processes; a warning of PyTorch is no error here."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(ranks), *words]
+    environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1]), "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+    return subprocess.run(command, capture_output=True, text=True, timeout=150, check=False, env=environment)
+
+
+@pytest.fixture(scope="module")
+def looks(tmp_path_factory: pytest.TempPathFactory) -> Json:
+    """What ``torch_ranks.py`` prints, by look."""
+    if importlib.util.find_spec("torch") is None:
+        pytest.skip("needs PyTorch")
+    plans = [
+        ForSizes(schedule(RING, "allreduce"), 0, 2**10),
+        ForSizes(schedule(RING, "allreduce", method="forest"), 2**10),
+        *(ForSizes(schedule(RING, name)) for name in ("allgather", "reduce-scatter", "all-to-all")),
+        ForSizes(schedule(RING, "broadcast", root=0)),
+        ForSizes(schedule(RING, "allreduce", only=("0,1",))),
+        ForSizes(schedule(RING, "allgather", only=("0,1",))),
+    ]
+    folder = tmp_path_factory.mktemp("torch") / "plans"
+    save_plan_set(folder, plans, alpha=1e-5, bandwidth=1e11)
+    done = torchrun(4, str(HERE / "torch_ranks.py"), str(folder))
+    assert done.returncode == 0, done.stderr[-4000:]
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    return {one["look"]: one for one in found} | {"stderr": done.stderr}
+
+
+@needs_torch
+def test_reductions_are_pytorch_s_own(looks: Json) -> None:
+    assert looks["reductions"]["result"] == 4 * 5 * 3 + 5 * 7 * 3
+    assert looks["moves"]["result"] == 11 * 6
+    assert looks["uneven_reductions"]["result"] == 7
+    assert looks["asynchronous"]["result"] == 0
+
+
+@needs_torch
+def test_plans_are_chosen_by_size_and_group(looks: Json) -> None:
+    used, _ = looks["refusals"]["ranks"][0]
+    assert {name for name in used if name.endswith(".npz")} == {
+        f"{number:03}-{name}.npz"
+        for number, name in enumerate(
+            ["allreduce", "allreduce", "allgather", "reduce-scatter", "all-to-all", "broadcast"]
+        )
+    }
+    assert looks["groups"]["result"]["name"] == "topodesign"
+    assert looks["groups"]["result"]["pair"] == {"006-allreduce.npz": 1}
+
+
+@needs_torch
+def test_what_has_no_plan_is_said_once(looks: Json) -> None:
+    lines = [line for line in looks["stderr"].splitlines() if line.startswith("topodesign: ")]
+    assert len(lines) == len(set(lines))
+    assert sum("no plan for allreduce of 4B among ranks 1, 2, 3; gloo does it" in line for line in lines) == 1
+    assert sum("no plan for reduce of" in line for line in lines) == 1
+
+
+@needs_torch
+def test_links_alone_are_used(looks: Json) -> None:
+    for rank, (_, sent) in enumerate(looks["training"]["ranks"]):
+        assert set(map(int, sent)) == {(rank - 1) % 4, (rank + 1) % 4}
+
+
+@needs_torch
+@pytest.mark.parametrize("how", ["ddp", "fsdp1", "fsdp2", "hook", "double", "two"])
+def test_training_is_that_of_gloo(looks: Json, how: str) -> None:
+    """Sums of two are the same in any order, bit for bit; of four they differ by roundings."""
+    ours, gloo = looks["training"]["result"][how]
+    assert len(ours) == 8
+    assert ours == pytest.approx(gloo, rel={"double": 1e-12, "two": 0}.get(how, 1e-5), abs=0)
+    assert ours[-1] != ours[0]
+
+
+@needs_torch
+def test_what_is_refused(looks: Json) -> None:
+    found = looks["refusals"]["result"]
+    assert found["options"].startswith("ParameterError: pg_options of the backend topodesign are PlanOptions")
+    assert "index.json" in found["folder"]
+
+
+FOUR: list[tuple[str, str, Json]] = [
+    (RING, "allgather", {}),
+    (RING, "reduce-scatter", {}),
+    (RING, "allreduce", {"method": "tacos"}),
+    ("complete(4)", "all-to-all", {}),
+    (RING, "all-to-all", {"group": ("0,1", "2,3")}),
+    (RING, "broadcast", {"root": 2}),
+    (RING, "reduce", {"root": 1}),
+    (RING, "gather", {"root": 1}),
+    (RING, "scatter", {"root": 3}),
+    (RING, "allgather", {"only": ("0,2",), "others": "forward"}),
+]
+EIGHT: list[tuple[str, str, Json]] = [
+    (place, collective, {})
+    for place in ("hypercube(3)", "genkautz(2,8)", "dgx_a100(1)")
+    for collective in ("allgather", "allreduce", "all-to-all")
+]
+
+
+@needs_torch
+@pytest.mark.parametrize("plans", [FOUR, EIGHT], ids=["four", "eight"])
+def test_plans_are_exact_over_links_alone(plans: list[tuple[str, str, Json]], tmp_path: Path) -> None:
+    ranks = 8 if plans is EIGHT else 4
+    path = tmp_path / "plans.json"
+    path.write_text(json.dumps(plans))
+    done = torchrun(ranks, str(HERE / "torch_plans.py"), str(path))
+    assert done.returncode == 0, done.stderr[-4000:]
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(found) == len(plans)
+    for one in found:
+        assert one["right"], one["title"]
+        assert one["transport"] == "torch"
+        assert one["pairs"]
+        assert one["stray"] == []
+        assert [run["own"]["wrong_elements"] for run in one["runs"]] == [0, 0]
+
+
+@needs_torch
+def test_the_command_under_torchrun(tmp_path: Path) -> None:
+    path = save_plan(tmp_path / "plan.npz", schedule("uniring(1,2)", "allreduce"))
+    done = torchrun(2, "-m", "topodesign", "run", str(path), "--size", "1KiB", "--iterations", "2")
+    assert done.returncode == 0, done.stderr
+    assert "2 processes of torchrun (PyTorch " in done.stdout
+    assert "time/gloo" in done.stdout
+    assert done.stdout.count("every result was checked: right") == 1
+
+
+@needs_torch
+def test_without_torchrun_it_is_said_how(monkeypatch: pytest.MonkeyPatch) -> None:
+    from topodesign.execution.torch.world import TorchWorld
+
+    monkeypatch.delenv("MASTER_ADDR", raising=False)
+    with pytest.raises(ParameterError, match="start them: torchrun --nproc-per-node RANKS -m topodesign run PLAN"):
+        run_plan(schedule(RING), transport="torch")
+    with pytest.raises(ParameterError, match="needs a process for every rank"):
+        TorchWorld()
+
+
+@needs_torch
+def test_what_begins_anew_changes_nothing() -> None:
+    """Of every type and operation: what is left where a partial sum was sent from, and what cannot be done here."""
+    import torch
+
+    from topodesign.execution.torch import PlanGroup, PlanOptions, allreduce_hook, register
+    from topodesign.execution.torch.engine import Engine
+    from topodesign.execution.torch.links import Op, reduction_of
+
+    register()  # again
+    assert all(one.__doc__ for one in (Engine, PlanGroup, PlanOptions, allreduce_hook))
+    done = 0
+    for dtype in (torch.float32, torch.bfloat16, torch.int8, torch.uint8, torch.int64, torch.complex64, torch.bool):
+        for op in (Op.SUM, Op.AVG, Op.PRODUCT, Op.MIN, Op.MAX, Op.BAND, Op.BOR, Op.BXOR, Op.PREMUL_SUM):
+            by = reduction_of(op, dtype)
+            if by is None:
+                continue
+            data = torch.tensor([1, 2, 100]).to(dtype)
+            kept = data.clone()
+            by.into(data, torch.empty_like(data).fill_(by.nothing))
+            assert torch.equal(data, kept), (op, dtype)
+            done += 1
+    assert done == 2 * 5 + 3 * 7 + 3
+
+
+def test_without_pytorch_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith(("topodesign.execution.torch", "torch"))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setitem(sys.modules, "torch.distributed", None)
+    with pytest.raises(MissingLibraryError, match=r"pip install 'topodesign\[torch\]'"):
+        run_plan(schedule(RING), transport="torch")

@@ -1,0 +1,54 @@
+"""A program for torchrun: runs the plans that its arguments name in one group of processes, and prints what came of it.
+
+On every rank it looks at all batches of messages: pairs that no link of the plan joins are counted.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch.distributed as dist
+
+from topodesign import as_fabric, run_plan, schedule
+from topodesign.execution.levels import neighbours_of
+
+pairs: set[tuple[int, int]] = set()
+
+
+def logged(batch: Any, ops: list[Any]) -> Any:
+    """Note who sends to whom, and go on."""
+    own = dist.get_rank()
+    pairs.update((own, one.peer) if one.op is dist.isend else (one.peer, own) for one in ops)
+    return batch(ops)
+
+
+def main() -> None:
+    """Run plans given as a file in JSON: lists of a place, a collective and options of ``schedule``."""
+    dist.init_process_group("gloo")
+    plain = dist.batch_isend_irecv
+    dist.batch_isend_irecv = partial(logged, plain)
+    for place, collective, options in json.loads(Path(sys.argv[1]).read_text()):
+        pairs.clear()
+        result = run_plan(
+            partial(schedule, place, collective, **options),
+            size=[100, 3 * 2**14],
+            iterations=2,
+            warmup=0,
+            transport="torch",
+        )
+        links = neighbours_of(as_fabric(place).topology)
+        found: list[Any] = [None] * dist.get_world_size()
+        dist.all_gather_object(found, (len(pairs), sorted(pairs - links)))
+        if dist.get_rank() == 0:
+            stray = [pair for _, some in found for pair in some]
+            record = {**result.record(), "stray": stray, "pairs": sum(count for count, _ in found)}
+            print(json.dumps(record), flush=True)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
