@@ -21,6 +21,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleErro
 from topodesign.base.options import read, takes
 from topodesign.base.records import Result, Table
 from topodesign.base.units import as_bandwidth, as_time, format_size
+from topodesign.base.wording import counted
 from topodesign.collectives import COLLECTIVES, Collective, as_collective
 from topodesign.compiler.compilation import Compiled
 from topodesign.compiler.fitting import compile_fitting
@@ -91,7 +92,8 @@ class CompiledSet(Result):
 
     def heading(self) -> str:
         """Return what it is for."""
-        return f"{len(self.entries)} plans for {self.topology or 'a wiring'} of {len(self.ranks)} nodes"
+        plans, nodes = counted(len(self.entries), "plan"), counted(len(self.ranks), "node")
+        return f"{plans} for {self.topology or 'a wiring'} of {nodes}"
 
     def table(self) -> Table:
         """Return a line for every plan."""
