@@ -41,7 +41,7 @@ LAYERS = (
 
 # The same for the folders of a layer: low to high, each importing from those before it.
 SUBLAYERS = {
-    "wiring": ("inventory", "netbox", "plan", "change", "switches", "exports", "check", "failures"),
+    "wiring": ("inventory", "netbox", "plan", "bringup", "change", "switches", "exports", "check", "failures", "plant"),
 }
 
 # Folders that check the work of others and so share no code with them: all that they may import.

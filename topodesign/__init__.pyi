@@ -85,6 +85,9 @@ from topodesign.topology.files import write_links as write_links
 from topodesign.topology.library import as_topology as as_topology
 from topodesign.topology.library import build as build
 from topodesign.topology.topology import Topology as Topology
+from topodesign.wiring.bringup.bringup import Bringup as Bringup
+from topodesign.wiring.bringup.bringup import bringup as bringup
+from topodesign.wiring.change.growth import grow as grow
 from topodesign.wiring.change.rewire import rewire as rewire
 from topodesign.wiring.check.check import check_wiring as check_wiring
 from topodesign.wiring.check.lldp import heard_hosts as heard_hosts
@@ -103,6 +106,8 @@ from topodesign.wiring.plan.files import load_wiring as load_wiring
 from topodesign.wiring.plan.files import save_wiring as save_wiring
 from topodesign.wiring.plan.plan import WiringPlan as WiringPlan
 from topodesign.wiring.plan.wire import wire as wire
+from topodesign.wiring.plant.answer import Carried as Carried
+from topodesign.wiring.plant.carry import carry as carry
 from topodesign.wiring.switches.apply import apply_wiring as apply_wiring
 from topodesign.wiring.switches.stage_files import export_stages as export_stages
 

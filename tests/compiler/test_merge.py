@@ -117,12 +117,12 @@ def test_as_small_as_a_program_by_hand(  # noqa: PLR0917
     for mode in THREADBLOCKS:
         made = compile_plan(plan, inplace=True, threadblocks=mode).checked(interleavings=2)
         rows = made.to_records()
-        assert {row["threadblocks"] for row in rows} == {threadblocks * (1 + (mode == "separate"))}
+        least, most = threadblocks * (1 + (mode == "separate")), threadblocks * (2 - (mode == "merged"))
+        assert all(least <= row["threadblocks"] <= most for row in rows)
         assert {row["scratch_chunks"] for row in rows} == {0}
         assert made.program.count(Kind.COPY, Kind.REDUCE) == 0
         assert made.sharing.apart == 2 * threadblocks
-        if mode == "merged":
-            assert {row["instructions"] for row in rows} == {operations}
+        assert {row["instructions"] for row in rows} == {operations}
         carried: Counter[tuple[int, int | None]] = Counter()
         for rank, body in enumerate(made.program.ranks):
             for block in body.threadblocks:
@@ -130,11 +130,13 @@ def test_as_small_as_a_program_by_hand(  # noqa: PLR0917
         assert Fraction(max(carried.values()), made.program.chunks) == link
 
 
-def test_nothing_is_cut_where_calls_are_small() -> None:
-    """Large messages are cut; those of calls small enough for a connection are not, and the file says for which."""
+def test_large_messages_alone_stay_apart() -> None:
+    """Those of calls small enough for a connection do not, and the file says for which."""
     plan = schedule("hypercube(3)", "allreduce", method="halving-doubling")
     large, small = (compile_plan(plan, max_size=size).checked() for size in (None, "8MiB"))
-    assert [sum(row["instructions"] for row in made.to_records()) for made in (large, small)] == [8 * 16, 8 * 12]
+    for made, threadblocks in ((large, 4), (small, 3)):
+        assert {row["threadblocks"] for row in made.to_records()} == {threadblocks}
+        assert {row["instructions"] for row in made.to_records()} == {12}
     assert isinstance(small.report, CheckReport)
     assert small.report.calls is not None
     assert small.report.calls.largest == 8 * 2**20

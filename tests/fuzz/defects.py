@@ -158,7 +158,8 @@ DEFECTS: dict[str, Defect] = {
 def format_of(reader: Reader) -> str:
     """Return what kind of content a reader takes."""
     ending = Path(reader.name).suffix.removeprefix(".")
-    return {"yml": "yaml", "tsv": "lines", "scpi": "lines", "txt": "lines", "py": "lines", "": "lines"}.get(ending, ending)
+    lines = {"tsv", "scpi", "txt", "py", "lldp", "topo", "ethtool", ""}
+    return "lines" if ending in lines else "yaml" if ending == "yml" else ending
 
 
 def _edited(

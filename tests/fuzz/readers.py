@@ -5,6 +5,7 @@ A module that opens input files must be named here; ``test_fuzz.py`` finds those
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -49,6 +50,8 @@ from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.files import LinkFormat, read_topology, write_links
 from topodesign.topology.library import build
 from topodesign.topology.link_table import read_link_table
+from topodesign.wiring.bringup.bringup import bringup
+from topodesign.wiring.check.link_tests import read_link_tests
 from topodesign.wiring.check.observed import read_dumps, read_light, read_lldp, read_switch
 from topodesign.wiring.exports.formats.netbox import from_netbox, to_netbox_cables
 from topodesign.wiring.exports.formats.patches import from_patches, to_patches
@@ -191,7 +194,25 @@ LIMITED = replace(
 HEARD = "host,port,neighbour_host,neighbour_port\n" + "".join(
     f"{one.b.host},{one.b.port},{one.a.host},{one.a.port}\n" for one in WIRING.connects
 )
+CABLED = plan_of(RING, "duplex")
+NAMES = "host,port,interface,device\n" + "".join(f"*,eth{n},np{n},mlx5_{n}\n" for n in range(RING.degree))
+LINK_TEST = json.dumps(
+    {
+        "link test": 1,
+        "host": "h0",
+        "heard": [[one.a.port, one.b.host, one.b.port] for one in CABLED.connects if one.a.host == "h0"],
+        "problems": ["h0 eth0 has no light"],
+    }
+)
 LIGHT = "host,port,rx_dbm\n" + "".join(f"{one.b.host},{one.b.port},-2.5\n" for one in WIRING.connects)
+
+TOLD = "LLDP neighbors:\n" + "".join(
+    f"Interface:    {one.b.port}, via: LLDP, RID: 1, Time: 0 day, 00:00:01\n"
+    f"  Chassis:\n    ChassisID:    local {one.a.host}\n  Port:\n    PortID:       ifname {one.a.port}\n"
+    for one in WIRING.connects
+    if one.b.host == "h0"
+)
+MODULE = "\tReceiver signal average optical power     : 0.5734 mW / -2.42 dBm\n"
 
 READERS = (
     Reader("catalog/own", "candidates.txt", b"torus(4,4)\nhypercube(4)  # two\n".strip, read_candidates),
@@ -248,6 +269,11 @@ READERS = (
     Reader("wiring/inventory/files", "i.csv", lambda: shipped("inventory_testbed.csv"), read_inventory),
     Reader("wiring/switches/journal", "sent", sent, read_journal),
     Reader("wiring/plan/files", "w.json", lambda: plan_text(WIRING).encode(), load_wiring),
+    *(
+        Reader("wiring/check/lldp", f"h0.{ending}", TOLD.encode, lambda path: read_lldp(path, WIRING))
+        for ending in ("txt", "lldp", "topo")
+    ),
+    Reader("wiring/check/light", "h0.p0.ethtool", MODULE.encode, lambda path: read_light(path, WIRING)),
     Reader("wiring/check/lldp", "o.csv", HEARD.encode, lambda path: read_lldp(path, WIRING)),
     Reader(
         "wiring/check/observed",
@@ -255,6 +281,8 @@ READERS = (
         switch_files("sonic", SWITCHED)["P1.json"].encode,
         lambda path: read_switch(path, SWITCHED),
     ),
+    Reader("wiring/bringup/interfaces", "i.csv", NAMES.encode, lambda path: bringup(CABLED, interfaces=path)),
+    Reader("wiring/check/link_tests", "l.json", LINK_TEST.encode, lambda path: read_link_tests(path, CABLED)),
     Reader("wiring/check/observed", "light.csv", LIGHT.encode, lambda path: read_light(path, WIRING)),
     Reader("wiring/check/observed", "d.csv", HEARD.encode, lambda path: read_dumps(path.parent, WIRING)),
     Reader(

@@ -41,10 +41,12 @@ from topodesign.report.plots import plot
 from topodesign.schedulers.scheduling import schedule
 from topodesign.search.layout import layout
 from topodesign.topology.library import build
+from topodesign.wiring.change.growth import grow
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.exports.change_sheets import write_change_sheets
 from topodesign.wiring.exports.export import FORMATS, export_wiring
 from topodesign.wiring.plan.files import save_wiring
+from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.journal import Journal as SentJournal
 from topodesign.wiring.switches.journal import read_journal
 from topodesign.wiring.switches.stage_files import export_stages
@@ -52,9 +54,11 @@ from topodesign.wiring.switches.stage_files import export_stages
 PLANS = [schedule(f"circulant(6,1,{jump})", "allgather") for jump in (2, 3)]
 PROGRAMS = [compile_plan(plan) for plan in PLANS]
 ROWS = [read_rows(shipped_folder("catalog"), 2, 3, last) for last in (300, 400)]
+GROWN = [grow(WIRING, nodes, 4) for nodes in (7, 8)]
 CHANGES = [rewire(WIRING, f"circulant(6,1,{jump})") for jump in (2, 3)]
 WIRINGS = [WIRING, plan_of(build("circulant(6,1,3)"))]
 CIRCUITS = [SWITCHED, plan_of(build("circulant(6,1,3)"), kind="ocs")]
+DUPLEX = [plan_of(build(f"biring(2,{nodes})"), mode="duplex") for nodes in (6, 5)]
 REWIRED = [rewire(CIRCUITS[one], CIRCUITS[1 - one], downtime=True, throughput=False) for one in (0, 1)]
 TIMED = schedule("circulant(6,1,2)", "allgather", method="tacos")
 LAYOUTS = [layout("torus(4,2)", f"4x2:{axis}=all-to-all@1MiB") for axis in (0, 1)]
@@ -164,9 +168,14 @@ def _merged(path: Path, version: int) -> None:
         merge_catalogs([folder], path)
 
 
+def _exported(name: str) -> list[WiringPlan]:
+    if name in {"sonic", "scpi"}:
+        return CIRCUITS
+    return DUPLEX if name in {"ptm", "topo", "p2p"} else WIRINGS
+
+
 def _export(name: str) -> Callable[[Path, int], object]:
-    switched = name in {"sonic", "scpi"}
-    return lambda path, version: export_wiring((CIRCUITS if switched else WIRINGS)[version], name, path)
+    return lambda path, version: export_wiring(_exported(name)[version], name, path)
 
 
 def _journal(path: Path) -> Iterator[None]:
@@ -174,6 +183,10 @@ def _journal(path: Path) -> Iterator[None]:
         for n in range(3, 400):
             journal.add(Task(n, 2, Stage.FIND), ROWS[0][:50])
             yield
+
+
+def _grown(path: Path, version: int) -> None:
+    GROWN[version].save(path)
 
 
 def _stages(path: Path, version: int) -> None:
@@ -205,6 +218,9 @@ WRITERS = (
     Writer("compiler/compilation", "p.xml", lambda path, version: PROGRAMS[version].save(path)),
     Writer("catalog/files", "degree_02.tsv", lambda path, version: write_rows(path.parent, 2, ROWS[version])),
     Writer("cli/wire/init", "i.yaml", _begin, makes_directory=True),  # nor does it write over a file
+    Writer(
+        "wiring/change/growth", "grown", lambda path, version: GROWN[version].save(path) and None, makes_directory=True
+    ),
     Writer("wiring/exports/change_sheets", "c.html", lambda path, version: write_change_sheets(CHANGES[version], path)),
     Writer("wiring/plan/files", "w.json", lambda path, version: save_wiring(WIRINGS[version], path)),
     Writer("catalog/packing", "packed", _packed, makes_directory=True),
@@ -243,7 +259,7 @@ WRITERS = (
             "wiring/exports/export",
             f"export.{name}",
             _export(name),
-            makes_directory=isinstance(FORMATS[name].write(SWITCHED), dict),
+            makes_directory=isinstance(FORMATS[name].write(_exported(name)[0]), dict),
         )
         for name in FORMATS
     ),
@@ -258,7 +274,8 @@ LOGS = (
 def content(path: Path) -> dict[str, bytes] | None:
     """Return the bytes at a path, of a directory by the names in it; None if there is nothing."""
     if path.is_dir():
-        return {file.name: file.read_bytes() for file in sorted(path.iterdir()) if not file.name.startswith(".")}
+        files = [file for file in sorted(path.rglob("*")) if file.is_file() and not file.name.startswith(".")]
+        return {file.relative_to(path).as_posix(): file.read_bytes() for file in files}
     return {"": path.read_bytes()} if path.exists() else None
 
 

@@ -194,6 +194,7 @@ CASES = {
         wire impact testbed.json --kind cable --top 1
         wire show testbed.json
         wire show testbed.json C11 host01:eth0/4
+        wire addresses pods.json --ipv6 fd64::/48 --interfaces names.csv
         wire import testbed.json patches.csv --format patches
         wire plan circulant(4,1) --inventory switched.yaml -o switched.json
         wire apply switched.json --switch ocs=SWITCH --yes
@@ -244,6 +245,9 @@ def _mistaken(name: str) -> None:
         Path(name).write_text(Path("program.xml").read_text().replace('cnt="2"', 'cnt="3"', 1))
     elif name == "patches.csv":
         topodesign.export_wiring("testbed.json", "patches", name)
+    elif name == "names.csv":
+        rows = ["host,port,interface,device", *(f"a01,fab0/{lane},fab0s{lane - 1},mlx5_{lane}" for lane in range(1, 5))]
+        Path(name).write_text("\n".join(rows))
 
 
 def _command(words: list[str]) -> str:

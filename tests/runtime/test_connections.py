@@ -163,6 +163,125 @@ ISSUES: dict[str, tuple[str, str, str]] = {
         "does not reach it (errno 60)",
         "MLX_IBV_DEVICES",
     ),
+    "ml-explore/mlx#4209": (
+        "[jaccl] Creating the queue pair failed with errno 16. Thunderbolt RDMA devices\n",
+        "no more queue pairs",
+        "end what else uses the port",
+    ),
+    "ml-explore/mlx#3207": (
+        "RuntimeError: [jaccl] Couldn't allocate protection domain\n",
+        "is down, or called otherwise now",
+        "names change with a restart",
+    ),
+    "NVIDIA/nccl#1664": (
+        warn(
+            "NET/IBP:Got completion from peer 7.6.13.83<36315> with status=12 opcode=32698 len=32696 vendor err 129 "
+            "(Send)"
+        ),
+        "was never answered (peer 7.6.13.83<36315>)",
+        "link_test.py",
+    ),
+    "NVIDIA/nccl#1814": (
+        warn(
+            "NET/IB : Got completion from peer 29.87.88.182<55921> with status=12 opcode=1 len=0 vendor err 129 (Send) "
+            "localGid ::ffff:29.87.4.221 remoteGids::ffff:29.87.88.182"
+        ),
+        "a cable, its port or the way went dead",
+        "exchanged",
+    ),
+    "NVIDIA/nccl, p2p.cc:688": (
+        warn(
+            "NET/IB: Got completion from peer 192.168.101.2<40112> with status=IBV_WC_RETRY_EXC_ERR(12) "
+            "opcode=IBV_WC_SEND(0) vendor_err=129 localGid fe80::4ebb:47ff:fe2e:5fa6 "
+            "remoteGidsfe80::32c5:99ff:febe:6b46 hca roceP2p1s0f0"
+        ),
+        "from a link-local address was never answered",
+        "IPv4 address",
+    ),
+    "sgl-project/sglang#3820": (
+        warn(
+            "socketPollConnect: Connect to 10.0.0.4<56849> returned 113(No route to host) errno 115(Operation now in "
+            "progress)"
+        ),
+        "Connect to 10.0.0.4<56849> returned 113(No route to host",
+        "routes through their neighbours",
+    ),
+    "hiyouga/LlamaFactory#8045": (
+        info("socketPollConnect: connect returned No route to host, retrying (34/34) after sleep for 3400 msec"),
+        "connect returned No route to host",
+        "Docker",
+    ),
+    "NVIDIA/nccl#1837": (
+        info("NCCL_SOCKET_IFNAME set by environment to eth2")
+        + "ncclSocketInit: connecting to address  with family 59936 is neither AF_INET(2) nor AF_INET6(10)\n",
+        "names no interface of this host",
+        "every host has",
+    ),
+    "marin-community/marin#6940": (
+        warn("Bootstrap : no socket interface found", "bootstrap.cc:126"),
+        "names no interface of this host",
+        "set it for each host",
+    ),
+    "vllm-project/vllm#7074": (
+        (
+            "(RayWorkerWrapper pid=1978, ip=10.41.0.8) [rank9]:[W ProcessGroupGloo.cpp:721] Warning: Unable to resolve "
+            "hostname to a (local) address. Using the loopback address as fallback. Manually set the network interface "
+            "to bind to with GLOO_SOCKET_IFNAME. (function operator())\n(RayWorkerWrapper pid=1890, ip=10.41.0.8) "
+            "[rank8]:[E ProcessGroupGloo.cpp:144] Gloo connectFullMesh failed with "
+            "[../third_party/gloo/gloo/transport/tcp/pair.cc:144] no error\n"
+        ),
+        "the loopback address",
+        "GLOO_SOCKET_IFNAME",
+    ),
+    "sgl-project/sglang#3226": (
+        (
+            "RuntimeError: Gloo connectFullMesh failed with [../third_party/gloo/gloo/transport/tcp/pair.cc:144] "
+            "no error\n"
+        ),
+        "gloo joins every rank with every other",
+        "routes through their neighbours",
+    ),
+    "open-mpi/ompi#2168": (
+        (
+            "[ivy08][[463,1],0][btl_tcp_endpoint.c:803:mca_btl_tcp_endpoint_complete_connect] connect() to "
+            "10.102.1.194 failed: No route to host (113)\n"
+        ),
+        "that this one cannot reach: 10.102.1.194",
+        "btl_tcp_if_include td0",
+    ),
+    "open-mpi/ompi#4963": (
+        "  PID:        13325\n  Message:    connect() to 10.10.10.2:1024 failed\n",
+        "cannot reach: 10.10.10.2:1024",
+        "btl_tcp_if_include td0",
+    ),
+    "open-mpi/ompi#12232": (
+        "Open MPI detected an inbound MPI TCP connection request from a peer\nthat appears to be part\n",
+        "not that of the host",
+        "source",
+    ),
+    "uccl-project/uccl#641": (
+        "Remote LID: 0x0, QPN: 72, PSN: 0\nFailed to modify QP to RTR: Connection timed out\nerrno: 110\n",
+        "two ports that no cable joins",
+        "join them by a switch",
+    ),
+    "sgl-project/sglang#6548": (
+        (
+            "E0523 06:18:19.069025  2716 rdma_endpoint.cpp:408] [Handshake] Failed to modify QP to RTR, check mtu, "
+            "gid, peer lid, peer qp num: Connection timed out [110]\n"
+        ),
+        "two ports that no cable joins",
+        "the cable to each rank",
+    ),
+    "tenstorrent/tt-metal#33573": (
+        "Physical Discovery found 180 missing port/cable connections:\n  - PhysicalPortEndpoint{...} <-> ...\n",
+        "cables are not where the descriptor has them (180 missing)",
+        "seat them",
+    ),
+    "tenstorrent/tt-metal#33462": (
+        "Port Connections found in FSD but missing in GSD (128 connections): ...\n",
+        "cables are not where the descriptor has them (FSD but missing in GSD)",
+        "exchanged",
+    ),
     "mlx, ring.cpp:187": (
         "[jaccl] In ring mode send is only supported to direct neighbors but tried to send to 2 from 0\n",
         "the one before and the one after",

@@ -234,7 +234,7 @@ def test_plans_that_are_refused_or_missing() -> None:
 
 def test_every_sign_has_a_source_and_a_meaning() -> None:
     for sign in SIGNS:
-        assert re.search(r"[\w-]+/[\w+-]+ [0-9a-f]{7} \S+:\d+", sign.source)
+        assert re.search(r"[\w-]+/[\w+-]+( [0-9a-f]{7} \S+:\d+|#\d+)", sign.source)  # read there, or told there
         names = set(sign.pattern.groupindex)
         used = {name for _, name, _, _ in string.Formatter().parse(sign.means) if name}
         assert used <= names

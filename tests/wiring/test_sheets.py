@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from dataclasses import replace
@@ -84,6 +85,30 @@ def test_the_package_leads_from_every_label_to_its_row(rows: WiringPlan) -> None
     addresses = [(element.get("href") or "")[1:] for element in page.iter("a") if element.get("href")]
     assert set(addresses) <= set(ids)
     assert not re.search(r"(src|href)=[\"'](?!#)", to_package(rows))
+
+
+def test_the_pages_of_a_directory_hold_what_the_one_page_holds(rows: WiringPlan, tmp_path: Path) -> None:
+    export_wiring(rows, "package", tmp_path / "work")
+    pages = {file.name: file.read_text() for file in (tmp_path / "work").iterdir()}
+    listed, places = (json.loads(line.partition(" = ")[2][:-1]) for line in pages.pop("places.js").splitlines())
+    found = {
+        name: Counter(one.get("id") for one in etree.HTML(text).iter() if one.get("id")) for name, text in pages.items()
+    }
+    assert all(set(ids.values()) <= {1} for ids in found.values())
+    assert set(listed) == set(pages) - {"index.html"}
+    assert all(name in found[listed[page]] for name, page in places.items())
+    whole = etree.HTML(to_package(rows))
+    ids = [one.get("id") or "" for one in whole.iter()]
+    wanted = {name for name in ids if re.fullmatch(r".+\.[ab]", name)}
+    assert wanted | set(rows.hosts) | set(rows.inventory.panel) == set(places)
+    for name in found["index.html"]:
+        assert name in {"find", "found"}
+    links = re.findall(r'(?:src|href)="([^"#]+)"', "".join(pages.values()))
+    assert set(links) == set(listed) | {"index.html", "places.js"}
+    [section] = [section for section in whole.iter("section") if section.get("id") == "lanes"]
+    lanes = {"".join(map(str, row.itertext())) for row in section.iter("tr")}
+    told = {"".join(map(str, row.itertext())) for text in pages.values() for row in etree.HTML(text).iter("tr")}
+    assert len(lanes - told) == 1  # the head, which names the table
 
 
 def test_the_lookup_says_what_a_trace_says(rows: WiringPlan) -> None:

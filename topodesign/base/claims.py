@@ -77,6 +77,7 @@ class Among(Enum):
     )
     CATALOG = "row of the catalog", "the rows of the catalog"
     FOUND = "topology that was found", "the topologies that were found"
+    CARRIED = "topology that this cabling carries", "topologies that this cabling carries"
     SCHEDULES = "schedule", "schedules"
     STEPS = "schedule of so many steps", "schedules of so many steps"
     CHUNKS = "schedule of as many steps and equal chunks", "schedules of as many steps and equal chunks"

@@ -33,6 +33,8 @@ class FileKind(Enum):
     CIRCUITS = "the circuits of a switch", "'topodesign wire export --format sonic' writes them"
     PATCHES = "a list of patches", "'topodesign wire export --format patches' writes one"
     NETBOX = "a table of NetBox", "NetBox exports its list of cables to CSV; 'topodesign wire export' writes one, too"
+    INTERFACES = "a table of interfaces", "it is a CSV with the columns host,port,interface"
+    LINK_TEST = "what a host's link test said", "'topodesign wire export --format bringup' writes the test"
     CATALOG = "a catalog", "'topodesign catalog build' writes one"
     TRACES = "traces", "'topodesign compile --target chakra' writes them"
     ANSWER = "an answer of --json", ""
@@ -56,6 +58,7 @@ _TABLES = {
     ("device", "kind", "rack"): FileKind.INVENTORY,
     ("host", "port", "neighbour_host"): FileKind.NEIGHBOURS,
     ("host", "port", "neighbor_host"): FileKind.NEIGHBOURS,
+    ("host", "port", "interface"): FileKind.INTERFACES,
     ("cable", "a_label"): FileKind.PATCHES,
     ("side_a_device",): FileKind.NETBOX,
     ("termination_a",): FileKind.NETBOX,
@@ -64,7 +67,12 @@ _TABLES = {
     ("nodes", "degree", "steps"): FileKind.CATALOG,
 }
 """Columns that the first line of a table has that is no comment, in any order."""
-_KEYS = {"lldp": FileKind.NEIGHBOURS, "OCS_CROSS_CONNECT": FileKind.CIRCUITS, "connects": FileKind.WIRING}
+_KEYS = {
+    "lldp": FileKind.NEIGHBOURS,
+    "OCS_CROSS_CONNECT": FileKind.CIRCUITS,
+    "connects": FileKind.WIRING,
+    "link test": FileKind.LINK_TEST,
+}
 """What JSON of others, or of ours without its head, is told by."""
 _NEAR = 1000  # letters in which XML has said what it is
 _PLACES = frozenset(("hosts", "racks", "panels", "stock"))

@@ -300,10 +300,10 @@ def rank(
     entries, beaten = _unbeaten(priced, None if workload is not None else questions[0].shares[0].collective)
     size = max(share.size for share in questions[0].shares)
     allreduce = single("allreduce", size)
-    winner = min(priced, key=lambda one: _seconds(allreduce, one.reduce_scatter, one.allgather, Fraction(0), work))
+    winner = min(priced, key=lambda one: seconds_of(allreduce, one.reduce_scatter, one.allgather, Fraction(0), work))
     costs = lower_bounds(nodes, degree, duplex=bidirectional)
     least = moore_distances(nodes, degree, duplex=bidirectional)
-    bounds = tuple(_least_seconds(one, costs, least, work) for one in questions)
+    bounds = tuple(least_seconds_of(one, costs, least, work) for one in questions)
     return Ranking(nodes, degree, bidirectional, questions, work, entries, beaten, bounds, winner.spec)
 
 
@@ -326,7 +326,7 @@ def _ranked(
     except TopodesignError:
         return None
     times, least = (
-        tuple(_seconds(one, there, back, factor, work) for one in questions) for factor in (known.upper, known.lower)
+        tuple(seconds_of(one, there, back, factor, work) for one in questions) for factor in (known.upper, known.lower)
     )
     return Ranked(spec, there, back, known, topology.is_duplex, times, least)
 
@@ -355,12 +355,12 @@ def _factor(collective: str, one: Ranked) -> Fraction:
     return sum((cost.bandwidth for cost in costs), Fraction(0))
 
 
-def _seconds(mix: Mix, there: Cost, back: Cost, exchange: Fraction, work: Workload) -> Fraction:
+def seconds_of(mix: Mix, there: Cost, back: Cost, exchange: Fraction, work: Workload) -> Fraction:
     """Return how long a step takes."""
     return sum((_share_seconds(share, there, back, exchange, work) for share in mix.shares), Fraction(0))
 
 
-def _least_seconds(mix: Mix, bounds: Iterable[Cost], exchange: Fraction, work: Workload) -> Fraction:
+def least_seconds_of(mix: Mix, bounds: Iterable[Cost], exchange: Fraction, work: Workload) -> Fraction:
     """Return how long a step takes at least, each collective by the bound that is best for it."""
     each = [[_share_seconds(share, cost, cost, exchange, work) for cost in bounds] for share in mix.shares]
     return sum(map(min, each), Fraction(0))

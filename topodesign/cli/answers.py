@@ -26,7 +26,7 @@ from topodesign.base.tables import write_csv
 _Callable = TypeVar("_Callable", bound=Callable[..., Any])
 
 _FORMS = "topodesign.forms"  # key in the ``meta`` of a context: the forms that are asked for
-_FILE = "topodesign.file"  # the same for the file that takes the answer
+FILE = "topodesign.file"  # the same for the file that takes the answer
 _ENDINGS = {".json": "json", ".csv": "csv"}  # what the ending of a file asks for where nothing else is said
 _TEXT = frozenset(("", ".txt", ".md", ".log", ".out"))  # endings of files of text
 _FLAT = 13  # options that a help text lists without sections
@@ -68,7 +68,7 @@ _file_option = click.option(
     type=click.Path(dir_okay=False, path_type=Path),
     expose_value=False,
     metavar="FILE",
-    callback=lambda context, _, value: context.meta.setdefault(_FILE, value),
+    callback=lambda context, _, value: context.meta.setdefault(FILE, value),
     help="Write the answer to a file instead; .json and .csv say the form, too.",
 )
 
@@ -90,7 +90,7 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run it, and write what it prints to a file if that is asked."""
-        target: Path | None = ctx.meta.get(_FILE)
+        target: Path | None = ctx.meta.get(FILE)
         _settle_form(ctx, target)
         if target is None:
             return super().invoke(ctx)

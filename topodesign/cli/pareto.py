@@ -10,7 +10,7 @@ import click
 
 import topodesign
 from topodesign.catalog.own import read_candidates
-from topodesign.cli.answers import Command, form, json_option, print_json, show
+from topodesign.cli.answers import FILE, Command, form, json_option, print_json, show
 from topodesign.cli.options import bidirectional_option, catalog_option, seed_option, whole, work_options
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.ranges import number_or_range
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from topodesign.catalog.pareto import Pareto
     from topodesign.catalog.ranking import Ranking
     from topodesign.catalog.survey import Survey
+    from topodesign.wiring.change.growth import Growth
 
 
 def _number_of_seconds(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
@@ -28,13 +29,26 @@ def _number_of_seconds(_context: click.Context, _option: click.Parameter, value:
     return value
 
 
-@click.command(name="pareto", cls=Command)
+_PLANS = "topodesign.plans"  # key in the ``meta`` of a context: the directory for plans
+
+
+class _Command(Command):
+    """A command whose -o names a directory for plans if there is a plant."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it."""
+        target: Path | None = ctx.meta.get(FILE)
+        if ctx.params["plant"] is not None and target is not None and not target.suffix:
+            ctx.meta[_PLANS] = ctx.meta.pop(FILE)
+        return super().invoke(ctx)
+
+
+@click.command(name="pareto", cls=_Command)
 @click.option(
     "-n",
     "--nodes",
     callback=number_or_range,
     metavar="RANGE",
-    required=True,
     help="Number of nodes N, or a range such as 190..210 or 16..64..16 for a table of the fastest.",
 )
 @click.option(
@@ -43,7 +57,6 @@ def _number_of_seconds(_context: click.Context, _option: click.Parameter, value:
     "degrees",
     callback=number_or_range,
     metavar="RANGE",
-    required=True,
     help="Ports out of (and into) each node, or a range such as 4..8: what one port more or less buys.",
 )
 @work_options
@@ -95,12 +108,31 @@ def _number_of_seconds(_context: click.Context, _option: click.Parameter, value:
     help="Set topologies of your own beside the others: a file with a spec or the path of a file of links a line.",
 )
 @click.option(
+    "--grow-from",
+    type=click.Path(path_type=Path),
+    metavar="PLAN",
+    help="Topologies near the wiring of a plan, which has fewer nodes: those that move few patches, or are fast.",
+)
+@click.option(
+    "--links",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Of these, write the links of each to a new directory, for 'topodesign wire diff'.",
+)
+@click.option(
     "--per-port", is_flag=True, help="Of a range of degrees: --bandwidth is that of a port, and more ports have more."
+)
+@click.option(
+    "--plant",
+    type=click.Path(path_type=Path),
+    metavar="INVENTORY",
+    help="What these hosts, panels and switches can carry, each topology with its circuits; -o DIR writes the plans. "
+    "N is all hosts and d all lanes if nothing is said.",
 )
 @json_option
 def command(
-    nodes: int | range,
-    degrees: int | range,
+    nodes: int | range | None,
+    degrees: int | range | None,
     alpha: str,
     sizes: tuple[str, ...],
     bandwidth: str,
@@ -116,9 +148,16 @@ def command(
     Example: topodesign pareto -n 1024 -d 4 --size 1MiB --size 100MiB
     """
     _check(options, several=isinstance(nodes, range) or isinstance(degrees, range))
+    if options["plant"] is not None:
+        _carry(nodes, degrees, {"alpha": alpha, "sizes": sizes, "bandwidth": bandwidth}, bidirectional, options)
+        return
+    if nodes is None or degrees is None:
+        raise click.UsageError("Give -n and -d, or --plant INVENTORY.")
     question = {"bidirectional": bidirectional, "alpha": alpha, "sizes": sizes, "bandwidth": bandwidth}
     shown: list[Any]
-    if isinstance(nodes, range) or isinstance(degrees, range):
+    if options["grow_from"] is not None and isinstance(nodes, int) and isinstance(degrees, int):
+        shown = [_growth(nodes, degrees, question, options)]
+    elif isinstance(nodes, range) or isinstance(degrees, range):
         shown = [_survey(nodes, degrees, question, options)]
     elif options["workload"] is not None or options["collective"] != "allreduce":
         shown = [_ranking(nodes, degrees, question, options)]
@@ -140,12 +179,24 @@ def _check(options: dict[str, Any], *, several: bool) -> None:
     """Raise UsageError for options that exclude each other."""
     searched = options["no_catalog"] or options["search"] is not None or options["seed"] is not None
     ranked = options["workload"] is not None or options["collective"] != "allreduce"
+    if options["plant"] is not None:
+        _check_plant(options, several=several)
+        return
     if options["catalog"] is not None and options["no_catalog"]:
         raise click.UsageError("--catalog and --no-catalog exclude each other.")
     if several and (options["against"] or options["runners_up"] or options["candidates"] or ranked):
         raise click.UsageError(
             "A range shows the fastest allreduce of each size; leave --against, --runners-up, --candidates, "
             "--collective and --workload out."
+        )
+    if options["links"] is not None and options["grow_from"] is None:
+        raise click.UsageError("--links writes what --grow-from finds; give both.")
+    if options["grow_from"] is not None and (
+        several or ranked or searched or options["against"] or options["runners_up"] or options["candidates"]
+    ):
+        raise click.UsageError(
+            "--grow-from is for one N and one d, and ranks by moves and allreduce; leave ranges, --collective, "
+            "--workload, --search, --no-catalog, --seed, --against, --runners-up and --candidates out."
         )
     if options["per_port"] and not several:
         raise click.UsageError("--per-port compares numbers of ports; give a range, as in -d 4..8.")
@@ -155,6 +206,50 @@ def _check(options: dict[str, Any], *, several: bool) -> None:
         raise click.UsageError(
             "--against, --runners-up and --candidates are for allreduces; leave --collective and --workload out."
         )
+
+
+def _growth(nodes: int, degree: int, question: dict[str, Any], options: dict[str, Any]) -> Growth:
+    """Return topologies that a wiring can grow to."""
+    work = {name: question[name] for name in ("alpha", "sizes", "bandwidth")}
+    with progress_bar("looking for topologies near the wiring") as progress:
+        found = topodesign.grow(options["grow_from"], nodes, degree, progress=progress, **work)
+    if options["links"] is not None:
+        found.save(options["links"])
+    return found
+
+
+def _check_plant(options: dict[str, Any], *, several: bool) -> None:
+    """Raise UsageError for options that a plant does not go with."""
+    names = ("against", "runners_up", "per_port", "no_catalog")
+    given = [f"--{name.replace('_', '-')}" for name in names if options[name]]
+    if several or given:
+        raise click.UsageError(f"--plant takes one N and one d, and no {', '.join(given) or 'range'}.")
+
+
+def _carry(nodes: Any, degree: Any, work: dict[str, Any], bidirectional: bool, options: dict[str, Any]) -> None:
+    """Print what a plant carries, and write the plans."""
+    directory: Path | None = click.get_current_context().meta.get(_PLANS)
+    if directory is not None and directory.exists():
+        raise click.UsageError(f"{directory} is there already; name a new directory for the plans.")
+    own = [] if options["candidates"] is None else read_candidates(options["candidates"])
+    asked = {name: options[name] for name in ("collective", "workload", "search", "catalog")}
+    with progress_bar("searching") as progress:
+        found = topodesign.carry(
+            options["plant"],
+            nodes,
+            degree,
+            bidirectional=bidirectional,
+            candidates=own,
+            seed=options["seed"] or 0,
+            progress=progress,
+            **asked,
+            **work,
+        )
+    if directory is not None:
+        found = found.write(directory)
+    show(found)
+    if directory is not None and form() == "text":
+        click.echo(f"wrote {directory}", err=True)
 
 
 def _ranking(nodes: int, degree: int, question: dict[str, Any], options: dict[str, Any]) -> Ranking:

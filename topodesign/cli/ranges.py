@@ -29,8 +29,10 @@ def whole_range(context: click.Context, option: click.Parameter, value: str | No
     return span
 
 
-def number_or_range(context: click.Context, option: click.Parameter, value: str) -> int | range:
-    """Read a number, whatever it is, or a range."""
+def number_or_range(context: click.Context, option: click.Parameter, value: str | None) -> int | range | None:
+    """Read a number, whatever it is, or a range; None is none."""
+    if value is None:
+        return None
     with suppress(ValueError):
         return int(value)
     span = number_range(context, option, value) if ".." in value or "-" in value else None

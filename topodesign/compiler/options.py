@@ -61,9 +61,9 @@ class CallOptions(TypedDict, total=False):
     threadblocks: Annotated[
         Threadblocks,
         Option(
-            "Whether what sends and what receives share threadblocks: auto as far as both go on at full speed, for "
-            "which large messages are cut; merged wherever it can be, with the fewest instructions, but large messages "
-            "one way at a time; separate not unless there are too many.",
+            "Whether what sends and what receives share threadblocks: auto as far as both go on at full speed; "
+            "merged wherever it can be, with the fewest threadblocks, but large messages one way at a time; separate "
+            "not unless there are too many. None takes more instructions than another.",
             Choice(THREADBLOCKS),
             "auto",
         ),

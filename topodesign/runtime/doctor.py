@@ -48,7 +48,10 @@ _BYTES = {0: 1, 1: 1, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 8, 9: 2, 10: 1, 11:
 _WORDS = re.compile(
     r"MSCCL|XML|Attribute|[Pp]lan\b|Bytes -> Algo|opCount|set by environment|context cache|fallback|FallBack|sendbuff|"
     r"recvcount|size is not|does not match|NCHANNELS|SKU|Connected all|Trees \[|ibv_modify_qp|TreeConnect|RingConnect|"
-    r"\[jaccl\]|No local NIC|operation[= ]Connect|No interface found|PollConnect|unhandled system error|ncclSystemError"
+    r"\[jaccl\]|No local NIC|operation[= ]Connect|No interface found|PollConnect|unhandled system error|"
+    r"ncclSystemError|completion from peer|StartConnect|Bootstrap : no|ncclSocketInit|connectFullMesh|"
+    r"Unable to resolve hostname|connect\(\) to|inbound MPI TCP|modify QP to RTR|Physical Discovery found|"
+    r"Connections found in"
 )
 """What a line has that means something; others are not looked at any closer."""
 _SUMS = 4  # reduction operations from here on are averages or one's own, which no program does

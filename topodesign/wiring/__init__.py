@@ -8,6 +8,8 @@ Folders, each importing only from those before it:
     The same as NetBox has it: ``read_netbox``.
 ``plan``
     Which host is which node, and the cross-connects that make the links: ``wire``.
+``bringup``
+    Addresses, routes and tests for the hosts of a plan that is cabled: ``bringup``.
 ``change``
     From the wiring that exists to the one wanted: ``rewire``.
 ``switches``
@@ -18,4 +20,6 @@ Folders, each importing only from those before it:
     What was really wired against what was planned: ``check_wiring``.
 ``failures``
     What a dead port, cable or host leaves, and what repairs it: ``failure_impact``.
+``plant``
+    What can be wired with what is there, and how good that is: ``carry``.
 """

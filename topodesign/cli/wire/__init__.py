@@ -11,6 +11,7 @@ COMMANDS = {
     "plan": "Plan which patches make a topology, and what has to be bought.",
     "show": "Say where a cable, a port or a host of a plan leads.",
     "export": "Write a wiring plan for those who carry it out.",
+    "addresses": "Show which interfaces cables join, with addresses.",
     "import": "Read an export back and compare its links with those of the plan.",
     "loss": "Hold the loss of every link against what its optics stand.",
     "diff": "Change a wiring into another with few patches moved.",

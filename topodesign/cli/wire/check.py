@@ -8,43 +8,20 @@ from typing import Any
 import click
 
 from topodesign.cli.answers import Command, json_option, tell
-from topodesign.cli.wire.options import seed_option
+from topodesign.cli.wire.options import seed_option, source_options
 from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.plan.files import save_wiring
 
 
 @click.command(name="check", cls=Command)
 @click.argument("plan", type=click.Path(path_type=Path))
-@click.option(
-    "--lldp",
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="What hosts hear: a directory with 'lldpctl -f json' of each as HOST.json, one such file, or a CSV "
-    "(host,port,neighbour_host,neighbour_port).",
-)
-@click.option(
-    "--ocs",
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="The circuits of a switch: SONiC's OCS_CROSS_CONNECT (.json) or port lists (.scpi), or a directory of both.",
-)
-@click.option(
-    "--dumps",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="All that was told: HOST.json of hosts, SWITCH.json or SWITCH.scpi of switches, light.csv.",
-)
-@click.option(
-    "--netbox",
-    metavar="SOURCE",
-    help="The cables that NetBox has as connected: its address (the token in NETBOX_TOKEN), or its list of cables as "
-    "exported to CSV.",
-)
+@source_options
 @click.option(
     "--light",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The power that arrives, a CSV (host,port,rx_dbm): says which of two fibres is dark.",
+    help="The power that arrives, which says which of two fibres is dark: a CSV (host,port,rx_dbm), or what 'ethtool "
+    "-m' prints as HOST.INTERFACE.ethtool, or HOST.ethtool with the interface before each; a file or a directory.",
 )
 @seed_option
 @click.option(
@@ -63,7 +40,7 @@ def command(plan: Path, light: Path | None, seed: int, output: Path | None, **so
     Example: topodesign wire check plan.json --lldp observed_testbed.csv
     """
     if sum(path is not None for path in sources.values()) != 1:
-        raise click.UsageError("Give one of --lldp, --ocs, --dumps and --netbox.")
+        raise click.UsageError("Give one of --lldp, --ocs, --dumps, --netbox and --links.")
     result = check_wiring(plan, light=light, seed=seed, **sources)
     if output is not None:
         save_wiring(result.proposal.after, output)

@@ -11,12 +11,15 @@ from topodesign.cli.answers import Command, json_option, tell
 from topodesign.cli.completion import SPEC
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.wire.options import (
+    SOURCES,
     seed_option,
+    source_options,
     spelling_option,
     stage_options,
     throughput_option,
 )
 from topodesign.wiring.change.rewire import rewire
+from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.exports.change_sheets import write_change_sheets
 from topodesign.wiring.plan.files import load_wiring, save_wiring
 from topodesign.wiring.switches.stage_files import STAGE_FORMATS, export_stages
@@ -26,6 +29,13 @@ from topodesign.wiring.switches.switch import Spelling
 @click.command(name="diff", cls=Command)
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.argument("wanted", type=SPEC)
+@click.option(
+    "--inventory",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The room as it will be, where hosts, panels or switches come or go. Fixed cables stay where both ends do.",
+)
+@source_options
 @stage_options
 @click.option("--keep-hosts", is_flag=True, help="Leave every host the node that it is, or is in the other plan.")
 @click.option("--walk", is_flag=True, help="Of changes with as few moves, take one for which less is walked.")
@@ -60,13 +70,20 @@ def command(
     """Change a wiring into another with few patches moved, in stages that keep the fabric connected.
 
     PLAN is the wiring that exists, WANTED a topology (a spec such as 'torus(4,4)', quoted, or a file of links) or
-    another plan. Hosts may become other nodes than before: that moves no cable.
+    another plan. Hosts may become other nodes than before: that moves no cable. What was observed, as wire check takes
+    it, goes before what PLAN says.
 
     Example: topodesign wire diff plan.json 'torus(3,4)' -o other.json
     """
     if (commands is None) != (file_format is None):
         raise click.UsageError("Give --commands and --format together.")
+    sources = {name: options.pop(name) for name in SOURCES}
+    told = sum(source is not None for source in sources.values())
+    if told > 1:
+        raise click.UsageError("Give at most one of --lldp, --ocs, --dumps, --netbox and --links.")
     before = load_wiring(plan)
+    if told:
+        before = check_wiring(before, seed=options["seed"], **sources).built
     with progress_bar("looking for an order of the hosts") as progress:
         found = rewire(before, wanted, progress=progress, **options)
     if output is not None:

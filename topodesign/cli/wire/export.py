@@ -9,7 +9,9 @@ import click
 
 from topodesign.base.doors import EXPORTS
 from topodesign.cli.answers import Command
+from topodesign.cli.options import offer
 from topodesign.cli.wire.options import style_options
+from topodesign.wiring.bringup.options import BringupOptions
 from topodesign.wiring.exports.export import export_wiring
 
 _WIDTH = 2 + max(map(len, EXPORTS))
@@ -29,13 +31,14 @@ _HELP = (
     type=click.Path(path_type=Path),
     required=True,
     metavar="PATH",
-    help="Where: a file; for netbox, sonic, scpi, labels and panels a new directory, or a file .csv (netbox) or .pdf "
-    "(labels).",
+    help="Where: a file; for netbox, sonic, scpi, labels, panels, package and bringup a new directory, or a file .csv "
+    "(netbox), .pdf (labels) or .html (package).",
 )
 @click.option("--url", default="", help="Where the work package will be: a QR code on each label leads there.")
 @style_options
-def command(plan: Path, file_format: str, output: Path, url: str, **style: Any) -> None:
+@offer(BringupOptions, section="Bring-up")
+def command(plan: Path, file_format: str, output: Path, url: str, **given: Any) -> None:
     """Write a plan in one of the formats."""
-    for note in export_wiring(plan, file_format, output, url=url, **style):
+    for note in export_wiring(plan, file_format, output, url=url, **given):
         click.echo(note, err=True)
     click.echo(f"wrote {output}", err=True)

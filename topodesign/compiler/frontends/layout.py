@@ -13,6 +13,7 @@ import numpy as np
 
 from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.base.wording import counted
+from topodesign.compiler.frontends.intervals import relaid
 from topodesign.compiler.frontends.operations import Message
 from topodesign.plans.rounds import Rounds
 
@@ -39,9 +40,15 @@ def layout(schedule: Rounds, split: int) -> Layout:
 
     Notes
     -----
-    What a receiver of an allgather already has is left out.
+    What a receiver of an allgather already has is left out. Where a node gets all of a shard in one step, from others
+    that have all of it, any of its units may come from any of them; so each sends one interval, and which of them has
+    the first and which the last is chosen such that most messages go on into the next shard
+    (:mod:`topodesign.compiler.frontends.intervals`). Elsewhere a local search orders the pieces.
     """
     check_size(schedule.nodes, split)  # before any work: a shard is at least one piece
+    schedule, every = relaid(schedule)
+    if every:
+        return _of_intervals(schedule, split)
     sizes, messages = _pieces(schedule)
     messages = _reduces(schedule, sizes, messages) | _gathers(schedule, sizes, messages)
     chunk = math.gcd(*(size for shard in sizes for size in shard))
@@ -56,6 +63,20 @@ def layout(schedule: Rounds, split: int) -> Layout:
             start[owner, piece] = range(at, stop)
             at = stop
     return Layout(shard, {m: sorted(x for piece in pieces for x in start[piece]) for m, pieces in messages.items()})
+
+
+def _of_intervals(schedule: Rounds, split: int) -> Layout:
+    """Return the layout of a schedule in which all intervals are as :func:`relaid` makes them."""
+    chunk = math.gcd(schedule.units, int(np.gcd.reduce(schedule.lo)), int(np.gcd.reduce(schedule.hi)))
+    shard = schedule.units // chunk * split
+    check_size(schedule.nodes, shard)
+    order = np.lexsort((schedule.block, schedule.dst, schedule.src, schedule.step))
+    begin, end = ((schedule.block * shard + at // chunk * split)[order].tolist() for at in (schedule.lo, schedule.hi))
+    keys = zip(*(getattr(schedule, name)[order].tolist() for name in ("step", "src", "dst")), strict=True)
+    messages: dict[Message, list[int]] = defaultdict(list)
+    for key, low, high in zip(keys, begin, end, strict=True):
+        messages[key] += range(low, high)
+    return Layout(shard, messages)
 
 
 def check_size(nodes: int, shard: int) -> None:
@@ -156,7 +177,7 @@ def _invalid(step: int, src: int, owner: int, why: str) -> ScheduleError:
 
 
 def _arrange(sizes: list[list[int]], messages: dict[Message, list[Piece]]) -> list[list[int]]:
-    """Order each owner's pieces so that messages fall into few contiguous runs (each costs a copy at both ends).
+    """Order each owner's pieces so that messages fall into few contiguous runs, each of which is sent by itself.
 
     Local search: swap neighbours or turn the whole round as long as that saves runs.
     """
@@ -195,11 +216,10 @@ def _neighbours(places: list[int]) -> Iterable[list[int]]:
 
 
 def _cost(messages: list[list[Piece]], position: list[list[int]]) -> int:
-    """Return the number of runs of these messages, not counting those of one run: they need no copy."""
+    """Return the number of runs of these messages."""
     begin = list(itertools.accumulate(map(len, position), initial=0))
     total = 0
     for pieces in messages:
         places = sorted([begin[owner] + position[owner][piece] for owner, piece in pieces])
-        breaks = len(places) - 1 - list(map(sub, places[1:], places)).count(1)
-        total += breaks + 1 if breaks else 0
+        total += len(places) - list(map(sub, places[1:], places)).count(1)
     return total

@@ -5,26 +5,26 @@ first and then receives. That is as fast as two threadblocks while what it sends
 which holds ``slots`` pieces: it leaves without waiting for the receiver, who may be sending too. What does not fit is
 treated in one of two ways.
 
-* It is *cut*, at both ends, into parts that fit, and the threadblock sends a part, receives a part, and so on: still
-  both ways at once, for more instructions.
+* The threadblocks stay *apart*, both ways at once, with one more threadblock.
 * The ends take *turns*: the messages of a step that do not fit are coloured so that those of a threadblock differ, and
-  every end does them by colour. That takes the fewest instructions, but such messages then go one way at a time.
+  every end does them by colour. Such messages then go one way at a time.
 
-**Why it ends.** Order all sends and receives by step; within a step by the number of the part, sends before receives
-(cut), or sends that fit, the rest by colour, receives that fit (turns). Every threadblock works in this order. A
-receive waits for its send, which is before it or, of a colour, beside it; a send for slots that receives of earlier
-steps or parts make free, or of a colour for its own receive, beside it. What a rank does waits, beyond its own
-threadblock, for what is before it in the order of that rank. So the first in the order that is not over waits for
-nothing. Where a rank would have to change the order of two accesses to one place for this, it is left as it is; that
-the whole program ends is then decided by :mod:`topodesign.compiler.frontends.progress`, as it is for every program with
-such threadblocks.
+Neither takes an instruction more. (To cut what does not fit, and to send and receive part by part, would.)
+
+**Why it ends.** Order all sends and receives by step; within a step sends that fit, the rest by colour, receives that
+fit. Every threadblock works in this order. A receive waits for its send, which is before it or, of a colour, beside it;
+a send for slots that receives of earlier steps make free, or of a colour for its own receive, beside it. What a rank
+does waits, beyond its own threadblock, for what is before it in the order of that rank. So the first in the order that
+is not over waits for nothing. Where a rank would have to change the order of two accesses to one place for this, it is
+left as it is; that the whole program ends is then decided by :mod:`topodesign.compiler.frontends.progress`, as it is
+for every program with such threadblocks.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from topodesign.compiler.frontends.operations import Block, Operation, Place
 from topodesign.compiler.ir import Kind, Threadblocks
@@ -34,11 +34,7 @@ Connection = tuple[int, int, int]  # sender, receiver, instance
 
 Pairs = list[dict[Block, Block]]  # by rank, the threadblock that another one becomes a part of
 
-_Key = tuple[int, int, int]
-
-_MOST_PARTS = 2
-"""Parts that a message may be cut into for a threadblock less. Each further part waits for the one before to be there,
-as a step waits for the step before: that is most of the time of a small call, and nothing of a large one."""
+_Key = tuple[int, int, int]  # step, colour, and whether it receives
 
 _LAST = 2**31
 
@@ -91,15 +87,6 @@ def _matched(senders: list[Block], receivers: list[Block]) -> Iterator[tuple[Blo
     yield from zip(rest[::-1], [block for block in receivers if block[1] not in peers], strict=False)
 
 
-@dataclass
-class _Message:
-    """What a connection that nothing fused uses carries in a step: pieces, and the ends in shared threadblocks."""
-
-    pieces: int = 0
-    parts: int = 1
-    colour: int = -1
-
-
 class Merger:
     """Puts operations into shared threadblocks, in an order in which they end.
 
@@ -109,8 +96,6 @@ class Merger:
     def __init__(self, operations: list[list[Operation]], limits: Limits, piece: int) -> None:
         self.operations = operations
         self.slots = limits.slots
-        self.most = limits.slots * piece  # chunks of one instruction that go without waiting
-        self.piece = piece
         fused = {
             connection
             for rank, ops in enumerate(operations)
@@ -118,36 +103,34 @@ class Merger:
             if one.kind.sends and one.kind.receives
             for connection in _connections(rank, one)
         }
-        self.messages: dict[tuple[Connection, int], _Message] = defaultdict(_Message)
+        self.pieces: Counter[tuple[Connection, int]] = Counter()  # that a connection which nothing fused uses carries
         for rank, ops in enumerate(operations):
             for one in ops:
                 if one.kind is Kind.SEND and one.send is not None:
                     connection = (rank, one.send, one.instance)
                     if connection not in fused:
-                        self.messages[connection, one.step].pieces += -(-one.count // piece)
+                        self.pieces[connection, one.step] += -(-one.count // piece)
         self.steps: dict[Connection, set[int]] = defaultdict(set)
-        for connection, step in self.messages:
+        for connection, step in self.pieces:
             self.steps[connection].add(step)
 
-    def too_long(self, rank: int, pairs: dict[Block, Block]) -> set[Block]:
-        """Return the threadblocks of a rank that would cut a message into too many parts if they were shared."""
-        longest = _MOST_PARTS * self.slots
+    def overfull(self, rank: int, pairs: dict[Block, Block]) -> set[Block]:
+        """Return the threadblocks of a rank that, if they were shared, would send what does not fit and receive."""
         return {
             block
             for block, (send, receive, instance) in pairs.items()
-            for messages in [self._large((rank, send or 0, instance), (receive or 0, rank, instance))]
-            if any(self.messages[message].pieces > longest for message in messages)
+            if any(self._large((rank, send or 0, instance), (receive or 0, rank, instance)))
         }
 
     def _large(self, out: Connection, into: Connection) -> Iterator[tuple[Connection, int]]:
         """Yield the messages too large for their connection that a threadblock sends in a step in which it receives."""
         for step in self.steps[out] & self.steps[into]:
             for connection in (out, into):
-                if self.messages[connection, step].pieces > self.slots:
+                if self.pieces[connection, step] > self.slots:
                     yield connection, step
 
-    def merged(self, pairs: Pairs, *, cut: bool) -> list[list[Operation]]:
-        """Return the operations of every rank with the threadblocks that these pairs make, by cuts or in turns."""
+    def merged(self, pairs: Pairs) -> list[list[Operation]]:
+        """Return the operations of every rank with the threadblocks that these pairs make, large messages in turns."""
         found = sorted(
             {
                 message
@@ -156,9 +139,8 @@ class Merger:
                 for message in self._large((rank, send or 0, instance), (receive or 0, rank, instance))
             }
         )
-        large = set(found)
-        colour = {} if cut else self._coloured(found, pairs)
-        return [self._rank(rank, ops, pairs[rank], large, colour) for rank, ops in enumerate(self.operations)]
+        colour = self._coloured(found, pairs)
+        return [self._rank(rank, ops, pairs[rank], colour) for rank, ops in enumerate(self.operations)]
 
     def _coloured(self, large: list[tuple[Connection, int]], pairs: Pairs) -> dict[tuple[Connection, int], int]:
         """Colour messages so that no two of a step share a threadblock and a colour."""
@@ -188,14 +170,12 @@ class Merger:
         rank: int,
         operations: list[Operation],
         joined: dict[Block, Block],
-        large: set[tuple[Connection, int]],
         colour: dict[tuple[Connection, int], int],
     ) -> list[Operation]:
-        """Cut or colour the operations of a rank, put them in order and into their threadblocks."""
-        if not joined and not large:
+        """Colour the operations of a rank, put them in order and into their threadblocks."""
+        if not joined and not colour:
             return operations
         keyed: list[tuple[_Key, Operation]] = []
-        filled: dict[tuple[Connection, int], tuple[int, int]] = {}  # part, and pieces in it
         last: _Key = (0, 0, 0)  # of the last receive
         waiting: list[int] = []  # copies for the next send of their threadblock
         for one in operations:
@@ -206,47 +186,25 @@ class Merger:
                 continue
             message = (_connections(rank, one)[-1], one.step)
             phase = int(one.kind.receives)
-            if message not in large:
-                rows = [((one.step, _LAST * phase if colour else 0, phase), one)]
-            elif colour:
-                rows = [((one.step, 1 + colour[message], 0), one)]
-            else:
-                rows = [((one.step, part, phase), some) for part, some in self._parts(one, filled, message)]
+            key = (one.step, 1 + colour[message], 0) if message in colour else (one.step, _LAST * phase, phase)
             if phase:
-                last = max(key for key, _ in rows)
+                last = key
             else:
                 for at in [at for at in waiting if keyed[at][1].block == one.block]:
-                    keyed[at] = (rows[0][0], keyed[at][1])
+                    keyed[at] = (key, keyed[at][1])
                     waiting.remove(at)
-            keyed += rows
+            keyed.append((key, one))
         order = sorted(range(len(keyed)), key=lambda at: keyed[at][0])
         serial = [one for _, one in keyed]
         if order != list(range(len(keyed))) and _keeps_order(serial, order):
             serial = [serial[at] for at in order]
         return in_blocks(serial, joined)
 
-    def _parts(
-        self, one: Operation, filled: dict[tuple[Connection, int], tuple[int, int]], message: tuple[Connection, int]
-    ) -> Iterator[tuple[int, Operation]]:
-        """Yield an operation cut into what fits into the connection, with the number of the part that each is of."""
-        for start in range(0, one.count, self.most):
-            count = min(self.most, one.count - start)
-            pieces = -(-count // self.piece)
-            part, full = filled.get(message, (0, 0))
-            if full + pieces > self.slots:
-                part, full = part + 1, 0
-            filled[message] = part, full + pieces
-            yield part, replace(one, count=count, source=_after(one.source, start), target=_after(one.target, start))
-
 
 def in_blocks(operations: list[Operation], joined: Mapping[Block, Block]) -> list[Operation]:
     """Return operations in the threadblocks that theirs have become a part of."""
     moved = ((one, joined.get(one.block)) for one in operations)
     return [one if block is None else replace(one, send=block[0], receive=block[1]) for one, block in moved]
-
-
-def _after(place: Place | None, chunks: int) -> Place | None:
-    return None if place is None else place + chunks
 
 
 def _connections(rank: int, one: Operation) -> list[Connection]:

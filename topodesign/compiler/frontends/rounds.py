@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from topodesign.base.arguments import require_at_least
@@ -20,14 +20,12 @@ from topodesign.compiler.frontends.operations import (
     Operation,
     Part,
     Place,
-    contiguous,
     cut,
     emitters,
-    region,
     runs,
 )
 from topodesign.compiler.frontends.threads import assemble
-from topodesign.compiler.ir import Kind, Program, Protocol, Threadblocks
+from topodesign.compiler.ir import Program, Protocol, Threadblocks
 from topodesign.compiler.limits import NO_LIMITS, Limits
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import is_lean
@@ -35,7 +33,8 @@ from topodesign.topology.topology import Topology
 
 COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, *exchange.COLLECTIVES)  # what this front end can do
 
-Half = list[list[tuple[Message, list[int]]]]  # messages with their chunks, step by step
+_COPIES = 4
+"""A rank copies at most the data over this, to save instructions."""
 
 
 def program_of_rounds(
@@ -107,35 +106,6 @@ def _check_steps(uses: Counter[tuple[int, int]], limits: Limits) -> None:
         limits.check_threadblock(src, dst, most)
 
 
-def _ordered(chunks: list[int], views: list[Callable[[int], Place]]) -> list[int]:
-    """Order chunks so that they make the fewest runs where one of the views says they are, the runs ascending."""
-    orders = [sorted(chunks, key=view) for view in views]
-    cuts = [runs([view(x) for x in order]) for view, order in zip(views, orders, strict=True)]
-    best = min(range(len(views)), key=lambda at: len(cuts[at]))
-    blocks = sorted(orders[best][start:stop] for start, stop in cuts[best])
-    return list(itertools.chain.from_iterable(blocks))
-
-
-def _search(blocks: list[list[int]], must: list[int], cost: Callable[[list[int]], int]) -> list[int]:
-    """Return the numbers of the blocks that should lie next to each other in scratch, in order.
-
-    Either only those that must go to scratch or all of them; then neighbours swap as long as that lowers the cost.
-    """
-    best, lowest = must, cost(must)
-    for order in (must, list(range(len(blocks)))):
-        current, price = order, cost(order)
-        improved = True
-        while improved:
-            improved = False
-            for at in range(len(order) - 1):
-                swapped = [*current[:at], current[at + 1], current[at], *current[at + 2 :]]
-                if (less := cost(swapped)) < price:
-                    current, price, improved = swapped, less, True
-        if price < lowest:
-            best, lowest = current, price
-    return best
-
-
 @dataclass
 class _Writer:
     """A schedule on its way to operations."""
@@ -147,209 +117,112 @@ class _Writer:
     max_count: int
 
     def __post_init__(self) -> None:
-        senders: list[set[int]] = [set() for _ in range(self.schedule.nodes)]
+        count, shard = self.schedule.nodes, self.plan.shard
+        senders: list[set[int]] = [set() for _ in range(count)]
         for _, src, dst in self.plan.messages:
             senders[dst].add(src)
         self.ranks = emitters(senders, self.channels, self.max_count)
+        self.own = [range(rank * shard, (rank + 1) * shard) for rank in range(count)]
+        self.apart = not (self.inplace and self.schedule.collective.copies)  # sums are elsewhere than what is added up
+        self.mixed: set[int] = set()  # ranks that get some of a message for themselves, and some to pass on
+        self.last: list[dict[int, Message]] = [
+            {} for _ in range(count)
+        ]  # of the chunks of its own, what completes each
+        for message, chunks in self.plan.messages.items() if not self.schedule.collective.copies else ():
+            dst = message[2]
+            mine = [x for x in chunks if x in self.own[dst]]
+            self.last[dst].update(dict.fromkeys(mine, message))
+            if 0 < len(mine) < len(chunks):
+                self.mixed.add(dst)
+        self.sums: list[dict[int, Place]] = [{} for _ in range(count)]  # where partial sums are by now
+        self.brought: list[list[int]] = [[] for _ in range(count)]  # chunks copied there before the first step
 
     def operations(self) -> list[list[Operation]]:
         """Return the operations of each rank in serial order."""
-        if self.schedule.collective.reduces:
-            self._reduce_scatter(self._half(reduces=True))
-        if not self.inplace and (not self.schedule.collective.reduces or len(self.ranks) == 1):
-            for rank, emitter in enumerate(self.ranks):
-                emitter.prepare(list(range(IN, IN + self.plan.shard)), [OUT + x for x in self._own(rank)])
-        if self.schedule.collective.copies:
-            self._allgather(self._half(reduces=False))
+        collective = self.schedule.collective
+        for step, group in itertools.groupby(self.plan.messages.items(), key=lambda pair: pair[0][0]):
+            move = self._add if step <= self.schedule.reduce_steps else self._copy
+            parts = [part for one in group for part in cut(*one, self.channels, len(one[1]))]
+            arriving = [piece for part in parts for piece in move(part)]
+            for piece, before, after in arriving:  # after all sends of the step
+                emitter = self.ranks[piece.message[2]]
+                if before is None:
+                    emitter.receive(piece, after)
+                else:
+                    emitter.receive_reduce(piece, before, after)
+        stays = not self.inplace and (not collective.reduces or len(self.ranks) == 1)
+        for rank, emitter in enumerate(self.ranks):
+            if stays:
+                emitter.prepare(list(range(IN, IN + self.plan.shard)), [OUT + x for x in self.own[rank]])
+            if brought := sorted(self.brought[rank]):
+                emitter.prepare([self._given(x) for x in brought], [self._home(rank, x) for x in brought])
         return [emitter.operations() for emitter in self.ranks]
 
-    def _half(self, *, reduces: bool) -> Half:
-        half = [pair for pair in self.plan.messages.items() if (pair[0][0] <= self.schedule.reduce_steps) == reduces]
-        return [list(group) for _, group in itertools.groupby(half, key=lambda pair: pair[0][0])]
+    def _send(self, part: Part, source: list[Place], *other: list[Place]) -> Iterator[tuple[Part, slice]]:
+        """Send a part in as few pieces as all these columns of places allow; yield each with where it is in them."""
+        for start, stop in runs(part.chunks, source, *other):
+            pieces = -(-(stop - start) // self.max_count)
+            cuts = [start + piece * (stop - start) // pieces for piece in range(pieces + 1)]
+            for piece in itertools.starmap(slice, itertools.pairwise(cuts)):
+                one = Part(part.message, part.instance, part.chunks[piece])
+                self.ranks[part.message[1]].send(one, source[piece])
+                yield one, piece
 
-    def _own(self, rank: int) -> range:
-        return range(rank * self.plan.shard, (rank + 1) * self.plan.shard)
-
-    # -- allgather ----------------------------------------------------------------------------------------------------
-
-    def _allgather(self, half: Half) -> None:
-        """Send from where chunks first arrived or from the output; receive into the output or by way of scratch."""
+    def _copy(self, part: Part) -> Iterator[tuple[Part, None, list[Place]]]:
+        """Send what a link carries of an allgather from where it is to where it belongs."""
         separate = not self.schedule.collective.reduces and not self.inplace
-        first: list[dict[int, Place]] = [
-            {x: IN + at if separate else OUT + x for at, x in enumerate(self._own(rank))}
-            for rank in range(len(self.ranks))
-        ]
-        leaving: list[list[list[int]]] = [[] for _ in self.ranks]
-        for message, chunks in itertools.chain.from_iterable(half):
-            leaving[message[1]].append(chunks)
-        for messages in half:
-            arriving: dict[int, list[Part]] = defaultdict(list)
-            for message, chunks in messages:
-                _, src, dst = message
-                views: list[Callable[[int], Place]] = [first[src].__getitem__, OUT.__add__]
-                for part in cut(message, _ordered(chunks, views), self.channels, self.max_count):
-                    places = [[view(x) for x in part.chunks] for view in views]
-                    self.ranks[src].send(part, min(places, key=lambda view: len(runs(view))))
-                    arriving[dst].append(part)
-            for dst, parts in arriving.items():
-                self._arrive(dst, parts, first[dst], leaving[dst])
+        own = self.own[part.message[1]]
+        source = [IN + x - own.start if separate and x in own else OUT + x for x in part.chunks]
+        for one, _ in self._send(part, source):
+            yield one, None, [OUT + x for x in one.chunks]
 
-    def _arrive(self, rank: int, parts: list[Part], first: dict[int, Place], leaving: list[list[int]]) -> None:
-        """Receive the parts of a step, so placed that what is sent next is contiguous where possible."""
-        emitter = self.ranks[rank]
-        blocks = [part.chunks for part in parts]
-        cost_of = [len(runs([OUT + x for x in chunks])) for chunks in blocks]
-        new = {x for chunks in blocks for x in chunks}
-        onward = [
-            chunks for chunks in leaving if all(x in new or x in first for x in chunks) and not new.isdisjoint(chunks)
-        ]
-        known = [
-            ([(x, first.get(x) or OUT + x) for x in chunks], len(runs([OUT + x for x in chunks]))) for chunks in onward
-        ]
+    # -- sums ---------------------------------------------------------------------------------------------------------
 
-        def cost(order: list[int]) -> int:
-            moved = [x for at in order for x in blocks[at]]
-            here = dict(zip(moved, region(emitter.scratch, len(moved)), strict=True)).get
-            total = sum(cost_of[at] for at in order)
-            for chunks, most in known:
-                gathers = min(len(runs(sorted([here(x) or place for x, place in chunks]))), most)
-                total += gathers if gathers > 1 else 0
-            return total
-
-        order = _search(blocks, [at for at, number in enumerate(cost_of) if number > 1], cost)
-        first.update((x, OUT + x) for x in new)
-        for at in order:
-            first.update(zip(blocks[at], emitter.fresh(len(blocks[at])), strict=True))
-        for part in parts:
-            places, output = [first[x] for x in part.chunks], [OUT + x for x in part.chunks]
-            emitter.receive(part, places)
-            if places != output:
-                emitter.unpack(Kind.COPY, part, places, output)
-
-    # -- reduce-scatter -----------------------------------------------------------------------------------------------
-
-    def _initial(self, x: int) -> Place:
+    def _given(self, x: int) -> Place:
         """Return where a rank's own contribution to a chunk is from the start."""
         return (OUT if self.inplace and self.schedule.collective.copies else IN) + x
 
-    def _natural(self, x: int) -> Place:
-        """Return where a partial sum lies if nothing speaks against the order of the input."""
-        return (OUT if self.schedule.collective.copies else ACCUMULATOR) + x
+    def _home(self, rank: int, x: int) -> Place:
+        """Return where a rank adds a chunk up; input is never written unless it is the output too."""
+        apart = x not in self.own[rank] or rank in self.mixed
+        return ACCUMULATOR + x if apart and not self.schedule.collective.copies else self._result(rank, x)
 
     def _result(self, rank: int, x: int) -> Place:
         """Return where the sum of a chunk that the rank owns has to end up."""
         if self.schedule.collective.copies:
             return OUT + x
-        return IN + x if self.inplace else OUT + x - rank * self.plan.shard
+        return IN + x if self.inplace else OUT + x - self.own[rank].start
 
-    def _reduce_scatter(self, half: Half) -> None:
-        """Decide backwards in time where partial sums lie, then send and receive forwards."""
-        mixed = {  # ranks that own some of the chunks of a message, and pass on others
-            message[2]
-            for message, chunks in itertools.chain.from_iterable(half)
-            if 0 < sum(x in self._own(message[2]) for x in chunks) < len(chunks)
-        }
-        home = [
-            {x: self._natural(x) if rank in mixed else self._result(rank, x) for x in self._own(rank)}
-            for rank in range(len(self.ranks))
-        ]
-        current = [{x: self._initial(x) for x in range(self.plan.shard * len(self.ranks))} for _ in self.ranks]
-        received: list[dict[int, Message]] = [{} for _ in self.ranks]  # the last message with each chunk
-        arriving: list[list[list[int]]] = [[] for _ in self.ranks]
-        for message, chunks in itertools.chain.from_iterable(half):
-            received[message[2]].update((x, message) for x in chunks)
-            arriving[message[2]].append(chunks)
-        ordered: list[list[Part]] = []
-        for messages in reversed(half):
-            ordered.append([])
-            leaving: dict[int, list[list[int]]] = defaultdict(list)
-            for message, chunks in messages:
-                _, src, dst = message
-                for part in cut(message, _ordered(chunks, [home[dst].__getitem__]), self.channels, self.max_count):
-                    ordered[-1].append(part)
-                    if not received[src].keys().isdisjoint(part.chunks):
-                        leaving[src].append(part.chunks)
-            for src, blocks in leaving.items():
-                self._settle(src, blocks, home[src], received[src], arriving[src])
-        for parts in reversed(ordered):
-            for part in parts:
-                self._send_sum(part, current[part.message[1]], home[part.message[1]])
-            for part in parts:
-                dst = part.message[2]
-                done = [x for x in part.chunks if x in self._own(dst) and received[dst][x] == part.message]
-                self._add(part, current[dst], home[dst], done)
+    def _add(self, part: Part) -> Iterator[tuple[Part, list[Place], list[Place]]]:
+        """Send partial sums from where they are to where the receiver adds to them."""
+        _, src, dst = part.message
+        last = self.last[dst]
+        after = [(self._result if last.get(x) == part.message else self._home)(dst, x) for x in part.chunks]
+        for start, stop in runs(part.chunks, after) if self.apart else ():
+            self._bring(src, dst, part.chunks[start:stop])
+        source, before = ([self.sums[rank].get(x) or self._given(x) for x in part.chunks] for rank in (src, dst))
+        for one, piece in self._send(part, source, before, after):
+            yield one, before[piece], after[piece]
+        self.sums[dst].update(zip(part.chunks, after, strict=True))
 
-    def _settle(
-        self,
-        rank: int,
-        blocks: list[list[int]],
-        home: dict[int, Place],
-        received: dict[int, Message],
-        arriving: list[list[int]],
-    ) -> None:
-        """Decide where the sums that leave in a step are added up, so that what arrives is contiguous if possible."""
-        emitter = self.ranks[rank]
-        new = {x: self._natural(x) for chunks in blocks for x in chunks}
-        before = [
-            chunks
-            for chunks in arriving
-            if all(x in new or x in home for x in chunks) and not new.keys().isdisjoint(chunks)
-        ]
+    def _bring(self, src: int, dst: int, chunks: list[int]) -> None:
+        """Copy own contributions to where sums are, before the first step, if that saves instructions.
 
-        begin = self._initial(0)
-        own = [[(x, new[x]) for x in chunks if x not in received] for chunks in blocks]
-        late = [[(x, new.get(x) or home[x]) for x in chunks] for chunks in before]
-
-        def early(places: list[tuple[Place, int]]) -> int:
-            away = [one for one in places if one[0] != begin + one[1]]
-            return len(runs([place for place, _ in away], [begin + x for _, x in away])) if away else 0
-
-        def cost(order: list[int]) -> int:
-            moved = [x for at in order for x in blocks[at]]
-            here = dict(zip(moved, region(emitter.scratch, len(moved)), strict=True)).get
-            total = sum(early([(here(x) or place, x) for x, place in chunks]) for chunks in own)
-            for chunks in late:
-                places = sorted([(here(x) or place, x) for x, place in chunks])
-                reduces, copies = len(runs([place for place, _ in places])), early(places)
-                total += (reduces + copies if reduces > 1 else 0) or (copies if copies > 1 else 0)
-            return total
-
-        must = [at for at, chunks in enumerate(blocks) if not contiguous([new[x] for x in chunks])]
-        order = _search(blocks, must, cost)
-        home.update(new)
-        for at in order:
-            home.update(zip(blocks[at], emitter.fresh(len(blocks[at])), strict=True))
-
-    def _bring_home(self, rank: int, chunks: list[int], current: dict[int, Place], home: dict[int, Place]) -> None:
-        """Copy the rank's own contributions to where they are added up, unless they have been or are there."""
-        away = [x for x in chunks if current[x] != home[x]]
-        if away:
-            self.ranks[rank].prepare([current[x] for x in away], [home[x] for x in away])
-            current.update((x, home[x]) for x in away)
-
-    def _send_sum(self, part: Part, current: dict[int, Place], home: dict[int, Place]) -> None:
-        """Send a part, after joining what has not been added to with what has."""
-        src = part.message[1]
-        if part.chunks[0] in home and not contiguous([current[x] for x in part.chunks]):
-            self._bring_home(src, part.chunks, current, home)
-        self.ranks[src].send(part, [current[x] for x in part.chunks])
-
-    def _add(self, part: Part, current: dict[int, Place], home: dict[int, Place], done: list[int]) -> None:
-        """Receive a part and add it to what the receiver has; the sums of the chunks ``done`` are then complete."""
-        dst = part.message[2]
-        emitter, target = self.ranks[dst], [home[x] for x in part.chunks]
-        result = [self._result(dst, x) for x in done]
-        if not contiguous(target, [current[x] for x in part.chunks]):
-            self._bring_home(dst, part.chunks, current, home)
-        if contiguous(target):
-            if done == part.chunks and contiguous(result):
-                target = result
-            emitter.receive_reduce(part, [current[x] for x in part.chunks], target)
-        else:
-            arrived = emitter.fresh(len(target))
-            emitter.receive(part, arrived)
-            emitter.unpack(Kind.REDUCE, part, arrived, target)
-        current.update(zip(part.chunks, target, strict=True))
-        if [current[x] for x in done] != result:
-            emitter.unpack(Kind.COPY, part, [current[x] for x in done], result)
-            current.update(zip(done, result, strict=True))
+        Where some of what moves at once has been added to and some has not, they lie apart, and each piece more is a
+        send and a receive.
+        """
+        most = self.plan.shard * len(self.ranks) // _COPIES
+        at = {rank: [self.sums[rank].get(x) or self._given(x) for x in chunks] for rank in (src, dst)}
+        if len(runs(*at.values())) == 1:
+            return
+        fresh = {rank: [x for x in chunks if x not in self.sums[rank]] for rank in (src, dst)}
+        homes = {rank: [self._home(rank, x) for x in chunks] for rank in (src, dst)}
+        ways: list[tuple[int, int, tuple[int, ...]]] = []
+        for bring in ((), (src,), (dst,), (src, dst)):
+            if all(len(self.brought[rank]) + len(fresh[rank]) <= most for rank in bring):
+                pieces = len(runs(*(homes[rank] if rank in bring else at[rank] for rank in (src, dst))))
+                copies = sum(len(runs(fresh[rank])) for rank in bring if fresh[rank])
+                ways.append((2 * pieces + copies, sum(len(fresh[rank]) for rank in bring), bring))
+        for rank in min(ways)[2]:
+            self.brought[rank] += fresh[rank]
+            self.sums[rank].update((x, self._home(rank, x)) for x in fresh[rank])

@@ -41,7 +41,7 @@ def assemble(
     if mode == "merged" or (mode == "auto" and limits.slots > 0):
         ways.insert(0, (operations, mode))
     for ops, way in ways:
-        ranks = _threaded(ops, frame, way, cut=way == "auto")
+        ranks = _threaded(ops, frame, way)
         most = max(len(rank.threadblocks) for rank in ranks)
         shared = any(None not in {block.send, block.receive} for rank in ranks for block in rank.threadblocks)
         if most <= limits.blocks_per_rank and (not shared or ends(ranks, limits.slots, frame.piece)):
@@ -66,8 +66,8 @@ class _Frame:
         return max(self.group.values(), default=0) + 1
 
 
-def _threaded(operations: list[list[Operation]], frame: _Frame, mode: Threadblocks, *, cut: bool) -> list[RankProgram]:
-    """Return the threadblocks of all ranks, shared by cuts or in turns, none longer than may be."""
+def _threaded(operations: list[list[Operation]], frame: _Frame, mode: Threadblocks) -> list[RankProgram]:
+    """Return the threadblocks of all ranks, none longer than may be."""
     merger = Merger(operations, frame.limits, frame.piece)
     alone: set[tuple[int, Block]] = set()
     for turn in range(_ROUNDS):
@@ -76,12 +76,12 @@ def _threaded(operations: list[list[Operation]], frame: _Frame, mode: Threadbloc
             pair(rank, ops, frame.group, frame.limits, mode=shares, alone=alone, concurrent_from=frame.concurrent_from)
             for rank, ops in enumerate(operations)
         ]
-        if cut:
+        if mode == "auto":
             for rank, joined in enumerate(pairs):
-                for block in merger.too_long(rank, joined):
+                for block in merger.overfull(rank, joined):
                     alone.add((rank, block))
                     del joined[block]
-        ordered = merger.merged(pairs, cut=cut)
+        ordered = merger.merged(pairs)
         ranks = [_rank(rank, ops, frame) for rank, ops in enumerate(ordered)]
         long = {
             (rank, block)

@@ -71,6 +71,7 @@ SHAPES: dict[str, tuple[Shape, int]] = {
         ),
         1,
     ),
+    "wire addresses": (declared("wiring.bringup.bringup:Bringup"), 1),
     "wire import": (declared("wiring.exports.read_back:ReadBack"), 1),
     "wire diff": (declared("wiring.change.rewire:Rewiring"), 1),
     "wire apply": (declared("wiring.switches.applied:Applied"), 1),

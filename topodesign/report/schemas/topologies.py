@@ -28,6 +28,8 @@ ANSWER = either(
         "of allreduces",
     ),
     declared("catalog.ranking:Ranking", "with --collective or --workload"),
+    declared("wiring.change.growth:Growth", "with --grow-from"),
+    declared("wiring.plant.answer:Carried", "with --plant"),
     record(
         {
             **WORK,

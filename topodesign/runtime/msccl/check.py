@@ -34,6 +34,7 @@ class Usage:
     xml_nodes_per_rank: int
     channels: int
     scratch_chunks: int
+    copied_chunks: int
     links_per_rank: int
     sends_per_link: int
     chunks_per_link: int
@@ -45,6 +46,7 @@ class Usage:
         key("xml_nodes_per_rank", "What the parser counts."),
         key("channels", "Channels."),
         key("scratch_chunks", "Chunks of scratch."),
+        key("copied_chunks", "Chunks that a rank copies, or adds, from one place of its memory to another."),
         key("links_per_rank", "Other ranks that one sends to."),
         key("sends_per_link", "Sends."),
         key("chunks_per_link", "Chunks."),
@@ -57,6 +59,7 @@ class Calls(Sizes):
     """The calls that a runtime uses a program for, by the bytes of the collective's whole data, and what they take.
 
     * ``scratch_share``: scratch memory of a rank over the size of a call, ``p/q``.
+    * ``copied_share``: what a rank copies, or adds, from one place of its memory to another, over the same, ``p/q``.
     * ``scratch_bytes``: the most scratch memory of a rank; None where that is the share of whatever the largest call
       will be.
     * ``scratch_at_start``: whether it is taken when the communicator starts, and not by the first call that needs it.
@@ -65,8 +68,14 @@ class Calls(Sizes):
     scratch_share: str
     scratch_bytes: int | None
     scratch_at_start: bool
+    copied_share: str
 
-    KEYS = (*Sizes.KEYS, key("scratch_share", kind=Fraction), "scratch_bytes scratch_at_start")
+    KEYS = (
+        *Sizes.KEYS,
+        key("scratch_share", kind=Fraction),
+        "scratch_bytes scratch_at_start",
+        key("copied_share", kind=Fraction),
+    )
 
     def __str__(self) -> str:
         """Return both for people."""
@@ -158,7 +167,7 @@ def check_program(
         interleavings=interleavings,
         seed=seed,
         usage=_usage(program, loaded.threads, longest),
-        calls=_calls(program, profile),
+        calls=_calls(program, profile, loaded.threads),
         safe_bytes=_safe(program, profile, loaded.threads, root)
         if findings and findings[0].verdict == "deadlock"
         else None,
@@ -209,9 +218,20 @@ def _safe(program: Program, profile: RuntimeProfile, threads: Sequence[Thread], 
     return profile.largest_of_piece(program.proto, piece, program.nchunksperloop)
 
 
+def _copied(threads: Sequence[Thread]) -> int:
+    """Return the most chunks that a rank copies or adds within its memory."""
+    copied: Counter[int] = Counter()
+    for thread in threads:
+        for one in thread.operations:
+            if one.type in {"cpy", "re"}:
+                copied[one.rank] += one.count * len(one.sources)
+    return max(copied.values(), default=0)
+
+
 def _usage(program: Program, threads: Sequence[Thread], longest_chain: int) -> Usage:
     carried = links(threads).values()
     return Usage(
+        copied_chunks=_copied(threads),
         threadblocks_per_rank=max(len(gpu.threadblocks) for gpu in program.gpus),
         steps_per_threadblock=max(len(tb.steps) for gpu in program.gpus for tb in gpu.threadblocks),
         xml_nodes_per_rank=max(xml_nodes(program, gpu) for gpu in program.gpus),
@@ -224,7 +244,7 @@ def _usage(program: Program, threads: Sequence[Thread], longest_chain: int) -> U
     )
 
 
-def _calls(program: Program, profile: RuntimeProfile) -> Calls:
+def _calls(program: Program, profile: RuntimeProfile, threads: Sequence[Thread]) -> Calls:
     most, chunks = max(gpu.s_chunks for gpu in program.gpus), program.nchunksperloop
     return Calls(
         smallest=max(1, program.min_bytes),
@@ -232,6 +252,7 @@ def _calls(program: Program, profile: RuntimeProfile) -> Calls:
         scratch_share=str(Fraction(most, chunks)),
         scratch_bytes=profile.scratch_bytes(program.max_bytes, most, chunks),
         scratch_at_start=profile.scratch_at_start,
+        copied_share=str(Fraction(_copied(threads), chunks)),
     )
 
 
@@ -243,7 +264,7 @@ def _advice(program: Program, profile: RuntimeProfile, threads: Sequence[Thread]
             f"that is not {root}: load it only where all calls of its sizes have root {root} (a narrow minBytes and "
             "maxBytes helps), or use an allgather or allreduce, which has no root"
         )
-    calls = _calls(program, profile)
+    calls = _calls(program, profile, threads)
     if calls.scratch_at_start and (calls.largest or 0) * Fraction(calls.scratch_share) > SCRATCH_COMFORT:
         yield (
             f"{calls.scratch_bytes} bytes of scratch on a rank, taken when the communicator starts whatever calls "

@@ -33,6 +33,7 @@ class PlanUsage:
     port_channels_per_rank: int
     semaphores_per_rank: int
     scratch_chunks: int
+    copied_chunks: int
     chunks_per_pair: int
 
     KEYS = (
@@ -42,6 +43,7 @@ class PlanUsage:
         key("port_channels_per_rank", "Ends of port channels."),
         key("semaphores_per_rank", "Semaphores."),
         key("scratch_chunks", "Chunks of scratch."),
+        key("copied_chunks", "Chunks that a rank copies, adds or unpacks from one place of its memory to another."),
         key("chunks_per_pair", "Chunks that go from one rank to another."),
     )
 
@@ -250,9 +252,12 @@ def _root(plan: ExecutionPlan, collective: Collective, chunks: int) -> int:
 
 def _usage(plan: ExecutionPlan, program: Program) -> PlanUsage:
     carried: Counter[tuple[int, int]] = Counter()
+    copied: Counter[int] = Counter()
     for work in program.work():
         ends = {one.rank for one in work.sources}
         for target in work.targets:
+            if ends == {target.rank}:
+                copied[target.rank] += work.size
             carried.update({(rank, target.rank): work.size for rank in ends if rank != target.rank})
     blocks = [block for gpu in plan.gpus for block in gpu.threadblocks]
     return PlanUsage(
@@ -262,6 +267,7 @@ def _usage(plan: ExecutionPlan, program: Program) -> PlanUsage:
         port_channels_per_rank=max(len(gpu.channels["port"]) for gpu in plan.gpus),
         semaphores_per_rank=max(len(gpu.semaphores) for gpu in plan.gpus),
         scratch_chunks=max(gpu.scratch for gpu in plan.gpus),
+        copied_chunks=-(-max(copied.values(), default=0) // program.cells),
         chunks_per_pair=-(-max(carried.values(), default=0) // program.cells),
     )
 

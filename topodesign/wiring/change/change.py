@@ -1,9 +1,8 @@
 """From the wiring that exists to the wiring wanted, with few patches moved.
 
 Hosts can change their roles without anybody touching a cable, so the nodes of the wanted topology go where most links
-stay (:mod:`topodesign.wiring.change.relabel`). Links that are still missing get fibres that are free or become free.
-Both ends of a patch must be in one field of panels: where no field has a fibre left at both ends, links that could
-stay change their fields along an alternating path, as in the proof of König's theorem.
+stay (:mod:`topodesign.wiring.change.relabel`). Both ends of a patch must be in one field of panels, so that hosts and
+fields are chosen together (:mod:`topodesign.wiring.change.fields`); new patches get fibres that are or become free.
 """
 
 from __future__ import annotations
@@ -18,18 +17,17 @@ import numpy as np
 from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.topology.topology import Topology
-from topodesign.wiring.change import field_kernels as kernels
+from topodesign.topology.topology import IntArray, Topology
+from topodesign.wiring.change.fields import Found, Problem
 from topodesign.wiring.change.instructions import instructions
 from topodesign.wiring.change.kept_bound import most_kept
 from topodesign.wiring.change.pairing import Pairing, Spot
 from topodesign.wiring.change.relabel import relabel
 from topodesign.wiring.change.walk import walk_of
-from topodesign.wiring.inventory.inventory import Mode
 from topodesign.wiring.plan.cross_connects import CrossConnect, End, Fibre, fibres
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.plan import WiringPlan
-from topodesign.wiring.plan.planner import lanes_needed
+from topodesign.wiring.plan.planner import lanes_needed, make_plan
 from topodesign.wiring.plan.proof import check_plan
 
 Key = tuple[str, str]  # where links are counted: a host and a side
@@ -122,7 +120,8 @@ def fewest_moves(
     """Plan the fewest patches that turn a wiring into a topology.
 
     Of several ways the one with fewest moves is taken: the hosts in the order that keeps most links, in that of the
-    plan as it is, and as they are in a plan that is wanted, with patches of our choice or with its own.
+    plan as it is, and as they are in a plan that is wanted, with fields of our choice or with its own; from the best,
+    hosts and fields are changed together (:mod:`topodesign.wiring.change.fields`).
 
     Patches that ``prefer`` names are kept, or made as they are there, where there is a choice. ``own`` is a plan that
     makes the topology already: with its hosts and patches, if these fit the fixed cabling.
@@ -131,78 +130,154 @@ def fewest_moves(
         raise ParameterError("a wiring plan joins hosts directly; the topology has switches")
     if plan.mode == "duplex" and not wanted.is_duplex:
         raise InfeasibleError("the wiring is duplex, and the topology has links without their reverse")
+    search = _Search(plan, wanted, tuple(prefer), own, seed)
     if hosts is not None:
-        options, most, proof = [_checked(plan, hosts, wanted)], None, Proof.BOUND
+        found, most, proof = search.placed(_checked(plan, hosts, wanted))
     else:
-        options, most, proof = _best_hosts(plan, wanted, seed)
-        options += [own.hosts] if own is not None and set(own.hosts) <= {fixed.host for fixed in plan.fixed} else []
-    found: list[Change] = []
-    refused: list[InfeasibleError] = []
-    for placed in dict.fromkeys(options):
+        found, most, proof = search.free()
+    changes = [search.change(found, most)]
+    if own is not None and not changes[0].fewest and (hosts is None or tuple(hosts) == own.hosts):
+        changes += _as_in(plan, own, most)
+    return replace(min(changes, key=lambda change: change.moves), placed=hosts is not None, proof=proof)
+
+
+class _Search:
+    """The search for hosts and fields, by the names of hosts and fields."""
+
+    def __init__(
+        self, plan: WiringPlan, wanted: Topology, prefer: tuple[CrossConnect, ...], own: WiringPlan | None, seed: int
+    ) -> None:
+        self.plan, self.wanted, self.prefer, self.own, self.seed = plan, wanted, prefer, own, seed
+        self.wiring = wiring = _Wiring(plan)
+        self.lanes = Counter(end.host for end in wiring.ends)
+        self.hosts = [*plan.hosts, *(host for host in self.lanes if host not in plan.node)]
+        self.number = {host: number for number, host in enumerate(self.hosts)}
+        self.fields = list(dict.fromkeys(wiring.field.values()))
+        self.field = {name: number for number, name in enumerate(self.fields)}
+        room = np.zeros((len(self.hosts), len(set(wiring.sides)), len(self.fields)), dtype=np.int64)
+        for end in wiring.ends:
+            room[self.number[end.host], :, self.field[wiring.field[end.panel]]] += 1
+        self.problem = Problem(wanted, room, [self._spot(connect, self.number) for connect in plan.connects])
+        preferred = set(map(fibres, prefer))
+        self.first = sorted(range(len(plan.connects)), key=lambda n: fibres(plan.connects[n]) not in preferred)
+        self.given: list[IntArray] = []
+        if own is not None and own.mode == plan.mode and {c.a.panel for c in own.connects} <= set(wiring.field):
+            self._give(own)
+
+    def placed(self, hosts: Sequence[str]) -> tuple[Found, int, Proof]:
+        """Return fields with these hosts, how many patches can stay at most, and by what that is known."""
+        place = self._place(hosts)
+        found, searched = self.problem.exhausted(self._placed(place), swaps=False)
+        return found, found.kept if searched else self.problem.could_keep(place), _by(searched=searched)
+
+    def free(self) -> tuple[Found, int, Proof]:
+        """Return hosts and fields, how many patches can stay at most, and by what that is known."""
+        options, most, proof = self._orders()
+        found: list[Found] = []
+        refused: list[InfeasibleError] = []
+        for place in dict.fromkeys(map(self._place, options)):
+            try:
+                found.append(self._placed(place))
+            except InfeasibleError as error:
+                refused.append(error)
+            if found and found[-1].kept == most:
+                return found[-1], most, proof
+        if not found:
+            found.append(self._planned(refused[0]))
+        best = self.problem.improved(max(found, key=lambda one: one.kept), seed=self.seed)
+        best, searched = self.problem.exhausted(best, swaps=True)
+        return best, best.kept if searched else most, Proof.SEARCH if searched else proof
+
+    def change(self, found: Found, most: int) -> Change:
+        """Return the change to these hosts and fields, of which so many patches can stay."""
+        hosts = tuple(self.hosts[number] for number in found.place[: self.wanted.nodes])
+        links = Counter(
+            ((hosts[u], hosts[v]), self.fields[field])
+            for (u, v), field in zip(self.problem.nodes.tolist(), found.field.tolist(), strict=True)
+        )
+        missing = self.wiring.keep(links, (self.plan.connects[number] for number in self.first))
+        made = self.wiring.patches(missing, self.prefer)
+        at_least = max(links.total(), len(self.plan.connects)) - most
+        return self.wiring.changed(self.wanted, hosts, made, at_least)
+
+    def _placed(self, place: tuple[int, ...]) -> Found:
+        problem = self.problem
+        needed = problem.needed()
+        for node, host in enumerate(self.hosts[number] for number in place[: self.wanted.nodes]):
+            if needed[node] > self.lanes[host]:
+                raise InfeasibleError(
+                    f"host '{host}' has {self.lanes[host]} lane(s) at panels and needs {needed[node]}; cable more of "
+                    "its lanes, or take another host"
+                )
+        found = problem.placed(place, seed=self.seed, given=self.given, first=self.first)
+        if found is None:
+            raise InfeasibleError(
+                "no way is found to spread the links over the fields of panels with these hosts as the nodes; "
+                "let other hosts be them, or cable the lanes of all hosts to the panels alike"
+            )
+        return found
+
+    def _orders(self) -> tuple[list[tuple[str, ...]], int, Proof]:
+        """Return hosts of the nodes: those with which many links stay, as they are, and as in a plan that is wanted.
+
+        And how many patches can stay with any hosts, with what says so.
+        """
+        plan, wanted = self.plan, self.wanted
+        needed = lanes_needed(wanted)
+        roomy = [host for host in self.hosts if self.lanes[host] >= needed.max()]
+        chosen = roomy if len(roomy) >= wanted.nodes else self.hosts
+        found = relabel(wired_topology(chosen, plan.connects), wanted, seed=self.seed)
+        most, proof = found.most, _by(searched=found.searched)
+        if len(chosen) < len(self.hosts) and needed.min() < needed.max():  # less room would do for some nodes
+            most, proof = most_kept(wired_topology(self.hosts, plan.connects), without_loops(wanted)), Proof.BOUND
+        options = [tuple(chosen[place] for place in found.place), tuple(self.hosts[: wanted.nodes])]
+        options += [self.own.hosts] if self.own is not None and set(self.own.hosts) <= set(self.hosts) else []
+        return options, most // (2 if plan.mode == "duplex" else 1), proof
+
+    def _planned(self, refused: InfeasibleError) -> Found:
+        """Return hosts and fields as a plan has them that is made anew, over the cabling that there is."""
+        room = replace(self.plan.inventory, cabling=self.plan.fixed)
         try:
-            found.append(_with_hosts(plan, wanted, placed, most=most, seed=seed, prefer=tuple(prefer)))
-        except InfeasibleError as error:
-            refused.append(error)
-        if found and found[-1].fewest:
-            break
-    if own is not None and (hosts is None or tuple(hosts) == own.hosts):
-        found += _as_in(plan, own, most)
-    if not found:
-        raise refused[0]
-    return replace(min(found, key=lambda change: change.moves), placed=hosts is not None, proof=proof)
+            plan = make_plan(self.wanted, room, mode=self.plan.mode, seed=self.seed)
+        except InfeasibleError:
+            raise refused from None
+        self._give(plan)
+        return self._placed(self._place(plan.hosts))
+
+    def _give(self, plan: WiringPlan) -> None:
+        """Take the fields of a plan of what is wanted for such that may do."""
+        found = self.problem.fields_of(self._spot(connect, plan.node) for connect in plan.connects)
+        self.given += [] if found is None else [found]
+
+    def _place(self, hosts: Sequence[str]) -> tuple[int, ...]:
+        """Return the numbers of hosts, and after them those of all others."""
+        chosen = dict.fromkeys(self.number[host] for host in hosts)
+        return (*chosen, *(number for number in range(len(self.hosts)) if number not in chosen))
+
+    def _spot(
+        self, connect: CrossConnect, number: dict[str, int], own: WiringPlan | None = None
+    ) -> tuple[int, int, int]:
+        """Return the two ends of a patch and its field, by numbers."""
+        panel = (own or self.plan).inventory.panel[connect.a.panel]
+        return number[connect.a.host], number[connect.b.host], self.field[panel.field]
 
 
-def _with_hosts(
-    plan: WiringPlan,
-    wanted: Topology,
-    placed: tuple[str, ...],
-    *,
-    most: int | None,
-    seed: int,
-    prefer: tuple[CrossConnect, ...],
-) -> Change:
-    """Plan few patches with these hosts as the nodes; ``most`` patches can stay with any, None if only these count."""
-    wiring = _Wiring(plan)
-    links = _links(wanted, placed, plan.mode)
-    missing = wiring.keep(links, prefer)
-    at_least = max(links.total(), len(plan.connects)) - (len(wiring.kept) if most is None else most)
-    made = wiring.patches(wiring.settle(missing, seed), prefer)
-    return wiring.changed(wanted, placed, made, at_least)
+def _by(*, searched: bool) -> Proof:
+    return Proof.SEARCH if searched else Proof.BOUND
 
 
-def _as_in(plan: WiringPlan, own: WiringPlan, most: int | None) -> list[Change]:
+def _as_in(plan: WiringPlan, own: WiringPlan, most: int) -> list[Change]:
     """Return the change to the patches of another plan, or nothing if they do not fit this one's fixed cabling."""
     ends = {end for connect in own.connects for end in (connect.a, connect.b)}
     if own.mode != plan.mode or any(plan.end.get(end.place) != end for end in ends):
         return []
     wiring = _Wiring(plan)
-    if most is None:
-        wiring.keep(_links(own.topology, own.hosts, plan.mode), ())
-        most = len(wiring.kept)
     wanted = {frozenset(fibres(connect)): connect for connect in own.connects}
     there = {frozenset(fibres(connect)): connect for connect in plan.connects}
     wiring.kept = [connect for places, connect in there.items() if places in wanted]
     wiring.removed = [connect for places, connect in there.items() if places not in wanted]
     made = wiring.named([(c.a, c.b) for places, c in wanted.items() if places not in there], {})
     return [wiring.changed(own.topology, own.hosts, made, max(len(wanted), len(there)) - most)]
-
-
-def _best_hosts(plan: WiringPlan, wanted: Topology, seed: int) -> tuple[list[tuple[str, ...]], int, Proof]:
-    """Return hosts of the nodes, those with which many patches stay and those as they are, and how many can stay.
-
-    The number holds for any hosts; the last result says by what.
-    """
-    lanes = Counter(end.host for end in plan.end.values() if usable(plan, end))
-    cabled = [*plan.hosts, *(host for host in lanes if host not in plan.node)]
-    needed = lanes_needed(wanted)
-    roomy = [host for host in cabled if lanes[host] >= needed.max()]
-    chosen = roomy if len(roomy) >= wanted.nodes else cabled
-    found = relabel(wired_topology(chosen, plan.connects), wanted, seed=seed)
-    most, proof = found.most, Proof.SEARCH if found.searched else Proof.BOUND
-    if len(chosen) < len(cabled) and needed.min() < needed.max():  # hosts with less room would do for some nodes
-        most, proof = most_kept(wired_topology(cabled, plan.connects), without_loops(wanted)), Proof.BOUND
-    options = [tuple(chosen[place] for place in found.place), tuple(cabled[: wanted.nodes])]
-    return options, most // (2 if plan.mode == "duplex" else 1), proof
 
 
 def _checked(plan: WiringPlan, hosts: Sequence[str], wanted: Topology) -> tuple[str, ...]:
@@ -212,13 +287,6 @@ def _checked(plan: WiringPlan, hosts: Sequence[str], wanted: Topology) -> tuple[
     if unknown:
         raise InfeasibleError(f"host '{unknown[0]}' is not cabled to a panel in the plan")
     return tuple(hosts)
-
-
-def _links(wanted: Topology, hosts: Sequence[str], mode: Mode) -> Counter[Pair]:
-    """Return the patches that the topology needs, by their hosts; duplex ones once, the earlier node first."""
-    return Counter(
-        {(hosts[u], hosts[v]): capacity for u, v, capacity in wanted.links() if u < v or (u > v and mode == "simplex")}
-    )
 
 
 def _numbered(connect: CrossConnect, number: dict[str, int]) -> CrossConnect:
@@ -311,75 +379,20 @@ class _Wiring:
         """Return where the first end of a patch is, for putting patches in order."""
         return self.position[connect.a.place]
 
-    def keys(self, pair: Pair) -> tuple[Key, Key]:
-        """Return where the ends of a link between two hosts are counted."""
-        return (pair[0], self.sides[0]), (pair[1], self.sides[1])
-
-    def keep(self, wanted: Counter[Pair], prefer: tuple[CrossConnect, ...]) -> list[Pair]:
-        """Keep what can stay as it is, rather what is preferred; return the links that are missing then."""
-        missing = Counter(wanted)
-        preferred = set(map(fibres, prefer))
-        for connect in sorted(self.plan.connects, key=lambda connect: fibres(connect) not in preferred):
-            pair = connect.a.host, connect.b.host
-            if connect.mode == "duplex" and not missing[pair]:
+    def keep(self, links: Counter[tuple[Pair, str]], connects: Iterable[CrossConnect]) -> list[tuple[Pair, str]]:
+        """Keep patches that links in fields need, the first ones rather; return the links that are missing then."""
+        missing = Counter(links)
+        for connect in connects:
+            pair, field = (connect.a.host, connect.b.host), self.field[connect.a.panel]
+            if connect.mode == "duplex" and not missing[pair, field]:
                 pair = pair[::-1]
-            if missing[pair]:
-                missing[pair] -= 1
+            if missing[pair, field]:
+                missing[pair, field] -= 1
                 self.kept.append(connect)
             else:
                 self.removed.append(connect)
-        return list(missing.elements())
-
-    def settle(self, missing: list[Pair], seed: int) -> list[tuple[Pair, str]]:
-        """Choose fields for the missing links; of those kept, some may have to move to another field, too."""
-        room = self._room()
-        self._check_lanes(missing, room)
-        names, keys = list(dict.fromkeys(self.field.values())), list(dict.fromkeys(key for key, _ in room))
-        field_number, key_number = ({x: i for i, x in enumerate(all_of)} for all_of in (names, keys))
-        table = np.zeros((len(keys), len(names)), dtype=np.int64)
-        for (where, field), count in room.items():
-            table[key_number[where], field_number[field]] = count
-        pairs = [(connect.a.host, connect.b.host) for connect in self.kept] + missing
-        ends = np.array([[key_number[key] for key in self.keys(pair)] for pair in pairs], dtype=np.int64).reshape(-1, 2)
-        home = np.full(len(pairs), -1, dtype=np.int64)
-        home[: len(self.kept)] = [field_number[self.field[connect.a.panel]] for connect in self.kept]
-        at = np.zeros((*table.shape, int(table.max(initial=0)) + 1), dtype=np.int64)
-        state = kernels.Fields(ends, home, np.full_like(home, -1), table, at, np.zeros_like(table))
-        for link in range(len(self.kept)):
-            kernels.put(state, link, home[link])
-        failed = kernels.place_all(state, np.array([2 * seed + 1], dtype=np.uint64))
-        if failed >= 0:
-            a, b = pairs[failed]
-            raise InfeasibleError(
-                f"no field of panels is found that has a free fibre both for '{a}' and for '{b}'; cable the lanes of "
-                "all hosts to the panels alike"
-            )
-        fields = [names[number] for number in state.field.tolist()]
-        strays = [link for link in range(len(self.kept)) if state.field[link] != home[link]]
-        self.removed += [self.kept[link] for link in strays]
         self.removed.sort(key=self.place)
-        self.kept = [connect for link, connect in enumerate(self.kept) if link not in set(strays)]
-        return [(pairs[link], fields[link]) for link in (*strays, *range(len(home) - len(missing), len(home)))]
-
-    def _room(self) -> Counter[tuple[Key, str]]:
-        room: Counter[tuple[Key, str]] = Counter()
-        for end in self.ends:
-            for side in set(self.sides):
-                room[(end.host, side), self.field[end.panel]] += 1
-        return room
-
-    def _check_lanes(self, missing: Iterable[Pair], room: Counter[tuple[Key, str]]) -> None:
-        """Raise InfeasibleError if a host has too few lanes, wherever they are."""
-        lanes: Counter[Key] = Counter()
-        for (where, _), count in room.items():
-            lanes[where] += count
-        kept = [(connect.a.host, connect.b.host) for connect in self.kept]
-        for (host, side), count in Counter(where for pair in (*kept, *missing) for where in self.keys(pair)).items():
-            if count > lanes[host, side]:
-                raise InfeasibleError(
-                    f"host '{host}' has {lanes[host, side]} lane(s) at panels and needs {count}; cable more of its "
-                    "lanes, or take another host"
-                )
+        return list(missing.elements())
 
     def patches(self, links: list[tuple[Pair, str]], prefer: Iterable[CrossConnect]) -> list[CrossConnect]:
         """Return patches for links, with their fibres and names."""

@@ -1,8 +1,12 @@
-"""Compiled search for fields of panels in which links have a free fibre at both ends.
+"""Compiled search for fields of panels in which links have a free fibre at both ends, and patches there stay.
 
-An edge colouring: links are edges between keys (a host and the side of its fibres), fields are colours, and a key has
+An edge colouring: links are edges between keys (a node and the side of its fibres), fields are colours, and a key has
 room for a given number of links of each colour. A link whose two keys have room only in different colours gets some by
 moving other links between two colours along an alternating path, as in the proof of König's theorem.
+
+What is to be large is the number of patches that stay: of each pair of hosts and field, as many as there are, or as
+links are put there if these are fewer. ``place_all`` makes a colouring, ``improve`` turns alternating paths round and
+exchanges hosts of nodes, at first also for the worse, and ``search`` goes through all colourings.
 """
 
 from __future__ import annotations
@@ -11,33 +15,72 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, next_random, tiered
+from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, inlined, next_random, tiered
+
+ONE = 2**16  # acceptance of the annealing is counted in parts of this
 
 _TRIES = 4
-_FAR = 2**32  # a stray weighs more than any path is long
+_FAR = 2**32  # a patch that does not stay weighs more than any path is long
 
 
 class Fields(NamedTuple):
     """Links in fields, changed in place.
 
-    ``ends``: the two keys of each link, shape ``(links, 2)``. ``home``: the field that a link costs nothing in, -1 if
-    any. ``field``: the field it is in, -1 if in none yet. ``room``: how many more links a key can take in a field,
+    ``ends``: the two keys of each link, shape ``(links, 2)``. ``pair``: the row of ``have`` of the hosts of each link,
+    -1 if they have no patch. ``have``: patches of pairs in fields, shape ``(pairs, fields)``; ``now``: links there.
+    ``field``: the field each link is in, -1 if in none yet. ``room``: how many more links a key can take in a field,
     shape ``(keys, fields)``. ``at``: links of a key in a field, shape ``(keys, fields, most + 1)``, of which the first
-    ``size`` are in use. ``size``: how many, shape ``(keys, fields)``.
+    ``size`` are in use. ``size``: how many, shape ``(keys, fields)``. ``kept``: one number, the patches that stay.
     """
 
     ends: Ints
-    home: Ints
+    pair: Ints
+    have: Ints
+    now: Ints
     field: Ints
     room: Ints
     at: Ints
     size: Ints
+    kept: Ints
+
+
+class Places(NamedTuple):
+    """The hosts of nodes, changed in place; nodes without links stand for hosts that are left over.
+
+    ``place``: the host of each node. ``row``: the pair of two hosts, -1 if they have no patch, shape ``(hosts,
+    hosts)``. ``kind``: which hosts can stand for each other. ``links``: links of node x from ``first[x]`` on, up to
+    ``first[x + 1]``. ``near``: hosts that host h shares patches with, from ``start[h]`` on. ``nodes``: the two nodes of
+    each link.
+    """
+
+    place: Ints
+    row: Ints
+    kind: Ints
+    first: Ints
+    links: Ints
+    start: Ints
+    near: Ints
+    nodes: Ints
+
+
+@inlined
+def _count(fields: Fields, pair: int, field: int | np.int64, change: int) -> None:
+    """Count a link in a field, or count it no longer."""
+    if pair >= 0 and field >= 0:
+        if change < 0:
+            fields.now[pair, field] -= 1
+        if fields.now[pair, field] < fields.have[pair, field]:
+            fields.kept[0] += change
+        if change > 0:
+            fields.now[pair, field] += 1
 
 
 @tiered(lambda *_: 1)
-def put(fields: Fields, link: int, field: int) -> None:
+def put(fields: Fields, link: int | np.int64, field: int | np.int64) -> None:
     """Move a link to a field, or from one to none (-1)."""
     old = fields.field[link]
+    _count(fields, fields.pair[link], old, -1)
+    _count(fields, fields.pair[link], field, 1)
     for key in fields.ends[link]:
         if old >= 0:
             last = fields.size[key, old] - 1
@@ -55,9 +98,24 @@ def put(fields: Fields, link: int, field: int) -> None:
     fields.field[link] = field
 
 
+@inlined
+def _stays(fields: Fields, link: int | np.int64, field: int) -> bool:
+    """Return whether a patch stays only for a link in a field."""
+    pair = fields.pair[link]
+    return bool(pair >= 0 and fields.now[pair, field] <= fields.have[pair, field])
+
+
+@inlined
+def _would_stay(fields: Fields, link: int | np.int64, field: int | np.int64) -> bool:
+    """Return whether one more patch would stay if a link came to a field."""
+    pair = fields.pair[link]
+    return bool(pair >= 0 and fields.now[pair, field] < fields.have[pair, field])
+
+
 @compiled
-def _alternate(fields: Fields, start: int, full: int, other: int, path: Ints, mark: Ints, seed: Masks) -> int:
+def _alternate(fields: Fields, start: int, two: tuple[int, int], path: Ints, mark: Ints, seed: Masks) -> int:
     """Move a link of a key out of a full field, and so on; return the length of the path, negative if it ends badly."""
+    full, other = two
     key, length = start, 0
     while True:
         row, count = fields.at[key, full], fields.size[key, full]
@@ -65,7 +123,7 @@ def _alternate(fields: Fields, start: int, full: int, other: int, path: Ints, ma
         link = -1
         for place in range(count):
             candidate = row[(place + shift) % count]
-            if mark[candidate] == 0 and (link < 0 or fields.home[candidate] != full):
+            if mark[candidate] == 0 and (link < 0 or not _stays(fields, candidate, full)):
                 link = candidate
         if link < 0:
             break
@@ -83,46 +141,35 @@ def _alternate(fields: Fields, start: int, full: int, other: int, path: Ints, ma
 
 
 @compiled
-def _undo(fields: Fields, path: Ints, length: int, first: int, second: int) -> None:
+def _undo(fields: Fields, path: Ints, length: int, first: int | np.int64, second: int | np.int64) -> None:
     for step in range(length - 1, -1, -1):
         put(fields, path[step], first + second - fields.field[path[step]])
 
 
 @compiled
-def _strays(fields: Fields, path: Ints, length: int) -> int:
-    """Return how many links of a path are not at home."""
-    count = 0
-    for step in range(length):
-        count += _astray(fields, path[step], fields.field[path[step]])
-    return count
-
-
-@compiled
-def _astray(fields: Fields, link: int, field: int) -> int:
-    return 1 if fields.home[link] >= 0 and fields.home[link] != field else 0
-
-
-@compiled
 def _place(fields: Fields, link: int, path: Ints, best_path: Ints, mark: Ints, seed: Masks) -> bool:
-    """Find a field for a link that is in none, at the price of as few strays as possible."""
+    """Find a field for a link that is in none, at the price of as few patches as possible."""
     number = fields.room.shape[1]
     a, b = fields.ends[link]
-    best, best_length, best_full, best_other = LARGEST, 0, -1, -1
+    kept = fields.kept[0]
+    best, best_length, best_full, best_other, floor = LARGEST, 0, -1, -1, 0
     for field in range(number):
-        if fields.room[a, field] > 0 and fields.room[b, field] > 0 and _astray(fields, link, field) * _FAR < best:
-            best, best_full, best_other = _astray(fields, link, field) * _FAR, field, field
+        cost = -_FAR if _would_stay(fields, link, field) else 0
+        floor = min(floor, cost)
+        if fields.room[a, field] > 0 and fields.room[b, field] > 0 and cost < best:
+            best, best_full, best_other = cost, field, field
     for one in range(number):
         for two in range(number):
-            if best == 0 or fields.room[a, one] <= 0 or fields.room[b, two] <= 0:
+            if best == floor or fields.room[a, one] <= 0 or fields.room[b, two] <= 0:
                 continue
             for attempt in range(2 * _TRIES):
                 start, full, other = (b, one, two) if attempt % 2 == 0 else (a, two, one)
-                length = _alternate(fields, start, full, other, path, mark, seed)
+                length = _alternate(fields, start, (full, other), path, mark, seed)
                 steps = abs(length)
                 fits = length > 0 and fields.room[a, full] > 0 and fields.room[b, full] > 0
-                strays = _astray(fields, link, full) + _strays(fields, path, steps)
+                after = fields.kept[0] + (1 if _would_stay(fields, link, full) else 0)
                 _undo(fields, path, steps, one, two)
-                cost = (strays - _strays(fields, path, steps)) * _FAR + steps
+                cost = (kept - after) * _FAR + steps
                 if fits and cost < best:
                     best, best_length, best_full, best_other = cost, steps, full, other
                     best_path[:steps] = path[:steps]
@@ -137,20 +184,234 @@ def _place(fields: Fields, link: int, path: Ints, best_path: Ints, mark: Ints, s
 
 @tiered(lambda fields, seed: len(fields.field))
 def place_all(fields: Fields, seed: Masks) -> int:
-    """Find every link a field, and bring home what can be; return the first for which none is found, -1 if all have."""
+    """Find every link a field, and bring back what can be; return the first for which none is found, -1 if all have."""
     links = len(fields.field)
     path, best_path = np.empty(links, dtype=np.int64), np.empty(links, dtype=np.int64)
     mark = np.zeros(links, dtype=np.int64)
     for link in range(links):
         if fields.field[link] < 0 and not _place(fields, link, path, best_path, mark, seed):
             return link
-    everything = np.arange(links)
-    strays, before = _strays(fields, everything, links), links + 1
-    while strays < before:
-        before = strays
+    before = -1
+    while fields.kept[0] > before:
+        before = fields.kept[0]
         for link in range(links):
-            if _astray(fields, link, fields.field[link]):
+            if _home(fields, link, 0) >= 0 and not _stays(fields, link, fields.field[link]):
                 put(fields, link, -1)
                 _place(fields, link, path, best_path, mark, seed)  # where it was, there is room
-        strays = _strays(fields, everything, links)
     return -1
+
+
+@compiled
+def _home(fields: Fields, link: int | np.int64, shift: int | np.int64) -> int:
+    """Return another field in which one more patch would stay, -1 if there is none; the first from ``shift`` on."""
+    number = fields.room.shape[1]
+    for step in range(number):
+        field = (step + shift) % number
+        if field != fields.field[link] and _would_stay(fields, link, field):
+            return int(field)
+    return -1
+
+
+@compiled
+def _bring(fields: Fields, link: int | np.int64, to: int, path: Ints, mark: Ints, seed: Masks) -> int:
+    """Move a link to another field and others out of its way; return how many had to, -1 if it cannot be and is not."""
+    back = int(fields.field[link])
+    put(fields, link, to)
+    mark[link] = 1
+    length, fits = 0, True
+    for end in range(2):
+        key = fields.ends[link, end]
+        if fits and fields.room[key, to] < 0:
+            steps = _alternate(fields, key, (to, back), path[length:], mark, seed)
+            fits = steps > 0
+            length += abs(steps)
+    mark[link] = 0
+    for key in fields.ends[link]:
+        fits = fits and fields.room[key, to] >= 0 and fields.room[key, back] >= 0
+    if fits:
+        return length
+    _undo(fields, path, length, to, back)
+    put(fields, link, back)
+    return -1
+
+
+@compiled
+def _pair_with(fields: Fields, link: int, pair: int) -> None:
+    """Have a link between other hosts."""
+    _count(fields, fields.pair[link], fields.field[link], -1)
+    fields.pair[link] = pair
+    _count(fields, pair, fields.field[link], 1)
+
+
+@compiled
+def _swap(fields: Fields, places: Places, x: int | np.int64, y: int | np.int64) -> None:
+    """Exchange the hosts of two nodes."""
+    place = places.place
+    place[x], place[y] = place[y], place[x]
+    for node in (x, y):
+        for entry in range(places.first[node], places.first[node + 1]):
+            link = places.links[entry]
+            pair = places.row[place[places.nodes[link, 0]], place[places.nodes[link, 1]]]
+            if pair != fields.pair[link]:
+                _pair_with(fields, link, pair)
+
+
+@tiered(lambda fields, places, proposals, swaps, warmth, seed, best: 20 * proposals)
+def improve(
+    fields: Fields, places: Places, proposals: int, swaps: bool, warmth: int, seed: Masks, best: tuple[Ints, Ints]
+) -> int:
+    """Turn alternating paths round and exchange hosts, so that more patches stay; return how many do at best.
+
+    A proposal that loses k patches is accepted with probability ``(q / ONE) ** k``, q falling from ``warmth`` to 0.
+    Fields and hosts of the best are left in ``best``. Hosts are exchanged with ``swaps`` only.
+    """
+    links, nodes = len(fields.field), len(places.place)
+    path, mark = np.empty(2 * links + 2, dtype=np.int64), np.zeros(links, dtype=np.int64)
+    occupant = np.empty(nodes, dtype=np.int64)
+    for node in range(nodes):
+        occupant[places.place[node]] = node
+    most = fields.kept[0]
+    best[0][:] = fields.field
+    best[1][:] = places.place
+    for proposal in range(proposals if links else 0):
+        q = warmth * (proposals - proposal) // proposals
+        before = fields.kept[0]
+        link = np.int64(next_random(seed) % np.uint64(links))
+        choice = np.int64(next_random(seed) % np.uint64(ONE))
+        x, y, back, length, to = 0, 0, 0, 0, 0
+        swapping = swaps and choice % 8 != 0
+        if swapping:  # bring a node to a host that shares a patch with the host of a node that it wants a link with
+            x, y = places.nodes[link, choice // 8 % 2], places.nodes[link, 1 - choice // 8 % 2]
+            host = places.place[y]
+            row = places.start[host + 1] - places.start[host]
+            if row == 0:
+                continue
+            y = occupant[places.near[places.start[host] + choice // 16 % row]]
+            if x == y or places.kind[places.place[x]] != places.kind[places.place[y]]:
+                continue
+            _swap(fields, places, x, y)
+        else:
+            if _stays(fields, link, fields.field[link]):
+                continue
+            back, to = fields.field[link], _home(fields, link, choice)
+            if to < 0:
+                to = choice % fields.room.shape[1]
+                if to == back:
+                    continue
+            length = _bring(fields, link, to, path, mark, seed)
+            if length < 0:
+                continue
+        chance = ONE
+        for _ in range(before - fields.kept[0]):
+            chance = chance * q // ONE
+        if fields.kept[0] < before and np.int64(next_random(seed) % np.uint64(ONE)) >= chance:
+            if swapping:
+                _swap(fields, places, x, y)
+            else:
+                _undo(fields, path, length, to, back)
+                put(fields, link, back)
+            continue
+        if swapping:
+            occupant[places.place[x]], occupant[places.place[y]] = x, y
+        if fields.kept[0] > most:
+            most = fields.kept[0]
+            best[0][:] = fields.field
+            best[1][:] = places.place
+    return int(most)
+
+
+@compiled
+def _next(fields: Fields, twin: Ints, able: Ints, left: Ints, slack: Ints, least: int) -> int:
+    """Return the link to decide next, -1 if no way on keeps more than ``least`` patches.
+
+    ``able``, ``left`` and ``slack`` are room to count in: links that can come to a key in a field, those of a key that
+    are in none, and patches of a pair that can still stay.
+    """
+    keys, number = fields.room.shape
+    able[:] = 0
+    left[:] = 0
+    for pair in range(len(slack)):
+        slack[pair] = 0
+        for field in range(number):
+            slack[pair] += max(fields.have[pair, field] - fields.now[pair, field], 0)
+    found, fewest, total = -1, LARGEST, fields.kept[0]
+    for link in range(len(fields.field)):
+        if fields.field[link] >= 0:
+            continue
+        a, b = fields.ends[link]
+        options, home = 0, False
+        for field in range(number):
+            if fields.room[a, field] > 0 and fields.room[b, field] > 0:
+                options += 1
+                able[a, field] += 1
+                able[b, field] += 1
+                home = home or _would_stay(fields, link, field)
+        if options == 0:
+            return -1
+        left[a] += 1
+        left[b] += 1
+        if home and slack[fields.pair[link]] > 0:
+            slack[fields.pair[link]] -= 1
+            total += 1
+        if options < fewest and (twin[link] < 0 or fields.field[twin[link]] >= 0):
+            found, fewest = link, options
+    if total <= least:
+        return -1
+    for key in range(keys):
+        room = 0
+        for field in range(number):
+            room += fields.room[key, field]
+        if left[key] > room:
+            return -1
+        for field in range(number):  # what the others have room for, and so what must come here
+            if able[key, field] < left[key] - (room - fields.room[key, field]):
+                return -1
+    return found
+
+
+@tiered(lambda fields, twin, least, limit, best: 10 * len(fields.field))
+def search(fields: Fields, twin: Ints, least: int, limit: Ints, best: Ints) -> int:
+    """Go through all fields of the links, of which none is in any, for those that keep more patches than ``least``.
+
+    ``twin`` is an earlier link between the same nodes, -1 if there is none; the order of these does not count. Returns
+    how many patches stay at best, ``least`` if none keeps more; the best fields are left in ``best``. Of the branches
+    that may be looked at, ``limit`` says how many are left; below zero the search was given up.
+    """
+    links, number = len(fields.field), fields.room.shape[1]
+    able, left = np.zeros(fields.room.shape, dtype=np.int64), np.zeros(len(fields.room), dtype=np.int64)
+    slack = np.zeros(len(fields.have), dtype=np.int64)
+    order, turn = np.empty(links + 1, dtype=np.int64), np.zeros(links + 1, dtype=np.int64)
+    depth = 0
+    order[0] = _next(fields, twin, able, left, slack, least)
+    if order[0] < 0:
+        return least
+    while depth >= 0:
+        link = order[depth]
+        if fields.field[link] >= 0:
+            put(fields, link, -1)
+        a, b = fields.ends[link]
+        lowest = 0 if twin[link] < 0 else fields.field[twin[link]]
+        field = -1
+        while turn[depth] < 2 * number and field < 0:  # first where a patch would stay, then elsewhere
+            candidate, late = turn[depth] % number, turn[depth] >= number
+            turn[depth] += 1
+            fits = candidate >= lowest and fields.room[a, candidate] > 0 and fields.room[b, candidate] > 0
+            if fits and _would_stay(fields, link, candidate) != late:
+                field = candidate
+        if field < 0:
+            depth -= 1
+            continue
+        put(fields, link, field)
+        limit[0] -= 1
+        if limit[0] < 0:
+            return least
+        if depth == links - 1:
+            if fields.kept[0] > least:
+                least = fields.kept[0]
+                best[:] = fields.field
+            continue
+        following = _next(fields, twin, able, left, slack, least)
+        if following >= 0:
+            depth += 1
+            order[depth], turn[depth] = following, 0
+    return least

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _KINDS = ("++", "+++", "++-", "++++", "+-+-", "++--", "+++-", "+++++")
 """Closed walks, by whether they go along a link (+) or against it at each step."""
-_MOST_WALKS = 2**24  # and so no number comes near 64 bits
+_MOST_WALKS = 2**22  # so that a matrix of them takes 50 MB at most, and no number comes near 64 bits
 _MOST_COUNTED = 2**60  # of those that never turn round, each once for each of its links
 _LONGEST = 64
 _MOST_LINKS = 2048  # among which each is looked up from each
@@ -108,7 +108,8 @@ class _Walks:
 
     def count(self, kind: str) -> int:
         """Return the number of closed walks of a kind, from every node that they start at."""
-        return int(self._walks(kind).trace())
+        back = self.step["-" if kind[-1] == "+" else "+"]  # the last step, from its end to its start
+        return int(self._walks(kind[:-1]).multiply(back).sum())
 
     def fewest_lost(self, kind: str, walks: int) -> int:
         """Return how many links must go at least to end so many walks."""

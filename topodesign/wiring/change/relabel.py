@@ -90,19 +90,22 @@ def _least_apart(existing: Topology, wanted: Topology) -> int:
     return (2 if both_ways else 1) * (2 if alike else 1)
 
 
-def _matrix(topology: Topology, nodes: int) -> NDArray[np.int32]:
-    matrix = np.zeros((nodes, nodes), dtype=np.int32)
+def _matrix(topology: Topology, nodes: int) -> NDArray[np.int16]:
+    most = np.iinfo(np.int16).max
+    if topology.capacity.max(initial=0) > most:
+        raise ParameterError(f"relabelling takes at most {most} parallel links, not {topology.capacity.max()}")
+    matrix = np.zeros((nodes, nodes), dtype=np.int16)
     matrix[topology.src, topology.dst] = topology.capacity
     np.fill_diagonal(matrix, 0)
     return matrix
 
 
-def _same(have: NDArray[np.int32], want: NDArray[np.int32]) -> Relabelling:
+def _same(have: NDArray[np.int16], want: NDArray[np.int16]) -> Relabelling:
     most = min(int(have.sum()), int(want.sum()))
     return Relabelling(tuple(range(len(have))), int(np.minimum(have, want).sum()), most)
 
 
-def _anneal(have: NDArray[np.int32], want: NDArray[np.int32], best: Relabelling, seed: int) -> Relabelling:
+def _anneal(have: NDArray[np.int16], want: NDArray[np.int16], best: Relabelling, seed: int) -> Relabelling:
     nodes = len(have)
     rows = [np.flatnonzero(matrix[row] + matrix[:, row]) for matrix in (want, have) for row in range(nodes)]
     near = np.concatenate(rows).astype(np.int64)
@@ -119,7 +122,7 @@ def _anneal(have: NDArray[np.int32], want: NDArray[np.int32], best: Relabelling,
     return best
 
 
-def _exhaust(have: NDArray[np.int32], want: NDArray[np.int32], best: Relabelling) -> Relabelling:
+def _exhaust(have: NDArray[np.int16], want: NDArray[np.int16], best: Relabelling) -> Relabelling:
     """Improve a relabelling or prove that it is the best, if that can be done with the effort."""
     groups = [_symmetries(matrix) for matrix in (have, want)]
     one, other, group = (want, have, groups[0]) if len(groups[0]) >= len(groups[1]) else (have, want, groups[1])
@@ -135,16 +138,16 @@ def _exhaust(have: NDArray[np.int32], want: NDArray[np.int32], best: Relabelling
     return best if branches < 0 else replace(best, most=best.kept, searched=True)
 
 
-def _symmetries(matrix: NDArray[np.int32]) -> NDArray[np.int32]:
+def _symmetries(matrix: NDArray[np.int16]) -> NDArray[np.int16]:
     """Return a group of automorphisms, a row each: all, or those that fix so many nodes that they can be listed."""
     nodes = len(matrix)
-    found = np.empty((_GROUP, nodes), dtype=np.int32)
+    found = np.empty((_GROUP, nodes), dtype=np.int16)
     order = _search_order(matrix)
     counts = (kernels.automorphisms(matrix, order, fixed, found, 2**26) for fixed in range(nodes + 1))
     return found[: next(count for count in counts if count > 0)].copy()
 
 
-def _search_order(matrix: NDArray[np.int32]) -> IntArray:
+def _search_order(matrix: NDArray[np.int16]) -> IntArray:
     """Return the nodes so that each has as many links as possible to those before it."""
     linked = (matrix + matrix.T).astype(np.int64)
     score = linked.sum(axis=1)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.compiled import Ints, Masks, compiled, next_random
 
-Matrix = NDArray[np.int32]
+Matrix = NDArray[np.int16]  # links between each two nodes, or rows of nodes
 
 ONE = 2**16  # acceptance of the annealing is counted in parts of this
 

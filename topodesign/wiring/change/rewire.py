@@ -17,9 +17,12 @@ from topodesign.base.records import Result
 from topodesign.base.wording import counted
 from topodesign.topology.library import TopologyLike, as_topology
 from topodesign.wiring.change.change import Change, as_simplex, fewest_moves, with_less_way
+from topodesign.wiring.change.grow import Moved, in_room
 from topodesign.wiring.change.stages import Stage, stages
 from topodesign.wiring.change.strength import Strength, is_told, strength
 from topodesign.wiring.change.walk import Walk, walk_of
+from topodesign.wiring.inventory.files import InventoryLike, as_inventory
+from topodesign.wiring.inventory.inventory import Fixed
 from topodesign.wiring.inventory.lengths import format_metres
 from topodesign.wiring.plan.files import WiringLike, as_wiring, load_wiring, names_wiring
 from topodesign.wiring.plan.plan import WiringPlan
@@ -59,6 +62,7 @@ class Work(Declared):
         ),
         key("walk_m=walk.metres", "Metres of that way; null where they are not known."),
         key("dark=stage.dark", "Links that a host lacks meanwhile, at most."),
+        key("hosts=stage.after.nodes", "Hosts that reach each other when it is done, of those in the new wiring."),
         "during after",
     )
 
@@ -70,20 +74,36 @@ class Rewiring(Result):
     * ``change``: the wiring before and after, and the patches to move.
     * ``stages``: what is moved together, in this order; none if nothing has to move.
     * ``strengths``: what the links that are lit can do during and after each stage; None if it was not asked for.
+    * ``laid``, ``drawn``: fixed cables that have to come before, and that go.
     """
 
     change: Change
     stages: tuple[Stage, ...]
     strengths: tuple[tuple[Strength, Strength], ...] | None
+    laid: tuple[Fixed, ...] = ()
+    drawn: tuple[Fixed, ...] = ()
 
     KEYS = (
         "moves",
         key("proven_fewest=change.fewest", "Whether no order of the hosts needs fewer."),
         key("at_least=change.at_least", "What any order needs."),
+        key("bound=change.at_least", "The same: moves that no change does without."),
         key("kept=change.kept", "Patches that stay."),
         "claims",
         key("hosts=after.hosts", "The host that is each node afterwards."),
         "stages=work",
+        key(
+            "cables_laid",
+            "Fixed cables that have to be laid before: host, port, lane, panel and its port.",
+            kind=tuple[tuple[str, str, int, str, str], ...],
+            value=lambda one: [_cable(fixed) for fixed in one.laid],
+        ),
+        key(
+            "cables_drawn",
+            "Fixed cables that go, the same way.",
+            kind=tuple[tuple[str, str, int, str, str], ...],
+            value=lambda one: [_cable(fixed) for fixed in one.drawn],
+        ),
     )
 
     @property
@@ -141,13 +161,20 @@ class Rewiring(Result):
         lines = [self.heading()]
         if self.after.hosts != self.change.before.hosts:
             lines.append("hosts in the order of the nodes: " + " ".join(self.after.hosts))
+        for words, cables in (("lay", self.laid), ("no longer needed:", self.drawn)):
+            lines += ["", f"{words} {counted(len(cables), 'fixed cable')}"] if cables else []
+            lines += [
+                f"  {fixed.host} {fixed.port}/{fixed.lane} - {fixed.panel} {fixed.panel_port}" for fixed in cables
+            ]
+        grows = len(set(self.after.hosts) - set(self.change.before.hosts)) > 0
         for number, one in enumerate(self.work, start=1):
             stage, walk = one.stage, one.walk
             count = counted(max(len(stage.removed), len(stage.made)), "move")
             dark = f"a host has at most {counted(stage.dark, 'dark link')}"
+            joined = f"{stage.after.nodes} hosts, " if grows else ""
             way = f"; {format_metres(walk.metres)} m to walk" if walk.metres else ""
             lines += ["", f"stage {number} of {len(self.stages)}: {count}; {dark}{way}"]
-            lines += [] if one.during is None else [f"  meanwhile: {one.during}", f"  then: {one.after}"]
+            lines += [] if one.during is None else [f"  meanwhile: {one.during}", f"  then: {joined}{one.after}"]
             if len(walk.visits) == 1:
                 lines += [f"  {line}" for line in walk.lines]
             else:
@@ -159,10 +186,15 @@ class Rewiring(Result):
         return [f"  at panel {panel} ({site}, rack {rack}, unit {unit}):", *(f"    {line}" for line in lines)]
 
 
+def _cable(fixed: Fixed) -> tuple[str, str, int, str, str]:
+    return fixed.host, fixed.port, fixed.lane, *fixed.place
+
+
 def rewire(
     plan: WiringLike,
     wanted: TopologyLike | WiringPlan,
     *,
+    inventory: InventoryLike | None = None,
     most_dark: int = 1,
     downtime: bool = False,
     keep_hosts: bool = False,
@@ -182,6 +214,9 @@ def rewire(
     wanted
         The topology that it is to be: a topology, a spec, a path of a file of links or a networkx graph; or another
         plan or the path of one, of which the topology counts.
+    inventory
+        The room as it will be, or the path of its file, where hosts, panels or switches come or go: fixed cables stay
+        where both ends do, and hosts that have too few get more. None for the room of the plan.
     most_dark
         Links of a host, out and in counted apart, that may be dark at a time.
     downtime
@@ -224,27 +259,47 @@ def rewire(
     before = as_wiring(plan)
     own = _wanted_plan(wanted)
     topology = as_topology(wanted) if own is None else own.topology
-    if keep_hosts and own is None and topology.nodes != len(before.hosts):
-        raise ParameterError(f"hosts cannot be kept: {topology.nodes} nodes are wanted, and {len(before.hosts)} wired")
     before = before if topology.is_duplex else as_simplex(before)
     own = own if own is None or topology.is_duplex else as_simplex(own)
-    kept = (before if own is None else own).hosts if keep_hosts else None
-    change = fewest_moves(before, topology, hosts=kept, seed=seed, own=own)
+    moved = Moved(before, (), (), ())
+    if inventory is not None:
+        moved = in_room(before, as_inventory(inventory), topology, own)
+        before = moved.plan
+    elif topology.nodes > len({fixed.host for fixed in before.fixed}):
+        moved = in_room(before, before.inventory, topology, own)
+        before = moved.plan
+    kept = _kept_hosts(moved, topology.nodes, own) if keep_hosts else None
+    change = moved.with_lost(fewest_moves(before, topology, hosts=kept, seed=seed, own=own))
     found = stages(change, None if downtime else most_dark)
     if walk:
-        change, found = _walked_less(change, found, kept, own=own, most_dark=None if downtime else most_dark, seed=seed)
+        change, found = _walked_less(
+            moved, change, found, kept, own=own, most_dark=None if downtime else most_dark, seed=seed
+        )
     if not is_told(throughput, topology.nodes):
-        return Rewiring(change, found, None)
+        return Rewiring(change, found, None, moved.laid, moved.drawn)
     speed = before.speed
     told = []
     for number, stage in enumerate(found):
         if progress is not None:
             progress(number / len(found))
         told.append((strength(stage.during, speed), strength(stage.after, speed)))
-    return Rewiring(change, found, tuple(told))
+    return Rewiring(change, found, tuple(told), moved.laid, moved.drawn)
+
+
+def _kept_hosts(moved: Moved, nodes: int, own: WiringPlan | None) -> tuple[str, ...]:
+    """Return the hosts that the nodes keep: those of a plan that is wanted, or as they are and then those that come."""
+    if own is not None:
+        return own.hosts
+    before = moved.plan
+    coming = dict.fromkeys(fixed.host for fixed in moved.laid if fixed.host not in before.node)
+    hosts = (*before.hosts, *coming)
+    if len(hosts) != nodes:
+        raise ParameterError(f"hosts cannot be kept: {nodes} nodes are wanted, and {len(hosts)} wired")
+    return hosts
 
 
 def _walked_less(
+    moved: Moved,
     change: Change,
     found: tuple[Stage, ...],
     hosts: Sequence[str] | None,
@@ -259,8 +314,9 @@ def _walked_less(
         raise ParameterError("to walk less, the inventory needs the coordinates of the racks of all panels (racks:)")
     orders = _ORDERS if hosts is None and len(change.after.hosts) <= _MOST_ORDERED else 1
     for other_seed in range(seed, seed + orders):
-        plan, wanted = change.before, change.after.topology
-        other = change if other_seed == seed else fewest_moves(plan, wanted, hosts=hosts, seed=other_seed, own=own)
+        wanted, other = change.after.topology, change
+        if other_seed != seed:
+            other = moved.with_lost(fewest_moves(moved.plan, wanted, hosts=hosts, seed=other_seed, own=own))
         for one in (other, with_less_way(other)):
             try:
                 split = stages(one, most_dark)

@@ -28,7 +28,8 @@ class Stage:
     ``removed``, ``made``: what is taken out first, and what is plugged in then. ``dark``: most links of a host, out or
     in, that are dark meanwhile: that are taken out, or were before and have not got others in their place yet.
     ``during``, ``after``: the links that are lit meanwhile and afterwards, between the hosts that are in both wirings,
-    or after the last stage between all of the new one; numbered in its order.
+    afterwards with those that have come and reach all of them, and after the last stage between all of the new one;
+    numbered in its order.
     """
 
     removed: tuple[CrossConnect, ...]
@@ -91,6 +92,7 @@ class _Work:
         self.chains = sorted(_chains(self.needs), key=len, reverse=True)
         self.open: list[int] = []  # jobs of a chain that is begun
         self.graph = _Graph(self.hosts, self.patches)
+        self.whole = _Graph(self.last_hosts, self.patches)
 
     def stage(self, most_dark: int) -> Stage:
         """Choose what to move next, and move it."""
@@ -128,9 +130,16 @@ class _Work:
             if rest and len(rest) < len(chain):
                 self.open += rest
         self.chains = [rest for chain, rest in zip(self.chains, left, strict=True) if len(rest) == len(chain)]
-        after = wired_topology(self.hosts if self.open or self.chains else self.last_hosts, self._lit())
+        after = wired_topology(self._joined_hosts() if self.open or self.chains else self.last_hosts, self._lit())
         removed = tuple(self.patches[number] for number in gone)
         return Stage(removed, tuple(self.patches[number] for number in made), dark, during, after)
+
+    def _joined_hosts(self) -> tuple[str, ...]:
+        """Return the hosts that are in both wirings, with those of the new one that reach and are reached by all."""
+        if len(self.hosts) == len(self.last_hosts) or not self.hosts or not self.graph.connected(self.lit):
+            return self.hosts
+        part = self.whole.parts(self.lit)
+        return tuple(host for host, number in part.items() if number == part[self.hosts[0]])
 
     def _lit(self) -> list[CrossConnect]:
         return [self.patches[number] for number in np.flatnonzero(self.lit).tolist()]
@@ -206,22 +215,24 @@ class _Graph:
             if u is not None and v is not None:
                 links += [(u, v, number)] if connect.mode == "simplex" else [(u, v, number), (v, u, number)]
         table = np.array(sorted(links), dtype=np.int64).reshape(-1, 3)
-        self.nodes = len(hosts)
+        self.hosts, self.nodes = tuple(hosts), len(hosts)
         self.src, self.dst, self.patch = table.T
 
     def connected(self, lit: NDArray[np.bool_]) -> bool:
         """Return whether every host reaches every other by the patches that are lit."""
+        return not self.nodes or len(set(self.parts(lit).values())) == 1
+
+    def parts(self, lit: NDArray[np.bool_]) -> dict[str, int]:
+        """Return the number of the part of each host: those that reach each other by the patches that are lit."""
         from scipy.sparse import csr_array  # noqa: PLC0415  heavy
         from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
 
-        if not self.nodes:
-            return True
         there = lit[self.patch]
         starts = np.searchsorted(self.src[there], np.arange(self.nodes + 1))
         target = self.dst[there]
         matrix = csr_array((np.ones(len(target)), target, starts), shape=(self.nodes, self.nodes))
         matrix.sum_duplicates()  # of parallel links, which the search for components does not survive
-        return bool(connected_components(matrix, connection="strong")[0] == 1)
+        return dict(zip(self.hosts, connected_components(matrix, connection="strong")[1].tolist(), strict=True))
 
 
 def _joined(chains: Iterable[list[int]]) -> list[int]:

@@ -19,8 +19,9 @@ from topodesign.wiring.change.change import Change, fewest_moves, wired_topology
 from topodesign.wiring.change.instructions import place_name
 from topodesign.wiring.check.as_built import read_as_built
 from topodesign.wiring.check.as_cabled import AsCabled, FixedNames, Ways, as_cabled
+from topodesign.wiring.check.light import DARK
+from topodesign.wiring.check.link_tests import read_link_tests
 from topodesign.wiring.check.observed import (
-    DARK,
     Lane,
     Observed,
     lane_of,
@@ -61,7 +62,7 @@ class Finding(Declared):
       switch joins other ports than planned. ``unclear``: several neighbours are heard, or one at several places, as if
       a hub were between. ``outsider``: something is told of hosts that the inventory lacks. ``unseen``: hosts have not
       told what they hear. ``unbuilt``: NetBox has not all cables of a link as connected. ``cable``: NetBox has one that
-      no link can use.
+      no link can use, or the link test of a host found something that is not as written.
     * ``cables``: the planned patches that it concerns, or the fixed cables and trunks, and the patches behind them.
     * ``words``: what is wrong, and where to look.
     * ``seen``: what says so, if that is not in the words yet.
@@ -95,6 +96,7 @@ class WiringCheck(Result):
       order in which the wiring already is the wanted topology.
     * ``decided``: whether it is certain if such an order exists.
     * ``cabled``: whether it is known which lanes end at which panel ports, as far as it matters.
+    * ``notes``: what was read for what, such as port ``1`` for ``001``, in words.
     """
 
     findings: tuple[Finding, ...]
@@ -104,9 +106,10 @@ class WiringCheck(Result):
     other_order: Change
     decided: bool
     cabled: bool = True
+    notes: tuple[str, ...] = ()
 
     KEYS = (
-        "ok findings patches_to_plan=to_plan repair other_order claims",
+        "ok findings patches_to_plan=to_plan repair other_order claims notes",
         key(
             "isomorphic",
             "Whether no patch has to move then; null if undecided.",
@@ -144,11 +147,11 @@ class WiringCheck(Result):
     def __str__(self) -> str:
         """Return what is wrong, and what to do about it."""
         if self.ok:
-            return self.heading()
+            return "\n".join([self.heading(), *self.notes])
         lines = []
         for finding in self.findings:
             lines += [f"{finding.fault}: {finding.words}", *(f"  {words}" for words in finding.seen)]
-        return "\n".join([*lines, "", *self._advice()])
+        return "\n".join([*lines, "", *self._advice(), *self.notes])
 
     def _advice(self) -> list[str]:
         """Return how to make the links of the plan, and every port if that takes more."""
@@ -180,6 +183,7 @@ def check_wiring(
     ocs: str | Path | None = None,
     dumps: str | Path | None = None,
     netbox: str | Path | None = None,
+    links: str | Path | None = None,
     light: str | Path | None = None,
     seed: int = 0,
 ) -> WiringCheck:
@@ -200,6 +204,8 @@ def check_wiring(
     netbox
         Or what NetBox has as built: its address or a file, as
         :func:`topodesign.wiring.check.as_built.read_as_built` reads it.
+    links
+        Or what the link tests of hosts printed, as :func:`topodesign.wiring.check.link_tests.read_link_tests` reads it.
     light
         Beside these, what light arrives at receivers, as :func:`read_light` reads it.
     seed
@@ -208,7 +214,7 @@ def check_wiring(
     Raises
     ------
     ParameterError
-        If not exactly one of ``observed``, ``lldp``, ``ocs``, ``dumps`` and ``netbox`` is given.
+        If not exactly one of ``observed``, ``lldp``, ``ocs``, ``dumps``, ``netbox`` and ``links`` is given.
     FileFormatError
         If a file cannot be read.
     NetboxError
@@ -229,8 +235,14 @@ def check_wiring(
     <WiringCheck: as planned: 6 patches>
     """
     plan, seed = as_wiring(plan), as_seed(seed)
-    seen = _one_of(plan, observed, lldp=lldp, ocs=ocs, dumps=dumps, netbox=netbox)
-    real = as_cabled(plan, seen if light is None else replace(seen, light=read_light(light, plan)))
+    seen = _one_of(plan, observed, lldp=lldp, ocs=ocs, dumps=dumps, netbox=netbox, links=links)
+    if light is not None:
+        seen = replace(seen, light=read_light(light, plan))
+    return replace(_checked(plan, seen, seed), notes=seen.notes)
+
+
+def _checked(plan: WiringPlan, seen: Observed, seed: int) -> WiringCheck:
+    real = as_cabled(plan, seen)
     view = _View(real)
     connects, findings = view.built(), tuple(view.findings())
     topology = wired_topology(plan.hosts, connects)
@@ -263,14 +275,20 @@ def check_wiring(
 
 
 def _one_of(plan: WiringPlan, observed: Observed | None, **paths: str | Path | None) -> Observed:
-    readers = {"lldp": read_lldp, "ocs": read_switch, "dumps": read_dumps, "netbox": read_as_built}
+    readers = {
+        "lldp": read_lldp,
+        "ocs": read_switch,
+        "dumps": read_dumps,
+        "netbox": read_as_built,
+        "links": read_link_tests,
+    }
     given = {name: path for name, path in paths.items() if path is not None}
     if len(given) == 1 and observed is None:
         ((name, path),) = given.items()
         return readers[name](path, plan)
     if not isinstance(observed, Observed) or given:
         raise ParameterError(
-            "give exactly one of observed (what read_lldp and its like return), lldp, ocs, dumps and netbox"
+            "give exactly one of observed (what read_lldp and its like return), lldp, ocs, dumps, netbox and links"
         )
     return observed
 

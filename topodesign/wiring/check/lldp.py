@@ -1,6 +1,7 @@
 """What hosts hear by LLDP, and the hosts that tell it: ports that lead to a host are those that a topology is made of.
 
-LLDP is told by ``lldpctl -f json`` (or ``json0``), one file a host, named ``HOST.json``; or by one CSV with the columns
+LLDP is told by ``lldpctl -f json`` (or ``json0``), one file a host, named ``HOST.json``; by what programs print as text
+(:mod:`~topodesign.wiring.check.outputs`), ``HOST.txt``; or by one CSV with the columns
 ``host,port,neighbour_host,neighbour_port``, a row with two empty cells where nothing is heard. An interface has the
 name of its port, and where the port has several lanes ``PORT/LANE``, or what Linux calls the parts of a split port:
 ``PORTs0`` for lane 1. Interfaces that are not in the inventory do not count. A neighbour says what transmitter a
@@ -12,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from topodesign.base.arguments import as_path
 from topodesign.base.errors import FileFormatError
@@ -21,11 +22,12 @@ from topodesign.base.strict_json import parse_json
 from topodesign.base.tables import named_columns
 from topodesign.base.text_files import read_text
 from topodesign.base.units import Quantity, as_bandwidth
+from topodesign.wiring.check.outputs import TEXT_ENDINGS, Neighbour, Told, age_of, read_output
 from topodesign.wiring.inventory.answers import PER_RACK, SITE
 from topodesign.wiring.inventory.inventory import LANES, Connector, Host, Port
 
+ENDINGS = (".json", *TEXT_ENDINGS)
 COLUMNS = ("host", "port", "neighbour_host", "neighbour_port")
-_AGE = re.compile(r"([0-9]{1,6}) days?, ([0-9]{1,2}):([0-9]{2}):([0-9]{2})")
 _LANE = re.compile(r"(.+)(?:/([1-4])|s([0-3]))")
 _SLOT = re.compile(r"(en|eth|ib|wl)(P[0-9]+)?p[0-9]+")  # what s0 behind is a slot of, as in enp1s0
 
@@ -40,8 +42,8 @@ def heard_hosts(path: str | Path, speed: Quantity = "100Gbps") -> tuple[Host, ..
     Parameters
     ----------
     path
-        A directory with ``lldpctl -f json`` of each host as ``HOST.json``, one such file, or a CSV
-        ``host,port,neighbour_host,neighbour_port``.
+        A directory with ``lldpctl -f json`` of each host as ``HOST.json`` (or its text as ``HOST.txt``), one such file,
+        what ``ibnetdiscover`` or UFM says of a fabric, or a CSV ``host,port,neighbour_host,neighbour_port``.
     speed
         Of a port, over all lanes, since LLDP does not tell it.
 
@@ -103,19 +105,6 @@ def _order(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if place % 2 else (-1, part) for place, part in enumerate(parts)]
 
 
-class Neighbour(NamedTuple):
-    """One entry: where it was heard (host, interface), the names the neighbour gives, and for how long.
-
-    The age is in seconds, None if it is not told.
-    """
-
-    host: str
-    interface: str
-    chassis: str
-    ports: tuple[str, ...]
-    age: int | None
-
-
 def read_neighbours(path: Path) -> tuple[list[Neighbour], list[str]]:
     """Return all that hosts hear, and the hosts that told something, by the names of their files or rows."""
     if path.suffix.lower() == ".csv":
@@ -123,18 +112,25 @@ def read_neighbours(path: Path) -> tuple[list[Neighbour], list[str]]:
         names = [entry.host for entry in entries]
         wanted = f"rows under {','.join(COLUMNS)}"
     else:
-        files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+        files = sorted(file for file in path.iterdir() if file.suffix.lower() in ENDINGS) if path.is_dir() else [path]
         entries, names = neighbours_of_files(files)
-        wanted = "files HOST.json with what 'lldpctl -f json' prints"
+        wanted = "files HOST.json with what 'lldpctl -f json' prints, or HOST.txt with what it prints as text"
     if not names:
         raise FileFormatError(f"{path}: there is nothing in it; expected {wanted}")
     return entries, names
 
 
 def neighbours_of_files(files: Iterable[Path]) -> tuple[list[Neighbour], list[str]]:
-    """Return what ``lldpctl`` says in files named after hosts, and these names."""
-    listed = list(files)
-    return [entry for file in listed for entry in _from_lldpctl(file)], [file.stem for file in listed]
+    """Return what files say, and of which hosts: those that they are named after, but for files of whole fabrics."""
+    told = [_told(file) for file in files]
+    return [entry for one in told for entry in one.entries], [host for one in told for host in one.hosts]
+
+
+def _told(path: Path) -> Told:
+    if path.suffix.lower() == ".json":
+        return Told(list(_from_lldpctl(path)), [path.stem])
+    with expecting(path, FileKind.NEIGHBOURS):
+        return read_output(path.stem, read_text(path, ENDINGS))
 
 
 def neighbours_of_table(path: Path) -> Iterator[Neighbour]:
@@ -162,7 +158,7 @@ def _from_lldpctl(path: Path) -> Iterator[Neighbour]:
                 port = _single(body["port"])
                 ports = (_value(port["id"]), _value(port.get("descr", "")))
                 chassis = name or _value(chassis["id"])
-                yield Neighbour(path.stem, interface, chassis, ports, _age(body.get("age")))
+                yield Neighbour(path.stem, interface, chassis, ports, age_of(str(body.get("age"))))
             except (ValueError, TypeError, KeyError, AttributeError, IndexError):
                 words = "this is not how lldpctl tells chassis and port of a neighbour"
                 raise FileFormatError(f"interface '{interface[:40]}': {words}") from None
@@ -176,14 +172,6 @@ def _bodies(lldp: Any) -> Iterator[tuple[str, Any]]:
                 yield entry["name"], entry
             else:
                 yield from ((name, body) for name, bodies in entry.items() for body in _listed(bodies))
-
-
-def _age(text: Any) -> int | None:
-    match = _AGE.fullmatch(text) if isinstance(text, str) else None
-    if match is None:
-        return None
-    days, hours, minutes, seconds = map(int, match.groups())
-    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
 def _chassis(data: Any) -> tuple[Any, str]:

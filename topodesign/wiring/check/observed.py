@@ -4,7 +4,7 @@ An interface may have several neighbours: network cards speak LLDP themselves, w
 has gone is remembered for some minutes. So hosts count rather than strangers, and of hosts the last to come. Where
 that cannot be told, something may lie between that passes LLDP on; it is said, and counts as planned.
 
-What light arrives, transceivers tell (``ethtool -m``): one CSV with the columns ``host,port,rx_dbm``.
+What light arrives, transceivers tell (``ethtool -m``), see :mod:`~topodesign.wiring.check.light`.
 """
 
 from __future__ import annotations
@@ -18,18 +18,15 @@ from typing import NamedTuple
 from topodesign.base.arguments import as_path
 from topodesign.base.errors import FileFormatError
 from topodesign.base.file_kinds import FileKind, expecting
-from topodesign.base.tables import named_columns
-from topodesign.base.text_files import naming, read_text
-from topodesign.wiring.check.lldp import Neighbour, neighbours_of_files, neighbours_of_table, read_neighbours
+from topodesign.base.text_files import read_text
+from topodesign.wiring.check.light import ETHTOOL, LIGHT_FILE, read_power
+from topodesign.wiring.check.lldp import ENDINGS, neighbours_of_files, neighbours_of_table, read_neighbours
+from topodesign.wiring.check.outputs import Neighbour
 from topodesign.wiring.inventory.inventory import Fixed, Inventory, Panel, interface_name, lanes_of
+from topodesign.wiring.inventory.port_labels import PortLabels
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.drivers import DRIVERS
 
-LIGHT_COLUMNS = ("host", "port", "rx_dbm")
-LIGHT_FILE = "light.csv"
-DARK = -30.0  # power in dBm below which no light arrives; without any, transceivers tell -40 or minus infinity
-
-_MOST_LIGHT = 30.0  # dBm; a watt
 _BY_ENDING = {driver.ending: driver for driver in DRIVERS.values()}
 
 
@@ -57,7 +54,7 @@ class Observed:
     receiver in dBm, as far as it is told. ``circuits``: what hosts would hear by the circuits of the switches, where
     these are told beside; None if they are not. ``unbuilt``: why a lane hears nothing, in words, where that is known of
     its cables. ``faults``: what else is wrong, in words. ``supposed``: lanes of ``heard`` that tell nothing themselves:
-    they hear what the circuits bring by the fixed cabling.
+    they hear what the circuits bring by the fixed cabling. ``notes``: labels that were read for others, in words.
     """
 
     heard: dict[Lane, Lane]
@@ -70,6 +67,7 @@ class Observed:
     unbuilt: dict[Lane, str] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
     supposed: frozenset[Lane] = frozenset()
+    notes: tuple[str, ...] = ()
 
 
 def read_lldp(path: str | Path, plan: WiringPlan) -> Observed:
@@ -79,31 +77,26 @@ def read_lldp(path: str | Path, plan: WiringPlan) -> Observed:
     """
     path = as_path(path)
     entries, names = read_neighbours(path)
-    return _observed(path, entries, plan, names)
+    return observed_of(path, entries, plan, names)
 
 
 def read_light(path: str | Path, plan: WiringPlan) -> dict[Lane, float]:
-    """Read what power arrives at receivers, in dBm, from a CSV with the columns ``host,port,rx_dbm``.
+    """Read what power arrives at receivers, in dBm, as :func:`~topodesign.wiring.check.light.read_power` does.
 
-    An empty cell, ``-inf`` and what is below :data:`DARK` say that no light arrives. Interfaces are named as for LLDP;
-    those that the inventory lacks do not count.
+    Interfaces are named as for LLDP; those that the inventory lacks do not count. The module of a port tells of all its
+    lanes; where a port has one lane and its module several channels, the weakest counts.
     """
-    path = as_path(path)
     lanes = _interfaces(plan.inventory)
     light: dict[Lane, float] = {}
-    with naming(path):
-        rows = named_columns(read_text(path, (".csv",)), LIGHT_COLUMNS, str.strip)
-        for line, row in rows:
-            host, interface, power = (row[name].strip() for name in LIGHT_COLUMNS)
-            try:
-                dbm = float(power or "-inf")
-            except ValueError:
-                dbm = math.nan
-            if math.isnan(dbm) or dbm > _MOST_LIGHT:
-                raise FileFormatError(f"line {line}: '{power[:20]}' is no power in dBm; expected one such as -2.3")
-            lane = lanes.get((_known(plan.inventory, host) or host, interface))
-            if lane is not None:
-                light[lane] = dbm
+    for power in read_power(as_path(path)):
+        host = _known(plan.inventory, power.host) or power.host
+        whole = lanes.get((host, power.interface))
+        port = power.interface if whole is None else whole.port
+        lane = whole if power.channel is None else lanes.get((host, f"{port}/{power.channel}"))
+        if lane is None and power.channel is not None:
+            lane = whole
+        if lane is not None:
+            light[lane] = min(power.dbm, light.get(lane, math.inf))
     return light
 
 
@@ -112,16 +105,16 @@ def read_dumps(path: str | Path, plan: WiringPlan) -> Observed:
 
     It has ``HOST.json`` of hosts as :func:`read_lldp` takes them, or other CSV files of neighbours; files named after
     circuit switches as :func:`read_switch` takes them, of all switches or none; and ``light.csv`` as :func:`read_light`
-    takes it.
+    takes it, or ``*.ethtool``.
     """
     path = as_path(path)
     if not path.is_dir():
         raise FileFormatError(f"{path}: this is not a directory")
     switches = {panel.name for panel in plan.inventory.panels if panel.kind == "ocs"}
-    files = sorted(file for file in path.iterdir() if file.suffix.lower() in {".csv", *_BY_ENDING})
+    files = sorted(file for file in path.iterdir() if file.suffix.lower() in {".csv", *ENDINGS, *_BY_ENDING})
     told = [file for file in files if file.stem in switches or file.suffix in _BY_ENDING.keys() - {".json"}]
     tables = [file for file in files if file.suffix.lower() == ".csv" and file.name != LIGHT_FILE and file not in told]
-    hosts = [file for file in files if file.suffix.lower() == ".json" and file not in told]
+    hosts = [file for file in files if file.suffix.lower() in ENDINGS and file not in told]
     if not told and not tables and not hosts:
         raise FileFormatError(f"{path}: there is nothing in it; expected HOST.json, SWITCH.json or SWITCH.scpi")
     entries, names = neighbours_of_files(hosts)
@@ -131,15 +124,18 @@ def read_dumps(path: str | Path, plan: WiringPlan) -> Observed:
         names += [row.host for row in rows]
     seen = Observed({}, {}, frozenset(plan.hosts))
     if names:
-        seen = _observed(path, entries, plan, names)
+        seen = observed_of(path, entries, plan, names)
     if told:
-        circuits = _circuits_heard(path, told, plan)
+        circuits, notes = _circuits_heard(path, told, plan)
         taken = set(seen.heard.values())
         fill = {lane: one for lane, one in circuits.items() if lane.host in seen.unseen and one not in taken}
         supposed = frozenset(fill.keys() - seen.heard.keys())
-        seen = replace(seen, circuits=circuits, heard=fill | seen.heard, unseen=frozenset(), supposed=supposed)
-    light = path / LIGHT_FILE
-    return replace(seen, light=read_light(light, plan)) if light.exists() else seen
+        seen = replace(
+            seen, circuits=circuits, heard=fill | seen.heard, unseen=frozenset(), supposed=supposed, notes=notes
+        )
+    light = read_light(path, plan) if any(path.glob(f"*{ETHTOOL}")) else {}
+    table = path / LIGHT_FILE
+    return replace(seen, light=light | (read_light(table, plan) if table.exists() else {}))
 
 
 def read_switch(path: str | Path, plan: WiringPlan) -> Observed:
@@ -153,11 +149,15 @@ def read_switch(path: str | Path, plan: WiringPlan) -> Observed:
     """
     path = as_path(path)
     files = [f for f in sorted(path.iterdir()) if f.suffix in _BY_ENDING] if path.is_dir() else [path]
-    return Observed(_circuits_heard(path, files, plan), {}, frozenset())
+    heard, notes = _circuits_heard(path, files, plan)
+    return Observed(heard, {}, frozenset(), notes=notes)
 
 
-def _circuits_heard(path: Path, files: list[Path], plan: WiringPlan) -> dict[Lane, Lane]:
-    """Return what hosts hear by the circuits that switches tell; patches at panels count as planned."""
+def _circuits_heard(path: Path, files: list[Path], plan: WiringPlan) -> tuple[dict[Lane, Lane], tuple[str, ...]]:
+    """Return what hosts hear by the circuits that switches tell, and what labels were read for others.
+
+    Patches at panels count as planned.
+    """
     switches = {panel.name: panel for panel in plan.inventory.panels if panel.kind == "ocs"}
     if not switches:
         raise FileFormatError(f"{path}: the inventory has no circuit switch (kind: ocs), only patch panels")
@@ -170,25 +170,27 @@ def _circuits_heard(path: Path, files: list[Path], plan: WiringPlan) -> dict[Lan
         ]
     }
     seen: set[str] = set()
+    spelt = PortLabels(plan.inventory)
     for file in files:
         panel = next(iter(switches.values())) if len(switches) == 1 and path == file else switches.get(file.stem)
         if panel is None:
             known = ", ".join(switches)
             raise FileFormatError(f"{file}: the inventory has no circuit switch '{file.stem}'; it has {known}")
         seen.add(panel.name)
-        _switch(file, panel, plan, heard)
+        _switch(file, panel, plan, heard, spelt)
     missing = sorted(set(switches) - seen)
     if missing:
         raise FileFormatError(f"{path}: there is no file for switch '{missing[0]}'")
-    return heard
+    return heard, spelt.notes
 
 
-def _switch(file: Path, panel: Panel, plan: WiringPlan, heard: dict[Lane, Lane]) -> None:
+def _switch(file: Path, panel: Panel, plan: WiringPlan, heard: dict[Lane, Lane], spelt: PortLabels) -> None:
     driver = _BY_ENDING.get(file.suffix, _BY_ENDING[".json"])
     labels = {port.label for port in panel.ports}
     sent: set[str] = set()
     with expecting(file, FileKind.CIRCUITS):
-        for a, b in driver.circuits(read_text(file, (driver.ending,)), panel):
+        for pair in driver.circuits(read_text(file, (driver.ending,)), panel):
+            a, b = (spelt.read(panel.name, label) for label in pair)
             for label in (a, b):
                 if label not in labels:
                     raise FileFormatError(f"switch '{panel.name}' has no port '{label[:40]}'")
@@ -210,7 +212,8 @@ class _Told(NamedTuple):
     entry: Neighbour
 
 
-def _observed(path: Path, entries: Iterable[Neighbour], plan: WiringPlan, names: Iterable[str]) -> Observed:
+def observed_of(path: Path, entries: Iterable[Neighbour], plan: WiringPlan, names: Iterable[str]) -> Observed:
+    """Return what hosts of these names hear, by the entries of a file or a directory."""
     hosts: set[str] = set()
     outsiders: dict[str, None] = {}
     for name in names:

@@ -4,19 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Unpack
 
 from topodesign.base.arguments import as_choice, as_path, as_text
 from topodesign.base.atomic import check_not_input, write_directory, write_whole
 from topodesign.base.doors import EXPORTS, declared_in
 from topodesign.base.errors import ParameterError
+from topodesign.base.options import flagged, read, takes
 from topodesign.topology.topology import Topology
+from topodesign.wiring.bringup.options import BringupOptions
 from topodesign.wiring.exports import formats
 from topodesign.wiring.exports.format import Format
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.switch import PLAIN, SPELLINGS, Spelling, SwitchStyle
 
-_FIRST = ("patches", "netbox", "switch_files", "graphs", "labels", "racks", "panels", "package")
+_FIRST = (
+    "patches",
+    "netbox",
+    "switch_files",
+    "graphs",
+    "checkers",
+    "labels",
+    "racks",
+    "panels",
+    "package",
+    "bringup",
+)
 FORMATS: dict[str, Format] = {
     name: known for some in declared_in(formats.__name__, "FORMATS", _FIRST) for name, known in some.items()
 }
@@ -30,6 +44,7 @@ def readers() -> dict[str, Callable[..., Topology]]:
     return {name: known.read for name, known in EXPORTS.items() if known.read is not None}
 
 
+@takes(BringupOptions)
 def export_wiring(
     plan: WiringLike,
     file_format: str,
@@ -40,6 +55,7 @@ def export_wiring(
     labels: bool = False,
     spelling: Spelling = "ocs",
     url: str = "",
+    **options: Unpack[BringupOptions],
 ) -> tuple[str, ...]:
     """Write a plan in one of the ``FORMATS``, whole or not at all.
 
@@ -49,11 +65,12 @@ def export_wiring(
         A plan, or the path of its file.
     file_format
         ``patches``, ``netbox``, ``sonic``, ``scpi``, ``dot``, ``graphml``, ``json``, ``labels``, ``racks``,
-        ``panels`` or ``package``.
+        ``panels``, ``package``, ``bringup``, ``ptm``, ``topo`` or ``p2p``.
     path
-        The file to write. ``netbox``, ``sonic``, ``scpi``, ``labels`` and ``panels`` make a new directory, with a file
-        for every import, switch, sheet or panel; ``netbox`` the cables alone if the path ends in .csv, ``labels`` one
-        PDF if in .pdf.
+        The file to write. ``netbox``, ``sonic``, ``scpi``, ``labels``, ``panels`` and ``bringup`` make a new directory,
+        with a file for every import, switch, sheet or panel, and a directory for every host; ``netbox`` the cables
+        alone if the path ends in .csv, ``labels`` one PDF if in .pdf; ``package`` one page, or a directory with a page
+        for every rack and panel if the path has no ending.
     only
         Of ``sonic`` and ``scpi``: commands that remove what else is in the switch.
     batch
@@ -64,6 +81,8 @@ def export_wiring(
         Of ``labels``: the address of the work package (format ``package``), to which a QR code on each label leads.
     spelling
         Of ``sonic``: ``ocs`` for ``config ocs cross-connect``, ``yang`` for ``config ocs-cross-connect``.
+    **options
+        Of ``bringup``: see :func:`topodesign.wiring.bringup.bringup.bringup`.
 
     Returns
     -------
@@ -94,6 +113,11 @@ def export_wiring(
     if not isinstance(plan, WiringPlan):
         check_not_input(target, as_path(plan))
     known = EXPORTS[as_choice("format", file_format, EXPORTS)]
+    said: tuple[str, ...] = ()
+    plain = read(BringupOptions, {}, "export_wiring")
+    given = [name for name, value in read(BringupOptions, options, "export_wiring").items() if value != plain[name]]
+    if given and known.settled is None:
+        raise ParameterError(f"{file_format} takes no {flagged(given[:1])}; bringup does")
     style = SwitchStyle(only, batch, labels, as_choice("spelling", spelling, SPELLINGS))
     if style != PLAIN:
         if known.commands is None:
@@ -104,10 +128,12 @@ def export_wiring(
         if write is None:
             raise ParameterError(f"{file_format} has no codes that lead to a work package; labels have")
         content = write(wiring, as_text("url", url))
+    elif known.settled is not None:
+        content, said = known.settled(wiring, **options)
     else:
         content = known.others.get(target.suffix.lower(), known.write)(wiring)
     if isinstance(content, dict):
         write_directory(target, content)
     else:
         write_whole(target, content)
-    return () if known.notes is None else known.notes(wiring)
+    return said if known.notes is None else known.notes(wiring)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from topodesign.base.file_kinds import FileKind
 from topodesign.topology.topology import Topology
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.switch import SwitchStyle
 
-Content: TypeAlias = str | bytes | dict[str, str]  # of a file, or of the files of a directory by their names
+Content: TypeAlias = str | bytes | dict[str, Any]
+"""Of a file; or of the files of a directory by their names, each text, bytes or what writes it at a path."""
 
 
 class Format(NamedTuple):
@@ -24,7 +25,7 @@ class Format(NamedTuple):
     where it shall lead to the address of a work package, by the ending of the path. ``reads_labels``: whether it is
     read with the labels of panel ports as spreadsheets save them. ``notes``: says in words what of the plan is not in
     it; None if there is never anything to say. ``others``: make the content instead where the path has one of these
-    endings.
+    endings. ``settled``: makes the content and the notes instead with :class:`BringupOptions`; None if it takes none.
     """
 
     summary: str
@@ -36,3 +37,4 @@ class Format(NamedTuple):
     notes: Callable[[WiringPlan], tuple[str, ...]] | None = None
     reads_labels: bool = False
     kind: FileKind | None = None
+    settled: Callable[..., tuple[Content, tuple[str, ...]]] | None = None

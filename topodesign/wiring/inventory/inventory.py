@@ -205,7 +205,7 @@ class Inventory:
     panels
         At least one, with names that differ from each other and from the hosts'.
     cabling
-        The fixed cabling that exists: lanes that are not in it are not cabled. Empty if it is to be planned.
+        The fixed cabling that exists. It is kept; other lanes are cabled where hosts have too few.
     stock
         Lengths in metres that cables can be had in, above zero, by the type of cable; whole metres for other types.
     racks

@@ -36,7 +36,7 @@ def split(topology: Topology, lanes: IntArray, *, duplex: bool, seed: int = 0) -
     if len(short):
         node = int(short[0])
         raise InfeasibleError(f"node {node} has {needed[node]} links but {lanes[node].sum()} lanes")
-    sides = _two_sides(topology) if duplex else None
+    sides = two_sides(topology) if duplex else None
     if sides is not None:  # all links point from one side to the other, and the parts are those of a simplex wiring
         turned = sides[src]
         src, dst = np.where(turned, dst, src), np.where(turned, src, dst)
@@ -183,7 +183,7 @@ def _orbits(image: IntArray) -> IntArray:
     return first
 
 
-def _two_sides(topology: Topology) -> NDArray[np.bool_] | None:
+def two_sides(topology: Topology) -> NDArray[np.bool_] | None:
     """Return the side of each node of a duplex topology that is bipartite, or None if it is not."""
     side = np.full(topology.nodes, -1)
     while len(left := np.flatnonzero(side < 0)):

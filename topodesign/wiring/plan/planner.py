@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -17,6 +18,7 @@ from topodesign.search.finder import Finder
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.inventory.inventory import Fixed, Inventory, Mode
 from topodesign.wiring.plan.cabling import lanes_by_field, plan_cabling
+from topodesign.wiring.plan.complete import completed
 from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.decompose import split, without_loops
 from topodesign.wiring.plan.joint import Choice, choose_together, in_order_of_need
@@ -92,6 +94,11 @@ def _plan(
         if mode == "simplex" or not one_way or not _can_be_simplex(topology, inventory, hosts, seed):
             raise
         raise InfeasibleError(f"{error}; in simplex mode these panels can carry it") from None
+    return plan_of(topology, inventory, mode, choice)
+
+
+def plan_of(topology: Topology, inventory: Inventory, mode: Mode, choice: Choice) -> WiringPlan:
+    """Return the plan of links whose hosts, cabling and fields are chosen, checked."""
     groups = lanes_by_field(inventory, choice.fixed, mode)
     patches: list[_Patch] = []
     for number, field in enumerate(inventory.fields):
@@ -123,6 +130,9 @@ def _choose(
     if inventory.cabling:
         groups = lanes_by_field(inventory, inventory.cabling, mode)
         cabled = Counter(name for (name, _), some in groups.items() for _ in some)
+        more = None if hosts is not None else _completed(inventory, lanes, cabled, needed, mode)
+        if more is not None:
+            return _choose(topology, more, mode, hosts, idle=idle, seed=seed, seconds=seconds)
         lanes = {name: cabled[name] for name in lanes}
     if hosts is not None:
         _check_lanes(hosts, needed, lanes, f"cabled to panel ports that a {mode} plan can use")
@@ -137,6 +147,22 @@ def _choose(
     except InfeasibleError:
         return choose_together(topology, inventory, mode, hosts, seconds=seconds, seed=seed)
     return Choice(names, fixed, src, dst, part)
+
+
+def _completed(
+    inventory: Inventory, lanes: Mapping[str, int], cabled: Counter[str], needed: IntArray, mode: Mode
+) -> Inventory | None:
+    """Return an inventory whose cabling, there in part, is completed; None if it is enough, or cannot be made so."""
+    try:
+        in_order_of_need(needed, {name: cabled[name] for name in lanes})
+    except InfeasibleError:
+        first = sorted(lanes, key=lambda name: -cabled[name])
+        try:
+            used = in_order_of_need(needed, {name: lanes[name] for name in first})
+            return replace(inventory, cabling=completed(inventory, inventory.cabling, used, needed.tolist(), mode))
+        except InfeasibleError:
+            return None
+    return None
 
 
 def _can_be_simplex(topology: Topology, inventory: Inventory, hosts: Sequence[str] | None, seed: int) -> bool:

@@ -17,8 +17,8 @@ def check_plan(plan: WiringPlan) -> None:
     inventory = replace(plan.inventory, cabling=plan.fixed)
     if len(inventory.speeds) > 1:
         raise TopologyError("a plan is for lanes of one speed")
-    if plan.inventory.cabling and set(plan.fixed) != set(plan.inventory.cabling):
-        raise TopologyError("the plan has other fixed cabling than the inventory")
+    if not set(plan.fixed) >= set(plan.inventory.cabling):
+        raise TopologyError("the plan lacks fixed cabling that the inventory has")
     _check_spare(plan)
     names = Counter(connect.cable for connect in plan.connects)
     if len(names) < len(plan.connects):

@@ -3,10 +3,15 @@
 What there is to do and to buy, the topology as it will be, where every lane leads (to look up by either end), a picture
 of every panel, and the work sheets of the racks. It needs nothing from elsewhere, and its rows have addresses that the
 codes of labels lead to.
+
+A large room is too much for one page of a browser. A directory has the same in pages of a rack and of a panel each, and
+an index that finds hosts and cables and passes the codes of labels on to the page that has the row.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Sequence
 from html import escape
 
@@ -45,12 +50,83 @@ def to_package(plan: WiringPlan) -> str:
         ("panels", "Panels", "\n".join(f"<figure>{svg}</figure>" for _, svg in panel_views(plan))),
     ]
     parts = [f'<section id="{key}"><h2>{escape(name)}</h2>{text}</section>' for key, name, text in sections]
-    listed = [*((key, name) for key, name, _ in sections), *((key, name) for key, name, _ in racks)]
-    return page(title_of(plan), [contents(listed), *parts, *(text for _, _, text in racks)])
+    listed = [*((key, name) for key, name, _ in sections), *((key, name) for _, key, name, _ in racks)]
+    return page(title_of(plan), [contents(listed), *parts, *(text for *_, text in racks)])
+
+
+_FIND = """<p class="search"><label>Find a host, a cable or a panel: <input type="search" id="find"></label></p>
+<ul id="found"></ul>
+<script src="places.js"></script>
+<script>
+var here = decodeURIComponent(location.hash.slice(1));
+if (PLACES[here] !== undefined) location.replace(PAGES[PLACES[here]] + location.hash);
+document.getElementById("find").addEventListener("input", function () {
+  var wanted = this.value.toLowerCase(), list = document.getElementById("found");
+  list.textContent = "";
+  if (!wanted) return;
+  Object.keys(PLACES).filter(function (name) { return name.toLowerCase().includes(wanted); }).slice(0, 50)
+    .forEach(function (name) {
+      var link = document.createElement("a");
+      link.href = PAGES[PLACES[name]] + "#" + encodeURIComponent(name);
+      link.textContent = name;
+      list.appendChild(document.createElement("li")).appendChild(link);
+    });
+});
+</script>"""
+_BACK = '<nav><a href="index.html">All racks and panels</a></nav>'
+_ADDRESS = re.compile(r'id="([^"]+\.[ab])"')  # of a row of a work sheet
+
+
+def to_pages(plan: WiringPlan) -> dict[str, str]:
+    """Return the same as pages of a directory: an index, and one for each rack and for each panel."""
+    lanes: dict[tuple[str, str], list[str]] = {}
+    for host, row in _lanes_by_host(plan):
+        lanes.setdefault(plan.inventory.place(host)[:2], []).append(row)
+    patches: dict[str, list[str]] = {}
+    for connect in plan.connects:
+        for name in dict.fromkeys((connect.a.panel, connect.b.panel)):
+            patches.setdefault(name, []).append(_patch(connect))
+    drawn = {panel.name: f'<figure id="{escape(panel.name)}">{svg}</figure>' for panel, svg in panel_views(plan)}
+    pages: dict[str, tuple[str, str]] = {}
+    places: dict[str, int] = {}
+    sections = [(place, name, text) for place, _, name, text in rack_sections(plan, panels_apart=True)]
+    worked = {place for place, *_ in sections}
+    sections += [(name, f"Panel {name}", "") for name in drawn if name not in worked]  # where only circuits are
+    for number, (place, name, text) in enumerate(sections):
+        places |= dict.fromkeys(_ADDRESS.findall(text), number)
+        if isinstance(place, str):
+            head = drawn[place]
+            there = table("where every patch leads", _BY_PATCH, patches.get(place, []))
+            places[place] = number
+        else:
+            found = [host for host in plan.inventory.host if plan.inventory.place(host)[:2] == place]
+            head = "".join(f'<a id="{escape(host)}"></a>' for host in found)
+            there = table("where every lane leads", _BY_LANE, lanes.get(place, []))
+            places |= dict.fromkeys(found, number)
+        kind = "panel" if isinstance(place, str) else "rack"
+        pages[f"{kind}-{number + 1:03}.html"] = name, "\n".join([head, text, *there])
+    drawing = drawing_of(plan)
+    listed = "".join(f'<li><a href="{file}">{escape(name)}</a></li>' for file, (name, _) in pages.items())
+    index = [
+        _FIND,
+        f"<p>{summary_of(plan)}</p>",
+        f'<nav><ul class="devices">{listed}</ul></nav>',
+        f"<pre>{escape(str(plan))}</pre>",
+        *([f"<figure>{drawing}</figure>"] if drawing is not None else []),
+    ]
+    script = f"var PAGES = {json.dumps(list(pages))};\nvar PLACES = {json.dumps(places)};\n"
+    title = title_of(plan)
+    made = {file: page(f"{title}: {name}", [_BACK, text]) for file, (name, text) in pages.items()}
+    return {"index.html": page(title, index), "places.js": script} | made
 
 
 def _lanes(plan: WiringPlan) -> Iterator[str]:
     """Yield a row for every cabled lane, in the order of hosts and their ports."""
+    return (row for _, row in _lanes_by_host(plan))
+
+
+def _lanes_by_host(plan: WiringPlan) -> Iterator[tuple[str, str]]:
+    """Yield the same rows, each with its host."""
     sends: dict[tuple[str, str], tuple[str, End]] = {}
     receives: dict[tuple[str, str], tuple[str, End]] = {}
     for connect in plan.connects:
@@ -70,7 +146,7 @@ def _lanes(plan: WiringPlan) -> Iterator[str]:
             for found in (sends.get(key), receives.get(key))
         ]
         cells = [plan.lane_name(end), name, port, *tail[0], *tail[1]]
-        yield _row(cells, _BY_LANE)
+        yield end.host, _row(cells, _BY_LANE)
 
 
 def _fixed(plan: WiringPlan) -> Iterator[tuple[End, str]]:
@@ -100,4 +176,10 @@ def _row(cells: Sequence[str], columns: Sequence[str]) -> str:
     return f"<tr>{cell(cells[0], kind='code name')}{others}</tr>"
 
 
-FORMATS = {"package": Format("all of it on one page, to print or for a phone (HTML)", to_package)}
+FORMATS = {
+    "package": Format(
+        "all of it to print or for a phone: one page (.html), or a directory with a page for each rack",
+        to_package,
+        others={"": to_pages},
+    )
+}

@@ -30,8 +30,8 @@ def to_racks(plan: WiringPlan) -> str:
         title_of(plan),
         [
             f"<p>{summary_of(plan)}</p>",
-            contents((key, name) for key, name, _ in sections),
-            *(text for _, _, text in sections),
+            contents((key, name) for _, key, name, _ in sections),
+            *(text for *_, text in sections),
         ],
     )
 
@@ -41,30 +41,40 @@ def title_of(plan: WiringPlan) -> str:
     return f"Wiring of {plan.topology.spec or f'{plan.topology.nodes} hosts'}"
 
 
-def rack_sections(plan: WiringPlan) -> Iterator[tuple[str, str, str]]:
-    """Yield the id, the name and the text of a section for every rack with work."""
-    racks: dict[Rack, list[Plug]] = {}
+def rack_sections(plan: WiringPlan, *, panels_apart: bool = False) -> Iterator[tuple[Rack | str, str, str, str]]:
+    """Yield a section for every rack with work: the rack, its id, its name and its text.
+
+    Panels are parts of their racks, or have sections of their own, by their names.
+    """
+
+    def site(device: str, rack: Rack) -> Rack | str:
+        return device if panels_apart and device in plan.inventory.panel else rack
+
+    sections: dict[Rack | str, list[tuple[Plug, bool]]] = {}
     for plug in plugs(plan):
-        if plug.cable.kind != "circuit" and (plug.end == "a" or not _for_both(plug)):
-            racks.setdefault(plug.at.place[:2], []).append(plug)
+        a, b = (site(end.device, end.place[:2]) for end in (plug.cable.a, plug.cable.b))
+        both = a == b and breakout_of(plug.cable) is None  # one row is for both ends, but for those of breakout cables
+        if plug.cable.kind != "circuit" and (plug.end == "a" or not both):
+            sections.setdefault(site(plug.at.device, plug.at.place[:2]), []).append((plug, both))
     joins = {
         connect.cable: f"{plan.lane_name(connect.a)} {_ARROW[connect.mode]} {plan.lane_name(connect.b)}"
         for connect in plan.connects
     }
-    for number, rack in enumerate(sorted(racks)):
-        key, name = f"r{number}", _name(rack)
-        lines = [f'<section id="{key}"><h2>{escape(name)}</h2>', _devices(plan, rack)]
+    for number, place in enumerate(sorted(sections, key=lambda place: (isinstance(place, str), place))):
+        key, name = f"r{number}", f"Panel {place}" if isinstance(place, str) else _name(place)
+        lines = [f'<section id="{key}"><h2>{escape(name)}</h2>']
+        if not isinstance(place, str):
+            lines.append(_devices(plan, place))
         fixed = "fixed cables that exist" if plan.inventory.cabling else "fixed cables"
         for kind, heading in (("fixed", fixed), ("patch", "patch cords")):
-            rows = (_row(plug, joins.get(plug.cable.name, "")) for plug in racks[rack] if plug.cable.kind == kind)
+            rows = (
+                _row(plug, joins.get(plug.cable.name, ""), both)
+                for plug, both in sections[place]
+                if plug.cable.kind == kind
+            )
             columns = [column for column in _COLUMNS if column != "Joins" or kind == "patch"]
             lines += table(f"{name}: {heading}", columns, rows)
-        yield key, name, "\n".join([*lines, "</section>"])
-
-
-def _for_both(plug: Plug) -> bool:
-    """Whether one row is for both ends: in one rack and alike, as those of breakout cables are not."""
-    return plug.cable.a.place[:2] == plug.cable.b.place[:2] and breakout_of(plug.cable) is None
+        yield place, key, name, "\n".join([*lines, "</section>"])
 
 
 _ARROW = {"simplex": "\u2192", "duplex": "\u2194"}
@@ -93,10 +103,10 @@ def _devices(plan: WiringPlan, rack: Rack) -> str:
     return f'<ul class="devices">{"".join(lines)}</ul>'
 
 
-def _row(plug: Plug, joins: str) -> str:
+def _row(plug: Plug, joins: str, both: bool) -> str:
     cable, colour = plug.cable, plug.colour
     swatch = f'<span class="colour" style="background:#{COLOURS[colour]}"></span> {colour}' if colour else ""
-    other = f'<a id="{escape(plug.name)}.b"></a>' if _for_both(plug) else ""
+    other = f'<a id="{escape(plug.name)}.b"></a>' if both else ""
     cells = [
         f'<td class="done">&#9744;{other}</td>',
         cell(plug.name, kind="code name"),

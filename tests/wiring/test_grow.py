@@ -1,0 +1,185 @@
+"""Wirings that go to other rooms: what stays, what is laid, and the stages; an oracle counts moves for few hosts."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.claims.test_wiring import fewest
+from tests.floors import reached
+from tests.samples.topologies import regular_digraphs
+from tests.samples.wirings import wired
+from tests.wiring.test_check import heard_by, write_csv
+from topodesign import build
+from topodesign.base.errors import InfeasibleError
+from topodesign.cli.main import program
+from topodesign.topology.topology import Topology
+from topodesign.wiring.change.change import wired_topology
+from topodesign.wiring.change.grow import in_room
+from topodesign.wiring.change.rewire import Rewiring, rewire
+from topodesign.wiring.check.observed import Lane
+from topodesign.wiring.inventory.answers import plain_inventory
+from topodesign.wiring.inventory.inventory import Fixed, Inventory, Mode
+from topodesign.wiring.inventory.text import inventory_text
+from topodesign.wiring.plan.complete import completed
+from topodesign.wiring.plan.cross_connects import fibres
+from topodesign.wiring.plan.files import load_wiring, save_wiring
+from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.plan.proof import check_plan
+from topodesign.wiring.plan.wire import wire
+
+
+def room(hosts: int, lanes: int, panels: int = 1) -> Inventory:
+    return plain_inventory(hosts, lanes, panels=panels, kind="ocs")
+
+
+def check_growth(before: WiringPlan, found: Rewiring, space: Inventory) -> None:
+    """Carry the stages out from the wiring that there was, and look at every one."""
+    change, after = found.change, found.after
+    check_plan(after)
+    assert after.inventory == space
+    assert set(before.fixed) - set(found.drawn) == set(after.fixed) - set(found.laid)
+    ends = {(one.host, one.port, one.lane): one.place for one in after.fixed}
+    for one in found.drawn:  # could not stay: an end is gone, or is another's
+        assert one.host not in space.host or one.place not in space.panel_port or (one.host, one.port, one.lane) in ends
+    lit = {fibres(connect): connect for connect in before.connects}
+    both = [host for host in after.hosts if host in before.node]
+    joined = 0
+    for stage in found.stages:
+        for connect in stage.removed:
+            del lit[fibres(connect)]
+        assert stage.during == wired_topology(both, lit.values())
+        assert nx.is_strongly_connected(stage.during.to_networkx())
+        busy = {fibre for places in lit for fibre in places}
+        for connect in stage.made:
+            assert busy.isdisjoint(fibres(connect))
+            busy.update(fibres(connect))
+            lit[fibres(connect)] = connect
+        assert nx.is_strongly_connected(stage.after.to_networkx())
+        joined = stage.after.nodes
+    assert lit.keys() == {fibres(connect) for connect in after.connects}
+    assert joined == len(after.hosts) or not found.stages
+    assert change.at_least <= found.moves == max(len(change.removed), len(change.made))
+
+
+@pytest.mark.parametrize("panels", [1, 2, 4])
+@pytest.mark.parametrize(
+    ("old", "new", "hosts"),
+    [
+        ("circulant(12,2,3)", "circulant(16,2,3)", 16),
+        ("circulant(12,2,3)", "circulant(13,2,3)", 14),
+        ("torus(3,4)", "circulant(9,1,2)", 9),
+    ],
+)
+def test_a_wiring_grows_and_shrinks_without_downtime(panels: int, old: str, new: str, hosts: int) -> None:
+    plan, space = wire(old, room(12, 4, panels)), room(hosts, 4, panels)
+    found = rewire(plan, new, inventory=space, most_dark=2)
+    check_growth(plan, found, space)
+    assert {one.host for one in found.laid} == set(found.after.hosts) - set(plan.hosts)
+    assert {one.host for one in found.drawn} == set(plan.hosts) - space.host.keys()
+    assert found.work[-1].after is not None
+
+
+@pytest.mark.floor(grown=15)
+@settings(max_examples=40, deadline=None)
+@given(regular_digraphs(5, 2), regular_digraphs(7, 2), st.sampled_from(["simplex", "duplex"]), st.integers(1, 2))
+def test_few_hosts_grow_with_the_fewest_moves(one: Topology, two: Topology, mode: Mode, panels: int) -> None:
+    if mode == "duplex":
+        one, two = (Topology.from_links(t.nodes, [*t.links(), *t.transpose().links()]) for t in (one, two))
+    lanes = panels * max(one.degree, two.degree)
+    space = plain_inventory(max(one.nodes, two.nodes), lanes, panels=panels)
+    try:
+        plan = wire(one, plain_inventory(one.nodes, lanes, panels=panels), mode=mode)
+        found = rewire(plan, two, inventory=space, downtime=True, throughput=False)
+    except InfeasibleError:
+        return
+    start = in_room(plan, space, two).plan
+    hosts = list(dict.fromkeys(fixed.host for fixed in start.fixed))
+    assert found.moves == fewest(start, two, itertools.permutations(hosts, two.nodes)) == found.change.at_least
+    reached("grown")
+
+
+def test_patches_of_a_switch_that_goes_are_lost_and_counted() -> None:
+    plan = wire("circulant(8,1,2)", room(8, 4, 4))
+    space = room(8, 4, 4)
+    other = replace(space, panels=(replace(space.panels[0], name="new", field="new"), *space.panels[1:]))
+    found = rewire(plan, "circulant(8,1,2)", inventory=other, most_dark=4)
+    gone = space.panels[0].name
+    assert {one.panel for one in found.drawn} == {gone}
+    assert {one.panel for one in found.laid} == {"new"}
+    on_it = [connect for connect in plan.connects if connect.a.panel == gone]
+    assert set(on_it) <= set(found.change.removed)
+    assert found.moves == found.change.at_least == len(on_it)
+    check_growth(plan, found, other)
+
+
+def test_cabling_that_is_there_in_part_is_kept_and_completed(tmp_path: Path) -> None:
+    space = room(12, 4, 2)
+    some = Fixed("h3", space.hosts[3].ports[2].name, 1, space.panels[1].name, space.panels[1].ports[7].label)
+    part = replace(space, cabling=(some,))
+    plan = wire("circulant(12,2,3)", part)
+    assert some in plan.fixed
+    lanes = Counter((one.host, one.panel) for one in plan.fixed)
+    assert set(lanes.values()) == {2}
+    save_wiring(plan, tmp_path / "plan.json")
+    assert load_wiring(tmp_path / "plan.json").fixed == plan.fixed
+    assert completed(part, plan.fixed, [host.name for host in part.hosts], [4] * 12, "duplex") == plan.fixed
+
+
+def test_what_does_not_fit_is_said() -> None:
+    plan = wire("circulant(12,2,3)", room(12, 4))
+    with pytest.raises(InfeasibleError, match="16 nodes do not fit on 12 hosts"):
+        rewire(plan, "circulant(16,2,3)")
+    narrow = replace(room(16, 4), panels=room(12, 4).panels)
+    with pytest.raises(InfeasibleError, match="none is free"):
+        rewire(plan, "circulant(16,2,3)", inventory=narrow)
+    with pytest.raises(InfeasibleError, match=r"has 4 lane.s. at panels and needs 6"):
+        rewire(plan, "circulant(12,1,2,3)", inventory=room(12, 4))
+
+
+def ask(*arguments: str) -> dict[str, Any]:
+    run = CliRunner().invoke(program, ["wire", "diff", *arguments, "--json"], catch_exceptions=False)
+    document: dict[str, Any] = json.loads(run.stdout)
+    return document
+
+
+def test_command(tmp_path: Path) -> None:
+    plan = wire("circulant(12,2,3)", room(12, 4))
+    save_wiring(plan, tmp_path / "plan.json")
+    (tmp_path / "new.yaml").write_text(inventory_text(room(16, 4)))
+    grown = [str(tmp_path / "plan.json"), "circulant(16,2,3)", "--inventory", str(tmp_path / "new.yaml")]
+    document = ask(*grown, "-o", str(tmp_path / "grown.json"))
+    assert len(document["cables_laid"]) == 16
+    assert document["moves"] == document["bound"] == 13
+    assert document["stages"][-1]["hosts"] == 16
+    assert load_wiring(tmp_path / "grown.json").topology.nodes == 16
+    text = CliRunner().invoke(program, ["wire", "diff", *grown], catch_exceptions=False).output
+    assert "lay 16 fixed cables" in text
+    assert "then: 16 hosts, 64 links" in text
+
+
+def test_what_was_observed_goes_before_the_plan(tmp_path: Path) -> None:
+    plan = wired(build("circulant(12,2,3)"), 4, mode="duplex")
+    save_wiring(plan, tmp_path / "plan.json")
+    heard = heard_by(plan)
+    one = plan.connects[0]
+    other = next(c for c in plan.connects if not {c.a.host, c.b.host} & {one.a.host, one.b.host})
+    lanes = [Lane(end.host, end.port, end.lane) for end in (one.a, one.b, other.a, other.b)]
+    for a, b in ((lanes[0], lanes[2]), (lanes[1], lanes[3])):  # two patches with an end each exchanged
+        heard[a], heard[b] = b, a
+    write_csv(tmp_path / "seen.csv", heard, plan.hosts)
+    asked = [str(tmp_path / "plan.json"), "circulant(12,2,3)", "--keep-hosts"]
+    assert ask(*asked)["moves"] == 0
+    assert ask(*asked, "--lldp", str(tmp_path / "seen.csv"))["moves"] == 2
+    run = CliRunner().invoke(program, ["wire", "diff", *asked, "--lldp", "a", "--ocs", "b"])
+    assert "at most one of --lldp" in run.output

@@ -1,0 +1,73 @@
+"""Topologies that a wiring can grow to: their prices, and the moves, which changes to them need."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from topodesign import build
+from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.cli.main import program
+from topodesign.pricing.closed_form import price
+from topodesign.topology.files import read_topology
+from topodesign.wiring.change.growth import Growth, grow
+from topodesign.wiring.change.rewire import rewire
+from topodesign.wiring.inventory.answers import plain_inventory
+from topodesign.wiring.inventory.inventory import Mode
+from topodesign.wiring.plan.files import save_wiring
+from topodesign.wiring.plan.wire import wire
+
+
+def check(found: Growth) -> None:
+    for place, one in enumerate(found.topologies):
+        topology = one.topology
+        assert topology.nodes == found.nodes
+        assert topology.degree <= found.degree
+        assert one.cost == price(topology, all_sources=True)
+        assert one.at_least <= one.moves
+        for other in found.topologies[:place]:
+            assert other.moves < one.moves
+            assert other.times[0] > one.times[0]
+
+
+@pytest.mark.parametrize(
+    ("panels", "mode"), [(1, "duplex"), (2, "duplex"), (4, "duplex"), (4, "simplex"), (1, "simplex")]
+)
+@pytest.mark.parametrize("nodes", [13, 17, 20])
+def test_a_change_to_what_was_found_needs_no_more_moves(panels: int, mode: Mode, nodes: int) -> None:
+    plan = wire("circulant(12,2,3)", plain_inventory(12, 4, panels=panels, kind="ocs"), mode=mode)
+    found = grow(plan, nodes, 4)
+    check(found)
+    room = plain_inventory(nodes, 4, panels=panels, kind="ocs")
+    for one in found.topologies:
+        change = rewire(plan, one.topology, inventory=room, downtime=True, throughput=False)
+        assert not change.drawn
+        assert one.at_least <= change.moves <= one.moves
+
+
+def test_what_cannot_be_asked() -> None:
+    plan = wire("circulant(12,2,3)", plain_inventory(12, 4))
+    with pytest.raises(ParameterError, match="nodes must be at least 13"):
+        grow(plan, 12, 4)
+    with pytest.raises(InfeasibleError, match="nothing is known for 100000 nodes of degree 37"):
+        grow(plan, 100000, 37)
+
+
+def test_command(tmp_path: Path) -> None:
+    save_wiring(wire("circulant(12,2,3)", plain_inventory(12, 4)), tmp_path / "plan.json")
+    asked = ["pareto", "-n", "16", "-d", "4", "--grow-from", str(tmp_path / "plan.json")]
+    run = CliRunner().invoke(program, [*asked, "--links", str(tmp_path / "grown"), "--json"], catch_exceptions=False)
+    document = json.loads(run.stdout)
+    first = document["topologies"][0]
+    assert document["grown_from"] == 12
+    assert first["bound"] <= first["moves"]
+    assert read_topology(tmp_path / "grown" / first["file"]).nodes == 16
+    assert read_topology(tmp_path / "grown" / first["file"]) == build(first["name"])
+    text = CliRunner().invoke(program, asked, catch_exceptions=False).output
+    assert "12 nodes to 16 of degree 4" in text
+    for wrong in (["--against", "ring"], ["--collective", "allgather"], ["--search", "1"]):
+        assert "--grow-from is for one N" in CliRunner().invoke(program, [*asked, *wrong]).output
+    assert "give both" in CliRunner().invoke(program, ["pareto", "-n", "8", "-d", "2", "--links", "x"]).output

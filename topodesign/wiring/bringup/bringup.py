@@ -1,0 +1,356 @@
+"""The lines of a plan: which interfaces its cables join, with which addresses, and how hosts reach one another."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Unpack
+
+from topodesign.base.declared import Declared, key
+from topodesign.base.errors import ParameterError
+from topodesign.base.options import read, takes
+from topodesign.base.records import Result
+from topodesign.base.wording import counted
+from topodesign.runtime.connections import pat_pairs, tree_pairs
+from topodesign.wiring.bringup.interfaces import Names, check_interface
+from topodesign.wiring.bringup.options import BringupOptions
+from topodesign.wiring.bringup.ways import LARGEST_RING, apart, next_hosts, ring_of
+from topodesign.wiring.inventory.inventory import Fixed
+from topodesign.wiring.plan.files import WiringLike, as_wiring
+from topodesign.wiring.plan.plan import WiringPlan
+
+_MOST_ROWS = 60  # lines that a summary shows; the records have them all
+_V4, _V6 = 32, 128  # bits of an address
+_V6_SUBNET = 64  # what NCCL compares of the addresses of two ports
+
+
+@dataclass(frozen=True, slots=True)
+class Point(Declared):
+    """One end of a line.
+
+    * ``host``: its host.
+    * ``port``: what the inventory calls it, with the lane where a port has several.
+    * ``interface``: what the host calls it.
+    * ``device``: the RDMA device behind it; null if that is not told.
+    * ``address``: IPv4, with the length of the subnet.
+    * ``ipv6``: the same of IPv6; null if none is wanted.
+    """
+
+    host: str
+    port: str
+    interface: str
+    device: str
+    address: str
+    ipv6: str
+
+    KEYS = "host port interface device=or_null(device) address ipv6=or_null(ipv6)"
+
+
+@dataclass(frozen=True, slots=True)
+class Line(Declared):
+    """Two interfaces that a cable joins.
+
+    * ``cable``: its name in the plan; of simplex patches, those of both.
+    * ``a``, ``b``: one end of it, and the other.
+    """
+
+    cable: str
+    a: Point
+    b: Point
+
+    KEYS = "cable a b"
+    ROW = "cable a_*=a b_*=b"
+
+
+@dataclass(frozen=True, slots=True)
+class Reached(Declared):
+    """A host.
+
+    * ``host``: its name.
+    * ``address``: IPv4 of the host itself, whichever cable leads there.
+    * ``ipv6``: the same of IPv6; null if none is wanted.
+    """
+
+    host: str
+    address: str
+    ipv6: str
+
+    KEYS = "host address ipv6=or_null(ipv6)"
+
+
+class Route(NamedTuple):
+    """What a host sends to ``to`` goes by ``interface`` to ``via``."""
+
+    to: str
+    via: str
+    interface: str
+
+
+@dataclass(frozen=True, repr=False)
+class Bringup(Result):
+    """What the hosts of a plan need to reach one another.
+
+    Attributes
+    ----------
+    plan
+        The plan.
+    lines
+        Interfaces that cables join, by the name of the cable.
+    hosts
+        Hosts, in the order of the nodes.
+    ring
+        Hosts in an order in which each shares a cable with the next, and the last with the first; None where none was
+        found.
+    joined
+        Whether all that NCCL's trees join shares a cable, too, with ranks in that order.
+    options
+        What was asked for.
+    """
+
+    plan: WiringPlan
+    lines: tuple[Line, ...]
+    hosts: tuple[Reached, ...]
+    ring: tuple[str, ...] | None
+    joined: bool
+    options: dict[str, Any]
+
+    KEYS = (
+        "hosts lines ring",
+        key("trees=joined", "Whether trees of NCCL's join only hosts that share a cable."),
+        "notes",
+    )
+    ROWS = "lines"
+
+    def heading(self) -> str:
+        """Return how much there is."""
+        words = f"{counted(len(self.lines), 'line')} between {len(self.hosts)} hosts"
+        return f"{words}, {'with' if self.ring else 'without'} a ring of cables through all"
+
+    @cached_property
+    def node(self) -> dict[str, int]:
+        """Nodes by the name of their host."""
+        return self.plan.node
+
+    @cached_property
+    def ends(self) -> dict[str, list[tuple[Line, Point, Point]]]:
+        """Lines of each host, each with its own end and the other one."""
+        found: dict[str, list[tuple[Line, Point, Point]]] = {one.host: [] for one in self.hosts}
+        for line in self.lines:
+            found[line.a.host].append((line, line.a, line.b))
+            found[line.b.host].append((line, line.b, line.a))
+        return found
+
+    @cached_property
+    def neighbours(self) -> list[list[int]]:
+        """Nodes that each node shares a cable with, ascending."""
+        return [sorted({self.node[there.host] for _, _, there in some}) for some in self.ends.values()]
+
+    @cached_property
+    def routes(self) -> dict[str, list[Route]]:
+        """What each host has routes to, by shortest ways; nothing if none are wanted."""
+        found: dict[str, list[Route]] = {one.host: [] for one in self.hosts}
+        wanted, names = self.options["routes"], [one.host for one in self.hosts]
+        between: dict[tuple[int, int], list[tuple[Point, Point]]] = {}
+        for host, some in self.ends.items():
+            for _, here, there in some:
+                between.setdefault((self.node[host], self.node[there.host]), []).append((here, there))
+        goals: list[tuple[list[int], str, str]] = []
+        if wanted != "none":
+            goals += [([node], one.address, one.ipv6) for node, one in enumerate(self.hosts)]
+        if wanted == "all":
+            for line in self.lines:
+                ends = sorted({self.node[line.a.host], self.node[line.b.host]})
+                goals.append((ends, _subnet(line.a.address), _subnet(line.a.ipv6) if line.a.ipv6 else ""))
+        for number, (nodes, to, to6) in enumerate(goals):
+            for node, following in enumerate(next_hosts(self.neighbours, nodes)):
+                if following < 0:
+                    continue
+                cables = between[node, following]
+                here, there = cables[number % len(cables)]
+                found[names[node]].append(Route(to, _bare(there.address), here.interface))
+                if to6:
+                    found[names[node]].append(Route(to6, _bare(there.ipv6), here.interface))
+        return found
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be known before it is used, in words."""
+        return tuple(self._notes())
+
+    def _notes(self) -> Iterator[str]:
+        alone = [host for host, some in self.ends.items() if not some]
+        if alone:
+            yield f"no cable leads to {', '.join(alone)}"
+        elif len(self.hosts) > 1 and any(via < 0 for via in next_hosts(self.neighbours, [0])[1:]):
+            yield "the cables do not join all hosts: some reach one another by no way"
+        if self.ring is None and len(self.hosts) > LARGEST_RING:
+            yield f"a ring of cables for NCCL's own algorithms is not looked for among more than {LARGEST_RING} hosts"
+        elif self.ring is None:
+            yield (
+                "no ring of cables through all hosts was found: NCCL's own algorithms join ranks that share no cable "
+                "and fail; run programs that send along cables alone"
+            )
+
+    def __str__(self) -> str:
+        """Return the heading, the first lines, and the notes."""
+        rows = [
+            f"{line.cable}: {line.a.host} {line.a.interface} {line.a.address} - "
+            f"{line.b.host} {line.b.interface} {line.b.address}"
+            for line in self.lines[:_MOST_ROWS]
+        ]
+        hidden = len(self.lines) - len(rows)
+        return "\n".join([self.heading(), *rows, *([f"and {hidden} more"] if hidden else []), *self.notes])
+
+
+@takes(BringupOptions)
+def bringup(plan: WiringLike, **options: Unpack[BringupOptions]) -> Bringup:
+    """Give the interfaces of a plan addresses, a subnet to each cable, and find ways between all hosts.
+
+    Two hosts see one cable, whichever panels, trunks and circuit switches are in between. It has to carry both
+    directions: what a host answers goes out where the question came in.
+
+    Parameters
+    ----------
+    plan
+        A plan, or the path of its file.
+    **options
+        What addresses are taken from, and what inventories do not say of interfaces.
+
+    Raises
+    ------
+    ParameterError
+        If a link is one-way, a name is none that hosts take, or there are not enough addresses.
+    FileFormatError
+        If a file cannot be read.
+
+    Examples
+    --------
+    >>> from topodesign.wiring.inventory.answers import plain_inventory
+    >>> from topodesign.wiring.plan.wire import wire
+    >>> found = bringup(wire("biring(2,4)", plain_inventory(4, 2)), subnet=31)
+    >>> found
+    <Bringup: 4 lines between 4 hosts, with a ring of cables through all>
+    >>> [line.b.address for line in found.lines]
+    ['10.64.0.1/31', '10.64.0.3/31', '10.64.0.5/31', '10.64.0.7/31']
+    """
+    wiring, known = as_wiring(plan), read(BringupOptions, options, "bringup")
+    names = Names(wiring, known["interfaces"])
+    if known["management"]:
+        check_interface("management", known["management"])
+    joined = [
+        (cable, a, here, b, there)
+        for cable, a, b in _cabled(wiring)
+        for here, there in zip(names.of(a), names.of(b), strict=False)
+    ]
+    _check_once(
+        (end.host, interface.name) for _, a, here, b, there in joined for end, interface in ((a, here), (b, there))
+    )
+    pairs, own = _addresses(known["base"], known["subnet"], len(joined), len(wiring.hosts))
+    pairs6, own6 = (
+        ([("", "")] * len(joined), [""] * len(wiring.hosts))
+        if known["ipv6"] is None
+        else _addresses6(known["ipv6"], len(joined), len(wiring.hosts))
+    )
+    lines = tuple(
+        Line(
+            cable,
+            Point(a.host, names.lane(a), here.name, here.device, first, first6),
+            Point(b.host, names.lane(b), there.name, there.device, second, second6),
+        )
+        for (cable, a, here, b, there), (first, second), (first6, second6) in zip(joined, pairs, pairs6, strict=True)
+    )
+    hosts = tuple(map(Reached, wiring.hosts, own, own6))
+    found = Bringup(wiring, lines, hosts, None, joined=False, options=known)
+    ring = ring_of(found.neighbours)
+    if ring is None:
+        return found
+    start = ring.index(0)
+    ring = ring[start:] + ring[:start]
+    whole = [*tree_pairs(len(ring)), *pat_pairs(len(ring))]
+    joined_all = not apart(found.neighbours, ring, whole)
+    return Bringup(wiring, lines, hosts, tuple(wiring.hosts[node] for node in ring), joined_all, known)
+
+
+def _cabled(plan: WiringPlan) -> Iterator[tuple[str, Fixed, Fixed]]:
+    """Yield the name of each cable that hosts see, and the lanes at its ends."""
+    if plan.mode == "duplex":
+        for connect in plan.connects:
+            yield connect.cable, connect.a, connect.b
+        return
+    back = {(connect.b.place, connect.a.place): connect for connect in plan.connects}
+    done = set()
+    for connect in plan.connects:
+        other = back.get((connect.a.place, connect.b.place))
+        if other is None:
+            words = f"{connect.cable}: {plan.lane_name(connect.a)} -> {plan.lane_name(connect.b)}"
+            raise ParameterError(
+                f"there are links one way ({words}), and hosts answer where they hear: wire a duplex topology with "
+                "--mode duplex"
+            )
+        if connect.cable not in done:
+            done |= {connect.cable, other.cable}
+            yield f"{connect.cable}+{other.cable}", connect.a, connect.b
+
+
+def _check_once(used: Iterator[tuple[str, str]]) -> None:
+    seen = set()
+    for one in used:
+        if one in seen:
+            raise ParameterError(f"interface '{one[1]}' of host '{one[0]}' is that of two ports")
+        seen.add(one)
+
+
+def _addresses(base: str, length: int, lines: int, hosts: int) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return the addresses at the ends of lines, from the start of a network, and those of hosts, at its end."""
+    try:
+        network = ipaddress.IPv4Network(base)
+    except ValueError:
+        raise ParameterError(f"base {base!r:.60} is no IPv4 network; expected one such as 10.64.0.0/12") from None
+    size, block = 1 << (_V4 - length), 1 << (hosts + 1).bit_length()
+    needed = (lines * size + block - 1).bit_length()
+    if _V4 - needed < network.prefixlen or network.prefixlen > length:
+        least = min(_V4 - needed, length)
+        words = f"{lines} cables with a subnet of /{length} and {hosts} hosts do not fit into {network}"
+        raise ParameterError(f"{words}: a /{least} is needed" + ("" if length >= 30 else ", or a smaller subnet"))
+    start, top = int(network.network_address), int(network.broadcast_address) + 1 - block
+    first = 0 if length == _V4 - 1 else 1
+    pairs = [
+        (f"{_v4(start + n * size + first)}/{length}", f"{_v4(start + n * size + first + 1)}/{length}")
+        for n in range(lines)
+    ]
+    return pairs, [f"{_v4(top + 1 + node)}/{_V4}" for node in range(hosts)]
+
+
+def _addresses6(base: str, lines: int, hosts: int) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return the same of IPv6: the first /64 is of the hosts."""
+    try:
+        network = ipaddress.IPv6Network(base)
+    except ValueError:
+        raise ParameterError(f"ipv6 {base!r:.60} is no IPv6 network; expected one such as fd64::/48") from None
+    least = _V6_SUBNET - lines.bit_length()
+    if network.prefixlen > least:
+        raise ParameterError(
+            f"{lines} cables with a /64 each and the hosts do not fit into {network}: a /{least} is needed"
+        )
+    start = int(network.network_address)
+    subnets = [start + (n + 1 << _V6_SUBNET) for n in range(lines)]
+    pairs = [(f"{_v6(one + 1)}/{_V6_SUBNET}", f"{_v6(one + 2)}/{_V6_SUBNET}") for one in subnets]
+    return pairs, [f"{_v6(start + 1 + node)}/{_V6}" for node in range(hosts)]
+
+
+def _v4(number: int) -> str:
+    return str(ipaddress.IPv4Address(number))
+
+
+def _v6(number: int) -> str:
+    return str(ipaddress.IPv6Address(number))
+
+
+def _subnet(address: str) -> str:
+    return str(ipaddress.ip_interface(address).network)
+
+
+def _bare(address: str) -> str:
+    return address.partition("/")[0]

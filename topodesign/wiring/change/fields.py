@@ -1,0 +1,255 @@
+"""Hosts of nodes and fields of links, chosen so that many patches of a wiring stay.
+
+A patch stays if a link between its hosts is on its field of panels. Given the hosts of the nodes, fields are found
+from the patches that could stay, from a split that is made anew, or from those of a plan that is wanted, whichever is
+best after alternating paths have been turned round (:mod:`topodesign.wiring.change.field_kernels`). Hosts with as many
+lanes on each field can be exchanged without any link leaving its field, and so both are improved together.
+
+Few nodes have few orders: those that would keep more if fields did not matter are gone through, and for each all fields
+of the links.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from topodesign.base.errors import InfeasibleError
+from topodesign.topology.topology import IntArray, Topology
+from topodesign.wiring.change import field_kernels as kernels
+from topodesign.wiring.plan.decompose import split, without_loops
+
+MOST_EXHAUSTED = 8  # hosts up to which all their orders are gone through
+
+_EFFORT = 2**31  # of the search through fields over all orders: branches times links times fields
+_LITTLE = 2**26  # with the hosts as they are
+_PROPOSALS = 2**17
+_TURNED = 2**15  # proposals that change fields alone
+_A_LINK = 2**8  # proposals for each link at most
+
+
+class Found(NamedTuple):
+    """Hosts and fields: the host of each node and of those that are none, the field of each link, what stays."""
+
+    place: tuple[int, ...]
+    field: IntArray
+    kept: int
+
+
+class Problem:
+    """A wiring, and the links that it is to have.
+
+    ``hosts`` are told by numbers, ``room[h, side, f]`` says how many links host h can have on field f, and ``patches``
+    are the first host, the second and the field of each patch. A duplex wiring has one side, a simplex one two.
+    """
+
+    def __init__(self, wanted: Topology, room: IntArray, patches: Sequence[tuple[int, int, int]]) -> None:
+        self.wanted, self.room = without_loops(wanted), room
+        hosts, sides, fields = room.shape
+        self.duplex = sides == 1
+        src, dst = (np.repeat(ends, self.wanted.capacity) for ends in (self.wanted.src, self.wanted.dst))
+        if self.duplex:
+            src, dst = src[src < dst], dst[src < dst]
+        self.nodes = np.stack((src, dst), axis=1).astype(np.int64)
+        self.index = np.full((hosts, hosts), -1, dtype=np.int64)
+        rows: list[list[int]] = []
+        for a, b, field in patches:
+            if self.index[a, b] < 0:
+                self.index[a, b] = len(rows)
+                if self.duplex:
+                    self.index[b, a] = len(rows)
+                rows.append([0] * fields)
+            rows[self.index[a, b]][field] += 1
+        self.have = np.array(rows, dtype=np.int64).reshape(-1, fields)
+        self.patches = patches
+        kinds: dict[bytes, int] = {}
+        self.kind = np.array([kinds.setdefault(row.tobytes(), len(kinds)) for row in room], dtype=np.int64)
+        same = np.all(self.nodes[1:] == self.nodes[:-1], axis=1)
+        self.twin = np.concatenate(([-1], np.where(same, np.arange(len(same)), -1)))[: len(self.nodes)]
+
+    def could_keep(self, place: Sequence[int]) -> int:
+        """Return how many patches would stay with these hosts if fields did not matter."""
+        pair, count = np.unique(self._pairs(place), return_counts=True)
+        there = pair >= 0
+        return int(np.minimum(self.have[pair[there]].sum(axis=1), count[there]).sum())
+
+    def needed(self) -> IntArray:
+        """Return how many lanes each node needs."""
+        needed = np.zeros((self.wanted.nodes, self.room.shape[1]), dtype=np.int64)
+        for side, end in enumerate(self.nodes.T):
+            np.add.at(needed, (end, side % self.room.shape[1]), 1)
+        most: IntArray = needed.max(axis=1)
+        return most
+
+    def fields_of(self, links: Iterable[tuple[int, int, int]]) -> IntArray | None:
+        """Return the field of each link from links in fields, as two nodes and a field; None if these are others."""
+        waiting: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for u, v, number in links:
+            waiting[(min(u, v), max(u, v)) if self.duplex else (u, v)].append(number)
+        if {pair: len(some) for pair, some in waiting.items()} != Counter(map(tuple, self.nodes.tolist())):
+            return None
+        return np.array([waiting[u, v].pop() for u, v in self.nodes.tolist()], dtype=np.int64)
+
+    def placed(
+        self, place: Sequence[int], *, seed: int, given: Sequence[IntArray] = (), first: Sequence[int] = ()
+    ) -> Found | None:
+        """Return fields with which many patches stay, with these hosts; None if no fields are found.
+
+        ``given`` are fields that may do; ``first`` numbers the patches in the order in which they are to stay.
+        """
+        most = self.could_keep(place)
+        found = self._from_patches(place, seed, first or range(len(self.patches)))
+        if found is not None and found.kept == most:
+            return found
+        options = [found] if found is not None else []
+        starts = [field for field in given if self._fits(place, field)] or self._split(place, seed)
+        options += [self._turned(place, field, seed) for field in starts]
+        if found is not None:
+            options.append(self._turned(place, found.field, seed))
+        return max(options, key=lambda one: one.kept, default=None)
+
+    def improved(self, found: Found, *, seed: int) -> Found:
+        """Exchange hosts and fields together, and return what keeps most."""
+        best = found
+        for attempt, warmth in enumerate((kernels.ONE // 3, kernels.ONE // 8)):
+            other = self._improve(best.place, best.field, _PROPOSALS, warmth=warmth, seed=seed + attempt, swaps=True)
+            best = max(best, other, key=lambda one: one.kept)
+        return best
+
+    def exhausted(self, found: Found, *, swaps: bool) -> tuple[Found, bool]:
+        """Return what keeps most of all fields, and with ``swaps`` of all orders of the hosts, and whether it does.
+
+        The search ends undecided where it takes too long; what it found by then is returned.
+        """
+        hosts = len(self.room)
+        if swaps and hosts > MOST_EXHAUSTED:
+            return found, False
+        places = self._orders(found.kept) if swaps else [(self.could_keep(found.place), found.place)]
+        left = (_EFFORT if swaps else _LITTLE) // max(len(self.nodes) * self.room.shape[2], 1)
+        for most, place in places:
+            if most <= found.kept:
+                break
+            state = self._state(place, None)
+            best = np.empty(len(self.nodes), dtype=np.int64)
+            branches = np.array([left])
+            kept = kernels.search(state, self.twin, found.kept, branches, best)
+            left = int(branches[0])
+            if left < 0:
+                return found, False
+            if kept > found.kept:
+                found = Found(place, best, kept)
+        return found, True
+
+    def _orders(self, least: int) -> list[tuple[int, tuple[int, ...]]]:
+        """Return orders of the hosts that could keep more than ``least``, the most first; of those alike, one."""
+        hosts, nodes = len(self.room), self.wanted.nodes
+        orders = np.array(list(itertools.permutations(range(hosts), nodes)), dtype=np.int64).reshape(-1, nodes)
+        tables = np.zeros((len(orders), hosts, hosts), dtype=np.int8)
+        row = np.arange(len(orders))
+        for u, v in self.nodes.tolist():
+            one, two = orders[:, u], orders[:, v]
+            if self.duplex:
+                one, two = np.minimum(one, two), np.maximum(one, two)
+            tables[row, one, two] += 1
+        have = np.zeros((hosts, hosts), dtype=np.int64)
+        for a, b, _ in self.patches:
+            have[(min(a, b), max(a, b)) if self.duplex else (a, b)] += 1
+        most = np.minimum(tables, have[None]).sum(axis=(1, 2))
+        good = np.flatnonzero(most > least)
+        _, first = np.unique(tables[good].reshape(len(good), hosts * hosts), axis=0, return_index=True)
+        good = good[first]
+        good = good[np.argsort(-most[good], kind="stable")]
+        rest = [tuple(sorted(set(range(hosts)) - set(order))) for order in orders[good].tolist()]
+        return [(int(most[g]), (*orders[g].tolist(), *spare)) for g, spare in zip(good, rest, strict=True)]
+
+    def _pairs(self, place: Sequence[int]) -> IntArray:
+        where = np.asarray(place, dtype=np.int64)
+        pairs: IntArray = self.index[where[self.nodes[:, 0]], where[self.nodes[:, 1]]]
+        return pairs
+
+    def _rooms(self, place: Sequence[int]) -> IntArray:
+        """Return room by key: that of node n and a side is ``n * sides + side``."""
+        return self.room[np.asarray(place, dtype=np.int64)].reshape(-1, self.room.shape[2])
+
+    def _keys(self) -> IntArray:
+        return self.nodes if self.duplex else 2 * self.nodes + np.array([0, 1])
+
+    def _state(self, place: Sequence[int], field: IntArray | None) -> kernels.Fields:
+        """Return the state with links in these fields, -1 for none yet; None for all in none."""
+        room = self._rooms(place).copy()
+        links = len(self.nodes)
+        at = np.zeros((*room.shape, int(room.max(initial=0)) + 2), dtype=np.int64)
+        now, kept = np.zeros_like(self.have), np.zeros(1, dtype=np.int64)
+        nowhere = np.full(links, -1, dtype=np.int64)
+        state = kernels.Fields(
+            self._keys(), self._pairs(place), self.have, now, nowhere, room, at, np.zeros_like(room), kept
+        )
+        for link, number in enumerate([] if field is None else field.tolist()):
+            if number >= 0:
+                kernels.put(state, link, number)
+        return state
+
+    def _fits(self, place: Sequence[int], field: IntArray) -> bool:
+        room = self._rooms(place)
+        used = np.zeros_like(room)
+        for end in self._keys().T:
+            np.add.at(used, (end, field), 1)
+        return bool(np.all(used <= room))
+
+    def _from_patches(self, place: Sequence[int], seed: int, first: Sequence[int]) -> Found | None:
+        """Return fields that begin with what can stay as it is; None if the other links find no room then."""
+        waiting: dict[int, list[int]] = defaultdict(list)
+        for link, pair in reversed(list(enumerate(self._pairs(place).tolist()))):
+            waiting[pair].append(link)
+        field = np.full(len(self.nodes), -1, dtype=np.int64)
+        for number in first:
+            a, b, there = self.patches[number]
+            links = waiting[int(self.index[a, b])]
+            if links:
+                field[links.pop()] = there
+        state = self._state(place, field)
+        if kernels.place_all(state, np.array([2 * seed + 1], dtype=np.uint64)) >= 0:
+            return None
+        return Found(tuple(place), state.field, int(state.kept[0]))
+
+    def _split(self, place: Sequence[int], seed: int) -> list[IntArray]:
+        """Return fields made anew, if any are found."""
+        lanes = self.room[np.asarray(place[: self.wanted.nodes]), 0]
+        try:
+            src, dst, part = split(self.wanted, lanes, duplex=self.duplex, seed=seed)
+        except InfeasibleError:
+            return []
+        field = self.fields_of(zip(src.tolist(), dst.tolist(), part.tolist(), strict=True))
+        return [] if field is None else [field]
+
+    def _turned(self, place: Sequence[int], field: IntArray, seed: int) -> Found:
+        return self._improve(place, field, _TURNED, warmth=kernels.ONE // 8, seed=seed, swaps=False)
+
+    def _improve(
+        self, place: Sequence[int], field: IntArray, proposals: int, *, warmth: int, seed: int, swaps: bool
+    ) -> Found:
+        state = self._state(place, field)
+        nodes = len(self.room)
+        links = [np.flatnonzero((self.nodes == node).any(axis=1)) for node in range(nodes)] if swaps else []
+        near = [np.flatnonzero((self.index[host] >= 0) | (self.index[:, host] >= 0)) for host in range(nodes)]
+        first, start = (np.cumsum([0, *map(len, rows)], dtype=np.int64) for rows in (links, near))
+        nothing = np.zeros(0, dtype=np.int64)
+        places = kernels.Places(
+            np.array(place, dtype=np.int64),
+            self.index,
+            self.kind,
+            first,
+            np.concatenate([nothing, *links]),
+            start,
+            np.concatenate([nothing, *near]),
+            self.nodes,
+        )
+        proposals = min(proposals, _A_LINK * len(self.nodes))
+        best = np.empty(len(self.nodes), dtype=np.int64), np.empty(nodes, dtype=np.int64)
+        random = np.array([2 * seed + 1], dtype=np.uint64)
+        kept = kernels.improve(state, places, proposals, swaps, warmth, random, best)
+        return Found(tuple(best[1].tolist()), best[0], int(kept))

@@ -1,0 +1,88 @@
+"""The same wiring in another room: with more hosts, panels and switches, or with fewer.
+
+Fixed cables stay where both of their ends do, unless the new room says otherwise; hosts that will be nodes and have too
+few lanes get new ones. Patches at a cable that goes have to go, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from topodesign.base.errors import InfeasibleError
+from topodesign.topology.topology import Topology
+from topodesign.wiring.change.change import Change, wired_topology
+from topodesign.wiring.inventory.inventory import Fixed, Inventory
+from topodesign.wiring.plan.complete import completed
+from topodesign.wiring.plan.cross_connects import CrossConnect
+from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.plan.planner import lanes_needed
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A wiring in another room.
+
+    ``plan``: what stays of it, over all fixed cables that there will be. ``lost``: patches that cannot stay, as a fixed
+    cable at one of their ends goes. ``laid``, ``drawn``: fixed cables that come, and that go.
+    """
+
+    plan: WiringPlan
+    lost: tuple[CrossConnect, ...]
+    laid: tuple[Fixed, ...]
+    drawn: tuple[Fixed, ...]
+
+    def with_lost(self, change: Change) -> Change:
+        """Return a change from what stays with the patches that are lost."""
+        if not self.lost:
+            return change
+        kept = max(len(change.after.connects), len(change.before.connects)) - change.at_least
+        before = replace(change.before, connects=(*self.lost, *change.before.connects))
+        at_least = max(len(change.after.connects), len(before.connects)) - kept
+        return replace(change, before=before, removed=(*self.lost, *change.removed), at_least=at_least)
+
+
+def in_room(plan: WiringPlan, inventory: Inventory, wanted: Topology, own: WiringPlan | None = None) -> Moved:
+    """Return a wiring in another room, cabled for a topology; as in ``own``, a plan of it, where that can be."""
+    room = inventory if len(inventory.speeds) < 2 else inventory.at_speed(plan.speed)
+    fixed = _that_stay(room, plan.fixed)
+    if own is not None:
+        fixed = _with(fixed, (one for one in own.fixed if one.host in own.node and _exists(room, one)))
+    names = [host for host in plan.hosts if host in room.host]
+    chosen = list(own.hosts) if own is not None and set(own.hosts) <= room.host.keys() else names
+    chosen = list(dict.fromkeys((*chosen, *names, *room.host)))[: max(wanted.nodes, 0)]
+    if len(chosen) < wanted.nodes:
+        raise InfeasibleError(f"{wanted.nodes} nodes do not fit on {len(room.hosts)} hosts")
+    most = int(lanes_needed(wanted).max(initial=0))
+    lanes = [min(most, room.host[name].lanes) for name in chosen]
+    cabled = completed(room, fixed, chosen, lanes, plan.mode)
+    there = set(cabled)
+    stay = tuple(connect for connect in plan.connects if {connect.a, connect.b} <= there)
+    lost = tuple(connect for connect in plan.connects if not {connect.a, connect.b} <= there)
+    before = WiringPlan(room, wired_topology(names, stay), tuple(names), plan.mode, stay, cabled)
+    old = set(plan.fixed)
+    laid = tuple(one for one in cabled if one not in old)
+    return Moved(before, lost, laid, tuple(one for one in plan.fixed if one not in there))
+
+
+def _that_stay(room: Inventory, fixed: tuple[Fixed, ...]) -> tuple[Fixed, ...]:
+    """Return the cabling of a room, and of another what can stay beside it."""
+    return _with(room.cabling, (one for one in fixed if _exists(room, one)))
+
+
+def _with(fixed: tuple[Fixed, ...], more: Iterable[Fixed]) -> tuple[Fixed, ...]:
+    """Return fixed cables, and others whose lanes and ports are free."""
+    lanes, ports = {(one.host, one.port, one.lane) for one in fixed}, {one.place for one in fixed}
+    added = [one for one in more if (one.host, one.port, one.lane) not in lanes and one.place not in ports]
+    return (*fixed, *added)
+
+
+def _exists(room: Inventory, one: Fixed) -> bool:
+    """Return whether both ends of a fixed cable are there, and open."""
+    host, port = room.host.get(one.host), room.panel_port.get(one.place)
+    if host is None or port is None or one.place in room.leads_to:
+        return False
+    pods = room.pods_of(*one.place)
+    lanes = next((each.lanes for each in host.ports if each.name == one.port), 0)
+    blocked = port.blocked or room.panel_port[room.plugged_at(*one.place)].blocked
+    return one.lane <= lanes and not blocked and (not pods or host.pod in pods)

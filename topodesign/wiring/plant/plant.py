@@ -1,0 +1,167 @@
+"""A plant: which hosts have how many lanes at which field of panels, and the plan of what is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from topodesign.base.errors import InfeasibleError
+from topodesign.base.spec import LONGEST_SPEC, Spec
+from topodesign.topology.topology import IntArray, Topology
+from topodesign.wiring.inventory.inventory import Fixed, Inventory, Mode, Zone
+from topodesign.wiring.plan.cabling import _share, assign_lanes, lanes_by_field, plan_cabling, reaches, usable
+from topodesign.wiring.plan.joint import Choice
+from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.plan.planner import plan_of
+
+
+@dataclass(frozen=True)
+class Plant:
+    """Hosts with lanes at fields of panels.
+
+    * ``inventory``: what there is, with lanes of one speed.
+    * ``hosts``: those that are nodes, node by node.
+    * ``fixed``: the fixed cabling: that of the inventory, or one that spreads the lanes over what hosts reach.
+    * ``mode``: whether the two fibres of a lane are patched apart.
+    * ``lanes``: lanes that each node may use at each field, shape ``(nodes, fields)``.
+    * ``degree``: d, lanes of the node that has most.
+    * ``whole``: whether these are all hosts with all of their lanes.
+    """
+
+    inventory: Inventory
+    hosts: tuple[str, ...]
+    fixed: tuple[Fixed, ...]
+    mode: Mode
+    lanes: IntArray
+    degree: int
+    whole: bool
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes N."""
+        return len(self.hosts)
+
+    @property
+    def duplex(self) -> bool:
+        """Whether a link and its reverse come together."""
+        return self.mode == "duplex"
+
+    @cached_property
+    def classes(self) -> tuple[IntArray, ...]:
+        """Nodes that have as many lanes at every field, those with the first node first."""
+        _, first, kind = np.unique(self.lanes, axis=0, return_index=True, return_inverse=True)
+        return tuple(np.flatnonzero(kind.ravel() == one) for one in np.argsort(first, kind="stable"))
+
+
+@dataclass(frozen=True)
+class Made:
+    """A topology that was made for a plant.
+
+    * ``topology``: with a self-loop for every lane that stays dark.
+    * ``src``, ``dst``, ``part``: its links, or one of each pair of opposite ones, without self-loops, and the field
+      that each is on.
+    * ``order``: the node of the plant that each node of the topology is.
+    """
+
+    topology: Topology
+    src: IntArray
+    dst: IntArray
+    part: IntArray
+    order: IntArray
+
+
+def made_of(plant: Plant, src: IntArray, dst: IntArray, part: IntArray) -> Made:
+    """Return a topology of links between nodes of a plant, with a self-loop for every port of d that is left."""
+    nodes, everyone = plant.nodes, np.arange(plant.nodes)
+    ends = (np.concatenate((src, dst)), np.concatenate((dst, src))) if plant.duplex else (src, dst)
+    used = np.maximum(*(np.bincount(side, minlength=nodes) for side in ends))
+    loops = np.repeat(everyone, plant.degree - used)
+    topology = Topology.from_arrays(nodes, np.concatenate((ends[0], loops)), np.concatenate((ends[1], loops)))
+    heads = np.repeat(topology.dst, topology.capacity)
+    spec = Spec("successors", (plant.degree, *heads.tolist()))
+    return Made(replace(topology, spec=spec if len(str(spec)) <= LONGEST_SPEC else None), src, dst, part, everyone)
+
+
+def plan_made(plant: Plant, made: Made) -> WiringPlan:
+    """Return the plan of a topology that was made for a plant, checked."""
+    names = tuple(plant.hosts[node] for node in made.order.tolist())
+    return plan_of(
+        made.topology, plant.inventory, plant.mode, Choice(names, plant.fixed, made.src, made.dst, made.part)
+    )
+
+
+def plant_of(inventory: Inventory, nodes: int | None, degree: int | None, mode: Mode) -> Plant:
+    """Return the plant of an inventory for so many nodes (all hosts if None) of a degree (all lanes if None).
+
+    Lanes have the fastest speed. Hosts with most lanes are the nodes, the first ones of the inventory. Cabling that is
+    to be planned is alike for all hosts where that can be, else each has as many lanes as there is room for at those
+    fields that most hosts reach, and the rest at its own.
+    """
+    room = inventory.at_speed(inventory.speeds[0]) if len(inventory.speeds) > 1 else inventory
+    if not room.speeds:
+        raise InfeasibleError("no host has a lane")
+    if nodes is not None and nodes > len(room.hosts):
+        raise InfeasibleError(f"{nodes} nodes do not fit on {len(room.hosts)} hosts")
+    if room.cabling:
+        groups = lanes_by_field(room, room.cabling, mode)
+        have = {name: sum(len(groups.get((name, field), ())) for field in room.fields) for name in room.host}
+        hosts = _with_most(have, nodes)
+        fixed = room.cabling
+    else:
+        hosts = _with_most({host.name: host.lanes for host in room.hosts}, nodes)
+        most = min(room.host[name].lanes for name in hosts)
+        fixed = _cabling(room, hosts, most if degree is None else min(degree, most), mode)
+        groups = lanes_by_field(room, fixed, mode)
+    lanes = np.array([[len(groups.get((name, field), ())) for field in room.fields] for name in hosts], dtype=np.int64)
+    cabled = int(lanes.sum())
+    if degree is not None:
+        lanes = _thinned(lanes, degree)
+    there = lanes.any(axis=0)
+    if not there.any():
+        raise InfeasibleError(f"no lane is cabled to a panel port that a {mode} plan can use")
+    whole = cabled == lanes.sum() and len(hosts) == len(room.hosts)
+    return Plant(room, hosts, tuple(fixed), mode, lanes, int(lanes.sum(axis=1).max()), whole)
+
+
+def _with_most(have: dict[str, int], nodes: int | None) -> tuple[str, ...]:
+    """Return the hosts with most lanes, in the order of the inventory."""
+    if nodes is None:
+        return tuple(have)
+    chosen = set(sorted(have, key=lambda name: -have[name])[:nodes])
+    return tuple(name for name in have if name in chosen)
+
+
+def _thinned(lanes: IntArray, degree: int) -> IntArray:
+    """Return lanes of which no node has more than a degree, taken away in turns from the fields with most."""
+    lanes = lanes.copy()
+    while len(over := np.flatnonzero(lanes.sum(axis=1) > degree)):
+        last = lanes.shape[1] - 1 - np.argmax(lanes[over, ::-1], axis=1)
+        lanes[over, last] -= 1
+    return lanes
+
+
+def _cabling(room: Inventory, hosts: Sequence[str], most: int, mode: Mode) -> tuple[Fixed, ...]:
+    """Plan the cabling of hosts with so many lanes each, or as many as panels have room for."""
+    try:
+        alike = plan_cabling(room, hosts, [most] * len(hosts), mode)
+    except InfeasibleError:
+        alike = None
+    if alike is not None:
+        return alike
+    ports = {zone: len(some) for zone, some in usable(room, mode).items()}
+    near = {zone: sum(reaches(room.host[name], zone) for name in hosts) for zone in ports}
+    wide = {field: sum(near[zone] for zone in ports if zone.field == field) for field in room.fields}
+    zones: dict[str, list[Zone]] = {}
+    for name in hosts:
+        mine = [zone for zone in ports if near[zone] and reaches(room.host[name], zone)]
+        left, chosen = most, list[Zone]()
+        for width in sorted({wide[zone.field] for zone in mine}, reverse=True):
+            share = {zone: ports[zone] // near[zone] for zone in mine if wide[zone.field] == width}
+            taken = _share(min(left, sum(share.values())), share, mode) or []
+            chosen += taken
+            left -= len(taken)
+        zones[name] = chosen
+    return tuple(assign_lanes(room, zones, mode))

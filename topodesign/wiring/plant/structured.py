@@ -1,0 +1,233 @@
+"""Symmetric topologies of a plant: voltage lifts whose base keeps to the fields of panels.
+
+Nodes with the same lanes are cut into blocks of m, and a group of order m acts on each. A base of one node a block has
+a link between two lanes of a field, one lane once (in duplex mode lanes are paired); every lift of it is carried,
+whatever its voltages. So pods need no test, and one node of every block prices all. With m = 1 these are all topologies
+of the plant. Bases and voltages are drawn, then changed one at a time where that costs no more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from topodesign.base.cost import Cost
+from topodesign.base.deadline import Stopwatch
+from topodesign.base.errors import DisconnectedError
+from topodesign.base.progress import Progress
+from topodesign.base.spec import LONGEST_SPEC, Spec
+from topodesign.pricing.evaluation import price_both
+from topodesign.search.groups import groups_to_search
+from topodesign.search.symmetric import cayley_spec
+from topodesign.topology.groups import Group
+from topodesign.topology.topology import IntArray, Topology
+from topodesign.wiring.plant.plant import Made, Plant
+
+MOST_BLOCKS = 64  # nodes that are priced, of each candidate
+_GROUPS = 12  # of an order, the most promising first
+_ALONE = 0.3  # share of the lanes of a duplex base that lead to the other half of their own block
+_MOVES = 40  # changes in vain after which another start is drawn
+
+
+@dataclass
+class _Lift:
+    """A base with voltages: a link for each lane of each block, those of a field together.
+
+    In duplex mode ``mate`` is the opposite link, a link itself where its voltage is an involution, or the identity for
+    a lane that stays dark.
+    """
+
+    group: Group
+    blocks: int
+    tail: IntArray
+    head: IntArray
+    field: IntArray
+    voltage: IntArray
+    mate: IntArray | None
+
+    def topology(self, degree: int) -> Topology:
+        """Return the lift, with self-loops for the lanes of the degree that blocks do not have."""
+        order, dark = self.group.order, degree - np.bincount(self.tail, minlength=self.blocks)
+        spare = np.repeat(np.arange(self.blocks), dark)
+        tail, head = np.concatenate((self.tail, spare)), np.concatenate((self.head, spare))
+        voltage = np.concatenate((self.voltage, np.zeros(len(spare), dtype=np.int64)))
+        everyone = self.group.elements()
+        ends = self.group.multiply(everyone, voltage[:, None])
+        return Topology.from_arrays(
+            self.blocks * order,
+            tail[:, None] * order + everyone,
+            head[:, None] * order + ends,
+            symmetry=self.group.action(self.blocks),
+        )
+
+    def spec(self, degree: int, *, duplex: bool) -> Spec | None:
+        """Return the spec of the lift, None if it is too long."""
+        dark = degree - np.bincount(self.tail, minlength=self.blocks)
+        spare = np.repeat(np.arange(self.blocks), dark)
+        tail, head = np.concatenate((self.tail, spare)), np.concatenate((self.head, spare))
+        voltage = np.concatenate((self.voltage, np.zeros(len(spare), dtype=np.int64)))
+        if self.blocks == 1 and np.all(voltage):
+            return cayley_spec(self.group, sorted(voltage.tolist()), duplex=duplex)
+        order = np.lexsort((voltage, head, tail))
+        below = Spec("successors", (degree, *head[order].tolist()))
+        lifted = Spec("lift", (below, self.group.spec, *voltage[order].tolist()))
+        spec = below if self.group.order == 1 else lifted
+        return spec if len(str(spec)) <= LONGEST_SPEC else None
+
+    def links(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Return sources, targets and fields of the links, of one of each pair in duplex mode; without self-loops."""
+        order, everyone = self.group.order, self.group.elements()
+        ends = self.head[:, None] * order + self.group.multiply(everyone, self.voltage[:, None])
+        begins = self.tail[:, None] * order + np.broadcast_to(everyone, ends.shape)
+        kept = begins != ends
+        if self.mate is not None:
+            number = np.arange(len(self.mate))
+            kept &= np.where((self.mate == number)[:, None], begins < ends, (number < self.mate)[:, None])
+        part = np.broadcast_to(self.field[:, None], ends.shape)
+        return begins[kept], ends[kept], part[kept]
+
+
+def structured(
+    plant: Plant, seconds: float, *, seed: int = 0, progress: Progress | None = None
+) -> list[tuple[Cost, Made]]:
+    """Return the topologies found in so many seconds of work that none found with as few steps beats, with mean costs.
+
+    What is tried depends on the seed alone, and more time only tries more.
+    """
+    watch, rng = Stopwatch(), np.random.default_rng(seed)
+    shapes = list(_shapes(plant))
+    front: dict[int, tuple[Cost, _Lift, IntArray]] = {}
+    place = 0
+    while shapes and (used := watch()) < seconds:
+        size, groups = shapes[place % len(shapes)]
+        place += 1
+        if progress is not None:
+            progress(used / seconds)
+        blocks = np.concatenate([some.reshape(-1, size) for some in plant.classes])
+        lift = _drawn(plant, blocks, groups[int(rng.integers(0, len(groups)))], rng)
+        steps_first = bool(rng.integers(0, 2))
+        best = _cost(lift, plant)
+        vain = 0
+        while best is not None and vain < _MOVES and watch() < seconds:
+            changed = _changed(lift, rng)
+            cost = _cost(changed, plant)
+            better = cost is not None and _rank(cost, steps_first) < _rank(best, steps_first)
+            vain = 0 if better else vain + 1
+            if cost is not None and _rank(cost, steps_first) <= _rank(best, steps_first):
+                lift, best = changed, cost
+        if best is not None and all(
+            other.steps > best.steps or other.bandwidth > best.bandwidth for other, _, _ in front.values()
+        ):
+            front = {
+                steps: one for steps, one in front.items() if steps < best.steps or one[0].bandwidth < best.bandwidth
+            }
+            front[best.steps] = best, lift, blocks
+    return [(cost, _made(plant, lift, blocks)) for _, (cost, lift, blocks) in sorted(front.items())]
+
+
+def _rank(cost: Cost, steps_first: bool) -> tuple[object, ...]:
+    return (cost.steps, cost.bandwidth) if steps_first else (cost.bandwidth, cost.steps)
+
+
+def _cost(lift: _Lift, plant: Plant) -> Cost | None:
+    """Return the mean cost of reduce-scatter and allgather; None if not all nodes reach all."""
+    try:
+        there, back = price_both(lift.topology(plant.degree))
+    except DisconnectedError:
+        return None
+    return there.averaged(back)
+
+
+def _shapes(plant: Plant) -> Iterator[tuple[int, list[Group]]]:
+    """Yield the sizes of blocks, the largest first, with groups of that order."""
+    most = math.gcd(*(len(some) for some in plant.classes))
+    for size in range(most, 0, -1):
+        if most % size == 0 and plant.nodes // size <= MOST_BLOCKS:
+            yield size, groups_to_search(size)[:_GROUPS]
+
+
+def _drawn(plant: Plant, blocks: IntArray, group: Group, rng: np.random.Generator) -> _Lift:
+    """Draw a base and voltages."""
+    lanes = plant.lanes[blocks[:, 0]]
+    block, field = np.nonzero(lanes)
+    count = lanes[block, field]
+    tail, at = np.repeat(block, count), np.repeat(field, count)
+    order = np.lexsort((tail, at))
+    tail, at = tail[order], at[order]
+    slots = [np.flatnonzero(at == one) for one in np.unique(at)]
+    if not plant.duplex:
+        head = np.concatenate([rng.permutation(tail[some]) for some in slots])
+        return _Lift(group, len(blocks), tail, head, at, rng.integers(0, group.order, len(tail)), None)
+    mate = np.arange(len(tail))
+    turns = _involutions(group)
+    for some in slots:
+        drawn = rng.permutation(some)
+        alone = len(some) % 2 + 2 * int(rng.integers(0, 1 + int(_ALONE * len(some)))) if len(turns) else len(some) % 2
+        pairs = drawn[alone:].reshape(-1, 2)
+        mate[pairs] = pairs[:, ::-1]
+    lift = _Lift(group, len(blocks), tail, tail[mate], at, np.zeros(len(tail), dtype=np.int64), mate)
+    for link in range(len(tail)):
+        _turn(lift, link, rng)
+    return lift
+
+
+def _involutions(group: Group) -> IntArray:
+    return np.flatnonzero(group.multiply(group.elements(), group.elements()) == 0)[1:]
+
+
+def _turn(lift: _Lift, link: int, rng: np.random.Generator) -> None:
+    """Draw another voltage for a link, and that of its mate."""
+    if lift.mate is None:
+        lift.voltage[link] = rng.integers(0, lift.group.order)
+    elif lift.mate[link] != link:
+        drawn = int(rng.integers(0, lift.group.order))
+        lift.voltage[link] = drawn
+        lift.voltage[lift.mate[link]] = np.flatnonzero(lift.group.left(drawn) == 0)[0]
+    else:
+        turns = _involutions(lift.group)
+        lift.voltage[link] = turns[int(rng.integers(0, len(turns)))] if len(turns) else 0
+
+
+def _changed(lift: _Lift, rng: np.random.Generator) -> _Lift:
+    """Return a lift with another voltage, or with the ends of two links of a field exchanged."""
+    new = replace(
+        lift,
+        head=lift.head.copy(),
+        voltage=lift.voltage.copy(),
+        mate=None if lift.mate is None else lift.mate.copy(),
+    )
+    one = int(rng.integers(0, len(lift.tail)))
+    there = np.flatnonzero(lift.field == lift.field[one])
+    other = int(there[int(rng.integers(0, len(there)))])
+    if lift.blocks == 1 or other == one or rng.integers(0, 2):
+        _turn(new, one, rng)
+    elif new.mate is None:
+        new.head[[one, other]] = new.head[[other, one]]
+        new.voltage[[one, other]] = new.voltage[[other, one]]
+    else:
+        _repair(new, one, other, rng)
+    return new
+
+
+def _repair(lift: _Lift, one: int, other: int, rng: np.random.Generator) -> None:
+    """Pair two lanes, and what they were paired with."""
+    if lift.mate is None or lift.mate[one] == other:
+        return
+    left, right = int(lift.mate[one]), int(lift.mate[other])
+    for a, b in ((one, other), (left, right)):
+        lift.mate[[a, b]] = b, a
+    if left == one or right == other:  # lanes without another: the pair of the third and itself is left alone
+        single = right if left == one else left
+        lift.mate[single] = single
+        lift.mate[[one, other]] = other, one
+    for link in (one, other, left, right):
+        lift.head[link] = lift.tail[lift.mate[link]]
+        _turn(lift, link, rng)
+
+
+def _made(plant: Plant, lift: _Lift, blocks: IntArray) -> Made:
+    topology = replace(lift.topology(plant.degree), spec=lift.spec(plant.degree, duplex=plant.duplex))
+    return Made(topology, *lift.links(), blocks.ravel())
