@@ -31,6 +31,7 @@ from topodesign.collectives import as_collective as as_collective
 from topodesign.collectives.collective import Collective as Collective
 from topodesign.compiler.compilation import compile_plan as compile_plan
 from topodesign.compiler.fitting import compile_fitting as compile_fitting
+from topodesign.compiler.sets import compile_set as compile_set
 from topodesign.compiler.several import compile_groups as compile_groups
 from topodesign.compiler.several import compile_roots as compile_roots
 from topodesign.execution.run import run_plan as run_plan
@@ -53,7 +54,6 @@ from topodesign.plans.paths import Paths as Paths
 from topodesign.plans.plan import Plan as Plan
 from topodesign.plans.replay.plans import verify as verify
 from topodesign.plans.rounds import Rounds as Rounds
-from topodesign.compiler.sets import compile_set as compile_set
 from topodesign.plans.sets import read_plan_set as read_plan_set
 from topodesign.plans.timed import Timed as Timed
 from topodesign.plans.timing.plans import simulate as simulate
