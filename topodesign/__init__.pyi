@@ -31,6 +31,7 @@ from topodesign.collectives import as_collective as as_collective
 from topodesign.collectives.collective import Collective as Collective
 from topodesign.compiler.compilation import compile_plan as compile_plan
 from topodesign.compiler.fitting import compile_fitting as compile_fitting
+from topodesign.compiler.sets import compile_set as compile_set
 from topodesign.compiler.several import compile_groups as compile_groups
 from topodesign.compiler.several import compile_roots as compile_roots
 from topodesign.execution.run import run_plan as run_plan

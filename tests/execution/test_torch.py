@@ -157,11 +157,38 @@ def test_the_command_under_torchrun(tmp_path: Path) -> None:
 
 @needs_torch
 def test_without_torchrun_it_is_said_how(monkeypatch: pytest.MonkeyPatch) -> None:
+    from topodesign.execution.torch.world import TorchWorld
+
     monkeypatch.delenv("MASTER_ADDR", raising=False)
-    with pytest.raises(
-        ParameterError, match="torchrun --nproc-per-node RANKS -m topodesign run PLAN --transport torch"
-    ):
+    with pytest.raises(ParameterError, match="start them: torchrun --nproc-per-node RANKS -m topodesign run PLAN"):
         run_plan(schedule(RING), transport="torch")
+    with pytest.raises(ParameterError, match="needs a process for every rank"):
+        TorchWorld()
+
+
+@needs_torch
+def test_what_begins_anew_changes_nothing() -> None:
+    """Of every type and operation: what is left where a partial sum was sent from, and what cannot be done here."""
+    import torch
+
+    from topodesign.execution.torch import PlanGroup, PlanOptions, allreduce_hook, register
+    from topodesign.execution.torch.engine import Engine
+    from topodesign.execution.torch.links import Op, reduction_of
+
+    register()  # again
+    assert all(one.__doc__ for one in (Engine, PlanGroup, PlanOptions, allreduce_hook))
+    done = 0
+    for dtype in (torch.float32, torch.bfloat16, torch.int8, torch.uint8, torch.int64, torch.complex64, torch.bool):
+        for op in (Op.SUM, Op.AVG, Op.PRODUCT, Op.MIN, Op.MAX, Op.BAND, Op.BOR, Op.BXOR, Op.PREMUL_SUM):
+            by = reduction_of(op, dtype)
+            if by is None:
+                continue
+            data = torch.tensor([1, 2, 100]).to(dtype)
+            kept = data.clone()
+            by.into(data, torch.empty_like(data).fill_(by.nothing))
+            assert torch.equal(data, kept), (op, dtype)
+            done += 1
+    assert done == 2 * 5 + 3 * 7 + 3
 
 
 def test_without_pytorch_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -158,7 +158,7 @@ DEFECTS: dict[str, Defect] = {
 def format_of(reader: Reader) -> str:
     """Return what kind of content a reader takes."""
     ending = Path(reader.name).suffix.removeprefix(".")
-    lines = {"tsv", "scpi", "txt", "lldp", "topo", "ethtool", ""}
+    lines = {"tsv", "scpi", "txt", "py", "lldp", "topo", "ethtool", ""}
     return "lines" if ending in lines else "yaml" if ending == "yml" else ending
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from topodesign import build, load_plan, read_plan_set, save_plan, schedule, verify
+from topodesign import as_fabric, build, load_plan, read_plan_set, save_plan, schedule, verify
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError
 from topodesign.base.file_kinds import FileKind, kind_of
 from topodesign.plans.sets import INDEX, ForSizes, PlanSet, save_plan_set, wiring_digest
@@ -53,6 +53,8 @@ def test_what_is_written_is_read_and_chosen(tmp_path: Path) -> None:
 def test_the_digest_is_of_links_alone() -> None:
     same = {wiring_digest(build(spec)) for spec in (RING, "circulant(4,1)", "hypercube(2)")}
     assert len(same) == 2  # the hypercube numbers its nodes otherwise
+    loops = build("genkautz(3,10)")
+    assert wiring_digest(loops) == wiring_digest(as_fabric(loops).topology)
     assert len({wiring_digest(build(spec)) for spec in (RING, "uniring(1,4)", "biring(4,4)", "biring(2,5)")}) == 4
 
 

@@ -134,6 +134,8 @@ CASES = {
         compile torus(3,3) --collective broadcast --root 2 --target mscclpp -o plan.json
         compile star.yaml --collective allgather --target mscclpp -o tree_plan.json
         compile torus(3,3) --collective allgather --target jax -o module.py
+        compile star.yaml --collective allgather --target jax -o tree_module.py
+        compile-set biring(2,4) --target jax --group 0,1 -o set
         doctor run.log --program program.xml
         doctor run.log
         runtimes

@@ -45,7 +45,7 @@ class LazyGroup(Group):
         del ctx
         if cmd_name not in self.table:
             return None
-        module = f"{cmd_name}_" if cmd_name == "import" else cmd_name
+        module = f"{cmd_name}_" if cmd_name == "import" else cmd_name.replace("-", "_")
         command: click.Command = importlib.import_module(f"{self.package}.{module}").command
         return command
 

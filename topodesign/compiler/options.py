@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 from topodesign.base.options import Amount, Choice, Flag, Option, Whole, declared
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
 from topodesign.compiler.ir import PROTOCOLS, THREADBLOCKS, Protocol, Threadblocks
+from topodesign.fabrics.options import WITHOUT, GroupOptions
 
 if TYPE_CHECKING:
+    from topodesign.fabrics.part import Some
     from topodesign.runtime.msccl.profiles import RuntimeProfile
 
 
@@ -126,6 +128,31 @@ class MscclppOptions(TypedDict, total=False):
             Whole(1),
             metavar="N",
         ),
+    ]
+
+
+class SetOptions(GroupOptions, total=False):
+    """Of a set of plans: for which wiring, groups, roots and times."""
+
+    without: Annotated["Some", WITHOUT]
+    roots: Annotated[
+        "Some",
+        Option(
+            "Roots of rooted collectives: names or patterns with commas between; may be repeated. Without it the first "
+            "node, of groups their first member.",
+            default=(),
+            metavar="NODES",
+            many=True,
+            flags=("--root",),
+        ),
+    ]
+    alpha: Annotated[
+        Quantity,
+        Option("Latency of a step; 'topodesign run' measures it, and prints it so.", default="10us", metavar="TIME"),
+    ]
+    bandwidth: Annotated[
+        Quantity | None,
+        Option("Bandwidth of a node over all its links (100Gbps); fabrics have their own.", metavar="RATE"),
     ]
 
 

@@ -13,7 +13,8 @@
 ``steps``, ``bandwidth``
     What the plan claims, an integer and "p/q"; null where plans of its kind claim no such thing.
 ``programs``
-    By target of ``compile``, the file with the program, or the directory with its files.
+    By target of ``compile``, with ``-inplace`` for calls in place, the file with the program: all of a target are in a
+    directory of its name, which has nothing else. Of a program of several files, the directory with these.
 
 All paths are below the directory. A key that is not known is refused, as in plan files; what is new gets a new version.
 """
@@ -139,7 +140,8 @@ class PlanSet:
 def wiring_digest(topology: Topology) -> str:
     """Return a digest of the links: "sha256:" and that of a line of nodes and switches, and one for every link.
 
-    Links are sorted by source and destination, a line being "source destination capacity"; specs do not matter.
+    Links are sorted by source and destination, a line being "source destination capacity"; specs and
+    self-loops, which carry nothing, do not matter.
 
     Examples
     --------
@@ -149,7 +151,7 @@ def wiring_digest(topology: Topology) -> str:
     """
     columns = (topology.src.tolist(), topology.dst.tolist(), topology.capacity.tolist())
     lines = [f"{topology.nodes} {','.join(map(str, sorted(topology.switches)))}"]
-    lines += [f"{src} {dst} {capacity}" for src, dst, capacity in zip(*columns, strict=True)]
+    lines += [f"{src} {dst} {capacity}" for src, dst, capacity in zip(*columns, strict=True) if src != dst]
     return "sha256:" + hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
@@ -191,15 +193,22 @@ def save_plan_set(folder: str | Path, plans: Iterable[ForSizes], *, alpha: float
     first = given[0].plan
     files: dict[str, str | bytes | Callable[[Path], object]] = {}
     entries = []
+    alone: dict[str, dict[str, str | bytes]] = {}
     for number, one in enumerate(given):
         collective, claim = one.plan.collective, one.plan.claim
         stem = f"{number:03}-{collective.name}"
         files[f"{stem}.npz"] = partial(_save, one.plan)
         programs = {}
         for kind, made in one.programs.items():
-            alone = next(iter(made)) if len(made) == 1 else None
-            programs[kind] = file_name(f"{stem}.{kind}{'' if alone is None else PurePosixPath(alone).suffix}")
-            files[programs[kind]] = partial(_write_all, made) if alone is None else made[alone]
+            runtime, _, variant = kind.partition("-")
+            if len(made) > 1:
+                programs[kind] = file_name(f"{stem}.{kind}")
+                files[programs[kind]] = partial(_write_all, made)
+                continue
+            ((ending, content),) = made.items()
+            name = file_name(f"{stem}{variant and '-'}{variant}{PurePosixPath(f'program{ending}').suffix}")
+            programs[kind] = f"{runtime}/{name}"
+            alone.setdefault(runtime, {})[name] = content
         entries.append(
             PlanEntry(
                 collective.name,
@@ -213,6 +222,7 @@ def save_plan_set(folder: str | Path, plans: Iterable[ForSizes], *, alpha: float
                 programs,
             )
         )
+    files |= {runtime: partial(_write_all, made) for runtime, made in alone.items()}
     topology = first.topology
     made_set = PlanSet(
         target, first.spec, topology.nodes, wiring_digest(topology), float(alpha), float(bandwidth), tuple(entries)

@@ -163,11 +163,18 @@ def test_meshes_with_more_axes() -> None:
 def test_what_looks_the_same_from_all_nodes_has_static_slices() -> None:
     for spec in ("circulant(12,2,3)", "torus(4,4)"):
         place = build(spec)
-        for plan in (Plan(place, spff_orbit(place, "allreduce")), schedule(spec, "all-to-all")):
+        made_by = [schedule(spec, name) for name in ("allreduce", "reduce-scatter", "all-to-all")]
+        for plan in (Plan(place, spff_orbit(place, "allreduce")), *made_by):
             made = compile_plan(plan, "jax")
             assert isinstance(made.program, Permutations)
             assert all(len(one.take) == len(one.put) == 1 for one in made.program.exchanges)
             assert not made.notes
+
+
+def test_a_plan_of_fewer_chunks_keeps_them() -> None:
+    """What is turned from one node to all has more, and costs less: it is another plan."""
+    assert permutations_of(schedule("torus(4,4)", "allgather")).shard > 1
+    assert permutations_of(schedule("torus(4,4)", "allgather", chunks=1)).shard == 1
 
 
 def test_unequal_parts_are_said() -> None:

@@ -24,10 +24,13 @@ from topodesign.compiler.frontends.colouring import Edge, degree_of, edge_colour
 from topodesign.compiler.ir import RankProgram
 from topodesign.compiler.permutations import Exchange, Permutations, Phase, Rows, Runs
 from topodesign.plans.kinds import kind_of
+from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
+from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import canonical, halves, is_lean, prune, reverse
+from topodesign.schedulers.spff import spff_orbit
 from topodesign.topology.topology import IntArray, Topology
 
 MOST_CELLS = 2**24  # rows of data that all ranks could have, known one by one
@@ -52,6 +55,8 @@ def permutations_of(plan: Plan, parts: int = 1, *, inplace: bool = False) -> Per
     rounds = canonical(rounds if is_lean(rounds) else prune(rounds))
     _check_size(rounds)
     views = _views(plan.topology, rounds.nodes)
+    if len(views) > 1 and plan.generator.get("method") == "spff":
+        rounds = _alike(plan, rounds)
     if rounds.collective.like(ALLREDUCE):
         adding, copying = halves(rounds)
         phases = [_adding(adding, views), _copying(copying, views)]
@@ -66,6 +71,17 @@ def permutations_of(plan: Plan, parts: int = 1, *, inplace: bool = False) -> Per
         ranks=(RankProgram((), 0),) * rounds.nodes,
         phases=tuple(phases),
     )
+
+
+def _alike(plan: Plan, rounds: Rounds) -> Rounds:
+    """Return what SPFF makes of one node's part turned to all others, if that is right and costs no more.
+
+    It sends the same amounts over the same links, but the same rows at all ranks: slices instead of tables.
+    """
+    topology = plan.topology
+    turned = canonical(kind_of(Plan(topology, spff_orbit(topology, plan.collective))).in_rounds()[1])
+    right = verify_rounds(topology, turned).ok and is_lean(turned)
+    return turned if right and cost_of(topology, turned) == cost_of(topology, rounds) else rounds
 
 
 def _check_size(rounds: Rounds) -> None:

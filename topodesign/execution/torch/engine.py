@@ -24,6 +24,7 @@ from topodesign.plans.kinds import kind_of
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.sets import PlanEntry, PlanSet, read_plan_set
 
+LEAST_BOUND = 2**16  # bytes from which on it is cheaper to look at memory anew than to copy in and out
 MOST_KEPT = 32  # sizes and types for which buffers are kept, of a group; the one used last goes last
 
 
@@ -36,8 +37,8 @@ class _Lowered:
     units: int
 
 
-Given = Callable[[Piece], torch.Tensor | None]
-"""Of a piece that a rank has, its data: flat, and not longer than a block; None for none."""
+Given = Callable[[Piece], torch.Tensor]
+"""Of a piece that a rank has, its data: flat, and not longer than a block."""
 
 
 class Engine:
@@ -74,7 +75,7 @@ class Engine:
         self.traffic, self.used = Traffic(), Counter[str]()
         self._place = {node: place for place, node in enumerate(self.ranks)}
         self._lowered: dict[str, _Lowered | None] = {}
-        self._runners: OrderedDict[tuple[Any, ...], Runner] = OrderedDict()
+        self._runners: OrderedDict[tuple[Any, ...], _Kept] = OrderedDict()
         self._greeted: set[torch.device] = set()
         self._said: set[str] = set()
         self._links: list[tuple[int, int]] = []
@@ -84,20 +85,24 @@ class Engine:
         """Return how many processes are in the group."""
         return len(self.ranks)
 
-    def later(self, work: Callable[[], Any], device: torch.device) -> torch.futures.Future[Any]:
+    def later(
+        self, work: Callable[[], Any], device: torch.device, *, awaited: bool = False
+    ) -> torch.futures.Future[Any]:
         """Return what will have the result of work.
 
-        On a processor a thread does it, one after the other, so that ranks agree in their order and who asks goes on.
-        On a GPU it is put on the current stream at once, which is what a call there waits for.
+        On a processor a thread does it, one after the other, so that ranks agree in their order and who asks goes on;
+        or who asks does it, if it is awaited and there is nothing before it. On a GPU it is put on the current stream
+        at once, which is what a call there waits for.
         """
 
         def done() -> Any:
             with torch.inference_mode():
                 return work()
 
-        if device.type == "cpu":
+        here = device.type == "cpu"
+        if here and not (awaited and self._worker.idle):
             return self._worker.submit(done)
-        future: torch.futures.Future[Any] = torch.futures.Future(devices=[device])
+        future: torch.futures.Future[Any] = torch.futures.Future(devices=None if here else [device])
         future.set_result(done())
         return future
 
@@ -111,14 +116,15 @@ class Engine:
         """Put into data, on all ranks, the sum of theirs, or what else an operation makes of them."""
         by = reduction_of(op, data.dtype)
         count = -(-data.numel() // len(self))
-        runner = by and self._runner("allreduce", count, data, len(self), by=by)
-        if not runner or not by:
+        kept = by and self._runner("allreduce", count, data, len(self), by=by)
+        if not kept or not by:
             return self.refuse("allreduce", data.nbytes, "" if by else f"{op} of {data.dtype}")
-        self._fill(runner, by, lambda piece: _part(data, self._place[piece.block], count))
-        runner.move()
-        for piece, where in runner.layout.outputs:
-            own = _part(data, self._place[piece.block], count)
-            own.copy_(runner.memory[where][: len(own)])
+
+        def own(piece: Piece) -> torch.Tensor:
+            place = self._place[piece.block]
+            return data[place * count : (place + 1) * count]
+
+        kept.run(own, own, whole=data, nothing=by.nothing)
         if op == Op.AVG:
             data.div_(len(self))
         return True
@@ -127,42 +133,33 @@ class Engine:
         """Put into one tensor the sum of the parts that all ranks have for this one; parts may differ in size."""
         by = reduction_of(op, into.dtype)
         count = max(map(torch.Tensor.numel, parts))
-        runner = by and self._runner("reduce-scatter", count, into, len(self), by=by)
-        if not runner or not by:
+        kept = by and self._runner("reduce-scatter", count, into, len(self), by=by)
+        if not kept or not by:
             size = count * len(self) * into.element_size()
             return self.refuse("reduce-scatter", size, "" if by else f"{op} of {into.dtype}")
-        self._fill(runner, by, lambda piece: parts[self._place[piece.block]])
-        runner.move()
-        ((_, where),) = runner.layout.outputs
-        into.copy_(runner.memory[where][: into.numel()])
+        kept.run(lambda piece: parts[self._place[piece.block]], lambda _: into, nothing=by.nothing)
         if op == Op.AVG:
             into.div_(len(self))
         return True
 
-    def allgather(self, parts: Sequence[torch.Tensor], own: torch.Tensor) -> bool:
-        """Put into the parts what every rank has; parts may differ in size."""
+    def allgather(self, parts: Sequence[torch.Tensor], own: torch.Tensor, whole: torch.Tensor | None = None) -> bool:
+        """Put into the parts what every rank has; parts may differ in size. ``whole`` is what they are parts of."""
         raw, mine = [as_bytes(one) for one in parts], as_bytes(own)
         count = max(map(torch.Tensor.numel, raw))
-        runner = self._runner("allgather", count, mine, len(self))
-        if not runner:
+        kept = self._runner("allgather", count, mine, len(self))
+        if not kept:
             return self.refuse("allgather", count * len(self))
-        self._fill(runner, None, lambda _: mine)
-        runner.move()
-        for piece, where in runner.layout.outputs:
-            part = raw[self._place[piece.block]]
-            part.copy_(runner.memory[where][: len(part)])
+        all_of_it = None if whole is None else as_bytes(whole)
+        kept.run(lambda _: mine, lambda piece: raw[self._place[piece.block]], whole=all_of_it)
         return True
 
     def broadcast(self, data: torch.Tensor, root: int) -> bool:
         """Put into data, on all ranks, what the rank of this number in the group has."""
         raw = as_bytes(data)
-        runner = self._runner("broadcast", len(raw), raw, 1, root=self.ranks[root])
-        if not runner:
+        kept = self._runner("broadcast", len(raw), raw, 1, root=self.ranks[root])
+        if not kept:
             return self.refuse("broadcast", len(raw), f"from rank {root}")
-        self._fill(runner, None, lambda _: raw)
-        runner.move()
-        for _, where in runner.layout.outputs:
-            raw.copy_(runner.memory[where])
+        kept.run(lambda _: raw, lambda _: raw, whole=raw)
         return True
 
     def all_to_all(self, into: Sequence[torch.Tensor], parts: Sequence[torch.Tensor], most: int) -> bool:
@@ -176,15 +173,13 @@ class Engine:
             Bytes of the largest part of all ranks.
         """
         raw, out = ([as_bytes(one) for one in some] for some in (into, parts))
-        runner = self._runner("all-to-all", most, raw[0], len(self))
-        if not runner:
+        kept = self._runner("all-to-all", most, raw[0], len(self))
+        if not kept:
             return self.refuse("all-to-all", most * len(self))
-        nodes = runner.layout.program.ranks
-        self._fill(runner, None, lambda piece: out[self._place[piece.block % nodes]])
-        runner.move()
-        for piece, where in runner.layout.outputs:
-            part = raw[self._place[piece.block // nodes]]
-            part.copy_(runner.memory[where][: len(part)])
+        nodes = dist.get_world_size()
+        kept.run(
+            lambda piece: out[self._place[piece.block % nodes]], lambda piece: raw[self._place[piece.block // nodes]]
+        )
         return True
 
     # -- plans --------------------------------------------------------------------------------------------------------
@@ -214,7 +209,7 @@ class Engine:
         *,
         root: int | None = None,
         by: Reduction = SUM,
-    ) -> Runner | None:
+    ) -> _Kept | None:
         """Return what does a collective with blocks of so many elements; None if there is no plan for it."""
         size = count * shards * like.element_size()
         entry = self.plans.choose(collective, size, self.ranks, root)
@@ -227,8 +222,8 @@ class Engine:
             if lowered is None:
                 return None
             layout = Layout(lowered.program, Extent((count,), (lowered.units,)), ({},))
-            memory = torch.zeros(layout.size, dtype=like.dtype, device=like.device)
-            found = Runner(layout, lowered.script, memory, self.group, self._place, by=by, traffic=self.traffic)
+            runner = Runner(layout, lowered.script, self.group, self._place, by=by, traffic=self.traffic)
+            found = _Kept(runner, like)
             self._runners[key] = found
             if len(self._runners) > MOST_KEPT:
                 self._runners.popitem(last=False)
@@ -270,21 +265,59 @@ class Engine:
             self._greeted.add(device)
             greet(self.group, device, self._links)
 
-    @staticmethod
-    def _fill(runner: Runner, by: Reduction | None, given: Given) -> None:
-        """Put in what a rank begins with; where it has nothing of its own and others add, what changes nothing."""
-        inputs = runner.layout.inputs
-        if by is not None and sum(where.stop - where.start for _, where in inputs) < runner.layout.size:
-            runner.memory.fill_(by.nothing)
+
+class _Kept:
+    """What does a plan for one size and type, with memory of its own if that is needed."""
+
+    def __init__(self, runner: Runner, like: torch.Tensor) -> None:
+        self._runner, self._layout = runner, runner.layout
+        self._like = like.new_empty(0)
+        self._memory: torch.Tensor | None = None
+
+    def run(self, given: Given, results: Given, *, whole: torch.Tensor | None = None, nothing: float = 0) -> None:
+        """Move data.
+
+        Parameters
+        ----------
+        given, results
+            What the rank has of a piece at the start, and where the result goes: flat, and not longer than a block.
+        whole
+            What all results are parts of. If it is the rank's memory as it is, nothing is copied in or out.
+        nothing
+            What lies where the rank has nothing of its own.
+        """
+        memory = self._taken(whole, results)
+        inputs = self._layout.inputs
+        own = memory is self._memory
+        if own and sum(where.stop - where.start for _, where in inputs) < self._layout.size:
+            memory.fill_(nothing)
         for piece, where in inputs:
-            data = given(piece)
-            if data is not None:
-                runner.memory[where][: len(data)].copy_(data)
+            _copy(memory[where], given(piece))
+        self._runner.move()
+        for piece, where in self._layout.outputs:
+            _copy(results(piece), memory[where])
+        if not own:
+            self._runner.release()
+
+    def _taken(self, whole: torch.Tensor | None, results: Given) -> torch.Tensor:
+        """Return the memory for a call: the whole, if results lie there as they do in the layout, or our own."""
+        if whole is not None and whole.nbytes >= LEAST_BOUND and whole.numel() == self._layout.size:
+            lie = ((results(piece).data_ptr(), where.start) for piece, where in self._layout.outputs)
+            if all(address == whole.data_ptr() + start * whole.element_size() for address, start in lie):
+                self._runner.bind(whole)
+                return whole
+        if self._memory is None:
+            self._memory = self._like.new_zeros(self._layout.size)
+        if not self._runner.bound:
+            self._runner.bind(self._memory)
+        return self._memory
 
 
-def _part(data: torch.Tensor, number: int, count: int) -> torch.Tensor:
-    """Return a block of flat data, which is shorter at its end."""
-    return data[number * count : (number + 1) * count]
+def _copy(into: torch.Tensor, data: torch.Tensor) -> None:
+    """Copy what there is of data and has room, unless it is there already."""
+    if into.data_ptr() != data.data_ptr():
+        count = min(len(into), len(data))
+        into[:count].copy_(data[:count])
 
 
 def as_bytes(data: torch.Tensor) -> torch.Tensor:
@@ -298,6 +331,12 @@ class _Worker:
     def __init__(self) -> None:
         self._queue: SimpleQueue[tuple[Callable[[], Any], torch.futures.Future[Any]] | None] = SimpleQueue()
         self._thread: Thread | None = None
+        self._asked = self._done = 0
+
+    @property
+    def idle(self) -> bool:
+        """Whether all that was asked for is done."""
+        return self._asked == self._done
 
     def submit(self, work: Callable[[], Any]) -> torch.futures.Future[Any]:
         """Return what will have the result."""
@@ -305,6 +344,7 @@ class _Worker:
             self._thread = Thread(target=self._run, daemon=True, name="topodesign")
             self._thread.start()
         future: torch.futures.Future[Any] = torch.futures.Future()
+        self._asked += 1
         self._queue.put((work, future))
         return future
 
@@ -321,6 +361,8 @@ class _Worker:
             try:
                 result = work()
             except Exception as error:  # noqa: BLE001  who waits for it gets it
+                self._done += 1
                 future.set_exception(error)
             else:
+                self._done += 1  # before who waits goes on
                 future.set_result(result)

@@ -147,7 +147,9 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         if self._made is not None:
             self._made.stop()
 
-    def _do(self, tensors: Any, like: torch.Tensor, *steps: tuple[Callable[[], bool], Callable[[], Any]]) -> Any:
+    def _do(
+        self, tensors: Any, like: torch.Tensor, opts: Any, *steps: tuple[Callable[[], bool], Callable[[], Any]]
+    ) -> Any:
         """Do steps, each by a plan, or else instead by the inner group."""
 
         def done() -> Any:
@@ -156,14 +158,14 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
                     instead().wait()
             return tensors
 
-        return _as_work(self.engine.later(done, like.device))
+        return _as_work(self.engine.later(done, like.device, awaited=not opts.asyncOp))
 
     # -- collectives --------------------------------------------------------------------------------------------------
 
     def allreduce(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
         """Add up, or what else is asked for."""
         opts = opts or dist.AllreduceOptions()
-        return self._do(tensors, tensors[0], *(self._reduced(one, opts) for one in tensors))
+        return self._do(tensors, tensors[0], opts, *(self._reduced(one, opts) for one in tensors))
 
     allreduce_coalesced = allreduce
 
@@ -185,7 +187,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
                 lambda: self.inner.allgather([into], [own], opts),
             )
 
-        return self._do(outputs, inputs[0], *map(step, outputs, inputs))
+        return self._do(outputs, inputs[0], opts, *map(step, outputs, inputs))
 
     def all_gather_single(self, output: torch.Tensor, given: torch.Tensor, opts: Any = None) -> Any:
         """Gather on all ranks, into one tensor."""
@@ -200,11 +202,11 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
     def _gathered(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any, result: Any) -> Any:
         def step(into: torch.Tensor, own: torch.Tensor) -> tuple[Callable[[], bool], Callable[[], Any]]:
             def work() -> bool:
-                return _on_flat(into, lambda flat: self.engine.allgather(flat.chunk(self.size()), _flat(own)))
+                return _on_flat(into, lambda flat: self.engine.allgather(flat.chunk(self.size()), _flat(own), flat))
 
             return work, lambda: self.inner.all_gather_single(into, own, opts)
 
-        return self._do(result, outputs[0], *map(step, outputs, inputs))
+        return self._do(result, outputs[0], opts, *map(step, outputs, inputs))
 
     def reduce_scatter(self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], opts: Any = None) -> Any:
         """Add up, and leave a part on every rank; sizes may differ."""
@@ -217,7 +219,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
 
             return work, lambda: self.inner.reduce_scatter([into], [parts], opts)
 
-        return self._do(outputs, outputs[0], *map(step, outputs, inputs))
+        return self._do(outputs, outputs[0], opts, *map(step, outputs, inputs))
 
     def reduce_scatter_single(self, output: torch.Tensor, given: torch.Tensor, opts: Any = None) -> Any:
         """Add up one tensor, and leave a part of it on every rank."""
@@ -237,7 +239,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
 
             return work, lambda: self.inner.reduce_scatter_single(into, own, opts)
 
-        return self._do(result, outputs[0], *map(step, outputs, inputs))
+        return self._do(result, outputs[0], opts, *map(step, outputs, inputs))
 
     def broadcast(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
         """Give all ranks what one has."""
@@ -247,7 +249,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         def work() -> bool:
             return _on_flat(data, lambda flat: self.engine.broadcast(flat, root))
 
-        return self._do(tensors, data, (work, lambda: self.inner.broadcast(tensors, opts)))
+        return self._do(tensors, data, opts, (work, lambda: self.inner.broadcast(tensors, opts)))
 
     def alltoall(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any = None) -> Any:
         """Send a part to every rank; sizes may differ."""
@@ -258,7 +260,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
             flats = [_flat(one) for one in inputs]
             return most is not None and _on_flats(outputs, lambda into: self.engine.all_to_all(into, flats, most))
 
-        return self._do(outputs, inputs[0], (work, lambda: self._exchange(outputs, inputs, opts)))
+        return self._do(outputs, inputs[0], opts, (work, lambda: self._exchange(outputs, inputs, opts)))
 
     def all_to_all_single(
         self,
@@ -286,7 +288,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         def instead() -> Any:
             return self.inner.all_to_all_single(output, given, output_splits, input_splits, opts)
 
-        return self._do(output, given, (work, instead))
+        return self._do(output, given, opts, (work, instead))
 
     def _most(self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]) -> int | None:
         """Return the bytes of the largest part of all ranks."""
@@ -310,9 +312,9 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
 
     def barrier(self, opts: Any = None) -> Any:
         """Wait for all ranks."""
-        del opts
+        opts = opts or dist.BarrierOptions()
         token = torch.zeros(1, dtype=torch.int32, device="cpu" if _default_backend() == "gloo" else "cuda")
-        return self._do([token], token, self._reduced(token, dist.AllreduceOptions()))
+        return self._do([token], token, opts, self._reduced(token, dist.AllreduceOptions()))
 
     # Names of earlier and later versions of PyTorch.
     _allgather_base = all_gather_single
@@ -350,7 +352,8 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
     def _by_inner(self, name: str, like: torch.Tensor, *given: Any) -> Any:
         """Do by the inner group what has no plan, and say so once."""
         call = getattr(self.inner, name)
-        return self._do(given[0], like, (lambda: self.engine.refuse(name, like.nbytes), lambda: call(*given)))
+        step = (lambda: self.engine.refuse(name, like.nbytes), lambda: call(*given))
+        return self._do(given[0], like, given[-1], step)
 
     def _get_backend(self, device: torch.device) -> Any:
         return self.inner._get_backend(device)  # noqa: SLF001  what PyTorch asks groups for

@@ -72,16 +72,30 @@ class Traffic:
 class _Slot:
     """Where the data of a message lie in a rank's memory, and the buffer that it is sent from or received in."""
 
-    def __init__(self, layout: Layout, memory: torch.Tensor, message: Message, *, sent: bool, by: Reduction) -> None:
-        spans = layout.spans(message)
+    def __init__(self, layout: Layout, message: Message, *, sent: bool, by: Reduction) -> None:
         self.message = message
-        self.count = sum(end - begin for begin, end in spans)
-        self._views = [memory[begin:end] for begin, end in spans]
-        straight = len(spans) == 1 and (not message.special if sent else message.special)
-        self.buffer = self._views[0] if straight else memory.new_empty(self.count)
-        self._parts = [] if straight else list(self.buffer.split([len(view) for view in self._views]))
+        self._spans = layout.spans(message)
+        self.count = sum(end - begin for begin, end in self._spans)
+        self._straight = len(self._spans) == 1 and (not message.special if sent else message.special)
         self._clears = sent and message.special
         self._by = by
+        self._views: list[torch.Tensor] = []
+        self._spare: torch.Tensor | None = None  # the buffer, where data do not lie in one piece
+        self._parts: list[torch.Tensor] = []
+
+    def bind(self, memory: torch.Tensor) -> torch.Tensor:
+        """Take views of memory, and return the buffer."""
+        self._views = [memory[begin:end] for begin, end in self._spans]
+        if self._straight:
+            return self._views[0]
+        if self._spare is None:
+            self._spare = memory.new_empty(self.count)
+            self._parts = list(self._spare.split([end - begin for begin, end in self._spans]))
+        return self._spare
+
+    def release(self) -> None:
+        """Give views back."""
+        self._views = []
 
     def gather(self) -> None:
         """Copy what is sent into the buffer, if it is not there; partial sums begin anew then."""
@@ -106,8 +120,6 @@ class Runner:
     ----------
     layout, script
         Where things lie, and the batches of the rank.
-    memory
-        Tensor of one dimension with as many elements as the layout has.
     group
         A registered process group that the messages go through.
     peers
@@ -122,36 +134,55 @@ class Runner:
         self,
         layout: Layout,
         script: Script,
-        memory: torch.Tensor,
         group: dist.ProcessGroup,
         peers: Mapping[int, int] | Sequence[int],
         *,
         by: Reduction = SUM,
         traffic: Traffic | None = None,
     ) -> None:
-        self.layout, self.memory = layout, memory
+        self.layout = layout
+        self._group, self._peers = group, peers
         self._traffic = Traffic() if traffic is None else traffic
         program = layout.program
-        sends = [_Slot(layout, memory, one, sent=True, by=by) for one in program.sends]
-        receives = [_Slot(layout, memory, one, sent=False, by=by) for one in program.receives]
+        sends = [_Slot(layout, one, sent=True, by=by) for one in program.sends]
+        receives = [_Slot(layout, one, sent=False, by=by) for one in program.receives]
+        self._batches = [
+            tuple(
+                [some[at] for at in places if some[at].count]
+                for some, places in ((sends, one.sends), (receives, one.receives), (receives, one.places))
+            )
+            for one in script
+        ]
+        self._sent = [(peers[slot.message.peer], slot.count) for slot in sends if slot.count]
+        self._bound: list[list[dist.P2POp]] = []
 
-        def posted(op: Callable[..., object], slot: _Slot) -> dist.P2POp:
-            # As bytes, which every library sends, whatever the type.
-            data = slot.buffer.view(torch.uint8)
-            return dist.P2POp(op, data, group=group, group_peer=peers[slot.message.peer], tag=_TAG)
+    def bind(self, memory: torch.Tensor) -> None:
+        """Take memory: a tensor of one dimension with as many elements as the layout has."""
+        self._size = memory.element_size()
+        self._bound = []
+        for sends, receives, _ in self._batches:
+            ops = [(dist.irecv, slot) for slot in receives] + [(dist.isend, slot) for slot in sends]
+            self._bound.append([self._posted(op, slot, memory) for op, slot in ops])
 
-        self._batches = []
-        for batch in script:
-            out = [sends[at] for at in batch.sends if sends[at].count]
-            back = [receives[at] for at in batch.receives if receives[at].count]
-            ops = [posted(dist.irecv, slot) for slot in back] + [posted(dist.isend, slot) for slot in out]
-            placed = [receives[at] for at in batch.places if receives[at].count]
-            self._batches.append((out, ops, placed))
-        self._sent = [(peers[slot.message.peer], slot.count * memory.element_size()) for slot in sends if slot.count]
+    @property
+    def bound(self) -> bool:
+        """Whether there is memory."""
+        return bool(self._bound) or not self._batches
+
+    def release(self) -> None:
+        """Give the memory back."""
+        self._bound = []
+        for slot in (slot for batch in self._batches for some in batch for slot in some):
+            slot.release()
+
+    def _posted(self, op: Callable[..., object], slot: _Slot, memory: torch.Tensor) -> dist.P2POp:
+        # As bytes, which every library sends, whatever the type.
+        data = slot.bind(memory).view(torch.uint8)
+        return dist.P2POp(op, data, group=self._group, group_peer=self._peers[slot.message.peer], tag=_TAG)
 
     def move(self) -> None:
         """Do all batches; the results are in memory then, or will be on the current stream."""
-        for sends, ops, placed in self._batches:
+        for (sends, _, placed), ops in zip(self._batches, self._bound, strict=True):
             for slot in sends:
                 slot.gather()
             if ops:
@@ -159,9 +190,9 @@ class Runner:
                     work.wait()  # once: a second wait blocks under gloo
             for slot in placed:
                 slot.place()
-        for peer, size in self._sent:
+        for peer, count in self._sent:
             self._traffic.messages[peer] += 1
-            self._traffic.bytes[peer] += size
+            self._traffic.bytes[peer] += count * self._size
 
 
 def greet(group: dist.ProcessGroup, device: torch.device, pairs: Sequence[tuple[int, int]]) -> None:

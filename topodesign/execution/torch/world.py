@@ -123,25 +123,26 @@ class _Prepared:
     def __init__(self, trial: Trial, rank: int, group: Any, device: torch.device) -> None:
         self._space: Workspace = trial.workspace(rank)
         self._host = torch.from_numpy(self._space.memory)
-        memory = self._host if device.type == "cpu" else self._host.to(device)
-        self._runner = Runner(self._space, trial.scripts[rank], memory, group, range(trial.ranks))
+        self._memory = self._host if device.type == "cpu" else self._host.to(device)
+        self._runner = Runner(self._space, trial.scripts[rank], group, range(trial.ranks))
+        self._runner.bind(self._memory)
 
     def fill(self, factor: IntArray) -> None:
         """Put in what the rank begins with."""
         self._space.fill(factor)
-        if self._runner.memory is not self._host:
-            self._runner.memory.copy_(self._host)
+        if self._memory is not self._host:
+            self._memory.copy_(self._host)
 
     def move(self) -> None:
         """Do all batches."""
         self._runner.move()
-        if self._runner.memory is not self._host:
+        if self._memory is not self._host:
             torch.cuda.synchronize()
 
     def wrong(self, factor: IntArray) -> tuple[int, str]:
         """Return how many elements are not what they must be, and the first of them."""
-        if self._runner.memory is not self._host:
-            self._host.copy_(self._runner.memory)
+        if self._memory is not self._host:
+            self._host.copy_(self._memory)
         return self._space.wrong(factor)
 
     def free(self) -> None:

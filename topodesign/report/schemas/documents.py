@@ -44,6 +44,7 @@ SHAPES: dict[str, tuple[Shape, int]] = {
     "verify": (plans.VERIFY, 1),
     "simulate": (plans.SIMULATE, 1),
     "compile": (plans.COMPILE, 1),
+    "compile-set": (plans.COMPILE_SET, 1),
     "runtimes": (declared("runtime.rules:Rules"), 1),
     "doctor": (declared("runtime.doctor:Diagnosis"), 1),
     "run": (declared("execution.run:RunResult"), 1),

@@ -158,6 +158,7 @@ _AS_ABOVE: Keys = {
     "allreduce?": nullable(text("As above.")),
     "notes": texts("As above."),
 }
+COMPILE_SET = declared("compiler.sets:CompiledSet", more={"directory": text("What was written.")})
 COMPILE = either(
     declared(
         "runtime.msccl.check:CheckReport",

@@ -11,7 +11,7 @@ from topodesign.base.errors import TopodesignError
 from topodesign.collectives import COLLECTIVES, Collective
 from topodesign.runtime.jax.code import ENDING, HEADER, buffers, code_of, name_of, same_code
 
-LARGEST = 2**26  # bytes of a module that is read
+LARGEST = 2**24  # bytes of a module that is read
 MOST_RANKS = 2**12
 MOST_ROWS = 2**24  # rows of all ranks together
 

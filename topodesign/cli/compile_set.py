@@ -1,0 +1,79 @@
+"""``topodesign compile-set``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import topodesign
+from topodesign.base.doors import BACKENDS
+from topodesign.base.errors import FileFormatError
+from topodesign.base.file_kinds import FileKind, kind_of
+from topodesign.cli.answers import Command, form, json_option, print_json, say
+from topodesign.cli.completion import SPEC
+from topodesign.cli.options import COLLECTIVES, offer, output_option
+from topodesign.cli.progress import progress_bar
+from topodesign.compiler.options import SetOptions
+
+if TYPE_CHECKING:
+    from topodesign.collectives import Collective
+
+
+@click.command(name="compile-set", cls=Command)
+@click.argument("place", type=SPEC)
+@click.option(
+    "--collective",
+    "collectives",
+    multiple=True,
+    type=COLLECTIVES,
+    metavar="NAME",
+    help="What to make plans of; may be repeated. Without it all collectives.",
+)
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    type=click.Choice([name for name, backend in BACKENDS.items() if not backend.directory]),
+    help="What gets programs, too; may be repeated.  [default: msccl]",
+)
+@click.option("--no-programs", is_flag=True, help="Plans alone, as for PyTorch.")
+@offer(SetOptions)
+@output_option("The directory to write; it is new or empty.", "DIR", required=True)
+@json_option
+def command(
+    place: str,
+    collectives: tuple[Collective, ...],
+    targets: tuple[str, ...],
+    no_programs: bool,
+    output: Path,
+    **options: Any,
+) -> None:
+    """Make a library of plans of one wiring: all collectives, for small and large data, with programs.
+
+    PLACE is a spec (quote it), a file of links, a fabric, or a wiring plan of 'topodesign wire plan'. Of every
+    collective several methods make plans; for which sizes each is the fastest, the model of time says, with --alpha and
+    --bandwidth, which 'topodesign run' measures. All is verified, and written into one directory or not at all. Its
+    index says which plan is for what, and for which wiring: PyTorch reads it, and for MSCCL and MSCCL++ there is a
+    directory each with programs alone, for the same sizes.
+
+    After a failure make the set again with --without, for what is left.
+
+    Example: topodesign compile-set 'torus(4,4)' -o plans
+    """
+    if no_programs and targets:
+        raise click.UsageError("--no-programs leaves out what --target asks for; give one of them")
+    if output.is_symlink() or (output.exists() and (not output.is_dir() or any(output.iterdir()))):
+        raise FileFormatError(f"{output} is there already; name a new directory")
+    wired: Any = topodesign.load_wiring(place).topology if kind_of(Path(place)) is FileKind.WIRING else place
+    asked: dict[str, Any] = {"collectives": collectives} if collectives else {}
+    with progress_bar("making plans") as progress:
+        made = topodesign.compile_set(
+            wired, targets=() if no_programs else targets or ("msccl",), progress=progress, **asked, **options
+        )
+    made.save(output)
+    if form() != "text":
+        print_json({**made.record(), "directory": str(output)}, made.to_records)
+        return
+    say("\n".join([str(made), *made.notes, f"written to {output}"]))

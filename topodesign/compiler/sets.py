@@ -1,0 +1,317 @@
+"""A library of plans: for one wiring all collectives, for small and large data, with programs of runtimes.
+
+Of every collective several methods make plans, and the model of time says which is fastest for which sizes. What
+changes at a size is where the times of two plans meet: exact for rounds, whose time is a straight line; between two of
+the sizes that are looked at for trees. The plans, and programs for the same sizes, go into one directory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypeAlias, Unpack
+
+from topodesign.base.declared import Declared
+from topodesign.base.doors import BACKENDS
+from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError, TopologyError
+from topodesign.base.options import read, takes
+from topodesign.base.records import Result, Table
+from topodesign.base.units import as_bandwidth, as_time, format_size
+from topodesign.base.wording import counted
+from topodesign.collectives import COLLECTIVES, Collective, as_collective
+from topodesign.compiler.compilation import Compiled
+from topodesign.compiler.fitting import compile_fitting
+from topodesign.compiler.options import SetOptions
+from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.groups import as_groups
+from topodesign.fabrics.part import nodes_named, part_of
+from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
+from topodesign.plans.plan import Plan
+from topodesign.plans.replay.plans import verify
+from topodesign.plans.sets import ForSizes, PlanSet, save_plan_set, wiring_digest
+from topodesign.plans.timing.plans import simulate
+from topodesign.schedulers.method import Progress
+from topodesign.schedulers.scheduling import schedule
+from topodesign.topology.topology import Topology
+
+CANDIDATES = ("auto", "forest", "ring", "direct", "binomial")
+"""Methods whose plans are compared: few steps, full bandwidth, and plain ones for what lies between. All are fast."""
+SIZES = tuple(4**power for power in range(5, 17))
+"""Whole data in bytes at which plans are timed: 1 KiB to 4 GiB."""
+_IN_PLACE = frozenset({"msccl", "mscclpp"})  # targets to which it matters
+Group: TypeAlias = tuple[int, ...] | None
+
+
+@dataclass(frozen=True)
+class Chosen(Declared):
+    """A plan of a set, and for what it is the fastest."""
+
+    collective: str  # what it does
+    group: tuple[int, ...] | None  # the nodes that take part; null for all
+    root: int | None  # of a collective that has one
+    from_bytes: int  # the least whole data that it is for
+    to_bytes: int | None  # the whole data from which on another one is for it; null without an end
+    method: str  # what made it
+    kind: str  # what moves in it, such as rounds
+    time_s: float  # at the least size that it is for, 1 KiB at least, in seconds
+    programs: tuple[str, ...]  # targets that it has programs for
+
+    KEYS = "collective group root from_bytes to_bytes method kind time_s programs"
+
+
+@dataclass(frozen=True, repr=False)
+class CompiledSet(Result):
+    """Plans of one wiring, and their programs, in the order in which they are looked through.
+
+    * ``topology``: the spec of the wiring, if it has one.
+    * ``wiring``: digest of its links; a set is for this wiring and no other.
+    * ``ranks``: names of the nodes that take part, in the order of ranks.
+    * ``alpha``, ``bandwidth``: seconds of a step, and bits per second of a node, for which it was chosen.
+    * ``entries``: the plans.
+    * ``notes``: what was left out, and why.
+    """
+
+    topology: str | None
+    wiring: str
+    ranks: tuple[str, ...]
+    alpha: Fraction
+    bandwidth: Fraction
+    entries: tuple[Chosen, ...]
+    notes: tuple[str, ...]
+    plans: tuple[ForSizes, ...]
+
+    KEYS = (
+        "topology wiring ranks alpha_s=float(alpha) bandwidth_bps=float(bandwidth) entries",
+        "notes",
+    )
+    ROWS = "entries"
+
+    def heading(self) -> str:
+        """Return what it is for."""
+        plans, nodes = counted(len(self.entries), "plan"), counted(len(self.ranks), "node")
+        return f"{plans} for {self.topology or 'a wiring'} of {nodes}"
+
+    def table(self) -> Table:
+        """Return a line for every plan."""
+        rows = tuple(
+            (
+                one.collective + ("" if one.group is None else f" of {len(one.group)}"),
+                format_size(one.from_bytes),
+                "" if one.to_bytes is None else format_size(one.to_bytes),
+                one.method,
+                ", ".join(one.programs),
+            )
+            for one in self.entries
+        )
+        return Table(self.heading(), ("collective", "from", "below", "method", "programs"), rows)
+
+    def save(self, folder: str | Path) -> PlanSet:
+        """Write a new directory, all of it or nothing; see :mod:`topodesign.plans.sets`."""
+        return save_plan_set(folder, self.plans, alpha=float(self.alpha), bandwidth=float(self.bandwidth))
+
+
+@takes(SetOptions)
+def compile_set(
+    place: PlaceLike,
+    *,
+    collectives: Iterable[Collective | str] = tuple(COLLECTIVES),
+    targets: Sequence[str] = ("msccl",),
+    progress: Progress | None = None,
+    **options: Unpack[SetOptions],
+) -> CompiledSet:
+    """Make the plans of a wiring for all collectives and sizes, and programs of them.
+
+    Parameters
+    ----------
+    place
+        A topology or a fabric, the spec of one, a file, or a networkx graph.
+    collectives
+        Which; those that no method makes there are left out, and a note says so.
+    targets
+        Runtimes that get programs, of ``BACKENDS``: of every collective without a root, since none looks at it, among
+        all nodes; out of place and in place where that differs. All are checked.
+    progress
+        Called with the share of the work that is done.
+    **options
+        As :class:`~topodesign.compiler.set_options.SetOptions` says.
+
+    Raises
+    ------
+    ParameterError, UnitError
+        If a name is unknown, or a quantity cannot be read.
+    InfeasibleError
+        If no plan can be made, as where what is left is not connected.
+
+    Examples
+    --------
+    >>> made = compile_set("biring(2,4)", collectives=["allgather", "broadcast"], targets=[])
+    >>> print(made)
+    3 plans for biring(2,4) of 4 nodes
+    ...
+    >>> made.save("ring").choose("allgather", 2**20).plan
+    '000-allgather.npz'
+    """
+    said = read(SetOptions, options, "compile_set")
+    asked = [as_collective(one) for one in collectives]
+    for target in targets:
+        if target not in BACKENDS or BACKENDS[target].directory:
+            known = ", ".join(name for name, backend in BACKENDS.items() if not backend.directory)
+            raise ParameterError(f"a set has no programs for {target!r}; known are {known}")
+    found = as_place(place)
+    maker = _Maker(found, said, targets)
+    groups: list[Group] = [None]
+    if said["group"]:
+        groups += as_groups(maker.fabric, said["group"], said["placement"])
+    jobs = [
+        (one, group, root)
+        for group in groups
+        for one in asked
+        for root in (maker.roots(said["roots"], group) if one.rooted else [None])
+    ]
+    for number, job in enumerate(jobs):
+        if progress is not None:
+            progress(number / len(jobs))
+        maker.make(*job)
+    return maker.done()
+
+
+class _Maker:
+    """Makes plans one after another."""
+
+    def __init__(self, place: Topology | Fabric, said: Mapping[str, Any], targets: Sequence[str]) -> None:
+        whole, without = as_fabric(place), said["without"]
+        self.fabric = part_of(whole, without=without) if without else whole
+        self.plain = isinstance(place, Topology)
+        self.place = place if not without else self.fabric.topology if self.plain else self.fabric
+        self._alpha = as_time(said["alpha"], latency=True)
+        if not self.plain and (said["bandwidth"] is not None or said["group"]):
+            word = "--group" if said["group"] else "--bandwidth"
+            raise ParameterError(f"{word} of a set is for plain topologies; leave it out for {whole.name}")
+        # A link is as fast as before also where no node has all of its links left.
+        ports, before = (max(int(one.topology.out_ports[v]) for v in one.compute) for one in (self.fabric, whole))
+        self.bandwidth = Fraction(ports) * whole.unit * 8
+        if said["bandwidth"] is not None:
+            self.bandwidth = as_bandwidth(said["bandwidth"]) * ports / before
+        self._targets = targets
+        self._plans: list[ForSizes] = []
+        self._chosen: list[Chosen] = []
+        self._notes: list[str] = []
+
+    def roots(self, said: Sequence[str | int], group: Group) -> list[int]:
+        """Return the roots that are asked for; without any the first member of the group."""
+        members = self.fabric.compute if group is None else group
+        words = [word.strip() for text in said for word in str(text).split(",")]
+        named = [self.fabric.number(name) for word in words for name in nodes_named(self.fabric, word)]
+        return [one for one in dict.fromkeys(named) if one in members] if said else [members[0]]
+
+    def make(self, collective: Collective, group: Group, root: int | None) -> None:
+        """Make the plans of a collective, and their programs."""
+        options: dict[str, Any] = {} if root is None else {"root": self.fabric.names[root]}
+        if group is not None:
+            options["group"] = (",".join(map(str, group)),)
+        plans: list[Plan] = []
+        times: list[list[Fraction]] = []
+        why: dict[str, str] = {}
+        for method in CANDIDATES:
+            try:
+                plan = schedule(self.place, collective, method=method, **options)
+                timed = [self._time(plan, size) for size in SIZES]
+            except (InfeasibleError, ParameterError, ScheduleError, TooLargeError, TopologyError) as error:
+                why[method] = str(error)
+                continue
+            if plan.collective.group == group and verify(plan).ok:  # not on a part of its own
+                plans.append(plan)
+                times.append(timed)
+        if not plans:
+            self._notes.append(f"no {collective}: {why.get('auto', 'no schedule is right')}")
+        for first, end, number in fastest(SIZES, times):
+            self._add(plans[number], group, first, end)
+
+    def _time(self, plan: Plan, size: int) -> Fraction:
+        return simulate(plan, size=size, alpha=self._alpha, bandwidth=self.bandwidth if self.plain else None).time
+
+    def _add(self, plan: Plan, group: Group, first: int, end: int | None) -> None:
+        """Add a plan with its programs."""
+        collective = plan.collective
+        programs: dict[str, dict[str, bytes]] = {}
+        for target in self._targets if group is None and not collective.rooted else ():
+            for inplace in (False, True) if target in _IN_PLACE else (False,):
+                try:
+                    made = self._program(plan, target, first, end, inplace=inplace)
+                except (InfeasibleError, ParameterError, TooLargeError) as error:
+                    what = f"no program of the {collective} from {format_size(first)} on for {target}"
+                    self._notes.append(f"{what}: {error}")
+                    break
+                programs[f"{target}-inplace" if inplace else target] = dict(made.files)
+        self._plans.append(ForSizes(plan, first, end, programs))
+        method = str(plan.generator.get("method", "auto"))
+        seconds = float(self._time(plan, max(first, SIZES[0])))
+        found = tuple(dict.fromkeys(name.partition("-")[0] for name in programs))
+        self._chosen.append(
+            Chosen(collective.name, collective.group, collective.root, first, end, method, plan.kind, seconds, found)
+        )
+
+    def _program(self, plan: Plan, target: str, first: int, end: int | None, *, inplace: bool) -> Compiled:
+        """Return a checked program, of trees with fewer of them where the best are too many."""
+
+        def make_plan(k: int | None) -> Plan:
+            return plan if k is None else schedule(self.place, plan.collective, method="forest", fixed_k=k)
+
+        options: dict[str, Any] = {"inplace": inplace}
+        if "min_size" in BACKENDS[target].takes:
+            options |= {"min_size": first, "max_size": None if end is None else end - 1}
+        return compile_fitting(make_plan, target, **options).checked(interleavings=1)
+
+    def done(self) -> CompiledSet:
+        """Return all of it."""
+        if not self._plans:
+            raise InfeasibleError(f"no plan can be made; {self._notes[0]}" if self._notes else "nothing was asked for")
+        topology = self._plans[0].plan.topology
+        names = tuple(self.fabric.names[node] for node in self.fabric.compute)
+        spec = None if self._plans[0].plan.spec is None else str(self._plans[0].plan.spec)
+        return CompiledSet(
+            spec,
+            wiring_digest(topology),
+            names,
+            self._alpha,
+            self.bandwidth,
+            tuple(self._chosen),
+            tuple(self._notes),
+            tuple(self._plans),
+        )
+
+
+def fastest(sizes: Sequence[int], times: Sequence[Sequence[Fraction]]) -> list[tuple[int, int | None, int]]:
+    """Return ranges of sizes, from 0 on, with the number of the candidate that is the fastest there.
+
+    Each range is (first size, the size after its last or None, candidate); of equal ones the first is taken. Between
+    two of the sizes the times are taken for straight lines.
+
+    Examples
+    --------
+    >>> fastest([0, 10], [[Fraction(0), Fraction(10)], [Fraction(3), Fraction(5)], [Fraction(9), Fraction(9)]])
+    [(0, 4, 0), (4, None, 1)]
+    """
+    if not times:
+        return []
+    found: list[tuple[int, int]] = []
+    for at, (low, high) in enumerate(pairwise(sizes)):
+        lines = [(one[at], (one[at + 1] - one[at]) / (high - low)) for one in times]
+        x, best = Fraction(0), min(range(len(lines)), key=lambda one: (*lines[one], one))
+        while True:
+            if not found or found[-1][1] != best:
+                found.append((low + math.ceil(x) if found else 0, best))
+            here, slope = lines[best]
+            meets = [((a - here) / (slope - b), b, number) for number, (a, b) in enumerate(lines) if b < slope]
+            later = [one for one in meets if one[0] < high - low]
+            if not later:
+                break
+            x, _, best = min(later)
+    # Where two begin at one size, the later one is the faster.
+    kept = [one for one, after in pairwise([*found, (-1, -1)]) if one[0] != after[0]]
+    ends: list[int | None] = [first for first, _ in kept[1:]]
+    return [(first, end, number) for (first, number), end in zip(kept, [*ends, None], strict=True)]
