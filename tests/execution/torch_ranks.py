@@ -39,7 +39,7 @@ TYPES = [
     getattr(torch, name)
     for name in ["float32", "float64", "float16", "bfloat16", "int8", "uint8", "int16", "int32", "int64"]
 ]
-OPS = {
+OPS: dict[str, Callable[[Any], Any]] = {
     "SUM": lambda some: some.sum(0),
     "PRODUCT": lambda some: some.prod(0),
     "MIN": lambda some: some.amin(0),
@@ -111,7 +111,7 @@ def moves() -> int:
 
 
 @look
-def uneven_reductions() -> list[int]:
+def uneven_reductions() -> int:
     """Parts of different sizes are added up, too; and those that are not contiguous, and none."""
     rank, ranks = dist.get_rank(), dist.get_world_size()
     parts = [torch.full((1 + 2 * one,), float(rank)) for one in range(ranks)]
@@ -123,7 +123,7 @@ def uneven_reductions() -> list[int]:
     assert torch.equal(turned, 4 * torch.arange(6.0).view(2, 3).t())
     empty = torch.empty(0)
     dist.all_reduce(empty)
-    return parts[-1].shape[0] + empty.numel()
+    return int(parts[-1].numel() + empty.numel())
 
 
 @look
@@ -231,12 +231,9 @@ def training() -> dict[str, Any]:
 def refusals() -> dict[str, str]:
     """What is wrong is said on all ranks."""
     found = {}
-    for name, call in (
-        ("options", lambda: dist.new_group(pg_options=3)),
-        ("folder", lambda: dist.new_group(pg_options=plans.PlanOptions("nowhere"))),
-    ):
+    for name, options in (("options", 3), ("folder", plans.PlanOptions("nowhere"))):
         try:
-            call()
+            dist.new_group(pg_options=options)
         except Exception as error:  # noqa: BLE001  as it comes out of PyTorch
             found[name] = f"{type(error).__name__}: {error}"
     return found
