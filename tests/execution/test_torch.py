@@ -62,6 +62,7 @@ def test_reductions_are_pytorch_s_own(looks: Json) -> None:
     assert looks["moves"]["result"] == 11 * 6
     assert looks["uneven_reductions"]["result"] == 7
     assert looks["asynchronous"]["result"] == 0
+    assert looks["functional"]["result"] == [6, 0, 1, 2, 3, 6]
 
 
 @needs_torch

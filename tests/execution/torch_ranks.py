@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+import torch.distributed._functional_collectives as functions
 from torch import nn
 from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
 from torch.nn.parallel import DistributedDataParallel
@@ -166,6 +167,19 @@ def asynchronous() -> float:
     assert total == 4 * 1000 * 28
     future = dist.all_reduce(data[0], async_op=True).get_future()
     return float(future.wait()[0].sum())
+
+
+@look
+def functional() -> list[float]:
+    """Functional collectives, which find groups by name, and several at once."""
+    rank = dist.get_rank()
+    total = functions.all_reduce(torch.full((6,), float(rank)), "sum", dist.group.WORLD)
+    every = functions.all_gather_tensor(torch.full((1,), float(rank)), 0, dist.group.WORLD)
+    part = functions.reduce_scatter_tensor(torch.arange(4.0), "sum", 0, dist.group.WORLD)
+    some = [torch.full((3,), float(rank)), torch.full((5,), float(rank))]
+    dist.all_reduce_coalesced(some)
+    assert part.tolist() == [4.0 * rank]
+    return [*total[:1].tolist(), *every.tolist(), *some[1][:1].tolist()]
 
 
 def model(dtype: torch.dtype) -> nn.Sequential:

@@ -317,7 +317,9 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         """Wait for all ranks."""
         opts = opts or dist.BarrierOptions()
         token = torch.zeros(1, dtype=torch.int32, device="cpu" if _default_backend() == "gloo" else "cuda")
-        return self._do([token], token, opts, self._reduced(token, dist.AllreduceOptions()))
+        # What is read has come, on a GPU too.
+        read = (lambda: token.item() == 0, self.inner.barrier)
+        return self._do([token], token, opts, self._reduced(token, dist.AllreduceOptions()), read)
 
     # Names of earlier and later versions of PyTorch.
     _allgather_base = all_gather_single
