@@ -28,11 +28,11 @@ RING = "biring(2,4)"
 Json = dict[str, Any]
 
 
-def torchrun(ranks: int, *words: str) -> subprocess.CompletedProcess[str]:
+def torchrun(ranks: int, *words: str, patience: int = 150) -> subprocess.CompletedProcess[str]:
     """Run a program in so many processes; a warning of PyTorch is no error here."""
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(ranks), *words]
     environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1]), "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
-    return subprocess.run(command, capture_output=True, text=True, timeout=150, check=False, env=environment)
+    return subprocess.run(command, capture_output=True, text=True, timeout=patience, check=False, env=environment)
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +62,7 @@ def test_reductions_are_pytorch_s_own(looks: Json) -> None:
     assert looks["moves"]["result"] == 11 * 6
     assert looks["uneven_reductions"]["result"] == 7
     assert looks["asynchronous"]["result"] == 0
+    assert looks["functional"]["result"] == [6, 0, 1, 2, 3, 6]
 
 
 @needs_torch
@@ -127,13 +128,37 @@ EIGHT: list[tuple[str, str, Json]] = [
 ]
 
 
+MANY = {
+    8: "biring(2,8) uniring(1,8) hypercube(3) circulant(8,1,3) genkautz(2,8) debruijn(2,3) complete(8)",
+    12: "circulant(12,2,3) torus(4,3) kautz(2,2) kautz(3,1) genkautz(4,12) bipartite(6) biring(2,12)",
+    16: "torus(4,4) hypercube(4) genkautz(4,16) debruijn(2,4) circulant(16,3,4) dgx_a100(2)",
+}
+
+
+@needs_torch
+@pytest.mark.thorough
+@pytest.mark.parametrize("ranks", MANY)
+def test_two_hundred_plans(ranks: int, tmp_path: Path) -> None:
+    plans: list[tuple[str, str, Json]] = []
+    for place in MANY[ranks].split():
+        root: Json = {"root": "box0/gpu3" if place.startswith("dgx") else 3}
+        plans += [(place, name, {}) for name in ("allgather", "reduce-scatter", "allreduce", "all-to-all")]
+        plans += [(place, name, root) for name in ("broadcast", "reduce", "gather", "scatter")]
+        plans += [(place, "allreduce", {"method": "tacos"}), (place, "allgather", {"method": "forest"})]
+    run_all(ranks, plans, tmp_path)
+
+
 @needs_torch
 @pytest.mark.parametrize("plans", [FOUR, EIGHT], ids=["four", "eight"])
 def test_plans_are_exact_over_links_alone(plans: list[tuple[str, str, Json]], tmp_path: Path) -> None:
-    ranks = 8 if plans is EIGHT else 4
+    run_all(8 if plans is EIGHT else 4, plans, tmp_path)
+
+
+def run_all(ranks: int, plans: list[tuple[str, str, Json]], tmp_path: Path) -> None:
+    """Run plans in one group of processes, and check what is printed."""
     path = tmp_path / "plans.json"
     path.write_text(json.dumps(plans))
-    done = torchrun(ranks, str(HERE / "torch_plans.py"), str(path))
+    done = torchrun(ranks, str(HERE / "torch_plans.py"), str(path), patience=150 + 20 * len(plans))
     assert done.returncode == 0, done.stderr[-4000:]
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(found) == len(plans)

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+import torch.distributed._functional_collectives as functions
 from torch import nn
 from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
 from torch.nn.parallel import DistributedDataParallel
@@ -39,7 +40,7 @@ TYPES = [
     getattr(torch, name)
     for name in ["float32", "float64", "float16", "bfloat16", "int8", "uint8", "int16", "int32", "int64"]
 ]
-OPS = {
+OPS: dict[str, Callable[[Any], Any]] = {
     "SUM": lambda some: some.sum(0),
     "PRODUCT": lambda some: some.prod(0),
     "MIN": lambda some: some.amin(0),
@@ -111,7 +112,7 @@ def moves() -> int:
 
 
 @look
-def uneven_reductions() -> list[int]:
+def uneven_reductions() -> int:
     """Parts of different sizes are added up, too; and those that are not contiguous, and none."""
     rank, ranks = dist.get_rank(), dist.get_world_size()
     parts = [torch.full((1 + 2 * one,), float(rank)) for one in range(ranks)]
@@ -123,7 +124,7 @@ def uneven_reductions() -> list[int]:
     assert torch.equal(turned, 4 * torch.arange(6.0).view(2, 3).t())
     empty = torch.empty(0)
     dist.all_reduce(empty)
-    return parts[-1].shape[0] + empty.numel()
+    return int(parts[-1].numel() + empty.numel())
 
 
 @look
@@ -166,6 +167,19 @@ def asynchronous() -> float:
     assert total == 4 * 1000 * 28
     future = dist.all_reduce(data[0], async_op=True).get_future()
     return float(future.wait()[0].sum())
+
+
+@look
+def functional() -> list[float]:
+    """Functional collectives, which find groups by name, and several at once."""
+    rank = dist.get_rank()
+    total = functions.all_reduce(torch.full((6,), float(rank)), "sum", dist.group.WORLD)
+    every = functions.all_gather_tensor(torch.full((1,), float(rank)), 0, dist.group.WORLD)
+    part = functions.reduce_scatter_tensor(torch.arange(4.0), "sum", 0, dist.group.WORLD)
+    some = [torch.full((3,), float(rank)), torch.full((5,), float(rank))]
+    dist.all_reduce_coalesced(some)
+    assert part.tolist() == [4.0 * rank]
+    return [*total[:1].tolist(), *every.tolist(), *some[1][:1].tolist()]
 
 
 def model(dtype: torch.dtype) -> nn.Sequential:
@@ -231,12 +245,9 @@ def training() -> dict[str, Any]:
 def refusals() -> dict[str, str]:
     """What is wrong is said on all ranks."""
     found = {}
-    for name, call in (
-        ("options", lambda: dist.new_group(pg_options=3)),
-        ("folder", lambda: dist.new_group(pg_options=plans.PlanOptions("nowhere"))),
-    ):
+    for name, options in (("options", 3), ("folder", plans.PlanOptions("nowhere"))):
         try:
-            call()
+            dist.new_group(pg_options=options)
         except Exception as error:  # noqa: BLE001  as it comes out of PyTorch
             found[name] = f"{type(error).__name__}: {error}"
     return found

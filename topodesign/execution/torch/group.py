@@ -49,15 +49,18 @@ def _make(about: Any, options: Any) -> PlanGroup:
         raise ParameterError(f"pg_options of the backend {NAME} are PlanOptions, not {options!r:.60}")
     if not about.global_ranks_in_group:
         _chosen[:] = [options or PlanOptions()]
-    chosen = options or _chosen[0]
+    chosen = options or (_chosen or [PlanOptions()])[0]
     folder = chosen.plans or os.environ.get(VARIABLE)
     if not folder:
         raise ParameterError(f"no plans: set {VARIABLE} to a directory that 'topodesign compile --set' made")
     plans = read_plan_set(folder)
-    if not about.global_ranks_in_group and plans.nodes < about.group_size:
-        raise InfeasibleError(
-            f"{folder} is of a wiring of {plans.nodes} nodes, and there are {about.group_size} processes; start as many"
-        )
+    if not about.global_ranks_in_group and plans.entries:
+        place = plans.load(plans.entries[0]).topology
+        ranks = place.nodes - len(place.switches)
+        if ranks != about.group_size:
+            raise InfeasibleError(
+                f"{folder} is of a wiring of {ranks} nodes, and there are {about.group_size} processes; start as many"
+            )
     _check_same(plans, about.store, about.group_rank)
     return PlanGroup(about, plans, chosen.fallback or _default_backend())
 
@@ -314,7 +317,9 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         """Wait for all ranks."""
         opts = opts or dist.BarrierOptions()
         token = torch.zeros(1, dtype=torch.int32, device="cpu" if _default_backend() == "gloo" else "cuda")
-        return self._do([token], token, opts, self._reduced(token, dist.AllreduceOptions()))
+        # What is read has come, on a GPU too.
+        read = (lambda: token.item() == 0, self.inner.barrier)
+        return self._do([token], token, opts, self._reduced(token, dist.AllreduceOptions()), read)
 
     # Names of earlier and later versions of PyTorch.
     _allgather_base = all_gather_single
