@@ -161,7 +161,17 @@ def turn_a_switch(document: Document, rng: random.Random) -> bool:
     return True
 
 
-SWITCHED: tuple[Change, ...] = (part_from_a_switch, rebind_a_switch, turn_a_switch)
+def lose_signal(document: Document, rng: random.Random) -> bool:
+    ops = _block(document, rng)["ops"]
+    places = [at for at, op in enumerate(ops) if op["name"] in {"signal", "wait"}]
+    if places:
+        del ops[rng.choice(places)]
+    return bool(places)
+
+
+SWITCHED: tuple[Change, ...] = (part_from_a_switch, rebind_a_switch, turn_a_switch, lose_signal, rename)
+"""Changes of plans through switches: another group, buffer or place, and a signal that is not given or waited for."""
+
 
 CHANGES: tuple[Change, ...] = (
     lose, lose_nop, double, swap, rename, shift, retype, turn_semaphore, start_semaphore, reconnect, flip, exchange,

@@ -250,10 +250,7 @@ def _rank(
         for one, size in joined.items()
     ]
     return {
-        "threadblocks": [
-            _threadblock(at, block, made, numbers)
-            for at, block in enumerate(body.blocks)
-        ],
+        "threadblocks": [_threadblock(at, block, made, numbers) for at, block in enumerate(body.blocks)],
         "channels": [
             *({"channel_type": kind, "connected_to": [peer for peer, _ in line]} for kind, line in mine.items()),
             *switches,
