@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ import pytest
 from tests.floors import reached
 from tests.runtime.mscclpp.explore import Explorer
 from tests.runtime.mscclpp.mutants import SWITCHED, mutant
+from topodesign import simulate
 from topodesign.base.errors import InfeasibleError, TopodesignError
+from topodesign.base.units import as_size
 from topodesign.compiler.backends.backend import Options
 from topodesign.compiler.backends.mscclpp import Mscclpp
 from topodesign.compiler.compilation import Compiled, compile_plan
@@ -232,3 +235,23 @@ def test_what_goes_another_way_is_refused() -> None:
         compile_plan(schedule("dgx_h100(2)", "allgather", method="in-network"), "mscclpp")
     with pytest.raises(InfeasibleError, match="some of --target mscclpp do"):
         compile_plan(schedule("dgx_h100(1)", "allreduce", method="in-network"), "msccl")
+
+
+@pytest.mark.parametrize(
+    ("size", "least"),
+    [("1KiB", "one-shot"), ("16KiB", "one-shot"), ("32KiB", "NVLS"), ("1GiB", "NVLS")],
+)
+def test_the_table_of_the_page_is_what_the_simulator_says(size: str, least: str) -> None:
+    """By size which allreduce is the fastest, and its time, as docs/mscclpp.md has it."""
+    methods = {"two-shot": "forest", "ring": "ring", "NVLS": "in-network"}
+    times = {
+        name: float(simulate(schedule("dgx_h100(1)", "allreduce", method=method), size=size, alpha="500ns").time)
+        for name, method in methods.items()
+    }
+    times["one-shot"] = 800e-9 + 2 * 8 * float(as_size(size)) / 450e9
+    assert min(times, key=times.__getitem__) == least
+    page = (Path(__file__).parents[2] / "docs" / "mscclpp.md").read_text()
+    (row,) = [line for line in page.splitlines() if line.startswith(f"| {size[:-3]} {size[-3:]} ")]
+    said = [float(cell.split()[0]) * {"us": 1e-6, "ms": 1e-3}[cell.split()[1]] for cell in row.split("|")[2:6]]
+    for one, name in zip(said, ("one-shot", "two-shot", "ring", "NVLS"), strict=True):
+        assert abs(one - times[name]) < 0.01 * times[name]

@@ -256,7 +256,7 @@ class _Run:
             if one.relaxed:
                 told = clock.copy()
                 told[DATA] = 0
-            self._tell(self.program.other.get(one.channel), told, (block.actor, number))
+            self._tell(self.program.other.get(one.channel), told, (block.actor, number))  # type: ignore[arg-type]
         thread.next += 1
         return True
 
