@@ -86,6 +86,32 @@ class RankProgram:
 
 
 @dataclass(frozen=True, slots=True)
+class SwitchStep:
+    """What a rank has a switch do with ``count`` chunks: store them at all ranks, added up over all or its own.
+
+    * ``after``: where the rank copies what has come to itself when all are done, or None.
+    """
+
+    rank: int
+    adds: bool
+    source: Region
+    target: Region
+    count: int
+    after: Region | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Switched:
+    """A program of multimem loads and stores through one switch that joins all ranks, instead of instructions.
+
+    Of packets it has no steps: all ranks store all that they have, and take what has come.
+    """
+
+    steps: tuple[SwitchStep, ...]
+    blocks: int  # threadblocks of a rank, at least
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """A collective as every rank runs it.
 
@@ -101,6 +127,7 @@ class Program:
     chunks: int  # chunks of the whole collective: its data must be a multiple of this many elements
     channels: int  # number of channels in use
     ranks: tuple[RankProgram, ...]  # one entry per rank
+    switched: Switched | None = None  # what a switch does; ranks then have no threadblocks of instructions
 
     @property
     def shard(self) -> int:

@@ -36,12 +36,13 @@ class Limits:
     slot_bytes: int = 1  # bytes of a piece: as many whole chunks as fit, at least one
     largest_call: int = 2**63  # bytes of the largest call that the program is for
     ranks: int = ANY  # ranks
+    switches: bool = False  # whether a switch copies and adds there for all ranks
     of: str = "the target"  # whose they are, for messages
 
     def __post_init__(self) -> None:
         """Check that every limit is at least one."""
         for limit in fields(self):
-            if limit.name != "of":
+            if limit.name not in {"of", "switches"}:
                 require_at_least(limit.name, getattr(self, limit.name), int(limit.name != "slots"))
 
     def check_ranks(self, ranks: int) -> None:

@@ -119,16 +119,70 @@ def exchange(document: Document, rng: random.Random) -> bool:
     return True
 
 
+def _switches(document: Document) -> list[Document]:
+    return [one for gpu in document["gpus"] for one in gpu["channels"] if one["channel_type"] == "switch"]
+
+
+def part_from_a_switch(document: Document, rng: random.Random) -> bool:
+    """Let a switch channel join one rank less, at one rank or at all."""
+    some = _switches(document)
+    if not some:
+        return False
+    everywhere = rng.random() < 0.5
+    gone = rng.choice(some[0]["rank_groups"][0]["ranks"])
+    for one in some if everywhere else [rng.choice(some)]:
+        for group in one["rank_groups"]:
+            group["ranks"] = [rank for rank in group["ranks"] if rank != gone]
+    return True
+
+
+def rebind_a_switch(document: Document, rng: random.Random) -> bool:
+    """Let a switch channel join another buffer, at one rank or at all."""
+    some = _switches(document)
+    if not some:
+        return False
+    other = rng.choice([one for one in "ios" if one != some[0]["buffer_type"]])
+    for one in some if rng.random() < 0.5 else some[:1]:
+        one["buffer_type"] = other
+    return True
+
+
+def turn_a_switch(document: Document, rng: random.Random) -> bool:
+    """Let an operation take another part than it should, or another place of the group's buffer."""
+    ops = [op for op in _block(document, rng)["ops"] if op["name"] in {"glres", "gstore", "gstorepkt"}]
+    if not ops:
+        return False
+    op = rng.choice(ops)
+    if rng.random() < 0.5 and "tbg_info" in op:
+        op["tbg_info"]["tb_id"] = (op["tbg_info"]["tb_id"] + 1) % op["tbg_info"]["tbg_size"]
+    else:
+        place = rng.choice([op["src_buff"][0], op["dst_buff"][0]])
+        place["index"] += 1 if not place["index"] else rng.choice((-1, 1))
+    return True
+
+
+def lose_signal(document: Document, rng: random.Random) -> bool:
+    ops = _block(document, rng)["ops"]
+    places = [at for at, op in enumerate(ops) if op["name"] in {"signal", "wait"}]
+    if places:
+        del ops[rng.choice(places)]
+    return bool(places)
+
+
+SWITCHED: tuple[Change, ...] = (part_from_a_switch, rebind_a_switch, turn_a_switch, lose_signal, rename)
+"""Changes of plans through switches: another group, buffer or place, and a signal that is not given or waited for."""
+
+
 CHANGES: tuple[Change, ...] = (
     lose, lose_nop, double, swap, rename, shift, retype, turn_semaphore, start_semaphore, reconnect, flip, exchange,
 )  # fmt: skip
 
 
-def mutant(text: str, seed: int) -> tuple[str, str] | None:
+def mutant(text: str, seed: int, changes: tuple[Change, ...] = CHANGES) -> tuple[str, str] | None:
     """Return the name of a change and the plan with it, None where the plan has nothing to change in that way."""
     rng = random.Random(seed)  # noqa: S311
     document = json.loads(text)
-    change = rng.choice(CHANGES)
+    change = rng.choice(changes)
     if not change(document, rng):
         return None
     return change.__name__, json.dumps(document)

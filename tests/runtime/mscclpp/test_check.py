@@ -256,7 +256,7 @@ def test_buffers_in_place_are_addressed_by_the_longer_one() -> None:
         (lambda d: d["gpus"][0]["threadblocks"][0].update(ops=[NOP] * 65), "65 operations; the executor takes 64"),
         (lambda d: d["gpus"][0]["threadblocks"][0]["ops"][3].update(name="pws"), "never signals"),
         (lambda d: d["gpus"][0]["threadblocks"][0]["ops"][3].update(src_buff=[]), "needs 1 sources"),
-        (lambda d: d["gpus"][0]["threadblocks"][0]["ops"][3].update(name="gstore"), "switch channels"),
+        (lambda d: d["gpus"][0]["threadblocks"][0]["ops"][3].update(name="gstore"), "channel_type switch"),
         (lambda d: d["gpus"][0]["threadblocks"][0]["ops"][0].update(channel_ids=[0] * 9), "9 channels"),
         (lambda d: d["gpus"][0]["threadblocks"][0]["channels"][0].update(channel_ids=[0] * 17), "room for 16"),
     ],

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.compiler.backends.backend import Backend, Files, Options
@@ -45,7 +45,7 @@ class Mscclpp(Backend):
 
     def limits(self, options: Options) -> Limits:  # noqa: ARG002
         """Return what front ends keep to: a sender may wait for its receiver, and long threadblocks go on in others."""
-        return Limits(blocks_per_rank=EXECUTOR.threadblocks, slots=0)
+        return Limits(blocks_per_rank=EXECUTOR.threadblocks, slots=0, switches=True)
 
     def lint(self, program: Program, options: Options) -> Iterator[str]:
         """Yield every limit of the executor that the plan exceeds."""
@@ -84,8 +84,13 @@ def _one_sided(program: Program, options: Options) -> tuple[list[int], OneSided]
     """Return the scratch chunks of every rank, and the one-sided program."""
     from topodesign.compiler.onesided.actions import actions_of  # noqa: PLC0415
     from topodesign.compiler.onesided.blocks import one_sided  # noqa: PLC0415  NumPy, which help does without
+    from topodesign.compiler.onesided.switched import through_switch  # noqa: PLC0415
     from topodesign.compiler.wires import boxes_of_ranks  # noqa: PLC0415
 
+    if program.switched is not None:
+        made = through_switch(program, program.switched)
+        scratch = [body.scratch for body in program.ranks]
+        return _halved(scratch) if made.double else scratch, made
     box = [0] * len(program.ranks) if options.place is None else boxes_of_ranks(options.place, options.box)
     actions = actions_of(program, lambda one, other: box[one] != box[other])
     made = one_sided(program, actions, longest=EXECUTOR.operations)
@@ -115,7 +120,7 @@ def _lint(program: Program, made: OneSided) -> Iterator[str]:
             ),
             (
                 "channels of a threadblock",
-                max(len({one.link for one in block} - {None}) for block in body.blocks),
+                max(len({link for one in block for link in one.links}) for block in body.blocks),
                 EXECUTOR.channels,
             ),
         )
@@ -237,9 +242,19 @@ def _rank(
                 if operand.rank is not None and one.link is not None:
                     access[operand.rank, _BUFFERS[operand.region.buffer]].add(_kind(one.link, made))
     remote = {key: at for at, key in enumerate(sorted(access))}
+    joined = _joined(made)
+    numbers = _Numbers(number, remote, list(joined))
+    everybody = list(range(len(made.ranks)))
+    switches = [
+        {"channel_type": "switch", "buffer_type": one, "rank_groups": [{"size": size, "ranks": everybody}]}
+        for one, size in joined.items()
+    ]
     return {
-        "threadblocks": [_threadblock(at, block, made, number, remote) for at, block in enumerate(body.blocks)],
-        "channels": [{"channel_type": kind, "connected_to": [peer for peer, _ in line]} for kind, line in mine.items()],
+        "threadblocks": [_threadblock(at, block, made, numbers) for at, block in enumerate(body.blocks)],
+        "channels": [
+            *({"channel_type": kind, "connected_to": [peer for peer, _ in line]} for kind, line in mine.items()),
+            *switches,
+        ],
         "remote_buffers": [
             {"rank": other, "type": buffer, "access_channel_types": sorted(access[other, buffer])}
             for other, buffer in remote
@@ -248,12 +263,50 @@ def _rank(
     }
 
 
+def _joined(made: OneSided) -> dict[str, int]:
+    """Return the buffers that a switch joins, with how many chunks of them it is used for: the same for all ranks."""
+    reached: dict[str, int] = {}
+    for body in made.ranks:
+        for block in body.blocks:
+            for one in block:
+                for some in (*one.sources, *one.targets):
+                    if some.switched:
+                        buffer = _BUFFERS[some.region.buffer]
+                        reached[buffer] = max(reached.get(buffer, 0), some.region.offset + some.count)
+    return dict(sorted(reached.items()))
+
+
+def _fields(one: Operation, kind: str) -> dict[str, Any]:
+    """Return what an operation has beside its operands and channels."""
+    written: dict[str, Any] = {}
+    if kind:
+        written["channel_type"] = kind
+    elif any(some.switched for some in one.targets):
+        written["channel_type"] = "switch"
+    if one.meeting:
+        written |= {"barrier_id": 0, "num_threadblocks": one.meeting}
+    if one.part[1] > 1:
+        written["tbg_info"] = {"tb_id": one.part[0], "tbg_size": one.part[1]}
+    if one.semaphores:
+        written["semaphore_ids"] = list(one.semaphores)
+    if one.name in {"re", "rre", "repkt", "glres"}:
+        written["reduce_op"] = "sum"
+    return written
+
+
+class _Numbers(NamedTuple):
+    """What a rank counts channels, buffers of others, and buffers that a switch joins by."""
+
+    channels: dict[tuple[str, Link], int]
+    remote: dict[tuple[int, str], int]
+    joined: list[str]
+
+
 def _threadblock(
     at: int,
     block: list[Operation],
     made: OneSided,
-    number: dict[tuple[str, Link], int],
-    remote: dict[tuple[int, str], int],
+    numbers: _Numbers,
 ) -> dict[str, Any]:
     channels: dict[str, list[int]] = {}
     buffers: dict[str, list[int]] = {}
@@ -267,7 +320,9 @@ def _threadblock(
     def operand(one: Operand, kind: str) -> dict[str, Any]:
         where: dict[str, Any] = {"type": _BUFFERS[one.region.buffer]}
         if one.rank is not None:
-            where = {"buffer_id": place(buffers, kind, remote[one.rank, where["type"]])}
+            where = {"buffer_id": place(buffers, kind, numbers.remote[one.rank, where["type"]])}
+        elif one.switched:
+            where = {"switch_channel_id": place(channels, "switch", numbers.joined.index(where["type"]))}
         return {**where, "index": one.region.offset, "size": one.count}
 
     ops = []
@@ -279,13 +334,8 @@ def _threadblock(
         if one.targets:
             written["dst_buff"] = [operand(some, kind) for some in one.targets]
         if one.link is not None:
-            written["channel_ids"] = [place(channels, kind, number[kind, one.link])]
-            written["channel_type"] = kind
-        if one.semaphores:
-            written["semaphore_ids"] = list(one.semaphores)
-        if one.name in {"re", "rre", "repkt"}:
-            written["reduce_op"] = "sum"
-        ops.append(written)
+            written["channel_ids"] = [place(channels, kind, numbers.channels[kind, link]) for link in one.links]
+        ops.append(written | _fields(one, kind))
     return {
         "id": at,
         "ops": ops,

@@ -14,6 +14,7 @@ from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
 from topodesign.compiler.frontends.operations import ACCUMULATOR, IN, OUT, Emitter, Operation, Part, Place, runs
+from topodesign.compiler.frontends.switched import program_through_switch
 from topodesign.compiler.frontends.threads import assemble
 from topodesign.compiler.ir import Program, Protocol, Threadblocks
 from topodesign.compiler.limits import HELP, NO_LIMITS, Limits
@@ -62,7 +63,12 @@ def program_of_trees(
     require_at_least("parts", parts, 1)
     collective = schedule.collective
     if len(schedule.relays):
-        raise InfeasibleError("no instruction lets a switch copy or add; make the schedule with --method forest")
+        if limits.switches:
+            return program_through_switch(schedule, inplace=inplace, channels=channels, protocol=protocol)
+        raise InfeasibleError(
+            "no instruction of this target lets a switch copy or add, but some of --target mscclpp do; or make the "
+            "schedule with --method forest"
+        )
     report = verify_trees(schedule)
     if not report.ok:
         raise ScheduleError(f"the tree schedule is wrong: {report.problems[0]}")

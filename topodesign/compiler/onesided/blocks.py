@@ -24,12 +24,13 @@ Role = Literal["wait", "work", "tell"]
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """Chunks of a buffer of this rank, or of another; ``packets`` if they are packets."""
+    """Chunks of a buffer of this rank, of another, or of all that a switch joins; ``packets`` if they are packets."""
 
     region: Region
     count: int
     rank: int | None = None
     packets: bool = False
+    switched: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,14 @@ class Operation:
     targets: tuple[Operand, ...] = ()
     link: Link | None = None  # the connection whose channel it uses
     semaphores: tuple[int, ...] = ()  # numbers of semaphores of the rank
+    more: tuple[Link, ...] = ()  # further connections, of signals and waits
+    meeting: int = 0  # of a barrier: threadblocks that meet
+    part: tuple[int, int] = (0, 1)  # which part of its operands it does, of how many
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """The connections that it uses."""
+        return () if self.link is None else (self.link, *self.more)
 
     @property
     def role(self) -> Role:

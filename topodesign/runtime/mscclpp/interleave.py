@@ -20,6 +20,8 @@ Move = tuple[str, Hashable, int]
 """What moves: a ``piece`` of work of a threadblock, one of its ``thread``s, a ``proxy``, a ``barrier``, or a ``rank``
 that starts its next launch."""
 
+_Owner = tuple[str, Hashable]  # who moves: a ``block``, ``proxy``, ``barrier`` or ``rank``, and which
+
 
 class Machine:
     """All ranks in the middle of their launches.
@@ -40,34 +42,68 @@ class Machine:
         self._pieces = pieces
         self._blocks = {key: _Block(phases) for key, phases in program.blocks.items()}
         self._of_rank: list[list[tuple[int, int]]] = [[] for _ in range(memory.ranks)]
+        self._cuts: dict[Work, list[Work]] = {}
+        self._meeting: dict[tuple[int, int], dict[tuple[int, int], None]] = defaultdict(dict)
+        self._left = [0] * memory.ranks  # threadblocks that are not over
+        self._open: dict[_Owner, list[Move]] = {}  # what is possible, as far as it was looked at
+        self._stale: dict[_Owner, None] = {}  # what has to be looked at again
+        self._watch: dict[Hashable, dict[_Owner, None]] = defaultdict(dict)  # who waits for a signal, flush or packet
         for key in program.blocks:
             self._of_rank[key[0]].append(key)
         for rank in range(memory.ranks):
             self._start(rank)
 
     def moves(self) -> list[Move]:
-        """Return all moves that are possible now."""
+        """Return all moves that are possible now; few that were so may be no more, which :meth:`can` says.
+
+        Only those are looked at anew whose threadblock has moved, or who waited for what has come: all of a run takes
+        time in proportion to its moves.
+        """
+        for owner in self._stale:
+            found = self._possible(owner)
+            if found:
+                self._open[owner] = found
+            else:
+                self._open.pop(owner, None)
+        self._stale.clear()
+        return list(itertools.chain.from_iterable(self._open.values()))
+
+    def _possible(self, owner: _Owner) -> list[Move]:
+        kind, key = owner
+        if kind == "proxy":
+            return [("proxy", key, 0)] if self.queues[key] else []  # type: ignore[index]
+        if kind == "barrier":
+            there = self._meeting[key]  # type: ignore[index]
+            sizes = {meeting[1] for one in there if (meeting := self._blocks[one].meeting) is not None}
+            return [("barrier", key, size) for size in sorted(sizes) if len(there) >= size]
+        if kind == "rank":
+            rank: int = key  # type: ignore[assignment]
+            return [("rank", rank, 0)] if self.launch[rank] < self.launches and not self._left[rank] else []
+        block = self._blocks[key]  # type: ignore[index]
         found: list[Move] = []
-        meeting: Counter[tuple[int, int]] = Counter()
-        for key, block in self._blocks.items():
-            found += [("piece", key, at) for at, one in enumerate(block.work) if self._ready(key, one)]
-            found += [
-                ("thread", key, number)
-                for number, line in block.threads.items()
-                if line and self._free(key, number, line[0])
-            ]
-            if block.meeting is not None:
-                meeting[key[0], block.meeting[0]] += 1
-        found += [("proxy", channel, 0) for channel, queue in self.queues.items() if queue]
-        for key, block in self._blocks.items():
-            if block.meeting is not None and meeting[key[0], block.meeting[0]] >= block.meeting[1]:
-                found.append(("barrier", (key[0], block.meeting[0]), block.meeting[1]))
-        found += [
-            ("rank", rank, 0)
-            for rank, keys in enumerate(self._of_rank)
-            if self.launch[rank] < self.launches and all(self._blocks[key].over for key in keys)
-        ]
-        return sorted(set(found), key=str)
+        for at, work in enumerate(block.work):
+            missing = self.memory.missing(work, self.launch[key[0]])  # type: ignore[index]
+            if missing is None:
+                found.append(("piece", key, at))
+            else:
+                self._watch[missing][owner] = None
+        for number, line in block.threads.items():
+            if line and self._free(key, number, line[0]):  # type: ignore[arg-type]
+                found.append(("thread", key, number))
+            elif line:
+                one = line[0]
+                waited = (key[0], one.semaphore) if one.kind == "acquire" else one.channel  # type: ignore[index]
+                self._watch[waited][owner] = None
+        return found
+
+    def look(self, move: Move) -> None:
+        """Look again at what is possible for who would make a move."""
+        kind, key, _ = move
+        self._stale["block" if kind in {"piece", "thread"} else kind, key] = None
+
+    def _changed(self, what: Hashable) -> None:
+        """Look again at those who wait for something."""
+        self._stale.update(self._watch.pop(what, {}))
 
     def can(self, move: Move) -> bool:
         """Return whether a move is still possible that was so, when none of the same threadblock came in between."""
@@ -94,17 +130,16 @@ class Machine:
             if one.signals or one.kind == "signal":
                 self._tell(self.program.other.get(key))  # type: ignore[call-overload]
             self.flushed[key] += 1  # type: ignore[index]
+            self._changed(key)
         elif kind == "barrier":
-            there = [
-                other
-                for other, block in self._blocks.items()
-                if block.meeting is not None and (other[0], block.meeting[0]) == key
-            ]
-            for other in there[:number]:
+            there = self._meeting[key]  # type: ignore[index]
+            for other in list(there)[:number]:
+                del there[other]
                 self._blocks[other].meeting = None
                 self._settle(other)
         else:
             self._finish(key)  # type: ignore[arg-type]
+        self.look(move)
 
     @property
     def over(self) -> bool:
@@ -130,6 +165,7 @@ class Machine:
         self.launch[rank] += 1
         if self.launch[rank] < self.launches:
             self.memory.fill(rank, self.launch[rank])
+            self._left[rank] = len(self._of_rank[rank])
             for key in self._of_rank[rank]:
                 self._blocks[key].at = -1
                 self._settle(key)
@@ -148,9 +184,24 @@ class Machine:
                 block.meeting = phase.meeting
                 block.work = [part for one in phase.work for part in self._cut(one)]
                 block.threads = {number: deque(line) for number, line in phase.threads.items()}
+                if block.meeting is not None:
+                    self._meeting[key[0], block.meeting[0]][key] = None
+                    self._stale["barrier", (key[0], block.meeting[0])] = None
+            else:
+                self._left[key[0]] -= 1
+                self._stale["rank", key[0]] = None
+        self._stale["block", key] = None
 
     def _cut(self, work: Work) -> list[Work]:
+        """Return the pieces of some work, the same in every launch."""
+        if work not in self._cuts:
+            self._cuts[work] = self._cut_anew(work)
+        return self._cuts[work]
+
+    def _cut_anew(self, work: Work) -> list[Work]:
         parts = min(self._pieces, work.size)
+        if parts <= 1:
+            return [work]
         cuts = [work.size * at // parts for at in range(parts + 1)]
         return [
             replace(
@@ -163,7 +214,7 @@ class Machine:
         ]
 
     def _ready(self, key: tuple[int, int], work: Work) -> bool:
-        return self.memory.ready(work, self.launch[key[0]])
+        return self.memory.missing(work, self.launch[key[0]]) is None
 
     def _free(self, key: tuple[int, int], number: int, one: Control) -> bool:
         """Return whether a thread need not wait."""
@@ -187,10 +238,12 @@ class Machine:
         elif one.kind in {"acquire", "release"}:
             semaphore = (key[0], one.semaphore)
             self.signals[semaphore] = self._level(semaphore) + (1 if one.kind == "release" else -1)
+            self._changed(semaphore)
         elif one.channel is not None and one.channel[1] == "port":
             if number not in block.flushing:
                 self.queues[one.channel].append((one, self.launch[key[0]]))
                 self.told[one.channel] += 1
+                self._stale["proxy", one.channel] = None
                 if one.flushes:
                     block.flushing[number] = self.told[one.channel]
                     return
@@ -204,11 +257,15 @@ class Machine:
     def _tell(self, other: Channel | None) -> None:
         if other is not None:
             self.signals[other] += 1
+            self._changed(other)
 
     def _do(self, work: Work, launch: int) -> None:
         sources = [self.memory.span(one, work.size, launch) for one in work.sources]
         targets = [self.memory.span(one, work.size, launch) for one in work.targets]
         self.memory.move(work, sources, targets, launch)
+        for one, (rank, span) in zip(work.targets, targets, strict=True):
+            for cell in range(span.start, span.stop) if one.packets else ():
+                self._changed(("packet", rank, cell))
 
 
 class _Block:
@@ -239,8 +296,12 @@ def interleave(program: Program, memory: Memory, launches: int, seed: int, piece
         rng.shuffle(moves)
         moved: set[Hashable] = set()
         for move in moves[: rng.randint(1, len(moves))]:
-            if move[1] not in moved and machine.can(move):  # a move of another may have taken what it waited for
+            if move[1] in moved:
+                continue
+            if machine.can(move):  # a move of another may have taken what it waited for
                 machine.step(move)
                 moved.add(move[1])
+            else:
+                machine.look(move)
         moves = machine.moves()
     return machine.outcome()

@@ -37,7 +37,7 @@ EXECUTOR = ExecutorLimits()  # the limits of MSCCL++ 0.9
 _NEEDS = {  # least sources and targets
     "put": (1, 1), "pws": (1, 1), "pwsf": (1, 1), "get": (1, 1), "copy": (1, 1), "re": (1, 1), "res": (1, 1),
     "rre": (1, 1), "rres": (1, 1), "ppkt": (1, 1), "rppkt": (1, 1), "respkt": (1, 1), "cpkt": (1, 1), "upkt": (1, 1),
-    "repkt": (1, 1), "recpkt": (1, 2), "recspkt": (1, 2),
+    "repkt": (1, 1), "recpkt": (1, 2), "recspkt": (1, 2), "glres": (1, 1), "gstore": (1, 1), "gstorepkt": (1, 1),
 }  # fmt: skip
 _OF_CHANNELS = frozenset({"signal", "wait", "rlxsignal", "rlxwait", "flush"})
 _REMOTE = frozenset({"put", "pws", "pwsf", "get", "ppkt", "rppkt"})
@@ -56,6 +56,7 @@ def illegal(plan: ExecutionPlan, limits: ExecutorLimits = EXECUTOR) -> Iterator[
         message = f"with max_message_size {plan.max_size} a buffer has {bytes_} bytes; addresses in it have 32 bits"
         yield Finding("illegal", message)
     yield from _halves(plan)
+    yield from _groups(plan)
     for rank, gpu in enumerate(plan.gpus):
         if not gpu.threadblocks:
             yield Finding("illegal", "no threadblocks: a kernel of none cannot be launched", rank)
@@ -76,7 +77,8 @@ def _halves(plan: ExecutionPlan) -> Iterator[Finding]:
         return
     for rank, gpu in enumerate(plan.gpus):
         for number, block in enumerate(gpu.threadblocks):
-            for other in sorted({gpu.buffers[to].rank for to in _packets_to(block)}):
+            joined = {one for op in block.operations if op.name == "gstorepkt" for one in _joined(op, block, gpu)}
+            for other in sorted({gpu.buffers[to].rank for to in _packets_to(block)} | joined):
                 if plan.gpus[other].scratch != gpu.scratch:
                     yield Finding(
                         "illegal",
@@ -85,6 +87,13 @@ def _halves(plan: ExecutionPlan) -> Iterator[Finding]:
                         rank,
                         number,
                     )
+
+
+def _joined(op: Operation, block: Threadblock, gpu: Gpu) -> Iterator[int]:
+    """Yield the ranks that an operation stores to through a switch."""
+    for one in op.targets:
+        if one.switch >= 0:
+            yield from gpu.groups[block.channels["switch"][one.switch]].ranks
 
 
 def _packets_to(block: Threadblock) -> Iterator[int]:
@@ -110,14 +119,13 @@ def _of_block(block: Threadblock, limits: ExecutorLimits) -> Iterator[str]:
 
 def _of_operation(op: Operation, gpu: Gpu, protocol: str, limits: ExecutorLimits) -> Iterator[str]:
     name = op.name
-    if name in SWITCHED:
-        yield f"{name} is of switch channels, which are not executed here (and skipped in silence before sm_90)"
-        return
     least = _NEEDS.get(name, (0, 0))
     if len(op.sources) < least[0] or len(op.targets) < least[1]:
         yield f"{name} needs {least[0]} sources and {least[1]} targets"
         return
     yield from _numbers(op, gpu, limits)
+    if name in SWITCHED:
+        yield from _of_switch(op)
     if name in _OF_CHANNELS and op.channel_type not in {"memory", "port"}:
         yield f"{name} needs channel_type memory or port"
     if name in _REMOTE:
@@ -126,6 +134,54 @@ def _of_operation(op: Operation, gpu: Gpu, protocol: str, limits: ExecutorLimits
         yield f"{name} works on memory channels alone"
     if protocol != "LL" and name in PACKETS:
         yield f"{name} moves packets, for which the scratch of protocol Simple is half as large as it has to be"
+
+
+def _of_switch(op: Operation) -> Iterator[str]:
+    name = op.name
+    if op.channel_type != "switch":
+        yield f"{name} needs channel_type switch"
+    if len(op.sources) > 1 or len(op.targets) > 1:
+        yield f"{name} takes the first of its sources and targets and leaves the others out"
+    if op.targets[0].switch < 0 or (op.sources[0].switch < 0) == (name == "glres"):
+        other = "a switch channel" if name == "glres" else "a buffer of its own rank"
+        yield f"{name} stores to a switch channel what it takes from {other}"
+    if op.sources[0].size != op.targets[0].size:
+        yield f"{name} moves as much as its source has, {op.sources[0].size} chunks and not {op.targets[0].size}"
+    if name == "gstorepkt" and op.sources[0].buffer != "s":
+        yield "gstorepkt takes what is in its source for packets, which are in scratch alone"
+
+
+def _groups(plan: ExecutionPlan) -> Iterator[Finding]:
+    """Yield switch channels that are not the same at all that they join: setting them up waits for ever.
+
+    Each rank sets up its own one after the other, with the others of that one; the least rank of each makes it.
+    """
+    lines: dict[tuple[int, ...], list[tuple[int, str]]] = {}
+    for rank, gpu in enumerate(plan.gpus):
+        for group in gpu.groups:
+            lines.setdefault(tuple(sorted(group.ranks)), []).append((rank, group.buffer))
+    for ranks, line in lines.items():
+        of = {one: [buffer for rank, buffer in line if rank == one] for one in ranks}
+        if any(of[one] != of[ranks[0]] for one in ranks):
+            who = next(one for one in ranks if of[one] != of[ranks[0]])
+            yield Finding(
+                "illegal",
+                f"rank {who} joins switch channels of {len(ranks)} ranks in buffers {' '.join(of[who]) or 'none'}, and "
+                f"rank {ranks[0]} in {' '.join(of[ranks[0]]) or 'none'}: setting them up never ends",
+                who,
+            )
+    yield from _crossed(plan)
+
+
+def _crossed(plan: ExecutionPlan) -> Iterator[Finding]:
+    """Yield ranks that set up what they join with each other in another order."""
+    order = [[tuple(sorted(one.ranks)) for one in gpu.groups] for gpu in plan.gpus]
+    for rank, mine in enumerate(order):
+        for other in range(rank):
+            both = [[one for one in line if {rank, other} <= set(one)] for line in (mine, order[other])]
+            if both[0] != both[1] and sorted(both[0]) == sorted(both[1]):
+                yield Finding("illegal", f"ranks {other} and {rank} set up switch channels in different orders", rank)
+                return
 
 
 def _numbers(op: Operation, gpu: Gpu, limits: ExecutorLimits) -> Iterator[str]:
@@ -180,9 +236,18 @@ def warnings(plan: ExecutionPlan) -> Iterator[str]:
                         yield f"{where}: ppkt on a port channel finds its source in the first plan of a process alone"
         if rank in gpu.channels["memory"] or rank in gpu.channels["port"]:
             yield f"rank {rank} has a channel to itself, which does nothing"
+    yield from _of_switches(plan)
     if plan.max_size is None:
         yield f"no max_message_size: calls that need a buffer of more than {EXECUTOR.buffer_bytes} bytes go wrong"
     if plan.reuse:
         yield "reuse_resources: larger calls go round in scratch, which is not executed here"
     if plan.double_scratch and plan.protocol != "LL":
         yield "a double scratch buffer is for packets; other puts into scratch go to its first half"
+
+
+def _of_switches(plan: ExecutionPlan) -> Iterator[str]:
+    if any(gpu.groups for gpu in plan.gpus):
+        yield (
+            "switch channels need GPUs of sm_90 or later (before, their operations are skipped in silence), and "
+            "buffers that a multicast can be bound to, such as GpuBuffer's, in allocations of one size on all ranks"
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,14 @@ from topodesign.runtime.report import MAX_FINDINGS, Finding
 Span = tuple[int, slice]  # rank, and cells of its memory
 
 _NOBODY = -1
-_NEVER = -1
 _PER_CELL = 120  # bytes: a value, marks, the last write, and reads of a few
+
+
+class _Readers(NamedTuple):
+    """One who read each cell of a rank, and in which of its phases."""
+
+    who: NDArray[np.int32]
+    when: NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,7 +111,7 @@ class Memory:
         if tracks:
             self.writer = [np.full(size, _NOBODY, dtype=np.int32) for size in sizes]
             self.written = [np.zeros(size, dtype=np.int32) for size in sizes]
-            self._reads: list[dict[int, NDArray[np.int32]]] = [{} for _ in sizes]
+            self._reads: list[list[_Readers]] = [[] for _ in sizes]
             self._fresh = [np.zeros(size, dtype=bool) for size in sizes]  # packets that are not read yet
             self._teller = [np.full(size, -1, dtype=np.int32) for size in sizes]
             self.tellings: list[Telling] = []
@@ -183,14 +190,15 @@ class Memory:
             self.values[rank][base : base + size] = self.input(rank, launch)
             self.known[rank][base : base + size] = True
 
-    def ready(self, work: Work, launch: int) -> bool:
-        """Return whether all packets are there that some work reads."""
+    def missing(self, work: Work, launch: int) -> tuple[str, int, int] | None:
+        """Return the first cell of the packets that some work reads and that are not there; None if all are."""
         for place in work.sources:
             if place.packets:
                 rank, span = self.span(place, work.size, launch)
-                if not np.all(self.flags[rank][span] == launch + 1):
-                    return False
-        return True
+                absent = self.flags[rank][span] != launch + 1
+                if absent.any():
+                    return "packet", rank, int(span.start + absent.argmax())
+        return None
 
     def move(
         self, work: Work, sources: Sequence[Span], targets: Sequence[Span], launch: int, telling: Telling | None = None
@@ -262,26 +270,37 @@ class Memory:
         """Return whether there is a packet of a launch that nobody has read."""
         return bool((self._fresh[rank][span] & (self.flags[rank][span] == launch + 1)).any())
 
-    def reads(self, rank: int, actor: int) -> NDArray[np.int32]:
-        """Return for each cell of a rank the phase in which an actor read it since it was written."""
-        mine = self._reads[rank]
-        if actor not in mine:
-            mine[actor] = np.full(self.sizes[rank], _NEVER, dtype=np.int32)
-        return mine[actor]
+    def mark_read(self, rank: int, span: slice, actor: int, phase: int) -> None:
+        """Note that an actor has read cells in one of its phases."""
+        left = np.ones(span.stop - span.start, dtype=bool)
+        for layer in self._reads[rank]:
+            who = layer.who[span]
+            mine = left & ((who == actor) | (who == _NOBODY))
+            who[mine] = actor
+            layer.when[span][mine] = phase
+            left &= ~mine
+            if not left.any():
+                return
+        layer = _Readers(np.full(self.sizes[rank], _NOBODY, np.int32), np.zeros(self.sizes[rank], np.int32))
+        layer.who[span][left] = actor
+        layer.when[span][left] = phase
+        self._reads[rank].append(layer)
 
-    def readers(self, rank: int) -> Iterator[tuple[int, NDArray[np.int32]]]:
-        """Yield all actors that read cells of a rank, with :meth:`reads`."""
-        yield from self._reads[rank].items()
+    def readers(self, rank: int, span: slice) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+        """Yield who has read each of some cells since they were written (-1 for nobody), and in which phase.
+
+        There are as many rows as a cell has readers.
+        """
+        yield from ((layer.who[span], layer.when[span]) for layer in self._reads[rank])
 
     def clear_reads(self, rank: int, span: slice) -> None:
         """Forget who read cells: they are written anew."""
-        for times in self._reads[rank].values():
-            times[span] = _NEVER
+        for layer in self._reads[rank]:
+            layer.who[span] = _NOBODY
 
     def others_read(self, rank: int, cell: int) -> bool:
         """Return whether another than who wrote a cell has read it since."""
-        writer = int(self.writer[rank][cell])
-        return any(times[cell] != _NEVER and actor != writer for actor, times in self._reads[rank].items())
+        return any(layer.who[cell] not in {_NOBODY, self.writer[rank][cell]} for layer in self._reads[rank])
 
     # -- what has to be there -----------------------------------------------------------------------------------------
 

@@ -51,12 +51,13 @@ class PlanError(FileFormatError):
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """Chunks of a buffer: of this rank by its type, or of another by a number; a switch channel's are neither."""
+    """Chunks of a buffer: of this rank by its type, of another by a number, or of all that a switch channel joins."""
 
     buffer: str  # ``i``, ``o`` or ``s`` of this rank, or empty
     remote: int  # place in the threadblock's list of remote buffers of the operation's channel type, -1 for none
     index: int  # first chunk and number of chunks
     size: int
+    switch: int = -1  # place in the threadblock's list of switch channels, -1 for none
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +98,19 @@ class RemoteBuffer:
 
 
 @dataclass(frozen=True, slots=True)
+class SwitchGroup:
+    """What a switch channel joins: one buffer of some ranks, all of it from the start of its allocation on."""
+
+    ranks: tuple[int, ...]
+    buffer: str
+
+
+@dataclass(frozen=True, slots=True)
 class Gpu:
     """What one rank does.
 
-    * ``channels``: by type, the rank at the other end of every channel, in the order in which they are counted.
+    * ``channels``: by type, the rank at the other end of every channel, in the order in which they are counted; -1 for
+      those of switches, whose ``groups`` say whom they join.
     """
 
     inputs: int  # chunks of its buffers
@@ -110,6 +120,7 @@ class Gpu:
     channels: Mapping[str, tuple[int, ...]]
     buffers: tuple[RemoteBuffer, ...]  # remote buffers
     semaphores: tuple[int, ...]  # initial values
+    groups: tuple[SwitchGroup, ...] = ()  # of switch channels, in the order in which they are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,10 +277,13 @@ class _Reader:
         if gpu["id"].integer() != rank:
             gpu["id"].fail(f"must be {rank}, its place among the gpus")
         channels: dict[str, list[int]] = {kind: [] for kind in CHANNELS}
+        groups: list[SwitchGroup] = []
         for channel in gpu["channels"].items():
             kind = channel["channel_type"].one_of(CHANNELS)
             if kind == "switch":
-                channels[kind] += [-1 for _ in channel["rank_groups"].items()]
+                buffer = channel["buffer_type"].one_of(BUFFERS)
+                groups += [_group(one, buffer, rank, ranks) for one in channel["rank_groups"].items()]
+                channels[kind] = [-1] * len(groups)
             else:
                 channels[kind] += [one.integer(0, ranks - 1) for one in channel["connected_to"].items()]
         buffers = tuple(
@@ -295,6 +309,7 @@ class _Reader:
             channels=mine,
             buffers=buffers,
             semaphores=semaphores,
+            groups=tuple(groups),
         )
 
     def threadblock(
@@ -364,30 +379,47 @@ class _Reader:
             part = op["tbg_info"]["tb_id"].integer(0, parts - 1)
         return Operation(
             name,
-            sources=self.operands(op, "src_buff", kind, reach),
-            targets=self.operands(op, "dst_buff", kind, reach),
+            sources=self.operands(op, "src_buff", kind, reach, channels["switch"]),
+            targets=self.operands(op, "dst_buff", kind, reach, channels["switch"]),
             channel_type=kind,
             channels=used,
             part=part,
             parts=parts,
         )
 
-    def operands(self, op: _Value, key: str, kind: str, reach: Mapping[str, Sequence[int]]) -> tuple[Operand, ...]:
-        return tuple(self.operand(one, kind, reach) for one in op[key].items()) if op.has(key) else ()
+    def operands(
+        self, op: _Value, key: str, kind: str, reach: Mapping[str, Sequence[int]], switches: int
+    ) -> tuple[Operand, ...]:
+        return tuple(self.operand(one, kind, reach, switches) for one in op[key].items()) if op.has(key) else ()
 
-    def operand(self, one: _Value, kind: str, reach: Mapping[str, Sequence[int]]) -> Operand:
+    def operand(self, one: _Value, kind: str, reach: Mapping[str, Sequence[int]], switches: int) -> Operand:
         index, size = one["index"].integer(), one["size"].integer()
         buffer = one["type"].one_of(BUFFERS) if one.has("type") else ""
-        remote = -1
+        remote = switch = -1
         if one.has("buffer_id"):
             known = reach.get(kind)
             if known is None:
                 one.fail("a buffer_id needs channel_type memory or port")
             remote = one["buffer_id"].integer(0, len(known) - 1)
             buffer = ""
-        elif not buffer and not one.has("switch_channel_id"):
+        if one.has("switch_channel_id"):
+            if not switches:
+                one.fail("names a switch channel, and the threadblock has none")
+            switch = one["switch_channel_id"].integer(0, switches - 1)
+            buffer = ""
+        elif not buffer and remote < 0:
             one.fail("names no buffer: type, buffer_id or switch_channel_id is needed")
-        return Operand(buffer, remote, index, size)
+        return Operand(buffer, remote, index, size, switch)
+
+
+def _group(value: _Value, buffer: str, rank: int, ranks: int) -> SwitchGroup:
+    value["size"].integer(1)
+    named = [one.integer(0, ranks - 1) for one in value["ranks"].items()]
+    if rank not in named:
+        value["ranks"].fail(f"lacks rank {rank} itself, and MSCCL++ throws: rank is not among allRanks")
+    if len(set(named)) < len(named):
+        value["ranks"].fail("names a rank twice: the multicast would wait for more devices than there are")
+    return SwitchGroup(tuple(named), buffer)
 
 
 def _semaphores(value: _Value) -> tuple[int, ...]:

@@ -45,6 +45,7 @@ class _Post:
 
     clocks: list[Clock] = field(default_factory=list)
     senders: set[tuple[int, int]] = field(default_factory=set)  # threadblock or proxy, and thread
+    rising: bool = True  # whether each knew all that the one before it knew, so that sorting leaves them as they are
     taken: int = 0
     last: tuple[int, int] | None = None  # who waited last, and in which of its phases
 
@@ -53,7 +54,7 @@ class _Post:
         number = self.taken - free
         if number < 0:
             return None
-        if len(self.senders) <= 1:
+        if self.rising or len(self.senders) <= 1:
             return self.clocks[number]
         return np.sort(np.stack(self.clocks), axis=0)[number]  # type: ignore[no-any-return]
 
@@ -213,7 +214,7 @@ class _Run:
                 return moved
             waiting = []
             for work in block.work:
-                if self.memory.ready(work, self.launch[block.rank]):
+                if self.memory.missing(work, self.launch[block.rank]) is None:
                     block.packets += self._do(
                         work, block.actor, block.clock, self.launch[block.rank], alone=len(phase.work) == 1
                     )
@@ -259,10 +260,12 @@ class _Run:
         thread.next += 1
         return True
 
-    def _tell(self, post: object, clock: Clock, sender: tuple[int, int]) -> None:
-        if post is not None:
-            self.posts[post].clocks.append(clock.copy())
-            self.posts[post].senders.add(sender)
+    def _tell(self, key: object, clock: Clock, sender: tuple[int, int]) -> None:
+        if key is not None:
+            post = self.posts[key]
+            post.rising &= not post.clocks or bool((clock >= post.clocks[-1]).all())
+            post.clocks.append(clock.copy())
+            post.senders.add(sender)
 
     # -- waits, when nothing else moves -------------------------------------------------------------------------------
 
@@ -369,7 +372,7 @@ class _Run:
             self._mark_write(rank, span, actor, clock)
         for rank, span in sources:
             if (rank, span) not in targets:
-                memory.reads(rank, actor)[span] = clock[DATA, actor]
+                memory.mark_read(rank, span, actor, int(clock[DATA, actor]))
         return known
 
     def _mark_write(self, rank: int, span: slice, actor: int, clock: Clock) -> None:
@@ -398,13 +401,13 @@ class _Run:
     ) -> None:
         """Find accesses that do not happen before a write to a span of cells of elements so wide."""
         memory = self.memory
-        for reader, times in memory.readers(rank):
-            for at in np.flatnonzero((times[span] >= 0) & (clock[OVER, reader] <= times[span])).tolist():
+        for readers, times in memory.readers(rank, span):
+            for at in np.flatnonzero((readers >= 0) & (clock[OVER, readers] <= times)).tolist():
                 cell, element = span.start + at, at // wide
-                who = (reader, int(times[cell]))
+                who = (int(readers[at]), int(times[at]))
                 if any(self._follows(one, element, who, rank, cell) for one in packets):
                     continue
-                self._race(work, rank, cell, "writes", f"read by {self._who(reader)}")
+                self._race(work, rank, cell, "writes", f"read by {self._who(who[0])}")
                 return
         for cell in self._unseen(rank, span, actor, clock):
             if not memory.others_read(rank, cell):  # who read it saw it, and all reads are over

@@ -276,6 +276,12 @@ class _Lowering:
             for source, target in zip(sources, targets, strict=False):
                 away = self._remote(replace(source, index=target.index))
                 yield _Move([away], [self._local(replace(target, index=source.index))], source.size)
+        elif name == "glres":
+            yield _Move(self._members(sources[0]), self._members(targets[0]), sources[0].size)
+        elif name in {"gstore", "gstorepkt"}:
+            packets = name == "gstorepkt"
+            here = self._local(sources[0], packets=packets)
+            yield _Move([here], self._members(targets[0], packets=packets), sources[0].size)
         elif name in {"copy", "cpkt", "upkt"}:
             here = self._local(sources[0], packets=name == "upkt")
             yield _Move([here], [self._local(targets[0], packets=name == "cpkt")], sources[0].size)
@@ -314,6 +320,29 @@ class _Lowering:
         off = self._offset(one.buffer) - self._offset(one.buffer, one.rank)  # this rank's, where the other's is meant
         half = self.rank if packets else -1
         return Place(one.rank, one.buffer, operand.index * self.cells * (1 + packets), packets, off, half)
+
+    def _members(self, operand: Operand, *, packets: bool = False) -> list[Place]:
+        """Return the places that a switch channel stands for: one of every rank that it joins.
+
+        All of a buffer is joined, from the start of its allocation on, and the executor adds where the buffer of this
+        rank begins; half of scratch it adds to packets that it stores, and to nothing else.
+        """
+        if operand.switch < 0:
+            self._find(f"operation {self._at[2]} takes a buffer of one rank for that of a switch channel")
+            return [Place(self.rank, "s", 0)]
+        group = self.plan.gpus[self.rank].groups[self.block.channels["switch"][operand.switch]]
+        start = operand.index * self.cells * (1 + packets)
+        return [
+            Place(
+                rank,
+                group.buffer,
+                start,
+                packets,
+                self._offset(group.buffer) - self._offset(group.buffer, rank),
+                self.rank if packets else -1,
+            )
+            for rank in group.ranks
+        ]
 
     def _offset(self, buffer: str, rank: int | None = None) -> int:
         """Return how many cells into its allocation a buffer begins: in place, into the longer one of the two."""

@@ -1,0 +1,77 @@
+"""From trees through one switch that copies and adds to what ranks have it do: multimem loads and stores (NVLS).
+
+Where all ranks hang on one such switch, the trees of a plan say no more than that: what is added up is added by the
+switch when some rank loads it, and what goes to all goes there by one store. So a rank does with its own part of the
+data what its tree does, and an allreduce, whose trees are the switch's own, is shared out among the ranks.
+"""
+
+from __future__ import annotations
+
+from topodesign.base.arguments import require_at_least
+from topodesign.base.errors import InfeasibleError, ScheduleError
+from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE_SCATTER, Collective
+from topodesign.compiler.ir import Buffer, Program, Protocol, RankProgram, Region, Switched, SwitchStep
+from topodesign.plans.replay.trees import verify_trees
+from topodesign.plans.trees import Trees
+
+COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, BROADCAST)
+
+
+def program_through_switch(schedule: Trees, *, inplace: bool, channels: int, protocol: Protocol) -> Program:
+    """Turn trees through one switch into the program of every rank, ``channels`` threadblocks or more each.
+
+    With LL an allgather is one store of packets by every rank, and an allreduce has every rank store all it has and add
+    up all it gets (one-shot), for little data: nobody waits for anybody but for packets.
+    """
+    collective, ranks = schedule.collective, len(schedule.compute_nodes)
+    relays = schedule.relays.tolist()
+    report = verify_trees(schedule, multicast=frozenset(relays), aggregation=frozenset(relays))
+    if not report.ok:
+        raise ScheduleError(f"the tree schedule is wrong: {report.problems[0]}")
+    if not collective.like(*COLLECTIVES):
+        known = ", ".join(one.name for one in COLLECTIVES)
+        raise InfeasibleError(f"{collective} through a switch is not compiled, but {known}; use --method forest")
+    if len(relays) > 1 or bool(((schedule.src != relays[0]) & (schedule.dst != relays[0])).any()):
+        raise InfeasibleError(
+            "MSCCL++ joins ranks by one switch, and these trees go through several or past it; use --method forest"
+        )
+    if len(set(schedule.shard or ())) > 1 and not collective.like(ALLREDUCE):
+        raise InfeasibleError(f"the runtimes know no {collective} of unequal shards; use equal ones")
+    if collective.rooted:
+        collective = collective.at(schedule.compute_nodes.tolist().index(collective.root))
+    require_at_least("channels", channels, 1)
+    if protocol == "LL":
+        if not collective.like(ALLGATHER, ALLREDUCE):
+            raise InfeasibleError(f"{collective} of packets through a switch is not compiled; use --protocol Simple")
+        return _program(collective, inplace, protocol, [ranks + 1] * ranks, Switched((), channels))
+    apart = collective.like(REDUCE_SCATTER) and not inplace
+    holders = range(ranks) if collective.root is None else [collective.root]
+    steps = tuple(_step(collective, rank, inplace=inplace) for rank in holders)
+    switched = Switched(steps, channels)
+    return _program(collective, inplace, protocol, [ranks * apart] * ranks, switched)
+
+
+def _step(collective: Collective, rank: int, *, inplace: bool) -> SwitchStep:
+    """Return what a rank has the switch do with its part of the data.
+
+    A load that adds up has to store what it loads at all ranks. In a reduce-scatter that is in scratch, from where each
+    rank takes its own; in place, where its input need not stay, it is in the input.
+    """
+    at = 0 if collective.rooted else rank
+    output, whole = Region(Buffer.OUTPUT, at), Region(Buffer.INPUT, at)
+    if not collective.reduces:
+        return SwitchStep(rank, False, output if inplace else Region(Buffer.INPUT, 0), output, 1)
+    if collective.copies:
+        return SwitchStep(rank, True, output if inplace else whole, output, 1)
+    if inplace:
+        return SwitchStep(rank, True, whole, whole, 1)
+    return SwitchStep(rank, True, whole, Region(Buffer.SCRATCH, at), 1, Region(Buffer.OUTPUT, 0))
+
+
+def _program(
+    collective: Collective, inplace: bool, protocol: Protocol, scratch: list[int], switched: Switched
+) -> Program:
+    ranks = tuple(RankProgram((), size) for size in scratch)
+    # packets of an allreduce are not cut by rank, and a root has all that there is
+    chunks = 1 if collective.rooted or (protocol == "LL" and collective.like(ALLREDUCE)) else len(ranks)
+    return Program(collective, inplace, protocol, chunks, switched.blocks, ranks, switched)
