@@ -64,10 +64,6 @@ def command(
     commands: Path | None,
     file_format: str | None,
     spelling: Spelling,
-    lldp: Path | None,
-    ocs: Path | None,
-    dumps: Path | None,
-    netbox: str | None,
     **options: Any,
 ) -> None:
     """Change a wiring into another with few patches moved, in stages that keep the fabric connected.
@@ -80,12 +76,13 @@ def command(
     """
     if (commands is None) != (file_format is None):
         raise click.UsageError("Give --commands and --format together.")
-    told = sum(source is not None for source in (lldp, ocs, dumps, netbox))
+    sources = {name: options.pop(name) for name in ("lldp", "ocs", "dumps", "netbox")}
+    told = sum(source is not None for source in sources.values())
     if told > 1:
         raise click.UsageError("Give at most one of --lldp, --ocs, --dumps and --netbox.")
     before = load_wiring(plan)
     if told:
-        before = check_wiring(before, lldp=lldp, ocs=ocs, dumps=dumps, netbox=netbox, seed=options["seed"]).built
+        before = check_wiring(before, seed=options["seed"], **sources).built
     with progress_bar("looking for an order of the hosts") as progress:
         found = rewire(before, wanted, progress=progress, **options)
     if output is not None:
