@@ -185,6 +185,8 @@ CASES = {
         wire loss testbed.json
         wire diff testbed.json torus(3,4)
         wire diff testbed.json torus(3,4) --no-throughput
+        wire diff testbed.json circulant(3,1) --inventory other.yaml --max-dark 4
+        pareto -n 13 -d 4 --grow-from testbed.json
         wire check testbed.json --lldp observed_testbed.csv
         wire impact testbed.json --host host01
         wire impact testbed.json --kind cable --top 1
@@ -214,6 +216,10 @@ FILES_MADE = {
     "switched.yaml": "hosts: [{name: 'h[1-4]', site: lab, rack: r1, unit: '[1-4]', "
     "ports: [{name: 'e[0-1]', connector: LC, speed: 25Gbps}]}]\n"
     "panels: [{name: ocs, kind: ocs, site: lab, rack: r2, unit: 1, ports: [{label: '[1-8]', mode: simplex}]}]\n",
+    "other.yaml": "hosts: [{name: 'host[01-04]', site: lab, rack: r1, unit: '[1-4]', "
+    "ports: [{name: eth0, connector: MPO-12, speed: 25Gbps}]}]\n"
+    "panels: [{name: new, kind: patch panel, site: lab, rack: r2, unit: 1, "
+    "ports: [{label: '[1-16]', mode: simplex}]}]\n",
     "run.log": EXECUTOR
     + info(call())
     + warn("MSCCL: too many sends per channel. Max allowed 32")
