@@ -43,6 +43,7 @@ CASES = {
         pareto -n 16 -d 4 --workload workload_moe.yaml
         pareto -n 151 -d 5 --runners-up 1
         pareto -n 16 -d 4 --candidates own.txt
+        pareto -n 13 -d 4 --grow-from near.json
         pareto -n 2..3 -d 1 --bidirectional --no-catalog --search 0
         pareto -n 9 -d 2 --no-catalog --search 0.1
         pareto -n 12 -d 3..4
@@ -186,7 +187,6 @@ CASES = {
         wire diff testbed.json torus(3,4)
         wire diff testbed.json torus(3,4) --no-throughput
         wire diff testbed.json circulant(3,1) --inventory other.yaml --max-dark 4
-        pareto -n 13 -d 4 --grow-from testbed.json
         wire check testbed.json --lldp observed_testbed.csv
         wire impact testbed.json --host host01
         wire impact testbed.json --kind cable --top 1
@@ -244,6 +244,8 @@ def _mistaken(name: str) -> None:
         topodesign.save_plan(name, replace(plan, claim={**plan.claim, "height": plan.claim["height"] + 1}))
     elif name == "wrong.xml":
         Path(name).write_text(Path("program.xml").read_text().replace('cnt="2"', 'cnt="3"', 1))
+    elif name == "near.json":
+        topodesign.save_wiring(topodesign.wire("circulant(12,2,3)", topodesign.plain_inventory(12, 4)), name)
     elif name == "patches.csv":
         topodesign.export_wiring("testbed.json", "patches", name)
 
