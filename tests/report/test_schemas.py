@@ -43,6 +43,7 @@ CASES = {
         pareto -n 16 -d 4 --workload workload_moe.yaml
         pareto -n 151 -d 5 --runners-up 1
         pareto -n 16 -d 4 --candidates own.txt
+        pareto -n 13 -d 4 --grow-from near.json
         pareto -n 2..3 -d 1 --bidirectional --no-catalog --search 0
         pareto -n 9 -d 2 --no-catalog --search 0.1
         pareto -n 12 -d 3..4
@@ -192,6 +193,7 @@ CASES = {
         wire loss testbed.json
         wire diff testbed.json torus(3,4)
         wire diff testbed.json torus(3,4) --no-throughput
+        wire diff testbed.json circulant(3,1) --inventory other.yaml --max-dark 4
         wire check testbed.json --lldp observed_testbed.csv
         wire impact testbed.json --host host01
         wire impact testbed.json --kind cable --top 1
@@ -226,6 +228,10 @@ FILES_MADE = {
     "ports: [{name: e, connector: MPO-12, speed: 100Gbps}]}]\n"
     "panels: [{name: ocs, kind: ocs, rack: r2, unit: 1, ports: [{label: '[1-32]', mode: simplex}]}]\n"
     "trays: [{from: r1, to: r2, length: 2m, width: 300mm, depth: 100mm}]\nparts: parts_neutral.yaml\n",
+    "other.yaml": "hosts: [{name: 'host[01-04]', site: lab, rack: r1, unit: '[1-4]', "
+    "ports: [{name: eth0, connector: MPO-12, speed: 25Gbps}]}]\n"
+    "panels: [{name: new, kind: patch panel, site: lab, rack: r2, unit: 1, "
+    "ports: [{label: '[1-16]', mode: simplex}]}]\n",
     "run.log": EXECUTOR
     + info(call())
     + warn("MSCCL: too many sends per channel. Max allowed 32")
@@ -250,6 +256,8 @@ def _mistaken(name: str) -> None:
         topodesign.save_plan(name, replace(plan, claim={**plan.claim, "height": plan.claim["height"] + 1}))
     elif name == "wrong.xml":
         Path(name).write_text(Path("program.xml").read_text().replace('cnt="2"', 'cnt="3"', 1))
+    elif name == "near.json":
+        topodesign.save_wiring(topodesign.wire("circulant(12,2,3)", topodesign.plain_inventory(12, 4)), name)
     elif name == "patches.csv":
         topodesign.export_wiring("testbed.json", "patches", name)
     elif name == "names.csv":

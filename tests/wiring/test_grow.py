@@ -28,6 +28,7 @@ from topodesign.wiring.change.change import wired_topology
 from topodesign.wiring.change.grow import in_room
 from topodesign.wiring.change.rewire import Rewiring, rewire
 from topodesign.wiring.check.observed import Lane
+from topodesign.wiring.exports.change_sheets import write_change_sheets
 from topodesign.wiring.inventory.answers import plain_inventory
 from topodesign.wiring.inventory.inventory import Fixed, Inventory, Mode
 from topodesign.wiring.inventory.text import inventory_text
@@ -109,7 +110,7 @@ def test_few_hosts_grow_with_the_fewest_moves(one: Topology, two: Topology, mode
     reached("grown")
 
 
-def test_patches_of_a_switch_that_goes_are_lost_and_counted() -> None:
+def test_patches_of_a_switch_that_goes_are_lost_and_counted(tmp_path: Path) -> None:
     plan = wire("circulant(8,1,2)", room(8, 4, 4))
     space = room(8, 4, 4)
     other = replace(space, panels=(replace(space.panels[0], name="new", field="new"), *space.panels[1:]))
@@ -120,6 +121,9 @@ def test_patches_of_a_switch_that_goes_are_lost_and_counted() -> None:
     on_it = [connect for connect in plan.connects if connect.a.panel == gone]
     assert set(on_it) <= set(found.change.removed)
     assert found.moves == found.change.at_least == len(on_it)
+    assert f"at panel {gone}, which goes" in str(found)
+    assert {panel for one in found.work for panel, _ in one.walk.visits} >= {gone, "new"}
+    write_change_sheets(found, tmp_path / "change.html")
     check_growth(plan, found, other)
 
 

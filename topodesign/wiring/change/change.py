@@ -177,7 +177,7 @@ class _Search:
         refused: list[InfeasibleError] = []
         for place in dict.fromkeys(map(self._place, options)):
             try:
-                found.append(self._placed(place))
+                found.append(self.problem.exhausted(self._placed(place), swaps=False)[0])
             except InfeasibleError as error:
                 refused.append(error)
             if found and found[-1].kept == most:

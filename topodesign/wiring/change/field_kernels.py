@@ -19,6 +19,7 @@ from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, inlined, ne
 
 ONE = 2**16  # acceptance of the annealing is counted in parts of this
 
+_SELDOM = 32  # proposals of which one turns a path round, which takes much longer than an exchange of two hosts
 _TRIES = 4
 _FAR = 2**32  # a patch that does not stay weighs more than any path is long
 
@@ -279,14 +280,14 @@ def improve(
         link = np.int64(next_random(seed) % np.uint64(links))
         choice = np.int64(next_random(seed) % np.uint64(ONE))
         x, y, back, length, to = 0, 0, 0, 0, 0
-        swapping = swaps and choice % 8 != 0
+        swapping = swaps and choice % _SELDOM != 0
         if swapping:  # bring a node to a host that shares a patch with the host of a node that it wants a link with
-            x, y = places.nodes[link, choice // 8 % 2], places.nodes[link, 1 - choice // 8 % 2]
+            x, y = places.nodes[link, choice // _SELDOM % 2], places.nodes[link, 1 - choice // _SELDOM % 2]
             host = places.place[y]
             row = places.start[host + 1] - places.start[host]
             if row == 0:
                 continue
-            y = occupant[places.near[places.start[host] + choice // 16 % row]]
+            y = occupant[places.near[places.start[host] + choice // (2 * _SELDOM) % row]]
             if x == y or places.kind[places.place[x]] != places.kind[places.place[y]]:
                 continue
             _swap(fields, places, x, y)

@@ -27,9 +27,9 @@ MOST_EXHAUSTED = 8  # hosts up to which all their orders are gone through
 
 _EFFORT = 2**31  # of the search through fields over all orders: branches times links times fields
 _LITTLE = 2**26  # with the hosts as they are
-_PROPOSALS = 2**17
+_PROPOSALS = 2**19
 _TURNED = 2**15  # proposals that change fields alone
-_A_LINK = 2**8  # proposals for each link at most
+_A_LINK = 2**10  # proposals for each link at most
 
 
 class Found(NamedTuple):

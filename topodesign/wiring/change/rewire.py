@@ -182,6 +182,8 @@ class Rewiring(Result):
         return "\n".join(lines)
 
     def _at_panel(self, panel: str, lines: Sequence[str]) -> list[str]:
+        if panel not in self.after.inventory.panel:
+            return [f"  at panel {panel}, which goes:", *(f"    {line}" for line in lines)]
         site, rack, unit = self.after.inventory.place(panel)
         return [f"  at panel {panel} ({site}, rack {rack}, unit {unit}):", *(f"    {line}" for line in lines)]
 

@@ -52,12 +52,14 @@ def walk_of_jobs(inventory: Inventory, todo: Sequence[Job]) -> Walk:
     touched = dict.fromkeys(panel for job in todo for panel in job.panels)
     by_hand = [panel for panel in inventory.panel if panel in touched and inventory.panel[panel].kind != "ocs"]
     others = [panel for panel in inventory.panel if panel in touched and inventory.panel[panel].kind == "ocs"]
+    others += [panel for panel in touched if panel not in inventory.panel]  # which are no longer there
     apart = _distances(inventory, by_hand)
     order = by_hand if apart is None else [by_hand[place] for place in _shortest(apart)]
     metres = None
     if apart is not None:
         metres = sum((apart[by_hand.index(a)][by_hand.index(b)] for a, b in itertools.pairwise(order)), Fraction(0))
-        carried = ((a, b) for job in todo for a, b in job.carries if inventory.place(a)[:2] != inventory.place(b)[:2])
+        ways = ((a, b) for job in todo for a, b in job.carries if {a, b} <= inventory.panel.keys())
+        carried = ((a, b) for a, b in ways if inventory.place(a)[:2] != inventory.place(b)[:2])
         metres += sum((2 * (distance(inventory, *way) or 0) for way in carried), 0)
     place = {panel: number for number, panel in enumerate((*order, *others))}
     lines: dict[str, list[str]] = {panel: [] for panel in place}

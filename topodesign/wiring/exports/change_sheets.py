@@ -59,6 +59,8 @@ def to_change_page(change: Rewiring) -> str:
 def _sections(change: Rewiring) -> Iterator[tuple[str, str, str]]:
     """Yield the id, the name and the text of a section for every stage."""
     now, lines = change.change.before, change.to_records()
+    there = set(now.fixed)  # patches at others are not drawn: their panels may be gone
+    now = replace(now, connects=tuple(connect for connect in now.connects if {connect.a, connect.b} <= there))
     for number, stage in enumerate(change.stages, start=1):
         rows = (_row(line["instruction"]) for line in lines if line["stage"] == number)
         removed = {connect.cable for connect in stage.removed}
