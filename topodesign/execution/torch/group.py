@@ -52,7 +52,7 @@ def _make(about: Any, options: Any) -> PlanGroup:
     chosen = options or (_chosen or [PlanOptions()])[0]
     folder = chosen.plans or os.environ.get(VARIABLE)
     if not folder:
-        raise ParameterError(f"no plans: set {VARIABLE} to a directory that 'topodesign compile --set' made")
+        raise ParameterError(f"no plans: set {VARIABLE} to a directory that 'topodesign compile-set' made")
     plans = read_plan_set(folder)
     if not about.global_ranks_in_group and plans.entries:
         place = plans.load(plans.entries[0]).topology
