@@ -1,4 +1,4 @@
-"""Hosts in cubes with fixed links inside and switches between, as TPU pods have them: slices, tori, and what beats them.
+"""Hosts in cubes with fixed links inside and switches between, as TPU pods have: slices, tori, and what beats them.
 
 A cube is a mesh of A x B x C hosts, x first, joined by links that no switch carries. A host on a face has a lane there,
 port ``+x``, ``-x`` to ``-z``; the lanes of opposite faces at the same position end at one switch, whose circuits join a
@@ -82,7 +82,7 @@ def _faces(sides: tuple[int, ...], axis: int) -> tuple[IntArray, IntArray]:
 
 
 def cubes_of(inventory: Inventory, cube: str) -> Cubes:
-    """Read the cubes of an inventory: each pod is one, its hosts in their order; those that lack a lane are left out."""
+    """Read the cubes of an inventory: each pod is one, its hosts in order; those that lack a lane are left out."""
     if not re.fullmatch(r"[0-9]{1,3}(x[0-9]{1,3}){0,2}", cube):
         raise ParameterError(f"a cube is written 4x4x4, hosts along each dimension, not {cube!r:.40}")
     sides = tuple(map(int, cube.split("x")))
@@ -103,7 +103,7 @@ def cubes_of(inventory: Inventory, cube: str) -> Cubes:
             for axis in range(len(sides))
             for sign, face in zip("+-", _faces(sides, axis), strict=True)
         }
-        whole = {port: tuple(one for one in some if _lit(inventory, one)) for port, some in mine.items()}
+        whole = {port: tuple(one for one in some if one is not None) for port, some in mine.items()}
         if all(len(whole[port]) == len(mine[port]) for port in mine):
             usable.append(tuple(names))
             ends.append(whole)
@@ -112,15 +112,17 @@ def cubes_of(inventory: Inventory, cube: str) -> Cubes:
     return Cubes(inventory, sides, tuple(usable), {port: tuple(one[port] for one in ends) for port in ends[0]})
 
 
-def _lit(inventory: Inventory, end: Fixed | None) -> bool:
-    return end is not None and not inventory.panel_port[end.place].blocked
-
-
 def shapes(count: int, dimensions: int) -> Iterator[tuple[int, ...]]:
     """Yield the ascending tuples of so many numbers whose product is a number of cubes."""
     for some in itertools.combinations_with_replacement([d for d in range(1, count + 1) if count % d == 0], dimensions):
         if math.prod(some) == count:
             yield some
+
+
+def is_twisted(cubes: Cubes, shape: tuple[int, ...]) -> bool:
+    """Return whether a shape has a twisted torus: two different sides, one twice the other, as published."""
+    sides = {side * many for side, many in zip(cubes.sides, shape, strict=True)}
+    return len(sides) == 2 and max(sides) == 2 * min(sides)
 
 
 def torus_of(cubes: Cubes, shape: tuple[int, ...], *, twisted: bool) -> tuple[Topology, list[IntArray], IntArray]:
@@ -145,8 +147,18 @@ def torus_of(cubes: Cubes, shape: tuple[int, ...], *, twisted: bool) -> tuple[To
         moves.append(np.tile(weight @ there, (len(cubes.faces[axis][0]), 1)))
     inside = np.indices(cubes.sides[::-1])[::-1].reshape(len(shape), -1)
     place = cube[:, :, None] * np.array(cubes.sides)[:, None, None] + inside[:, None, :]
-    nodes = np.tensordot(np.cumprod((1, *sides[:-1])), place, axes=1)
-    return topology, moves, nodes.ravel()
+    nodes = np.tensordot(np.cumprod((1, *sides[:-1])), place, axes=1).ravel()
+    if min(sides) == 2:  # a wrap beside a fixed link, where the family has one link alone
+        topology = _joined(cubes, moves, nodes)
+    return topology, moves, nodes
+
+
+def _joined(cubes: Cubes, moves: list[IntArray], nodes: IntArray) -> Topology:
+    """Return what circuits and fixed links make."""
+    count = len(nodes) // cubes.size
+    both = zip(joined_links(cubes, moves, count), fixed_links(cubes, count), strict=True)
+    begin, end = (nodes[np.concatenate(pair)] for pair in both)
+    return Topology.from_arrays(len(nodes), np.concatenate((begin, end)), np.concatenate((end, begin)))
 
 
 def joined_links(cubes: Cubes, moves: list[IntArray], count: int) -> tuple[IntArray, IntArray]:
@@ -170,15 +182,13 @@ def plan_cubes(cubes: Cubes, topology: Topology, moves: list[IntArray], nodes: I
     """Return the checked plan of the links that switches make, which with those inside are all of a topology."""
     count = len(nodes) // cubes.size
     begin, end = (nodes[some] for some in joined_links(cubes, moves, count))
-    inside = [nodes[some] for some in fixed_links(cubes, count)]
-    src, dst = np.concatenate((begin, end, *inside)), np.concatenate((end, begin, *inside[::-1]))
-    if Topology.from_arrays(len(nodes), src, dst) != topology:
+    if _joined(cubes, moves, nodes) != topology:
         raise InfeasibleError("the circuits and the fixed links do not make this topology")
     made = Topology.from_arrays(len(nodes), np.concatenate((begin, end)), np.concatenate((end, begin)))
     hosts = [""] * len(nodes)
     for place, name in enumerate(itertools.chain(*cubes.hosts[:count])):
         hosts[nodes[place]] = name
-    connects = []
+    connects: list[CrossConnect] = []
     for axis, there in enumerate(moves):
         plus, minus = cubes.ends[f"+{AXES[axis]}"], cubes.ends[f"-{AXES[axis]}"]
         for position, cube in itertools.product(range(len(there)), range(count)):
@@ -226,7 +236,7 @@ def least_exchange(cubes: Cubes, count: int) -> Fraction:
 
 @dataclass(frozen=True)
 class Twist:
-    """Cubes joined by translations of a group: from '+' of cube g to '-' of g times the voltage of axis and position."""
+    """Cubes joined by translations of a group: from "+" of cube g to "-" of g times the voltage of a position."""
 
     group: Group
     voltage: list[IntArray]
