@@ -43,7 +43,9 @@ from topodesign.topology.library import build
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.exports.change_sheets import write_change_sheets
 from topodesign.wiring.exports.export import FORMATS, export_wiring
+from topodesign.wiring.inventory.answers import plain_inventory
 from topodesign.wiring.plan.files import save_wiring
+from topodesign.wiring.plant.carry import carry
 from topodesign.wiring.switches.journal import Journal as SentJournal
 from topodesign.wiring.switches.journal import read_journal
 from topodesign.wiring.switches.stage_files import export_stages
@@ -59,6 +61,7 @@ TIMED = schedule("circulant(6,1,2)", "allgather", method="tacos")
 LAYOUTS = [layout("torus(4,2)", f"4x2:{axis}=all-to-all@1MiB") for axis in (0, 1)]
 PICTURES = [plot(build(spec)) for spec in ("circulant(6,1,2)", "circulant(6,1,3)")]
 REPORTS = [report_page(build(spec)) for spec in ("circulant(6,1,2)", "circulant(6,1,3)")]
+PLANTS = [carry(plain_inventory(6, lanes)) for lanes in (2, 3)]
 FABRICS = ["dgx_a100(2)", "mi250(2)"]
 PLACES = places(Catalog(), [2], 3, 400)
 
@@ -201,6 +204,7 @@ WRITERS = (
     Writer("catalog/files", "degree_02.tsv", lambda path, version: write_rows(path.parent, 2, ROWS[version])),
     Writer("cli/wire/init", "i.yaml", _begin, makes_directory=True),  # nor does it write over a file
     Writer("wiring/exports/change_sheets", "c.html", lambda path, version: write_change_sheets(CHANGES[version], path)),
+    Writer("wiring/plant/answer", "plans", lambda path, version: PLANTS[version].write(path), makes_directory=True),
     Writer("wiring/plan/files", "w.json", lambda path, version: save_wiring(WIRINGS[version], path)),
     Writer("catalog/packing", "packed", _packed, makes_directory=True),
     Writer("catalog/merge", "merged", _merged, makes_directory=True),

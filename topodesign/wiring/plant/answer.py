@@ -180,6 +180,8 @@ class Carried(Result):
         """What is carried, how sure it is, and how far it is from what is known of the size without the plant."""
         name, over = self.best.title, format_excess(self.best.times[0] / self.least[0])
         words = f"Of those carried {name} is {fastest_of(Among.FOUND)}, {over} over the lower bound; {self.claims[0]}."
+        if self.best.cubes is not None:  # of which nothing is known without
+            return words
         better = min(self.refused, key=lambda one: one.times[0], default=None)
         if better is None or better.times[0] >= self.best.times[0]:
             return f"{words} What is known of this size without the plant does not take less."
