@@ -78,8 +78,8 @@ class Carriage(Declared):
 
     @property
     def title(self) -> str:
-        """What tables call it: the spec, or where it comes from if that is long."""
-        return self.label if len(self.label) <= _LONGEST_TITLE else f"{self.found}, {self.topology.nodes} nodes"
+        """What tables call it: the spec, or its beginning and where it comes from if that is long."""
+        return self.label if len(self.label) <= _LONGEST_TITLE else f"{self.label[:40]}... ({self.found})"
 
     @property
     def carried(self) -> bool:

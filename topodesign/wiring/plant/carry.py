@@ -151,7 +151,7 @@ def carry(
     made, exhaustive = _made_for(plant, tried, question, seconds, seed=said["seed"], progress=part(progress, 0.4, 1))
     carried = [one for one in tried if one.carried] + made
     if not carried:
-        why = next((one.not_carried_because for one in tried), "no topology of this size is known")
+        why = next((one.not_carried_because for one in tried), "nothing of this size is known")
         raise InfeasibleError(f"no way was found to join all {plant.nodes} hosts; {why}")
     entries = _unbeaten(carried, question)
     fewest = {one.mean.steps: question.rank(one)[1] for one in entries}
