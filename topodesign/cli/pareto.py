@@ -141,7 +141,10 @@ def command(
         _carry(nodes, degrees, {"alpha": alpha, "sizes": sizes, "bandwidth": bandwidth}, bidirectional, options)
         return
     if nodes is None or degrees is None:
-        raise click.UsageError("Give -n and -d, or --plant INVENTORY.")
+        context = click.get_current_context()
+        missing = "nodes" if nodes is None else "degrees"
+        option = next(one for one in context.command.params if one.name == missing)
+        raise click.MissingParameter("A --plant has both; else give them.", context, option)
     question = {"bidirectional": bidirectional, "alpha": alpha, "sizes": sizes, "bandwidth": bandwidth}
     shown: list[Any]
     if isinstance(nodes, range) or isinstance(degrees, range):

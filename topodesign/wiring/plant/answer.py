@@ -14,6 +14,7 @@ from topodesign.base.cost import Cost
 from topodesign.base.declared import Declared, key
 from topodesign.base.records import Result, Table
 from topodesign.base.units import format_bandwidth, format_excess, format_time
+from topodesign.base.wording import counted
 from topodesign.catalog.all_to_all import Bounds
 from topodesign.pricing.mix import Mix
 from topodesign.pricing.workload import Workload
@@ -213,8 +214,9 @@ class Carried(Result):
         """Return the question."""
         work = self.workload
         return (
-            f"{self.nodes} nodes of degree {self.degree} on {self.hosts} hosts and {self.fields} fields of panels "
-            f"({self.mode}); alpha {format_time(work.alpha)}, {format_bandwidth(work.bandwidth)} per node; "
+            f"{self.nodes} nodes of degree {self.degree} on {self.hosts} hosts and "
+            f"{counted(self.fields, 'field')} of panels ({self.mode}); "
+            f"alpha {format_time(work.alpha)}, {format_bandwidth(work.bandwidth)} per node; "
             f"{self.questions[0].words}"
         )
 

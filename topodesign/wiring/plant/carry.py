@@ -132,8 +132,8 @@ def carry(
     """
     room, said = as_inventory(inventory), read(CarryOptions, options, "carry")
     question = _question(collective, workload, as_workload(said["alpha"], said["sizes"], said["bandwidth"]))
-    nodes = None if nodes is None else as_count(nodes, "number of nodes")
-    degree = None if degree is None else as_count(degree, "degree")
+    nodes = None if nodes is None else as_count(nodes, "number of nodes", 1)
+    degree = None if degree is None else as_count(degree, "degree", 1)
     seconds = None if said["search"] is None else float(said["search"])
     own_topologies = as_several("candidates", candidates)
     if said["cube"] is not None:
