@@ -45,8 +45,10 @@ from topodesign.wiring.change.growth import grow
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.exports.change_sheets import write_change_sheets
 from topodesign.wiring.exports.export import FORMATS, export_wiring
+from topodesign.wiring.inventory.answers import plain_inventory
 from topodesign.wiring.plan.files import save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.plant.carry import carry
 from topodesign.wiring.switches.journal import Journal as SentJournal
 from topodesign.wiring.switches.journal import read_journal
 from topodesign.wiring.switches.stage_files import export_stages
@@ -64,6 +66,7 @@ TIMED = schedule("circulant(6,1,2)", "allgather", method="tacos")
 LAYOUTS = [layout("torus(4,2)", f"4x2:{axis}=all-to-all@1MiB") for axis in (0, 1)]
 PICTURES = [plot(build(spec)) for spec in ("circulant(6,1,2)", "circulant(6,1,3)")]
 REPORTS = [report_page(build(spec)) for spec in ("circulant(6,1,2)", "circulant(6,1,3)")]
+PLANTS = [carry(plain_inventory(6, lanes)) for lanes in (2, 3)]
 FABRICS = ["dgx_a100(2)", "mi250(2)"]
 PLACES = places(Catalog(), [2], 3, 400)
 
@@ -222,6 +225,7 @@ WRITERS = (
         "wiring/change/growth", "grown", lambda path, version: GROWN[version].save(path) and None, makes_directory=True
     ),
     Writer("wiring/exports/change_sheets", "c.html", lambda path, version: write_change_sheets(CHANGES[version], path)),
+    Writer("wiring/plant/answer", "plans", lambda path, version: PLANTS[version].write(path), makes_directory=True),
     Writer("wiring/plan/files", "w.json", lambda path, version: save_wiring(WIRINGS[version], path)),
     Writer("catalog/packing", "packed", _packed, makes_directory=True),
     Writer("catalog/merge", "merged", _merged, makes_directory=True),

@@ -47,6 +47,8 @@ CASES = {
         pareto -n 2..3 -d 1 --bidirectional --no-catalog --search 0
         pareto -n 9 -d 2 --no-catalog --search 0.1
         pareto -n 12 -d 3..4
+        pareto --plant five.yaml
+        pareto --plant inventory_cubes.yaml --cube 4x4x4 -n 128 --search 0
         evaluate circulant(12,2,3)
         evaluate catalog(12,4,1)
         evaluate links.csv --size 1MiB --size 1GiB
@@ -210,6 +212,15 @@ CASES = {
 BY_THE_CLOCK = ("frontier.unsettled[].", "run.runs[].own.")
 """Keys that are met or not as the machine is slow or fast, or whether it has MPI."""
 FILES_MADE = {
+    "five.yaml": """hosts:
+  - {name: "h[1-5]", rack: r1, unit: "[1-5]",
+     ports: [{name: "p1", connector: LC, speed: 100Gbps}, {name: "p2", connector: LC, speed: 100Gbps}]}
+panels:
+  - {name: "ocs[1-2]", kind: ocs, rack: r1, unit: "[11-12]", ports: [{label: "[1-5]", mode: duplex}]}
+cabling:
+  - {host: "h[1-5]", port: p1, panel: ocs1, panel_port: "[1-5]"}
+  - {host: "h[1-5]", port: p2, panel: ocs2, panel_port: "[1-5]"}
+""",
     "own.txt": "torus(4,4)\ncirculant(16,3,4)\n",
     "links.csv": "src,dst\n0,1\n1,2\n2,0\n",
     "limited.yaml": "nodes: [a, b]\nlinks: [{from: a, to: b, bandwidth: 2GB/s, duplex: true}]\n"
@@ -359,6 +370,7 @@ def test_documents_are_what_their_schemas_say(area: str, monkeypatch: pytest.Mon
                 "workload_moe.yaml",
                 "workload_resnet50.csv",
                 "inventory_testbed.yaml",
+                "inventory_cubes.yaml",
                 "inventory_pods.yaml",
                 "parts_neutral.yaml",
                 "observed_testbed.csv",

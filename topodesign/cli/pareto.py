@@ -11,10 +11,11 @@ import click
 import topodesign
 from topodesign.catalog.own import read_candidates
 from topodesign.cli.answers import FILE, Command, form, json_option, print_json, show
-from topodesign.cli.options import bidirectional_option, catalog_option, seed_option, whole, work_options
+from topodesign.cli.options import bidirectional_option, catalog_option, offer, seed_option, whole, work_options
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.ranges import number_or_range
 from topodesign.pricing.mix import PRICED
+from topodesign.wiring.plant.options import CarryOptions
 
 if TYPE_CHECKING:
     from topodesign.catalog.pareto import Pareto
@@ -129,6 +130,7 @@ class _Command(Command):
     help="What these hosts, panels and switches can carry, each topology with its circuits; -o DIR writes the plans. "
     "N is all hosts and d all lanes if nothing is said.",
 )
+@offer(CarryOptions, "cube")
 @json_option
 def command(
     nodes: int | range | None,
@@ -152,7 +154,10 @@ def command(
         _carry(nodes, degrees, {"alpha": alpha, "sizes": sizes, "bandwidth": bandwidth}, bidirectional, options)
         return
     if nodes is None or degrees is None:
-        raise click.UsageError("Give -n and -d, or --plant INVENTORY.")
+        context = click.get_current_context()
+        missing = "nodes" if nodes is None else "degrees"
+        option = next(one for one in context.command.params if one.name == missing)
+        raise click.MissingParameter("A --plant has both; else give them.", context, option)
     question = {"bidirectional": bidirectional, "alpha": alpha, "sizes": sizes, "bandwidth": bandwidth}
     shown: list[Any]
     if options["grow_from"] is not None and isinstance(nodes, int) and isinstance(degrees, int):
@@ -179,6 +184,8 @@ def _check(options: dict[str, Any], *, several: bool) -> None:
     """Raise UsageError for options that exclude each other."""
     searched = options["no_catalog"] or options["search"] is not None or options["seed"] is not None
     ranked = options["workload"] is not None or options["collective"] != "allreduce"
+    if options["plant"] is None and options["cube"] is not None:
+        raise click.UsageError("--cube says how the hosts of --plant INVENTORY are joined; give both.")
     if options["plant"] is not None:
         _check_plant(options, several=several)
         return
@@ -232,7 +239,7 @@ def _carry(nodes: Any, degree: Any, work: dict[str, Any], bidirectional: bool, o
     if directory is not None and directory.exists():
         raise click.UsageError(f"{directory} is there already; name a new directory for the plans.")
     own = [] if options["candidates"] is None else read_candidates(options["candidates"])
-    asked = {name: options[name] for name in ("collective", "workload", "search", "catalog")}
+    asked = {name: options[name] for name in ("collective", "workload", "search", "catalog", "cube")}
     with progress_bar("searching") as progress:
         found = topodesign.carry(
             options["plant"],

@@ -12,8 +12,9 @@ from topodesign.base.claims import Among, Claim, Of, Proof, fastest_of
 from topodesign.base.cost import Bounds as LowerBounds
 from topodesign.base.cost import Cost
 from topodesign.base.declared import Declared, key
-from topodesign.base.records import Result, Table, shortened
+from topodesign.base.records import Result, Table
 from topodesign.base.units import format_bandwidth, format_excess, format_time
+from topodesign.base.wording import counted
 from topodesign.catalog.all_to_all import Bounds
 from topodesign.pricing.mix import Mix
 from topodesign.pricing.workload import Workload
@@ -21,6 +22,8 @@ from topodesign.topology.files import write_links
 from topodesign.topology.topology import Topology
 from topodesign.wiring.plan.files import plan_text
 from topodesign.wiring.plan.plan import WiringPlan
+
+_LONGEST_TITLE = 80
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,6 +76,11 @@ class Carriage(Declared):
     def mean(self) -> Cost:
         """The mean of reduce-scatter and allgather, twice which an allreduce takes."""
         return self.reduce_scatter.averaged(self.allgather)
+
+    @property
+    def title(self) -> str:
+        """What tables call it: the spec, or its beginning and where it comes from if that is long."""
+        return self.label if len(self.label) <= _LONGEST_TITLE else f"{self.label[:40]}... ({self.found})"
 
     @property
     def carried(self) -> bool:
@@ -171,13 +179,15 @@ class Carried(Result):
     @property
     def verdict(self) -> str:
         """What is carried, how sure it is, and how far it is from what is known of the size without the plant."""
-        name, over = shortened(self.best.label), format_excess(self.best.times[0] / self.least[0])
+        name, over = self.best.title, format_excess(self.best.times[0] / self.least[0])
         words = f"Of those carried {name} is {fastest_of(Among.FOUND)}, {over} over the lower bound; {self.claims[0]}."
+        if self.best.cubes is not None:  # of which nothing is known without
+            return words
         better = min(self.refused, key=lambda one: one.times[0], default=None)
         if better is None or better.times[0] >= self.best.times[0]:
             return f"{words} What is known of this size without the plant does not take less."
         instead = f"{format_time(better.times[0])} instead of {format_time(self.best.times[0])}"
-        return f"{words} {shortened(better.label)}, which is not carried, would take {instead}."
+        return f"{words} {better.title}, which is not carried, would take {instead}."
 
     def write(self, directory: str | Path) -> Carried:
         """Write the plans of what is carried, and all its links, into a new directory; return it with their names.
@@ -204,8 +214,9 @@ class Carried(Result):
         """Return the question."""
         work = self.workload
         return (
-            f"{self.nodes} nodes of degree {self.degree} on {self.hosts} hosts and {self.fields} fields of panels "
-            f"({self.mode}); alpha {format_time(work.alpha)}, {format_bandwidth(work.bandwidth)} per node; "
+            f"{self.nodes} nodes of degree {self.degree} on {self.hosts} hosts and "
+            f"{counted(self.fields, 'field')} of panels ({self.mode}); "
+            f"alpha {format_time(work.alpha)}, {format_bandwidth(work.bandwidth)} per node; "
             f"{self.questions[0].words}"
         )
 
@@ -219,8 +230,8 @@ class Carried(Result):
                 for time, least in zip(one.times, self.least, strict=True)
             ]
             factors = (str(one.mean.steps), f"{float(one.mean.bandwidth):.4f}", one.all_to_all.words)
-            rows.append((*factors, *cells, "yes" if one.carried else "no", one.found, shortened(one.label)))
-        foot = [f"{shortened(one.label)} is not carried: {one.not_carried_because}." for one in self.refused]
+            rows.append((*factors, *cells, "yes" if one.carried else "no", one.found, one.title))
+        foot = [f"{one.title} is not carried: {one.not_carried_because}." for one in self.refused]
         return Table(
             self.heading(),
             ("steps", "y", "all-to-all y", *names, "carried", "found", "topology"),

@@ -11,10 +11,9 @@ from typing import Unpack
 from topodesign.base.arguments import as_choice, as_several
 from topodesign.base.cost import Cost, lower_bounds, moore_distances
 from topodesign.base.errors import CatalogError, InfeasibleError, ParameterError, TopodesignError
-from topodesign.base.options import takes
+from topodesign.base.options import read, takes
 from topodesign.base.progress import Progress, part
-from topodesign.base.units import Quantity, as_count, as_time
-from topodesign.base.work_options import WorkOptions
+from topodesign.base.units import as_count
 from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.candidates import candidates_for_all_to_all
 from topodesign.catalog.lookup import Catalog, as_catalog
@@ -33,7 +32,19 @@ from topodesign.wiring.inventory.inventory import Inventory, Mode
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import make_plan
 from topodesign.wiring.plant.answer import Carriage, Carried
+from topodesign.wiring.plant.cubes import (
+    Cubes,
+    better_than_tori,
+    cubes_of,
+    is_twisted,
+    least_exchange,
+    plan_cubes,
+    shapes,
+    torus_of,
+    twisted,
+)
 from topodesign.wiring.plant.exhaustive import all_cheapest
+from topodesign.wiring.plant.options import CarryOptions
 from topodesign.wiring.plant.plant import Plant, plan_made, plant_of
 from topodesign.wiring.plant.refusal import why_not
 from topodesign.wiring.plant.structured import structured
@@ -59,7 +70,7 @@ class _Question:
         return one.mean.steps, one.mean.bandwidth if self.collective is not None else one.times[0]
 
 
-@takes(WorkOptions)
+@takes(CarryOptions)
 def carry(
     inventory: InventoryLike,
     nodes: int | None = None,
@@ -69,11 +80,9 @@ def carry(
     collective: str = "allreduce",
     workload: Mix | str | Path | None = None,
     candidates: Iterable[TopologyLike] = (),
-    search: Quantity | None = None,
-    seed: int = 0,
     catalog: Catalog | str | Path | None = None,
     progress: Progress | None = None,
-    **work: Unpack[WorkOptions],
+    **options: Unpack[CarryOptions],
 ) -> Carried:
     """Find the best topologies that a plant can carry, each with its circuits.
 
@@ -94,17 +103,12 @@ def carry(
         What to rank for, as :func:`topodesign.rank`: a collective, or all that a training step sends.
     candidates
         Topologies of your own to try as well.
-    search
-        Time to search in: text such as ``60s``, or seconds; if None 10 seconds where some of what is known does not
-        fit. What is found depends on it and the seed.
-    seed
-        Of all searches.
     catalog
         Where to look, or its directory; the shipped one by default.
     progress
         Called now and then with the share of the work that is done.
-    **work
-        Latency, sizes and bandwidth, as for :func:`topodesign.pareto`.
+    **options
+        Latency, sizes and bandwidth, as for :func:`topodesign.pareto`; how long to search; and cubes.
 
     Returns
     -------
@@ -126,27 +130,28 @@ def carry(
     >>> found.best.mean.steps, found.best.plan.mode
     (2, 'simplex')
     """
-    room = as_inventory(inventory)
-    question = _question(collective, workload, as_workload(**work))
-    if nodes is not None:
-        nodes = as_count(nodes, "number of nodes")
-    if degree is not None:
-        degree = as_count(degree, "degree")
-    seconds = None if search is None else float(as_time(search))
+    room, said = as_inventory(inventory), read(CarryOptions, options, "carry")
+    question = _question(collective, workload, as_workload(said["alpha"], said["sizes"], said["bandwidth"]))
+    nodes = None if nodes is None else as_count(nodes, "number of nodes", 1)
+    degree = None if degree is None else as_count(degree, "degree", 1)
+    seconds = None if said["search"] is None else float(said["search"])
+    own_topologies = as_several("candidates", candidates)
+    if said["cube"] is not None:
+        cubes = cubes_of(room, said["cube"])
+        if degree not in {None, cubes.degree} or own_topologies:
+            raise ParameterError(f"hosts in cubes have {cubes.degree} ports, and slices are made without candidates")
+        return _slices(cubes, nodes, question, seconds, seed=said["seed"], progress=progress)
     plant = plant_of(room, nodes, degree, _mode(room, bidirectional=bidirectional))
     if plant.nodes < 2:
         raise ParameterError("one node has nobody to talk to; the plant needs two hosts or more")
     own = [
-        (label, one)
-        for label, one, _ in as_candidates(
-            as_several("candidates", candidates), plant.nodes, plant.degree, duplex=plant.duplex
-        )
+        (label, one) for label, one, _ in as_candidates(own_topologies, plant.nodes, plant.degree, duplex=plant.duplex)
     ]
     tried = list(_known(plant, own, question, as_catalog(catalog), part(progress, 0, 0.4)))
-    made, exhaustive = _made_for(plant, tried, question, seconds, seed=seed, progress=part(progress, 0.4, 1))
+    made, exhaustive = _made_for(plant, tried, question, seconds, seed=said["seed"], progress=part(progress, 0.4, 1))
     carried = [one for one in tried if one.carried] + made
     if not carried:
-        why = next((one.not_carried_because for one in tried), "no topology of this size is known")
+        why = next((one.not_carried_because for one in tried), "nothing of this size is known")
         raise InfeasibleError(f"no way was found to join all {plant.nodes} hosts; {why}")
     entries = _unbeaten(carried, question)
     fewest = {one.mean.steps: question.rank(one)[1] for one in entries}
@@ -173,6 +178,61 @@ def carry(
         tuple(entries),
         tuple(refused),
         None if exhaustive and question.collective == "allreduce" else len(tried) + len(made),
+    )
+
+
+def _slices(
+    cubes: Cubes,
+    nodes: int | None,
+    question: _Question,
+    seconds: float | None,
+    *,
+    seed: int,
+    progress: Progress | None,
+) -> Carried:
+    """Return the slices of so many hosts: all shapes as tori, twisted ones too, and what was found to beat them."""
+    there = len(cubes.hosts) * cubes.size
+    nodes = there if nodes is None else nodes
+    count, rest = divmod(nodes, cubes.size)
+    if rest or not count:
+        raise ParameterError(f"a slice is of whole cubes of {cubes.size} hosts; {nodes} hosts are none")
+    if nodes > there:
+        raise InfeasibleError(f"{nodes} hosts do not fit on {len(cubes.hosts)} cubes that have all their ports")
+    made = []
+    for shape in shapes(count, len(cubes.sides)):
+        made += [(shape, "twisted torus", torus_of(cubes, shape, twisted=True))] if is_twisted(cubes, shape) else []
+        made.append((shape, "torus", torus_of(cubes, shape, twisted=False)))
+    limit = SECONDS if seconds is None else seconds
+    twist = better_than_tori(cubes, count, limit, seed=seed, progress=part(progress, 0, 0.7)) if limit else None
+    if twist is not None:
+        topology, order = twisted(cubes, twist)
+        made.append(((count,), "made for the plant", (topology, twist.moves(), order)))
+    told = []
+    for place, (shape, found, (topology, moves, order)) in enumerate(made):
+        label = f"{found} of {'x'.join(map(str, shape))} cubes" if topology.spec is None else str(topology.spec)
+        plan = plan_cubes(cubes, topology, moves, order)
+        told.append(replace(_priced(label, topology, found, question), plan=plan, cubes=shape))
+        if progress is not None:
+            progress(0.7 + 0.3 * place / len(made))
+    told.sort(key=lambda one: one.times[0])
+    told[0] = replace(told[0], best=True)
+    bounds = lower_bounds(nodes, cubes.degree, duplex=True)
+    exchange = least_exchange(cubes, count)
+    least = tuple(least_seconds_of(one, bounds, exchange, question.work) for one in question.mixes)
+    fields = len({cubes.inventory.panel[one.panel].field for one in cubes.inventory.cabling})
+    return Carried(
+        nodes,
+        cubes.degree,
+        "duplex",
+        len(cubes.inventory.hosts),
+        fields,
+        question.mixes,
+        question.work,
+        bounds,
+        least,
+        tuple(told),
+        (),
+        len(told),
     )
 
 
