@@ -23,7 +23,7 @@ An inventory in YAML is
     parts: parts.yaml                              # optional: what cables are bought from
     losses:                                        # optional: what light loses, for the loss budget
       {connector: 0.3dB, fibre: 0.4dB, splice: 0.1dB, splices: 2}
-    cabling:                                       # optional: planned if it is missing
+    cabling:                                       # optional: what exists; the rest is planned
       - {host: "h[01-12]", port: eth0, lane: 1, panel: P1, panel_port: "[1-45:4]"}
     port_table: ports.csv                          # optional: more devices, as below
 
