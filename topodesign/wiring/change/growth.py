@@ -52,7 +52,8 @@ class Grown(Declared):
     * ``name``: its spec, or what was inserted.
     * ``file``: the name of the file of its links.
     * ``topology``: its links; nodes that there were come first, in their order, where nodes were inserted.
-    * ``moves``: patches to move to get there; ``at_least``: what any change to it needs.
+    * ``moves``: patches to move to get there.
+    * ``at_least``: patches that any change to it moves.
     * ``cost``: of its reduce-scatter; ``times``: of an allreduce in seconds, for each size.
     """
 
