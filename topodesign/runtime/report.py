@@ -71,7 +71,9 @@ class Sizes:
     @property
     def sizes(self) -> str:
         """The range in words."""
-        return f"from {self.smallest} bytes on" if self.largest is None else f"{self.smallest} to {self.largest} bytes"
+        if self.largest is None:
+            return "of any size" if self.smallest == 1 else f"from {self.smallest} bytes on"
+        return f"{self.smallest} to {self.largest} bytes"
 
 
 @dataclass(frozen=True)
