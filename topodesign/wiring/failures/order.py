@@ -172,10 +172,10 @@ def repair_order(
     --------
     >>> from topodesign.wiring.inventory.answers import plain_inventory
     >>> from topodesign.wiring.plan.wire import wire
-    >>> plan = wire("circulant(6,1,2)", plain_inventory(6, 4))
-    >>> found = repair_order(plan, cables=["C01", "C05"], hosts=["host03"])
-    >>> [str(step.failure) for step in found.steps][0]
-    'host host03'
+    >>> plan = wire("circulant(12,2,3)", plain_inventory(12, 4))
+    >>> found = repair_order(plan, cables=["C01", "C05"], hosts=["h2"])
+    >>> str(found.steps[0].failure)
+    'host h2'
     """
     wiring = as_wiring(plan)
     named = [
