@@ -33,7 +33,12 @@ MADE = {
     "answer.json": ("evaluate torus(3,3) --json -o answer.json", FileKind.ANSWER),
     "page.svg": ("", FileKind.PICTURE),
 }
-SHIPPED = {"fabric": FileKind.FABRIC, "inventory": FileKind.INVENTORY, "observed": FileKind.NEIGHBOURS}
+SHIPPED = {
+    "fabric": FileKind.FABRIC,
+    "inventory": FileKind.INVENTORY,
+    "observed": FileKind.NEIGHBOURS,
+    "parts": FileKind.PARTS,
+}
 ROOT = Path(__file__).parents[2]
 
 

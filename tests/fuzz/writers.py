@@ -20,6 +20,7 @@ from typing import NamedTuple, NoReturn
 
 from tests.fuzz.readers import BOUNDS, EXCHANGE, KEPT, PRICES, SWITCHED, WIRING
 from tests.samples.plans import plan_of
+from topodesign.base.atomic import write_whole
 from topodesign.base.shipped import copy_examples, shipped_folder
 from topodesign.catalog.all_to_all import Bounds, write_prices
 from topodesign.catalog.budgets import Effort
@@ -46,6 +47,7 @@ from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.exports.change_sheets import write_change_sheets
 from topodesign.wiring.exports.export import FORMATS, export_wiring
 from topodesign.wiring.inventory.answers import plain_inventory
+from topodesign.wiring.parts.buy import buy_cables
 from topodesign.wiring.plan.files import save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plant.carry import carry
@@ -61,6 +63,7 @@ CHANGES = [rewire(WIRING, f"circulant(6,1,{jump})") for jump in (2, 3)]
 WIRINGS = [WIRING, plan_of(build("circulant(6,1,3)"))]
 CIRCUITS = [SWITCHED, plan_of(build("circulant(6,1,3)"), kind="ocs")]
 DUPLEX = [plan_of(build(f"biring(2,{nodes})"), mode="duplex") for nodes in (6, 5)]
+BOUGHT = [buy_cables(plan, shipped_folder("configs") / "parts_neutral.yaml") for plan in DUPLEX]
 REWIRED = [rewire(CIRCUITS[one], CIRCUITS[1 - one], downtime=True, throughput=False) for one in (0, 1)]
 TIMED = schedule("circulant(6,1,2)", "allgather", method="tacos")
 LAYOUTS = [layout("torus(4,2)", f"4x2:{axis}=all-to-all@1MiB") for axis in (0, 1)]
@@ -122,6 +125,10 @@ def _command(*words: str) -> None:
 
 def _fabric(path: Path, version: int) -> None:
     _command("fabric", FABRICS[version], "-o", str(path))
+
+
+def _runs(path: Path, version: int) -> None:
+    write_whole(path, BOUGHT[version].runs_text())
 
 
 def _begin(path: Path, version: int) -> None:
@@ -220,6 +227,7 @@ WRITERS = (
     Writer("plans/archive", "p.npz", lambda path, version: save_plan(path, PLANS[version])),
     Writer("compiler/compilation", "p.xml", lambda path, version: PROGRAMS[version].save(path)),
     Writer("catalog/files", "degree_02.tsv", lambda path, version: write_rows(path.parent, 2, ROWS[version])),
+    Writer("cli/wire/buy", "runs.csv", _runs),
     Writer("cli/wire/init", "i.yaml", _begin, makes_directory=True),  # nor does it write over a file
     Writer(
         "wiring/change/growth", "grown", lambda path, version: GROWN[version].save(path) and None, makes_directory=True

@@ -111,6 +111,10 @@ class Among(Enum):
     WITHIN_BUDGET = "purchase of such links within the budget", "purchases of such links within the budget"
     LAYOUTS = "layout of those that were priced", "layouts that were priced"
     FLOWS = "flow over nodes and switches, in parts of any size,", "flows over nodes and switches, in parts of any size"
+    CABLES = (
+        "choice of cables that is alike for ports of a rack that go to the same racks",
+        "choices of cables that are alike for ports of a rack that go to the same racks",
+    )
     CHANGES = "change between these plans", "changes between these plans"
     PLACED_CHANGES = (
         "change between these plans that takes these hosts for its nodes",

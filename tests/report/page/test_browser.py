@@ -133,7 +133,7 @@ def test_what_is_chosen_is_shown(browser: Any, tmp_path: Path) -> None:
     chart = ".chart"
     press(browser, chart, HOME)
     for place, entry in enumerate(found):
-        assert f"y = {entry.cost.bandwidth} " in find(browser, f"{chart} ~ .hover").text
+        assert f"y = {entry.mean.bandwidth} " in find(browser, f"{chart} ~ .hover").text
         press(browser, chart, ENTER)
         assert shown(browser) == [place]
         press(browser, chart, RIGHT)
@@ -148,7 +148,7 @@ def test_what_is_chosen_is_shown(browser: Any, tmp_path: Path) -> None:
         over, int(wide * (steps[0] - low) / (high - low) - wide / 2), 0
     ).click().perform()
     assert shown(browser) == [0]
-    assert str(found[0].cost.bandwidth) in find(browser, f"{chart} ~ .hover").text
+    assert str(found[0].mean.bandwidth) in find(browser, f"{chart} ~ .hover").text
 
 
 @pytest.mark.parametrize(

@@ -53,8 +53,8 @@ class ModuleReport(Report):
         """Yield what was found right, and what the module takes."""
         if not self.permutations and not self.ok:
             return
-        found = "the least" if self.permutations == self.least else f"the least is {self.least}"
-        yield f"{self.steps} steps, {self.permutations} permutations ({found}), {self.links} links"
+        permutations = f"{self.permutations} permutations (sum of their degrees: {self.least})"
+        yield f"{self.steps} steps, {permutations}, {self.links} links"
         if self.ok:
             yield "data replayed without JAX: right result"
         if self.ok and self.jax is not None:

@@ -97,7 +97,7 @@ class Growth(Result):
 
     def heading(self) -> str:
         """Return what grows."""
-        return f"{self.plan.topology.nodes} nodes to {self.nodes} of degree {self.degree}, fewest moves first"
+        return f"{self.plan.topology.nodes} nodes to {self.nodes} of degree {self.degree}, by moves"
 
     def table(self) -> Table:
         """Return a row a topology."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.declared import Declared, key
 from topodesign.base.fitted import wrapped
 from topodesign.base.records import MOST_WIDE, Table, TextResult, table_of
@@ -148,9 +149,15 @@ class Purchase(TextResult):
         "parts currency",
         key("total=float(total)", "What all costs, spares too."),
         key("fixed_price=float(fixed_price)", "Of the fixed cables, without spares."),
-        "lead_days=lead proven cabled ways lines bundles trays dark dark_without loss",
+        "lead_days=lead proven claims cabled ways lines bundles trays dark dark_without loss",
     )
     ROWS = "lines"
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """Whether other fixed cables cost less."""
+        proof = Proof.SEARCH if self.proven else Proof.NONE
+        return (Claim(Of.COST, self.fixed_price, Among.CABLES, proof),)
 
     @property
     def total(self) -> Fraction:
@@ -201,8 +208,8 @@ class Purchase(TextResult):
             else:
                 lines.append(f"fixed cables by {one.way} alone: {self._money(one.price)}, {one.pieces} pieces")
         if self.ways:
-            sure = "proven to be the least" if self.proven else "the best found"
-            lines.append(f"fixed cables as chosen: {self._money(self.fixed_price)} ({sure})")
+            [claim] = self.claims
+            lines.append(f"fixed cables as chosen: {self._money(self.fixed_price)} ({claim.verdict})")
         lines += self._stock()
         if self.trays:
             over = [tray for tray in self.trays if not tray.ok]
