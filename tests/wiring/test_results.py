@@ -22,6 +22,7 @@ from topodesign.wiring.check.check import WiringCheck, check_wiring
 from topodesign.wiring.check.observed import read_lldp
 from topodesign.wiring.exports.export import FORMATS, READERS, export_wiring
 from topodesign.wiring.exports.read_back import import_wiring
+from topodesign.wiring.failures.order import repair_order
 from topodesign.wiring.failures.report import failure_impact
 from topodesign.wiring.inventory.answers import plain_inventory
 from topodesign.wiring.inventory.files import read_inventory
@@ -133,6 +134,7 @@ def test_commands_print_what_the_functions_return(tmp_path: Path) -> None:
         (["check", path, "--lldp", seen], check_wiring(plan, lldp=seen)),
         (["impact", path, "--kind", "host"], failure_impact(plan, kinds="host")),
         (["impact", path, "--host", plan.hosts[3]], failure_impact(plan, host=plan.hosts[3])),
+        (["repairs", path, "--cable", "C01", "--cable", "C05"], repair_order(plan, cables=["C01", "C05"])),
         (["import", path, patches, "--format", "patches"], import_wiring(plan, "patches", patches)),
     ]
     for arguments, result in cases:
@@ -140,7 +142,7 @@ def test_commands_print_what_the_functions_return(tmp_path: Path) -> None:
         schema = f"topodesign/wire-{arguments[0]}/1"
         assert json.loads(said.stdout) == {"schema": schema} | json.loads(json.dumps(result.record())), arguments
         text = CliRunner().invoke(program, ["wire", *arguments], catch_exceptions=False).stdout
-        assert text.rstrip("\n") == str(result) or arguments[0] == "import", arguments
+        assert text.rstrip("\n") == str(result) or arguments[0] in {"import", "repairs"}, arguments
 
 
 def heard_by_lanes(folder: Path, plan: WiringPlan) -> Path:
@@ -156,7 +158,7 @@ def test_help_names_every_format_and_command() -> None:
     said = CliRunner().invoke(program, ["wire", "export", "--help"]).output
     assert all(f"\n  {name} " in said and known.summary in said for name, known in FORMATS.items())
     top = CliRunner().invoke(program, ["wire", "--help"]).output
-    for name in ("plan", "export", "import", "diff", "check", "impact"):
+    for name in ("plan", "export", "import", "diff", "check", "impact", "repairs"):
         assert f"  {name} " in top
         assert CliRunner().invoke(program, ["wire", name, "--help"]).exit_code == 0
     assert set(READERS) < set(FORMATS)

@@ -19,7 +19,7 @@ Folders, each importing only from those before it:
 ``check``
     What was really wired against what was planned: ``check_wiring``.
 ``failures``
-    What a dead port, cable or host leaves, and what repairs it: ``failure_impact``.
+    What a dead port, cable or host leaves, and what repairs it: ``failure_impact``, ``repair_order``.
 ``plant``
     What can be wired with what is there, and how good that is: ``carry``.
 """

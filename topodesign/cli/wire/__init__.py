@@ -19,6 +19,7 @@ COMMANDS = {
     "apply": "Make circuit switches what a plan says, stage by stage.",
     "check": "Hold what was wired against a plan.",
     "impact": "Say what failures cost and how to patch around them.",
+    "repairs": "Say in which order to repair what is broken.",
 }
 
 
