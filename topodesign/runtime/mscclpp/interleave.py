@@ -16,6 +16,10 @@ from topodesign.runtime.mscclpp.memory import Memory
 from topodesign.runtime.mscclpp.steps import Channel, Control, Phase, Program, Work
 from topodesign.runtime.report import Finding
 
+ORDERS = 20  # random orders that a program is run in by default, if it is not too large
+BUDGET = 2**22  # moves, and cells that they read or write, in all these orders
+_FEWEST = 2
+
 Move = tuple[str, Hashable, int]
 """What moves: a ``piece`` of work of a threadblock, one of its ``thread``s, a ``proxy``, a ``barrier``, or a ``rank``
 that starts its next launch."""
@@ -285,6 +289,13 @@ class _Block:
     def over(self) -> bool:
         """Whether the launch is done."""
         return self.at >= len(self.phases)
+
+
+def affordable(program: Program, launches: int) -> int:
+    """Return how many random orders a program is run in by default: as many of 20 as fit in ``BUDGET``, at least 2."""
+    work = sum(1 + one.size * len(one.sources + one.targets) for one in program.work())
+    cost = launches * (work + sum(1 for _ in program.controls()))
+    return min(ORDERS, max(_FEWEST, BUDGET // max(cost, 1)))
 
 
 def interleave(program: Program, memory: Memory, launches: int, seed: int, pieces: int = 3) -> Finding | None:
