@@ -44,6 +44,7 @@ class Machine:
         self.flushed: Counter[Channel] = Counter()  # what proxies have done
         self.told: Counter[Channel] = Counter()
         self._pieces = pieces
+        self._packets = any(place.packets for one in program.work() for place in one.sources)
         self._blocks = {key: _Block(phases) for key, phases in program.blocks.items()}
         self._of_rank: list[list[tuple[int, int]]] = [[] for _ in range(memory.ranks)]
         self._cuts: dict[Work, list[Work]] = {}
@@ -84,8 +85,8 @@ class Machine:
             rank: int = key  # type: ignore[assignment]
             return [("rank", rank, 0)] if self.launch[rank] < self.launches and not self._left[rank] else []
         block = self._blocks[key]  # type: ignore[index]
-        found: list[Move] = []
-        for at, work in enumerate(block.work):
+        found: list[Move] = [] if self._packets else [("piece", key, at) for at in range(len(block.work))]
+        for at, work in enumerate(block.work if self._packets else ()):
             missing = self.memory.missing(work, self.launch[key[0]])  # type: ignore[index]
             if missing is None:
                 found.append(("piece", key, at))
