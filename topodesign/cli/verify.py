@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 @click.option(
     "--interleavings",
     type=whole(0, 10_000),
-    default=20,
-    show_default=True,
+    default=None,
+    show_default="20, of a large MSCCL++ plan fewer",
     help="Random orders in which a program is executed, besides the exact analysis, or traces are replayed.",
 )
 @seed_option("Seed of the random orders.")
 @json_option
-def command(file: Path, runtime: str, interleavings: int, seed: int) -> int:
+def command(file: Path, runtime: str, interleavings: int | None, seed: int) -> int:
     """Check a schedule (.npz) or a program: of MSCCL (.xml), MSCCL++ (.json), JAX (.py) or Chakra traces (.et).
 
     Which of them FILE is, its first bytes tell. A schedule is replayed symbolically (of one of trees, every tree, route
@@ -49,7 +49,8 @@ def command(file: Path, runtime: str, interleavings: int, seed: int) -> int:
         refuse_others(file, FileKind.PLAN, FileKind.PROGRAM)
     if is_trace_name(file):
         with progress_bar("replaying"):
-            replayed = topodesign.check_traces(file, interleavings=interleavings, seed=seed)
+            orders = {} if interleavings is None else {"interleavings": interleavings}
+            replayed = topodesign.check_traces(file, seed=seed, **orders)
         document, text, right = replayed.record(), str(replayed), replayed.ok
     elif begins_as_module(file) or begins_as_xml(file) or begins_as_json(file):
         os.environ.setdefault("JAX_PLATFORMS", "cpu")  # it lowers a module, and takes no accelerator for that

@@ -42,7 +42,7 @@ CASES: list[Case] = [
 ]
 
 UNEQUAL: list[Case] = [
-    ("catalog(10,3,1)", "allreduce", True, "LL", None),
+    ("genkautz(2,5)", "allreduce", True, "LL", None),
     ("genkautz(2,5)", "reduce-scatter", True, "LL", None),
     ("genkautz(2,7)", "all-to-all", False, "LL", None),
 ]

@@ -14,7 +14,7 @@ from topodesign.base.declared import key
 from topodesign.collectives import COLLECTIVES, Collective
 from topodesign.runtime.memory import Layout, buffer_chunks, distinct_blocks, likely_root
 from topodesign.runtime.mscclpp.contexts import PACKET, allocation_multiple, contexts
-from topodesign.runtime.mscclpp.interleave import interleave
+from topodesign.runtime.mscclpp.interleave import affordable, interleave
 from topodesign.runtime.mscclpp.limits import EXECUTOR, ExecutorLimits, illegal, warnings
 from topodesign.runtime.mscclpp.memory import Memory
 from topodesign.runtime.mscclpp.parse import ExecutionPlan, PlanError, parse_plan
@@ -92,7 +92,9 @@ def names() -> dict[str, Collective]:
     return {label: one for one in COLLECTIVES.values() if (label := one.label("mscclpp")) is not None}
 
 
-def check_plan_file(path: Path, *, interleavings: int = 20, seed: int = 0, root: int | None = None) -> PlanReport:
+def check_plan_file(
+    path: Path, *, interleavings: int | None = None, seed: int = 0, root: int | None = None
+) -> PlanReport:
     """Check a file; one that MSCCL++ would not load is ``illegal``."""
     try:
         plan = parse_plan(path)
@@ -104,7 +106,7 @@ def check_plan_file(path: Path, *, interleavings: int = 20, seed: int = 0, root:
 def check_plan(
     plan: ExecutionPlan,
     *,
-    interleavings: int = 20,
+    interleavings: int | None = None,
     seed: int = 0,
     root: int | None = None,
     allocations: Sequence[int] | None = None,
@@ -112,12 +114,13 @@ def check_plan(
 ) -> PlanReport:
     """Decide whether a plan is correct, for every order of execution, every size of data and repeated launches.
 
-    A root that is None is found out. ``allocations`` are the bytes of the allocation that the input of each rank lies
+    Random orders that are None are as many as :func:`~topodesign.runtime.mscclpp.interleave.affordable` says; a root
+    that is None is found out. ``allocations`` are the bytes of the allocation that the input of each rank lies
     in, for a call of the least chunks; None for the input and no more. They decide where the second half of a double
     scratch buffer begins.
     """
     ranks = len(plan.gpus)
-    require_run(interleavings, root, ranks)
+    require_run(interleavings or 0, root, ranks)
     title = f"{plan.name[:200] or 'unnamed'}, {plan.collective[:40]} of {ranks} ranks, {plan.protocol}"
     mode = "in place" if plan.inplace else "out of place"
 
@@ -144,6 +147,8 @@ def check_plan(
     if findings or collective is None:
         return report(findings)
     run = prepare(plan, root, allocations)
+    if interleavings is None:
+        interleavings = affordable(run.program, run.launches)
     findings = (
         run.findings
         or prove(run.program, run.memory(), run.launches)

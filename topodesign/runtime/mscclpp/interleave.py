@@ -16,6 +16,10 @@ from topodesign.runtime.mscclpp.memory import Memory
 from topodesign.runtime.mscclpp.steps import Channel, Control, Phase, Program, Work
 from topodesign.runtime.report import Finding
 
+ORDERS = 20  # random orders that a program is run in by default, if it is not too large
+BUDGET = 2**22  # moves, and cells that they read or write, in all these orders
+_FEWEST = 2
+
 Move = tuple[str, Hashable, int]
 """What moves: a ``piece`` of work of a threadblock, one of its ``thread``s, a ``proxy``, a ``barrier``, or a ``rank``
 that starts its next launch."""
@@ -40,6 +44,7 @@ class Machine:
         self.flushed: Counter[Channel] = Counter()  # what proxies have done
         self.told: Counter[Channel] = Counter()
         self._pieces = pieces
+        self._packets = any(place.packets for one in program.work() for place in one.sources)
         self._blocks = {key: _Block(phases) for key, phases in program.blocks.items()}
         self._of_rank: list[list[tuple[int, int]]] = [[] for _ in range(memory.ranks)]
         self._cuts: dict[Work, list[Work]] = {}
@@ -80,8 +85,8 @@ class Machine:
             rank: int = key  # type: ignore[assignment]
             return [("rank", rank, 0)] if self.launch[rank] < self.launches and not self._left[rank] else []
         block = self._blocks[key]  # type: ignore[index]
-        found: list[Move] = []
-        for at, work in enumerate(block.work):
+        found: list[Move] = [] if self._packets else [("piece", key, at) for at in range(len(block.work))]
+        for at, work in enumerate(block.work if self._packets else ()):
             missing = self.memory.missing(work, self.launch[key[0]])  # type: ignore[index]
             if missing is None:
                 found.append(("piece", key, at))
@@ -285,6 +290,13 @@ class _Block:
     def over(self) -> bool:
         """Whether the launch is done."""
         return self.at >= len(self.phases)
+
+
+def affordable(program: Program, launches: int) -> int:
+    """Return how many random orders a program is run in by default: as many of 20 as fit in ``BUDGET``, at least 2."""
+    work = sum(1 + one.size * len(one.sources + one.targets) for one in program.work())
+    cost = launches * (work + sum(1 for _ in program.controls()))
+    return min(ORDERS, max(_FEWEST, BUDGET // max(cost, 1)))
 
 
 def interleave(program: Program, memory: Memory, launches: int, seed: int, pieces: int = 3) -> Finding | None:
