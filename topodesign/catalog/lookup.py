@@ -192,7 +192,7 @@ def priced(rows: Iterable[Row], prices: Mapping[PriceKey, Bounds]) -> Iterator[R
         if found is None and row.deferred:
             found = same.get((row.nodes, row.either_way))
         same[row.nodes, row.either_way] = found
-        yield replace(row, all_to_all=found)
+        yield row if found is None and row.all_to_all is None else replace(row, all_to_all=found)
 
 
 def as_catalog(value: Catalog | str | Path | bool | None = None) -> Catalog:

@@ -87,6 +87,15 @@ class Row(Result):
         return self.cost.averaged(self.allgather)
 
     @property
+    def twice_mean(self) -> tuple[int, int]:
+        """Numerator and denominator of the sum of both bandwidth factors, perhaps not in lowest terms."""
+        n, d = self.cost.bandwidth.as_integer_ratio()
+        if self.allgather is self.cost:
+            return 2 * n, d
+        m, e = self.allgather.bandwidth.as_integer_ratio()
+        return n * e + m * d, d * e
+
+    @property
     def wiring(self) -> str:
         """The word for ``duplex`` in the file."""
         return "duplex" if self.duplex else "simplex"
@@ -172,7 +181,7 @@ def read_row(line: str) -> Row:
     nodes, degree, steps, bandwidth, allgather, wiring, found, basis, version, spec = cells
     try:
         cost = Cost(int(steps), _fraction(bandwidth))
-        back = Cost(cost.steps, _fraction(allgather))
+        back = cost if allgather == bandwidth else Cost(cost.steps, _fraction(allgather))
         return Row(int(nodes), int(degree), cost, back, _DUPLEX[wiring], found, _BASES[basis], int(version), spec)
     except (ValueError, KeyError, ZeroDivisionError) as error:
         raise CatalogError(f"a cell of the row cannot be read: {error}") from None
@@ -214,9 +223,15 @@ def undominated(rows: Iterable[Row], *, duplex: bool) -> list[Row]:
             before = front[-2].spec if len(front) > 1 else None
             if _preference(row, before) < _preference(best, before):
                 front[-1] = row
-        elif best is None or row.mean.bandwidth < best.mean.bandwidth:
+        elif best is None or _is_faster(row, best):
             front.append(row)
     return front
+
+
+def _is_faster(row: Row, other: Row) -> bool:
+    """Return whether the mean of both bandwidth factors is less; in integers, as there are very many rows."""
+    (n, d), (m, e) = row.twice_mean, other.twice_mean
+    return n * e < m * d
 
 
 def _preference(row: Row, before: str | None) -> tuple[Fraction, Fraction, bool]:
