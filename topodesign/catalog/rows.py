@@ -221,22 +221,25 @@ def undominated(rows: Iterable[Row], *, duplex: bool) -> list[Row]:
         best = front[-1] if front else None
         if best is not None and best.cost.steps == row.cost.steps:
             before = front[-2].spec if len(front) > 1 else None
-            if _preference(row, before) < _preference(best, before):
+            if _is_preferred(row, best, before):
                 front[-1] = row
-        elif best is None or _is_faster(row, best):
+        elif best is None or _compared(row, best) < 0:
             front.append(row)
     return front
 
 
-def _is_faster(row: Row, other: Row) -> bool:
-    """Return whether the mean of both bandwidth factors is less; in integers, as there are very many rows."""
+def _is_preferred(row: Row, other: Row, before: str | None) -> bool:
+    """Return whether a row is preferred to one of as many steps; of equals the wiring that does for fewer steps is."""
+    faster = _compared(row, other)
+    if faster:
+        return faster < 0
+    return (row.cost.bandwidth, row.spec != before) < (other.cost.bandwidth, other.spec != before)
+
+
+def _compared(row: Row, other: Row) -> int:
+    """Return what has the sign of the difference of mean bandwidth factors; in integers, as rows are very many."""
     (n, d), (m, e) = row.twice_mean, other.twice_mean
-    return n * e < m * d
-
-
-def _preference(row: Row, before: str | None) -> tuple[Fraction, Fraction, bool]:
-    """Return a key by which rows of as many steps are preferred; of equals the wiring that does for fewer steps."""
-    return row.mean.bandwidth, row.cost.bandwidth, row.spec != before
+    return n * e - m * d
 
 
 def worth_keeping(rows: Iterable[Row]) -> list[Row]:
