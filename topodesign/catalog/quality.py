@@ -195,8 +195,12 @@ def quality(degree: int, rows: Sequence[Row], *, duplex: bool = False, work: Wor
         return None
     sizes = [front[0].nodes for front in fronts]
     bounds = [lower_bounds(nodes, degree, duplex=duplex) for nodes in sizes]
-    possible = [with_records(some, n, degree, duplex=duplex) for n, some in zip(sizes, bounds, strict=True)]
-    judged = [_ratio(fronts, bounds, possible, work.alpha, 8 * size / work.bandwidth) for size in work.sizes]
+    times = []
+    for front, some in zip(fronts, bounds, strict=True):
+        possible = with_records(some, front[0].nodes, degree, duplex=duplex)
+        reached = [(row.cost.steps, n, 2 * d) for row in front for n, d in [row.twice_mean]]
+        times.append((reached, least := _times(some), least if possible is some else _times(possible)))
+    judged = [_ratio(sizes, times, work.alpha, 8 * size / work.bandwidth) for size in work.sizes]
     ratios, means = tuple(ratio for ratio, _ in judged), tuple(mean for _, mean in judged)
     near = sum(_near_optimal(front, some) for front, some in zip(fronts, bounds, strict=True))
     steps = {front[0].nodes: front[0].cost.steps for front in fronts}
@@ -216,28 +220,32 @@ def qualities(degree: int, rows: Sequence[Row], work: Workload) -> Iterator[Qual
             yield one
 
 
+_Times = Sequence[tuple[int, int, int]]  # steps, and numerator and denominator of a bandwidth factor
+
+
+def _times(costs: Iterable[Cost]) -> _Times:
+    return [(cost.steps, *cost.bandwidth.as_integer_ratio()) for cost in costs]
+
+
 def _ratio(
-    fronts: Sequence[Sequence[Row]],
-    bounds: Sequence[Sequence[Cost]],
-    possible: Sequence[Sequence[Cost]],
-    alpha: Fraction,
-    whole: Fraction,
+    sizes: Sequence[int], times: Iterable[tuple[_Times, _Times, _Times]], alpha: Fraction, whole: Fraction
 ) -> tuple[Ratio, float]:
     """Return the ratios for one size of data, and the mean of what is possible, held against the bounds, too.
 
-    The data take ``whole`` seconds over all links of a node. All is in integers, for speed: quotients of these are
-    rounded correctly, so that the largest one is among those whose rounded values are largest.
+    * ``sizes``: numbers of nodes.
+    * ``times``: of each the topologies, the bounds and what is possible.
+    * ``whole``: what the data take over all links of a node, in seconds.
+
+    All is in integers, for speed: quotients of these are rounded correctly, so that the largest one is among those
+    whose rounded values are largest.
     """
     coefficients = alpha.numerator * whole.denominator, whole.numerator * alpha.denominator
     ratios, of_records = [], []
-    for front, some, records in zip(fronts, bounds, possible, strict=True):
-        p, q = _least(((one.steps, *one.bandwidth.as_integer_ratio()) for one in some), *coefficients)
-        r, s = _least(((row.cost.steps, n, 2 * d) for row in front for n, d in [row.twice_mean]), *coefficients)
-        ratios.append((r * q / (s * p), r * q, s * p, front[0].nodes))
-        if records is some:
-            of_records.append(1.0)
-            continue
-        r, s = _least(((one.steps, *one.bandwidth.as_integer_ratio()) for one in records), *coefficients)
+    for nodes, (front, bounds, possible) in zip(sizes, times, strict=True):
+        p, q = _least(bounds, *coefficients)
+        r, s = _least(front, *coefficients)
+        ratios.append((r * q / (s * p), r * q, s * p, nodes))
+        r, s = (p, q) if possible is bounds else _least(possible, *coefficients)
         of_records.append(r * q / (s * p))
     largest = max(ratio for ratio, *_ in ratios)
     worst, nodes = max((Fraction(n, d), nodes) for ratio, n, d, nodes in ratios if ratio == largest)
@@ -245,7 +253,7 @@ def _ratio(
     return Ratio(mean, worst, nodes), math.fsum(of_records) / len(of_records)
 
 
-def _least(costs: Iterable[tuple[int, int, int]], per_step: int, per_size: int) -> tuple[int, int]:
+def _least(costs: _Times, per_step: int, per_size: int) -> tuple[int, int]:
     """Return the least time of steps and fractions, as a fraction of some unit in which coefficients are integers."""
     least, unit = 0, 0
     for steps, n, d in costs:
@@ -257,4 +265,4 @@ def _least(costs: Iterable[tuple[int, int, int]], per_step: int, per_size: int) 
 
 def _near_optimal(front: Sequence[Row], bounds: Sequence[Cost]) -> bool:
     least, most = bounds[-1].bandwidth, bounds[0].steps + _SPARE_STEPS
-    return any(row.cost.bandwidth == least and row.cost.steps <= most for row in front)
+    return any(row.cost.steps <= most and row.cost.bandwidth == least for row in front)

@@ -115,6 +115,13 @@ class Row(Result):
         """Order in the file: by nodes, then steps, then falling bandwidth factors, SPFF first."""
         return self.nodes, self.cost.steps, -self.cost.bandwidth, self.deferred, -self.allgather.bandwidth
 
+    def leads(self, other: Row) -> bool:
+        """Return whether steps and bandwidth factor alone order it before another row of its size: faster than keys."""
+        if self.cost.steps != other.cost.steps:
+            return self.cost.steps < other.cost.steps
+        (n, d), (m, e) = self.cost.bandwidth.as_integer_ratio(), other.cost.bandwidth.as_integer_ratio()
+        return n * e > m * d
+
     @property
     def price_key(self) -> PriceKey:
         """What names it in the files of all-to-all prices: its nodes and the check of its line."""
