@@ -234,9 +234,7 @@ def _check_order(path: Path, before: Row | None, row: Row) -> None:
     same_degree = before is not None and before.degree == row.degree  # whose place is known, which saves time
     if not same_degree and path.stem != catalog_file(path.parent, row.degree).stem:
         raise CatalogError(f"a row of degree {row.degree} does not belong into {path.name}")
-    if before is None or before.nodes < row.nodes or before.leads(row):
-        return
-    if before.key >= row.key:
+    if before is not None and not before.leads(row) and before.key >= row.key:
         raise CatalogError(
             f"a row of {row.nodes} nodes and {row.cost.steps} steps comes after one of {before.nodes} nodes and "
             f"{before.cost.steps} steps: rows ascend by nodes, then by steps, with falling bandwidth factor"

@@ -116,7 +116,9 @@ class Row(Result):
         return self.nodes, self.cost.steps, -self.cost.bandwidth, self.deferred, -self.allgather.bandwidth
 
     def leads(self, other: Row) -> bool:
-        """Return whether steps and bandwidth factor alone order it before another row of its size: faster than keys."""
+        """Return whether nodes, steps and bandwidth factor order it before another row: most do, faster than keys."""
+        if self.nodes != other.nodes:
+            return self.nodes < other.nodes
         if self.cost.steps != other.cost.steps:
             return self.cost.steps < other.cost.steps
         (n, d), (m, e) = self.cost.bandwidth.as_integer_ratio(), other.cost.bandwidth.as_integer_ratio()
