@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import gc
 import io
 import itertools
 import json
@@ -207,6 +208,28 @@ _ROWS = st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(1, 5), st.bo
 def _row(steps: int, one: int, other: int, duplex: bool, basis: Basis) -> Row:
     there, back = (Cost(steps, Fraction(y)) for y in (max(one, other), min(one, other)))
     return Row(9, 4, there, back, duplex, "family", basis, 1, "genkautz(4,9)")
+
+
+@given(_ROWS, _ROWS, st.integers(8, 10), st.integers(2, 10))
+def test_rows_are_ordered_and_averaged_as_by_fractions(
+    one: tuple[int, int, int, bool, Basis], other: tuple[int, int, int, bool, Basis], nodes: int, divisor: int
+) -> None:
+    first, second = _row(*one), dataclasses.replace(_row(*other), nodes=nodes)
+    second = dataclasses.replace(second, allgather=Cost(second.cost.steps, second.allgather.bandwidth / divisor))
+    assert first.leads(second) == (first.key[:3] < second.key[:3])
+    assert second.leads(first) == (second.key[:3] < first.key[:3])
+    for row in (first, second, dataclasses.replace(first, allgather=first.cost)):
+        assert Fraction(*row.twice_mean) == 2 * row.mean.bandwidth
+
+
+def test_rows_that_descend_are_refused_whatever_their_steps(tmp_path: Path) -> None:
+    for steps in (1, 2, 3):
+        rows = [_row(2, 1, 1, True, Basis.LINKS), dataclasses.replace(_row(steps, 1, 1, True, Basis.LINKS), nodes=8)]
+        body = "\t".join(COLUMNS) + "\n" + "".join(f"{row.line}\n" for row in rows)
+        catalog_file(tmp_path, 4).write_text(f"{body}# end: 2 rows, {len(body)} bytes\n")
+        with pytest.raises(CatalogError, match=r"degree_04\.tsv:3: a row of 8 nodes .* comes after one of 9 nodes"):
+            read_rows(tmp_path, 4)
+        assert gc.isenabled()
 
 
 @given(st.lists(_ROWS, max_size=12))
@@ -457,6 +480,12 @@ def test_quality_by_definition(directory: Path, degree: int, duplex: bool) -> No
     ]
     assert result.near_optimal == Fraction(len(near), len(fronts))
     assert quality(degree, [], duplex=duplex) is None
+
+
+def test_summary_reads_once_what_coverage_and_quality_read(directory: Path) -> None:
+    catalog = Catalog(directory)
+    for span in ((), (5, 20)):
+        assert catalog.summary(None, *span) == (catalog.coverage(None, *span), catalog.quality(None, *span))
 
 
 def test_list_counts_and_judges(directory: Path, program: Run) -> None:

@@ -78,15 +78,18 @@ def why_impossible(nodes: int, degree: int, steps: int, *, duplex: bool = False)
         return f"{_PORT_FREE}, and reaches {most} nodes at most in {counted(steps, 'step')}"
     if duplex and degree >= 3 and (reason := _of_graphs(defect, degree, steps)) is not None:
         return reason
-    defect = moore_order(degree, steps) - nodes
+    defect = moore_order(degree, steps) - nodes if duplex else defect
     return _of_digraphs(defect, degree, steps) if degree >= 2 and steps >= 2 else None
 
 
 _PORT_FREE = "of an odd number of nodes with an odd number of ports some node has a port free"
+_MOST_OF_DIGRAPHS, _MOST_OF_GRAPHS = 2, 7  # defects that some theorem below is about
 _ONE_LESS = "no digraph has one node less than Moore's bound, if"
 
 
 def _of_digraphs(defect: int, d: int, k: int) -> str | None:
+    if defect > _MOST_OF_DIGRAPHS:
+        return None
     rules = (
         (defect == 0, "no digraph reaches Moore's bound (Plesnik and Znam 1974; Bridges and Toueg 1980)"),
         (defect == 1 and d == 2 and k >= 3, f"{_ONE_LESS} it is of degree 2 (Miller and Fris 1992)"),
@@ -99,6 +102,8 @@ def _of_digraphs(defect: int, d: int, k: int) -> str | None:
 
 
 def _of_graphs(defect: int, d: int, k: int) -> str | None:
+    if defect > _MOST_OF_GRAPHS:
+        return None
     even = d % 2 == 0 and k >= 4
     rules = (
         (

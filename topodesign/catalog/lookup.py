@@ -12,7 +12,7 @@ from topodesign.base.records import ResultList
 from topodesign.base.units import as_count
 from topodesign.catalog.all_to_all import Bounds, PriceKey, known_prices
 from topodesign.catalog.files import NO_LIMIT, default_directory, degrees, file_check, read_rows
-from topodesign.catalog.quality import STANDARD, Coverages, Qualities, coverage, quality
+from topodesign.catalog.quality import STANDARD, Coverages, Qualities, coverage, qualities
 from topodesign.catalog.rows import VERSION, Row, undominated
 from topodesign.catalog.sizes import MOST_NODES
 from topodesign.pricing.workload import Workload
@@ -55,7 +55,7 @@ class Catalog:
         CatalogError
             If the file is missing, truncated or edited, with the file and the line.
         """
-        wanted = (as_count(degree, "degree", 1), as_count(first, "first size"), as_count(last, "last size"))
+        wanted = _span(degree, first, last)
         rows = read_rows(self.directory, *wanted)
         prices = known_prices(self.directory, *wanted)
         if not prices:
@@ -144,7 +144,7 @@ class Catalog:
         CatalogError
             As :meth:`rows`, and if there are no files at all.
         """
-        return Coverages(coverage(degree, self.rows(degree, first, last)) for degree in self.wanted(degrees))
+        return Coverages(coverage(degree, rows) for degree, rows in self._unpriced(degrees, first, last))
 
     def quality(
         self, degrees: Iterable[int] | None = None, first: int = 0, last: int = MOST_NODES, work: Workload = STANDARD
@@ -155,12 +155,23 @@ class Catalog:
         out unless they are asked for.
         """
         return Qualities(
-            one
-            for degree in self.wanted(degrees)
-            for rows in [self.rows(degree, first, last)]
-            for duplex in (False, True)
-            if (one := quality(degree, rows, duplex=duplex, work=work))
+            one for degree, rows in self._unpriced(degrees, first, last) for one in qualities(degree, rows, work)
         )
+
+    def summary(
+        self, degrees: Iterable[int] | None = None, first: int = 0, last: int | None = None
+    ) -> tuple[Coverages, Qualities]:
+        """Return :meth:`coverage` and :meth:`quality` after reading the rows once; as these, in sizes, too."""
+        covered, judged = Coverages(), Qualities()
+        for degree, rows in self._unpriced(degrees, first, NO_LIMIT if last is None else last):
+            covered.append(coverage(degree, rows))
+            judged += qualities(degree, [row for row in rows if last is not None or row.nodes <= MOST_NODES], STANDARD)
+        return covered, judged
+
+    def _unpriced(self, degrees: Iterable[int] | None, first: int, last: int) -> Iterator[tuple[int, list[Row]]]:
+        """Yield the rows of degrees as :meth:`rows`, without what all-to-all costs."""
+        for degree in self.wanted(degrees):
+            yield degree, read_rows(self.directory, *_span(degree, first, last))
 
     def wanted(self, degrees: Iterable[int] | None) -> list[int]:
         """Return some degrees, or all that there are files of.
@@ -181,6 +192,10 @@ class Catalog:
         return f"<Catalog: {self.directory}, {span}>"
 
 
+def _span(degree: int, first: int, last: int) -> tuple[int, int, int]:
+    return as_count(degree, "degree", 1), as_count(first, "first size"), as_count(last, "last size")
+
+
 def priced(rows: Iterable[Row], prices: Mapping[PriceKey, Bounds]) -> Iterator[Row]:
     """Yield rows with what all-to-all costs on them: a deferred row is the topology of one by SPFF, or its transpose.
 
@@ -192,7 +207,7 @@ def priced(rows: Iterable[Row], prices: Mapping[PriceKey, Bounds]) -> Iterator[R
         if found is None and row.deferred:
             found = same.get((row.nodes, row.either_way))
         same[row.nodes, row.either_way] = found
-        yield replace(row, all_to_all=found)
+        yield row if found is None and row.all_to_all is None else replace(row, all_to_all=found)
 
 
 def as_catalog(value: Catalog | str | Path | bool | None = None) -> Catalog:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from topodesign.base.cost import Cost, lower_bounds
 from topodesign.base.records import Result, ResultList, Table
 from topodesign.base.units import format_bandwidth, format_size, format_time
-from topodesign.catalog.records import record_bounds, record_orders
+from topodesign.catalog.records import record_orders, with_records
 from topodesign.catalog.rows import Row, undominated
 from topodesign.catalog.sizes import MOST_NODES
 from topodesign.pricing.workload import Workload
@@ -193,15 +193,16 @@ def quality(degree: int, rows: Sequence[Row], *, duplex: bool = False, work: Wor
     fronts = [front for _, group in groups if (front := undominated(group, duplex=duplex))]
     if not fronts:
         return None
-    bounds = [lower_bounds(front[0].nodes, degree, duplex=duplex) for front in fronts]
-    ratios = tuple(_ratio(fronts, bounds, work.alpha, 8 * size / work.bandwidth) for size in work.sizes)
+    sizes = [front[0].nodes for front in fronts]
+    bounds = [lower_bounds(nodes, degree, duplex=duplex) for nodes in sizes]
+    times = []
+    for front, some in zip(fronts, bounds, strict=True):
+        possible = with_records(some, front[0].nodes, degree, duplex=duplex)
+        reached = [(row.cost.steps, n, 2 * d) for row in front for n, d in [row.twice_mean]]
+        times.append((reached, least := _times(some), least if possible is some else _times(possible)))
+    judged = [_ratio(sizes, times, work.alpha, 8 * size / work.bandwidth) for size in work.sizes]
+    ratios, means = tuple(ratio for ratio, _ in judged), tuple(mean for _, mean in judged)
     near = sum(_near_optimal(front, some) for front, some in zip(fronts, bounds, strict=True))
-    possible = [work.fastest(record_bounds(front[0].nodes, degree, duplex=duplex)) for front in fronts]
-    times = [
-        [float(a / b) for a, b in zip(record, work.fastest(some), strict=True)]
-        for record, some in zip(possible, bounds, strict=True)
-    ]
-    means = tuple(math.fsum(column) / len(column) for column in zip(*times, strict=True))
     steps = {front[0].nodes: front[0].cost.steps for front in fronts}
     records = [
         (n, k)
@@ -212,24 +213,56 @@ def quality(degree: int, rows: Sequence[Row], *, duplex: bool = False, work: Wor
     return Quality(degree, duplex, len(fronts), work, ratios, Fraction(near, len(fronts)), means, len(records), missed)
 
 
+def qualities(degree: int, rows: Sequence[Row], work: Workload) -> Iterator[Quality]:
+    """Yield :func:`quality` of any cabling and of duplex cabling, where there are such topologies."""
+    for duplex in (False, True):
+        if one := quality(degree, rows, duplex=duplex, work=work):
+            yield one
+
+
+_Times = Sequence[tuple[int, int, int]]  # steps, and numerator and denominator of a bandwidth factor
+
+
+def _times(costs: Iterable[Cost]) -> _Times:
+    return [(cost.steps, *cost.bandwidth.as_integer_ratio()) for cost in costs]
+
+
 def _ratio(
-    fronts: Sequence[Sequence[Row]], bounds: Sequence[Sequence[Cost]], alpha: Fraction, whole: Fraction
-) -> Ratio:
-    """Return the ratios for one size of data, which takes ``whole`` seconds over all links of a node."""
-    per_step, per_size = alpha.numerator * whole.denominator, whole.numerator * alpha.denominator
+    sizes: Sequence[int], times: Iterable[tuple[_Times, _Times, _Times]], alpha: Fraction, whole: Fraction
+) -> tuple[Ratio, float]:
+    """Return the ratios for one size of data, and the mean of what is possible, held against the bounds, too.
 
-    def time(cost: Cost) -> Fraction:  # in a unit in which both coefficients are integers, for speed
-        p, q = cost.bandwidth.numerator, cost.bandwidth.denominator
-        return Fraction(per_step * cost.steps * q + per_size * p, q)
+    * ``sizes``: numbers of nodes.
+    * ``times``: of each the topologies, the bounds and what is possible.
+    * ``whole``: what the data take over all links of a node, in seconds.
 
-    ratios = [
-        (min(time(row.mean) for row in front) / min(map(time, some)), front[0].nodes)
-        for front, some in zip(fronts, bounds, strict=True)
-    ]
-    worst, nodes = max(ratios)
-    return Ratio(math.fsum(float(ratio) for ratio, _ in ratios) / len(ratios), worst, nodes)
+    All is in integers, for speed: quotients of these are rounded correctly, so that the largest one is among those
+    whose rounded values are largest.
+    """
+    coefficients = alpha.numerator * whole.denominator, whole.numerator * alpha.denominator
+    ratios, of_records = [], []
+    for nodes, (front, bounds, possible) in zip(sizes, times, strict=True):
+        p, q = _least(bounds, *coefficients)
+        r, s = _least(front, *coefficients)
+        ratios.append((r * q / (s * p), r * q, s * p, nodes))
+        r, s = (p, q) if possible is bounds else _least(possible, *coefficients)
+        of_records.append(r * q / (s * p))
+    largest = max(ratio for ratio, *_ in ratios)
+    worst, nodes = max((Fraction(n, d), nodes) for ratio, n, d, nodes in ratios if ratio == largest)
+    mean = math.fsum(ratio for ratio, *_ in ratios) / len(ratios)
+    return Ratio(mean, worst, nodes), math.fsum(of_records) / len(of_records)
+
+
+def _least(costs: _Times, per_step: int, per_size: int) -> tuple[int, int]:
+    """Return the least time of steps and fractions, as a fraction of some unit in which coefficients are integers."""
+    least, unit = 0, 0
+    for steps, n, d in costs:
+        time = per_step * steps * d + per_size * n
+        if not unit or time * unit < least * d:
+            least, unit = time, d
+    return least, unit
 
 
 def _near_optimal(front: Sequence[Row], bounds: Sequence[Cost]) -> bool:
     least, most = bounds[-1].bandwidth, bounds[0].steps + _SPARE_STEPS
-    return any(row.cost.bandwidth == least and row.cost.steps <= most for row in front)
+    return any(row.cost.steps <= most and row.cost.bandwidth == least for row in front)

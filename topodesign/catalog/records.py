@@ -47,7 +47,10 @@ def record_steps(nodes: int, degree: int, *, duplex: bool = False) -> int:
     of :func:`topodesign.least_steps` where the degree has no table, or no graph of a size is regular. Degrees are two
     or more.
     """
-    least = least_steps(nodes, degree, duplex=duplex).steps
+    return _steps(nodes, degree, least_steps(nodes, degree, duplex=duplex).steps, duplex=duplex)
+
+
+def _steps(nodes: int, degree: int, least: int, *, duplex: bool) -> int:
     if nodes <= degree + 1 or (duplex and degree not in GRAPHS):
         return least
     if duplex:
@@ -60,8 +63,12 @@ def record_steps(nodes: int, degree: int, *, duplex: bool = False) -> int:
 
 def record_bounds(nodes: int, degree: int, *, duplex: bool = False) -> tuple[Cost, ...]:
     """Return the bounds that topologies with the steps of :func:`record_steps` would have."""
-    bounds = lower_bounds(nodes, degree, duplex=duplex)
-    steps = record_steps(nodes, degree, duplex=duplex)
+    return with_records(lower_bounds(nodes, degree, duplex=duplex), nodes, degree, duplex=duplex)
+
+
+def with_records(bounds: tuple[Cost, ...], nodes: int, degree: int, *, duplex: bool) -> tuple[Cost, ...]:
+    """Return :func:`record_bounds`, given what :func:`topodesign.lower_bounds` says of the same."""
+    steps = _steps(nodes, degree, bounds[0].steps, duplex=duplex)
     return bounds if steps == bounds[0].steps else (Cost(steps, bounds[-1].bandwidth),)
 
 

@@ -52,6 +52,6 @@ def command(
     if of_quality and form() != "json":
         show(source.quality(degrees, *span))
         return
-    covered = source.coverage(degrees, *span)
-    judged = {"quality": source.quality(degrees, *span).to_records()} if of_quality else {}
-    show(covered, {"degrees": covered.to_records()} | judged)
+    covered, judged = source.summary(degrees, *span) if of_quality else (source.coverage(degrees, *span), None)
+    quality = {} if judged is None else {"quality": judged.to_records()}
+    show(covered, {"degrees": covered.to_records()} | quality)
