@@ -191,7 +191,7 @@ def _place(fields: Fields, link: int, path: Ints, best_path: Ints, mark: Ints, s
     return True
 
 
-@tiered(lambda fields, seed: len(fields.field))
+@tiered(lambda fields, seed: len(fields.field) * len(fields.room))
 def place_all(fields: Fields, seed: Masks) -> int:
     """Find every link a field, and bring back what can be; return the first for which none is found, -1 if all have."""
     links = len(fields.field)
@@ -265,7 +265,7 @@ def _swap(fields: Fields, places: Places, x: int | np.int64, y: int | np.int64) 
                 _pair_with(fields, link, pair)
 
 
-@tiered(lambda fields, places, proposals, swaps, warmth, seed, best: 20 * proposals)
+@tiered(lambda fields, places, proposals, swaps, warmth, seed, best: proposals * max(20, len(places.place)))
 def improve(
     fields: Fields, places: Places, proposals: int, swaps: bool, warmth: int, seed: Masks, best: tuple[Ints, Ints]
 ) -> int:

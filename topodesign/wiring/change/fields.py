@@ -31,6 +31,8 @@ _FIRST = 2**15  # before machine code is made for it
 _PROPOSALS = 2**19
 _TURNED = 2**15  # proposals that change fields alone
 _A_LINK = 2**10  # proposals for each link at most
+_WIDE = 2**10  # hosts from which on there are the fewer proposals the more hosts, by the square: paths grow with them
+_PATHS = 2**23  # links to place, times hosts, up to which fields are found from the patches although others are known
 
 
 class Found(NamedTuple):
@@ -103,11 +105,14 @@ class Problem:
         ``given`` are fields that may do; ``first`` numbers the patches in the order in which they are to stay.
         """
         most = self.could_keep(place)
-        found = self._from_patches(place, seed, first or range(len(self.patches)))
+        starts: list[IntArray] = []
+        if (len(self.nodes) - most) * len(self.room) > _PATHS:
+            starts = self._known(place, given, seed)
+        found = None if starts else self._from_patches(place, seed, first or range(len(self.patches)))
         if found is not None and found.kept == most:
             return found
         options = [found] if found is not None else []
-        starts = [field for field in given if self._fits(place, field)] or self._split(place, seed)
+        starts = starts or self._known(place, given, seed)
         options += [self._turned(place, field, seed) for field in starts]
         if found is not None:
             options.append(self._turned(place, found.field, seed))
@@ -221,6 +226,10 @@ class Problem:
             return None
         return Found(tuple(place), state.field, int(state.kept[0]))
 
+    def _known(self, place: Sequence[int], given: Sequence[IntArray], seed: int) -> list[IntArray]:
+        """Return which of the given fields fit these hosts, or fields made anew."""
+        return [field for field in given if self._fits(place, field)] or self._split(place, seed)
+
     def _split(self, place: Sequence[int], seed: int) -> list[IntArray]:
         """Return fields made anew, if any are found."""
         lanes = self.room[np.asarray(place[: self.wanted.nodes]), 0]
@@ -253,7 +262,7 @@ class Problem:
             near.astype(np.int64),
             self.nodes,
         )
-        proposals = min(proposals, _A_LINK * len(self.nodes))
+        proposals = min(proposals * _WIDE**2 // max(nodes, _WIDE) ** 2, _A_LINK * len(self.nodes))
         best = np.empty(len(self.nodes), dtype=np.int64), np.empty(nodes, dtype=np.int64)
         random = np.array([2 * seed + 1], dtype=np.uint64)
         kept = kernels.improve(state, places, proposals, swaps, warmth, random, best)
