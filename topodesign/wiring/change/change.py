@@ -137,7 +137,7 @@ def fewest_moves(
         found, most, proof = search.free()
     changes = [search.change(found, most)]
     if own is not None and not changes[0].fewest and (hosts is None or tuple(hosts) == own.hosts):
-        changes += _as_in(plan, own, most)
+        changes += _as_in(plan, own, most, changes[0].moves)
     return replace(min(changes, key=lambda change: change.moves), placed=hosts is not None, proof=proof)
 
 
@@ -266,14 +266,16 @@ def _by(*, searched: bool) -> Proof:
     return Proof.SEARCH if searched else Proof.BOUND
 
 
-def _as_in(plan: WiringPlan, own: WiringPlan, most: int) -> list[Change]:
-    """Return the change to the patches of another plan, or nothing if they do not fit this one's fixed cabling."""
+def _as_in(plan: WiringPlan, own: WiringPlan, most: int, below: int) -> list[Change]:
+    """Return the change to the patches of another plan if they fit this one's fixed cabling, with few moves."""
     ends = {end for connect in own.connects for end in (connect.a, connect.b)}
     if own.mode != plan.mode or any(plan.end.get(end.place) != end for end in ends):
         return []
     wiring = _Wiring(plan)
     wanted = {frozenset(fibres(connect)): connect for connect in own.connects}
     there = {frozenset(fibres(connect)): connect for connect in plan.connects}
+    if max(len(wanted), len(there)) - len(wanted.keys() & there.keys()) >= below:
+        return []
     wiring.kept = [connect for places, connect in there.items() if places in wanted]
     wiring.removed = [connect for places, connect in there.items() if places not in wanted]
     made = wiring.named([(c.a, c.b) for places, c in wanted.items() if places not in there], {})

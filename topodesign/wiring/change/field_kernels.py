@@ -76,7 +76,7 @@ def _count(fields: Fields, pair: int, field: int | np.int64, change: int) -> Non
             fields.now[pair, field] += 1
 
 
-@tiered(lambda *_: 1)
+@compiled
 def put(fields: Fields, link: int | np.int64, field: int | np.int64) -> None:
     """Move a link to a field, or from one to none (-1)."""
     old = fields.field[link]
@@ -97,6 +97,14 @@ def put(fields: Fields, link: int | np.int64, field: int | np.int64) -> None:
             fields.size[key, field] += 1
             fields.room[key, field] -= 1
     fields.field[link] = field
+
+
+@tiered(lambda fields, chosen: 10 * len(chosen))
+def put_all(fields: Fields, chosen: Ints) -> None:
+    """Move links that are in no field to these, those that have none (-1) excepted."""
+    for link in range(len(chosen)):
+        if chosen[link] >= 0:
+            put(fields, link, chosen[link])
 
 
 @inlined
@@ -183,7 +191,7 @@ def _place(fields: Fields, link: int, path: Ints, best_path: Ints, mark: Ints, s
     return True
 
 
-@tiered(lambda fields, seed: len(fields.field))
+@tiered(lambda fields, seed: len(fields.field) * len(fields.room))
 def place_all(fields: Fields, seed: Masks) -> int:
     """Find every link a field, and bring back what can be; return the first for which none is found, -1 if all have."""
     links = len(fields.field)
@@ -257,7 +265,7 @@ def _swap(fields: Fields, places: Places, x: int | np.int64, y: int | np.int64) 
                 _pair_with(fields, link, pair)
 
 
-@tiered(lambda fields, places, proposals, swaps, warmth, seed, best: 20 * proposals)
+@tiered(lambda fields, places, proposals, swaps, warmth, seed, best: proposals * max(20, len(places.place)))
 def improve(
     fields: Fields, places: Places, proposals: int, swaps: bool, warmth: int, seed: Masks, best: tuple[Ints, Ints]
 ) -> int:
@@ -370,7 +378,7 @@ def _next(fields: Fields, twin: Ints, able: Ints, left: Ints, slack: Ints, least
     return found
 
 
-@tiered(lambda fields, twin, least, limit, best: 10 * len(fields.field))
+@tiered(lambda fields, twin, least, limit, best: int(limit[0]) * len(fields.field) * fields.room.shape[1])
 def search(fields: Fields, twin: Ints, least: int, limit: Ints, best: Ints) -> int:
     """Go through all fields of the links, of which none is in any, for those that keep more patches than ``least``.
 

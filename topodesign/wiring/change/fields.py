@@ -27,9 +27,12 @@ MOST_EXHAUSTED = 8  # hosts up to which all their orders are gone through
 
 _EFFORT = 2**31  # of the search through fields over all orders: branches times links times fields
 _LITTLE = 2**26  # with the hosts as they are
+_FIRST = 2**15  # before machine code is made for it
 _PROPOSALS = 2**19
 _TURNED = 2**15  # proposals that change fields alone
 _A_LINK = 2**10  # proposals for each link at most
+_WIDE = 2**10  # hosts from which on there are the fewer proposals the more hosts, by the square: paths grow with them
+_PATHS = 2**23  # links to place, times hosts, up to which fields are found from the patches although others are known
 
 
 class Found(NamedTuple):
@@ -102,11 +105,14 @@ class Problem:
         ``given`` are fields that may do; ``first`` numbers the patches in the order in which they are to stay.
         """
         most = self.could_keep(place)
-        found = self._from_patches(place, seed, first or range(len(self.patches)))
+        starts: list[IntArray] = []
+        if (len(self.nodes) - most) * len(self.room) > _PATHS:
+            starts = self._known(place, given, seed)
+        found = None if starts else self._from_patches(place, seed, first or range(len(self.patches)))
         if found is not None and found.kept == most:
             return found
         options = [found] if found is not None else []
-        starts = [field for field in given if self._fits(place, field)] or self._split(place, seed)
+        starts = starts or self._known(place, given, seed)
         options += [self._turned(place, field, seed) for field in starts]
         if found is not None:
             options.append(self._turned(place, found.field, seed))
@@ -129,19 +135,24 @@ class Problem:
         if swaps and hosts > MOST_EXHAUSTED:
             return found, False
         places = self._orders(found.kept) if swaps else [(self.could_keep(found.place), found.place)]
-        left = (_EFFORT if swaps else _LITTLE) // max(len(self.nodes) * self.room.shape[2], 1)
+        a_branch = max(len(self.nodes) * self.room.shape[2], 1)
+        left = (_EFFORT if swaps else _LITTLE) // a_branch
         for most, place in places:
             if most <= found.kept:
                 break
-            state = self._state(place, None)
-            best = np.empty(len(self.nodes), dtype=np.int64)
-            branches = np.array([left])
-            kept = kernels.search(state, self.twin, found.kept, branches, best)
-            left = int(branches[0])
-            if left < 0:
+            if left < len(self.nodes):  # too few to give each link a field
                 return found, False
+            best = np.empty(len(self.nodes), dtype=np.int64)
+            kept, branches = 0, np.array([-1])
+            for limit in (min(_FIRST // a_branch, left), left):
+                if branches[0] < 0 and limit:
+                    branches[0] = limit
+                    kept = kernels.search(self._state(place, None), self.twin, found.kept, branches, best)
+            left = int(branches[0])
             if kept > found.kept:
                 found = Found(place, best, kept)
+            if left < 0:
+                return found, False
         return found, True
 
     def _orders(self, least: int) -> list[tuple[int, tuple[int, ...]]]:
@@ -188,9 +199,8 @@ class Problem:
         state = kernels.Fields(
             self._keys(), self._pairs(place), self.have, now, nowhere, room, at, np.zeros_like(room), kept
         )
-        for link, number in enumerate([] if field is None else field.tolist()):
-            if number >= 0:
-                kernels.put(state, link, number)
+        if field is not None:
+            kernels.put_all(state, field)
         return state
 
     def _fits(self, place: Sequence[int], field: IntArray) -> bool:
@@ -216,6 +226,10 @@ class Problem:
             return None
         return Found(tuple(place), state.field, int(state.kept[0]))
 
+    def _known(self, place: Sequence[int], given: Sequence[IntArray], seed: int) -> list[IntArray]:
+        """Return which of the given fields fit these hosts, or fields made anew."""
+        return [field for field in given if self._fits(place, field)] or self._split(place, seed)
+
     def _split(self, place: Sequence[int], seed: int) -> list[IntArray]:
         """Return fields made anew, if any are found."""
         lanes = self.room[np.asarray(place[: self.wanted.nodes]), 0]
@@ -234,21 +248,21 @@ class Problem:
     ) -> Found:
         state = self._state(place, field)
         nodes = len(self.room)
-        links = [np.flatnonzero((self.nodes == node).any(axis=1)) for node in range(nodes)] if swaps else []
-        near = [np.flatnonzero((self.index[host] >= 0) | (self.index[:, host] >= 0)) for host in range(nodes)]
-        first, start = (np.cumsum([0, *map(len, rows)], dtype=np.int64) for rows in (links, near))
-        nothing = np.zeros(0, dtype=np.int64)
+        ends = self.nodes.ravel() if swaps else np.zeros(0, dtype=np.int64)
+        touching = self.index >= 0
+        host, near = np.nonzero(touching | touching.T)
+        first, start = (np.cumsum([0, *np.bincount(rows, minlength=nodes)], dtype=np.int64) for rows in (ends, host))
         places = kernels.Places(
             np.array(place, dtype=np.int64),
             self.index,
             self.kind,
             first,
-            np.concatenate([nothing, *links]),
+            np.argsort(ends, kind="stable") // 2,
             start,
-            np.concatenate([nothing, *near]),
+            near.astype(np.int64),
             self.nodes,
         )
-        proposals = min(proposals, _A_LINK * len(self.nodes))
+        proposals = min(proposals * _WIDE**2 // max(nodes, _WIDE) ** 2, _A_LINK * len(self.nodes))
         best = np.empty(len(self.nodes), dtype=np.int64), np.empty(nodes, dtype=np.int64)
         random = np.array([2 * seed + 1], dtype=np.uint64)
         kept = kernels.improve(state, places, proposals, swaps, warmth, random, best)

@@ -21,7 +21,7 @@ MOST_EXHAUSTED = 16  # nodes up to which all relabellings are gone through, as f
 _MOST_NODES = 4096  # matrices of this many nodes squared are kept
 _BRANCHES = 2**22
 _GROUP = 2**14
-_PROPOSALS = 2**22
+_PROPOSALS = 2**22  # for more nodes than 1024 the fewer the more, since each takes longer
 _STARTS = 4  # of small topologies; of large ones, for which each takes seconds, fewer
 
 
@@ -111,7 +111,7 @@ def _anneal(have: NDArray[np.int16], want: NDArray[np.int16], best: Relabelling,
     near = np.concatenate(rows).astype(np.int64)
     start = np.concatenate(([0], np.cumsum([len(row) for row in rows]))).astype(np.int64)
     rng = np.random.default_rng(seed)
-    proposals = min(_PROPOSALS, 2**12 * nodes)
+    proposals = min(_PROPOSALS, 2**12 * nodes, 2**10 * _PROPOSALS // nodes)
     for attempt in range(max(1, _STARTS // (1 + nodes // 1024))):
         place = np.array(best.place, dtype=np.int64) if attempt % 2 == 0 else rng.permutation(nodes)
         state = rng.integers(1, 2**63, size=1, dtype=np.uint64)

@@ -114,7 +114,7 @@ class _Work:
         gone = self._gone(jobs)
         self.lit[gone] = False
         self._darken(gone, 1)
-        during, dark = wired_topology(self.hosts, self._lit()), max(self.dark, default=0)
+        during, dark = self.graph.topology(self.lit), max(self.dark, default=0)
         made = [number for number in (self.made[job] for job in jobs) if number is not None]
         self.lit[made] = True
         for number in gone:  # a fibre that nothing is plugged into again is not missed any longer
@@ -130,7 +130,9 @@ class _Work:
             if rest and len(rest) < len(chain):
                 self.open += rest
         self.chains = [rest for chain, rest in zip(self.chains, left, strict=True) if len(rest) == len(chain)]
-        after = wired_topology(self._joined_hosts() if self.open or self.chains else self.last_hosts, self._lit())
+        hosts = self._joined_hosts() if self.open or self.chains else self.last_hosts
+        known = next((graph for graph in (self.graph, self.whole) if graph.hosts == hosts), None)
+        after = wired_topology(hosts, self._lit()) if known is None else known.topology(self.lit)
         removed = tuple(self.patches[number] for number in gone)
         return Stage(removed, tuple(self.patches[number] for number in made), dark, during, after)
 
@@ -217,6 +219,11 @@ class _Graph:
         table = np.array(sorted(links), dtype=np.int64).reshape(-1, 3)
         self.hosts, self.nodes = tuple(hosts), len(hosts)
         self.src, self.dst, self.patch = table.T
+
+    def topology(self, lit: NDArray[np.bool_]) -> Topology:
+        """Return the links by the patches that are lit."""
+        there = lit[self.patch]
+        return Topology.from_arrays(self.nodes, self.src[there], self.dst[there])
 
     def connected(self, lit: NDArray[np.bool_]) -> bool:
         """Return whether every host reaches every other by the patches that are lit."""
