@@ -237,5 +237,7 @@ def test_plans_are_written(tmp_path: Path) -> None:
 def test_questions_that_make_no_sense() -> None:
     with pytest.raises(InfeasibleError, match="do not fit"):
         carry(plain_inventory(4, 2), 5)
+    with pytest.raises(InfeasibleError, match="no host has 3 lanes"):
+        carry(plain_inventory(4, 2), None, 3)
     with pytest.raises(ParameterError, match="nobody"):
         carry(plain_inventory(4, 2), 1)

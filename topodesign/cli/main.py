@@ -43,7 +43,7 @@ SECTIONS = {
     "Run": {
         "compile": "Compile a schedule to a program or to traces.",
         "compile-set": "Make a library of plans and programs of one wiring.",
-        "run": "Run a schedule with real data, by threads or MPI.",
+        "run": "Run a schedule with real data, by threads, MPI or PyTorch.",
         "doctor": "Read the log of a run: was the program used.",
         "runtimes": "List limits and rules of runtimes, and where they stand.",
     },

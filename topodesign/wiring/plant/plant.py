@@ -118,6 +118,9 @@ def plant_of(inventory: Inventory, nodes: int | None, degree: int | None, mode: 
     lanes = np.array([[len(groups.get((name, field), ())) for field in room.fields] for name in hosts], dtype=np.int64)
     cabled = int(lanes.sum())
     if degree is not None:
+        widest = int(lanes.sum(axis=1).max(initial=0))
+        if degree > widest:
+            raise InfeasibleError(f"no host has {degree} lanes for as many links; the most is {widest}")
         lanes = _thinned(lanes, degree)
     there = lanes.any(axis=0)
     if not there.any():
