@@ -14,7 +14,7 @@ from typing import IO
 
 import pytest
 
-from topodesign.base.atomic import check_not_input, clear_unfinished, write_directory, write_whole
+from topodesign.base.atomic import check_not_input, write_directory, write_whole
 from topodesign.base.errors import FileFormatError, ParameterError
 
 
@@ -123,17 +123,6 @@ def test_what_is_printed_is_not_lost(tmp_path: Path) -> None:
             assert path.read_bytes() == b"1\n2\n3\n"
 
 
-def test_what_is_unfinished_can_be_cleared(tmp_path: Path) -> None:
-    def clear(stream: IO[bytes]) -> None:
-        stream.write(b"half")
-        assert len(list(tmp_path.iterdir())) == 1
-        clear_unfinished()
-        assert not list(tmp_path.iterdir())
-
-    with pytest.raises(FileFormatError, match="No such file"):
-        write_whole(tmp_path / "x", clear)
-
-
 def test_an_interrupt_is_not_hidden_by_what_fails_after_it(tmp_path: Path) -> None:
     def fail(stream: IO[bytes]) -> None:
         stream.write(b"half")
@@ -169,3 +158,23 @@ def test_inputs_are_not_written_over(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="is read for this"):
         check_not_input(link, path)
     check_not_input(tmp_path / "y", path)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        'write_directory(path, {"one": "1", "two": lambda file: clear_unfinished()})',
+        "write_whole(path, lambda stream: clear_unfinished())",
+    ],
+)
+def test_what_is_unfinished_can_be_removed_and_gets_no_name_then(write: str, tmp_path: Path) -> None:
+    code = f"""
+import os, sys, threading
+from pathlib import Path
+from topodesign.base.atomic import clear_unfinished, write_directory, write_whole
+threading.Timer(0.5, os._exit, [0]).start()
+path = Path(sys.argv[1])
+{write}
+"""
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "made")], check=True, timeout=60)
+    assert not list(tmp_path.iterdir())

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import openpyxl
 import pytest
 
 from tests.samples.inventories import inventory_of
@@ -165,7 +166,6 @@ def test_ptm_takes_an_undirected_graph_of_interfaces() -> None:
 
 
 def test_the_spreadsheet_has_a_row_for_each_link(tmp_path: Path) -> None:
-    openpyxl = pytest.importorskip("openpyxl")
     plan = duplex()
     for name in ("a.xlsx", "b.xlsx"):
         export_wiring(plan, "p2p", tmp_path / name)

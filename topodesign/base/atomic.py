@@ -15,13 +15,18 @@ import shutil
 import stat
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
 from topodesign.base.errors import FileFormatError, ParameterError
 
+_LONGEST_RENAME = 1.0  # seconds that one may be under way
+
 _unfinished: set[Path] = set()
+_finishing = threading.Lock()
+"""Held while a temporary name is exchanged for the real one; for good when unfinished outputs are removed."""
 
 
 def write_whole(path: Path, content: str | bytes | Callable[[IO[bytes]], None]) -> None:
@@ -57,7 +62,11 @@ def check_not_input(path: Path, source: Path) -> None:
 
 
 def clear_unfinished() -> None:
-    """Remove the temporary files and directories of outputs that are being written, for a program that ends at once."""
+    """Remove the temporary files and directories of outputs that are being written, for a program that ends at once.
+
+    Nothing gets its name any more from then on, so that no directory does of which a part is removed already.
+    """
+    _finishing.acquire(timeout=_LONGEST_RENAME)
     for path in list(_unfinished):
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
@@ -118,7 +127,8 @@ def _replace(path: Path, content: str | bytes | Callable[[IO[bytes]], None], mod
             _write(stream, content)
         if mode is not None:
             temporary.chmod(mode)
-        temporary.replace(path)
+        with _finishing:
+            temporary.replace(path)
 
 
 def _pour(path: Path, status: os.stat_result, content: str | bytes | Callable[[IO[bytes]], None]) -> None:
@@ -167,7 +177,8 @@ def write_directory(path: Path, files: Mapping[str, str | bytes | Callable[[Path
                     (temporary / names[name]).write_bytes(text)
                 else:
                     (temporary / names[name]).write_text(text, encoding="utf-8", newline="\n")
-            temporary.rename(path)
+            with _finishing:
+                temporary.rename(path)
     except OSError as error:
         raise FileFormatError(f"{path}: {error.strerror or error}") from None
 

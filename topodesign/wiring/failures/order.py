@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from topodesign.base.arguments import as_choice
+from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Result, Table
 from topodesign.base.units import Quantity, as_time, format_rate
+from topodesign.base.wording import counted
 from topodesign.optima.forest.bottleneck import optimum
 from topodesign.wiring.change.change import wired_topology
 from topodesign.wiring.failures.impact import KINDS, Failure, FailureKind, linked_part, lost_and_left
@@ -97,8 +99,14 @@ class RepairOrder(Result):
     best: Order | None
     worst: Fraction | None
 
-    KEYS = "now best greedy worst"
+    KEYS = "now best greedy worst claims"
     ROWS = "steps"
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """Whether the fabric does more in another order."""
+        proof = Proof.NONE if self.best is None else Proof.SEARCH
+        return (Claim(Of.RATE, self.order.mean, Among.ORDERS, proof),)
 
     @property
     def order(self) -> Order:
@@ -112,9 +120,8 @@ class RepairOrder(Result):
 
     def heading(self) -> str:
         """Return which order it is."""
-        if self.best is None:
-            return f"{len(self.steps)} repairs, each the one that gains most per time; not proven best"
-        return f"{len(self.steps)} repairs; the best of all orders, proven"
+        greedy = ", each the one that gains most per time" if self.best is None else ""
+        return f"{counted(len(self.steps), 'repair')}{greedy}; {self.claims[0]}"
 
     def table(self) -> Table:
         """Return a row for what is, and one for every repair in the order proposed."""

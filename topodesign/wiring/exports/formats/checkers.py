@@ -13,8 +13,9 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Iterator
+from html import escape
 
-from topodesign.base.errors import MissingLibraryError, ParameterError
+from topodesign.base.errors import ParameterError
 from topodesign.wiring.exports.format import Format
 from topodesign.wiring.inventory.inventory import interface_name
 from topodesign.wiring.plan.cross_connects import End
@@ -44,37 +45,40 @@ _SYSTEM = "HCA"
 
 
 def to_p2p(plan: WiringPlan) -> bytes:
-    """Return a spreadsheet (.xlsx) with a row for each link; needs openpyxl."""
-    try:
-        from openpyxl import Workbook  # noqa: PLC0415  heavy and optional
-    except ImportError:
-        raise MissingLibraryError("a spreadsheet needs openpyxl: pip install 'topodesign[spreadsheet]'") from None
-    book = Workbook(write_only=True)
-    sheet = book.create_sheet("P2P")
-    sheet.append(P2P_COLUMNS)
-    for a, b in _links(plan):
-        sheet.append([a.host, "Host", plan.interface(a), b.host, "Host", plan.interface(b)])
-    data = io.BytesIO()
-    book.save(data)
-    return _timeless(data)
-
-
-def _timeless(data: io.BytesIO) -> bytes:
-    """Return a spreadsheet without the time at which it was made: the same plan is the same bytes."""
+    """Return a spreadsheet (.xlsx) with a row for each link."""
+    links = ((a.host, "Host", plan.interface(a), b.host, "Host", plan.interface(b)) for a, b in _links(plan))
+    rows = (f"<row>{''.join(map(_cell, row))}</row>" for row in (P2P_COLUMNS, *links))
+    sheet = f'<worksheet xmlns="{_MAIN}"><sheetData>{"".join(rows)}</sheetData></worksheet>'
     out = io.BytesIO()
-    with zipfile.ZipFile(data) as made, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as target:
-        for name in made.namelist():
-            if name != "docProps/core.xml":
-                target.writestr(zipfile.ZipInfo(name, _MIDNIGHT), made.read(name), zipfile.ZIP_DEFLATED)
-            else:
-                target.writestr(zipfile.ZipInfo(name, _MIDNIGHT), _PROPERTIES)
+    with zipfile.ZipFile(out, "w") as target:
+        for name, text in {**_WORKBOOK, "xl/worksheets/sheet1.xml": sheet}.items():
+            target.writestr(zipfile.ZipInfo(name, _MIDNIGHT), f"{_XML}{text}", zipfile.ZIP_DEFLATED)
     return out.getvalue()
 
 
-_PROPERTIES = (
-    '<cp:coreProperties xmlns:cp="http://schemas.openxmlformats.org/package/2006/metadata/core-properties" '
-    'xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:creator>topodesign</dc:creator></cp:coreProperties>'
-)
+def _cell(text: str) -> str:
+    return f'<c t="inlineStr"><is><t xml:space="preserve">{escape(text)}</t></is></c>'
+
+
+# A workbook of one sheet, as ECMA-376 wants it at least (part 1, 8.3 and 12.3).
+_XML = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
+_OFFICE = "http://schemas.openxmlformats.org"
+_MAIN = f"{_OFFICE}/spreadsheetml/2006/main"
+_RELATIONS = f"{_OFFICE}/package/2006/relationships"
+_OF_OFFICE = f"{_OFFICE}/officeDocument/2006/relationships"
+_SHEET_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+_WORKBOOK = {
+    "[Content_Types].xml": f'<Types xmlns="{_OFFICE}/package/2006/content-types">'
+    '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    f'<Override PartName="/xl/workbook.xml" ContentType="{_SHEET_TYPE}.sheet.main+xml"/>'
+    f'<Override PartName="/xl/worksheets/sheet1.xml" ContentType="{_SHEET_TYPE}.worksheet+xml"/></Types>',
+    "_rels/.rels": f'<Relationships xmlns="{_RELATIONS}">'
+    f'<Relationship Id="rId1" Type="{_OF_OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+    "xl/workbook.xml": f'<workbook xmlns="{_MAIN}" xmlns:r="{_OF_OFFICE}">'
+    '<sheets><sheet name="P2P" sheetId="1" r:id="rId1"/></sheets></workbook>',
+    "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{_RELATIONS}">'
+    f'<Relationship Id="rId1" Type="{_OF_OFFICE}/worksheet" Target="worksheets/sheet1.xml"/></Relationships>',
+}
 
 
 def _links(plan: WiringPlan) -> Iterator[tuple[End, End]]:
