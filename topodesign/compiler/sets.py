@@ -42,7 +42,6 @@ CANDIDATES = ("auto", "forest", "ring", "direct", "binomial")
 """Methods whose plans are compared: few steps, full bandwidth, and plain ones for what lies between. All are fast."""
 SIZES = tuple(4**power for power in range(5, 17))
 """Whole data in bytes at which plans are timed: 1 KiB to 4 GiB."""
-_IN_PLACE = frozenset({"msccl", "mscclpp"})  # targets to which it matters
 Group: TypeAlias = tuple[int, ...] | None
 
 
@@ -137,7 +136,7 @@ def compile_set(
     progress
         Called with the share of the work that is done.
     **options
-        As :class:`~topodesign.compiler.set_options.SetOptions` says.
+        As :class:`~topodesign.compiler.options.SetOptions` says.
 
     Raises
     ------
@@ -239,7 +238,7 @@ class _Maker:
         collective = plan.collective
         programs: dict[str, dict[str, bytes]] = {}
         for target in self._targets if group is None and not collective.rooted else ():
-            for inplace in (False, True) if target in _IN_PLACE else (False,):
+            for inplace in (False, True) if BACKENDS[target].inplace else (False,):
                 try:
                     made = self._program(plan, target, first, end, inplace=inplace)
                 except (InfeasibleError, ParameterError, TooLargeError) as error:

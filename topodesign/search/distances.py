@@ -15,7 +15,7 @@ from topodesign.base.cost import keeps_port_free
 from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.search.distance_kernels import Lift, anneal_distances
 from topodesign.search.groups import groups_to_search
-from topodesign.search.symmetric import cayley_spec
+from topodesign.search.symmetric import cayley_spec, lift_spec
 from topodesign.search.target import Target
 from topodesign.topology.groups import Group
 from topodesign.topology.topology import IntArray
@@ -97,7 +97,5 @@ def _spec(group: Group, lift: Lift, orbits: int, *, duplex: bool) -> Spec:
     """Return the plainest spec of a lift."""
     if orbits == 1:
         return cayley_spec(group, sorted(lift.voltage.tolist()), duplex=duplex)
-    degree = len(lift.head) // orbits
-    order = np.lexsort((lift.voltage, lift.head, np.repeat(np.arange(orbits), degree)))
-    base = Spec("successors", (degree, *lift.head[order].tolist()))
-    return base if group.order == 1 else Spec("lift", (base, group.spec, *lift.voltage[order].tolist()))
+    tail = np.repeat(np.arange(orbits), len(lift.head) // orbits)
+    return lift_spec(None if group.order == 1 else group.spec, tail, lift.head, lift.voltage)

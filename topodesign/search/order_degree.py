@@ -18,7 +18,7 @@ from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.search import order_degree_kernels as kernels
 from topodesign.search.annealing import swaps_between
 from topodesign.search.order_degree_kernels import Ends
-from topodesign.search.symmetric import cayley_spec
+from topodesign.search.symmetric import cayley_spec, lift_spec
 from topodesign.search.target import Target
 from topodesign.topology.groups import group
 from topodesign.topology.library import build
@@ -180,10 +180,7 @@ def _spec(ends: Ends) -> Spec | None:
         return Spec("successors", (degree, *heads)) if len(heads) <= _MOST_WRITTEN else None
     if order == nodes:
         return cayley_spec(group(Spec("cyclic", (nodes,))), sorted(ends.turn.tolist()), duplex=True)
-    number = np.arange(len(ends.head))
-    sort = np.lexsort((ends.turn, ends.head, number // degree))
-    base = Spec("successors", (degree, *ends.head[sort].tolist()))
-    return Spec("lift", (base, Spec("cyclic", (order,)), *ends.turn[sort].tolist()))
+    return lift_spec(Spec("cyclic", (order,)), np.arange(len(ends.head)) // degree, ends.head, ends.turn)
 
 
 def _swapped(base: Spec | None, ends: Ends) -> Spec | None:

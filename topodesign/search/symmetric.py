@@ -149,9 +149,7 @@ def _spec(group: Numbered, links: _Links, row: IntArray, *, duplex: bool) -> Spe
     if orbits == 1:
         place = group.inverse[voltage] if row[-1] else voltage
         return cayley_spec(group.base, sorted(group.element[place].tolist()), duplex=duplex)
-    order = np.lexsort((group.element[voltage], head, links.tail))
-    below = Spec("successors", (len(voltage) // orbits, *head[order].tolist()))
-    spec = Spec("lift", (below, group.base.spec, *group.element[voltage[order]].tolist()))
+    spec = lift_spec(group.base.spec, links.tail, head, group.element[voltage])
     return Spec("transpose", (spec,)) if row[-1] else spec
 
 
@@ -444,6 +442,16 @@ def _harmonic(index: int) -> int:
     """Return 0, 0 1, 0 1 2, 0 1 2 3, ...: the k-th place comes up about 1/k as often as the first, and all do."""
     row = (math.isqrt(8 * index + 1) - 1) // 2
     return index - row * (row + 1) // 2
+
+
+def lift_spec(group: Spec | None, tail: IntArray, head: IntArray, voltage: IntArray) -> Spec:
+    """Return the spec of a voltage lift of a base in which all nodes have as many links; of the base without a group.
+
+    Its links go from ``tail`` to ``head``, in any order.
+    """
+    order = np.lexsort((voltage, head, tail))
+    base = Spec("successors", (len(head) // (int(tail.max()) + 1), *head[order].tolist()))
+    return base if group is None else Spec("lift", (base, group, *voltage[order].tolist()))
 
 
 def cayley_spec(base: Group, elements: Sequence[int], *, duplex: bool) -> Spec:

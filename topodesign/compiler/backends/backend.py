@@ -69,6 +69,7 @@ class Backend(ABC):
     runtimes: ClassVar[tuple[str, ...]]  # names of the runtimes that read them, the first by default
     protocols: ClassVar[tuple[ir.Protocol, ...]] = PROTOCOLS  # those that it knows
     takes: ClassVar[frozenset[str]] = frozenset()  # names of the options beside ``EVERYONES`` that it heeds
+    inplace: ClassVar[bool] = False  # whether programs in place are others than those out of place
     directory: ClassVar[bool] = False  # whether it writes a directory, with files of the names in ``Files``
 
     def refuse(self, plan: Plan, options: Options) -> None:  # noqa: B027 (most take whatever a front end makes)

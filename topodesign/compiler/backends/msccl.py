@@ -49,6 +49,7 @@ class Msccl(Backend):
     ending = ".xml"
     runtimes = tuple(PROFILES)
     takes = frozenset({"min_size", "max_size", "threadblocks"})
+    inplace = True
 
     def refuse(self, plan: Plan, options: Options) -> None:
         """Refuse collectives for which the runtime has no word, and more channels than it has."""

@@ -34,6 +34,7 @@ class Mscclpp(Backend):
     runtimes = ("mscclpp",)
     protocols = ("Simple", "LL")
     takes = frozenset({"min_size", "max_size", "box"})
+    inplace = True
 
     def refuse(self, plan: Plan, options: Options) -> None:
         """Refuse collectives that have no name there, and boxes that do not divide the ranks."""

@@ -41,13 +41,12 @@ def _barriers(rank: int, program: Program, switched: Switched) -> RankPlan:
             target = Operand(one.target, one.count, switched=True)
             line.append(Operation("glres" if one.adds else "gstore", (source,), (target,), part=(block, blocks)))
         line += [meet, *_each("signal", links), *_each("wait", links)]
-        after = [one for one in mine if one.after is not None]
-        if after:
+        copies = [(one.target, one.after, one.count) for one in mine if one.after is not None]
+        if copies:
             line.append(meet)
-        for one in after:
-            if one.after is not None:
-                made = Operand(one.target, one.count), Operand(one.after, one.count)
-                line.append(Operation("copy", made[:1], made[1:], part=(block, blocks)))
+        for source_at, target_at, count in copies:
+            made = Operand(source_at, count), Operand(target_at, count)
+            line.append(Operation("copy", made[:1], made[1:], part=(block, blocks)))
         plan.blocks.append(line)
     return plan
 

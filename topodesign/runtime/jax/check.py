@@ -171,10 +171,7 @@ def _compared(collective: Collective, found: Words, wanted: Words) -> list[Findi
 
 def _wrong_lowered(module: Module, program: Any) -> list[Finding]:
     """Replay what JAX made of the module."""
-    units = 2 * module.units - 1  # of elements: of two each, and the last is filled up
-    whole = module.collective.movements[0].adds and len(module.collective.movements) > 1
-    if whole:  # the x of an allreduce is one: its blocks are any
-        units = 2 * module.units
+    units = 2 * module.units - (not module.whole)  # of elements: of two each, and the last is filled up
     given, wanted = sample(module, units, np.uint32)
     found, permutations = run_lowered(program, list(given))
     said = [sorted(one.pairs) for phase in module.phases for step in phase.steps for one in step]

@@ -52,6 +52,11 @@ class Module:
     text: str
 
     @property
+    def whole(self) -> bool:
+        """Whether what is given is one, of whose blocks nobody knows, as of an allreduce."""
+        return len(self.phases) > 1
+
+    @property
     def given(self) -> int:
         """Rows that every rank begins with."""
         return len(self.collective.at(None).inputs(0, self.ranks)) * self.units

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import MissingLibraryError, TopodesignError
+from topodesign.runtime.jax.code import name_of
 
 if TYPE_CHECKING:
     from topodesign.runtime.jax.module import Module
@@ -39,9 +40,9 @@ def lowered(text: str, module: Module, platform: str = "cpu") -> tuple[str, Any]
 
     names: dict[str, Any] = {"__name__": "topodesign_module"}
     exec(compile(text, "<module>", "exec"), names)  # noqa: S102  parse_module has compared its code with ours
-    function = names[module.collective.name.replace("-", "_")]
+    function = names[name_of(module.collective)]
     blocks = module.ranks if names["SPLITS"] else 1
-    size = 2 * names["PIECES"] - (0 if _is_whole(module) else 1)
+    size = 2 * names["PIECES"] - (0 if module.whole else 1)
     mesh = jax.sharding.AbstractMesh((module.ranks,), ("x",))
     spec = jax.sharding.PartitionSpec("x")
 
@@ -52,10 +53,6 @@ def lowered(text: str, module: Module, platform: str = "cpu") -> tuple[str, Any]
     shape = jax.ShapeDtypeStruct((module.ranks, blocks, size), np.uint32)
     found = jax.jit(mapped).trace(shape).lower(lowering_platforms=(platform,))
     return jax.__version__, found.compiler_ir("stablehlo")
-
-
-def _is_whole(module: Module) -> bool:
-    return len(module.collective.movements) > 1
 
 
 def run_lowered(program: Any, given: Sequence[Value]) -> tuple[Ranked, list[Pairs]]:

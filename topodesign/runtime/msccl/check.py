@@ -156,18 +156,20 @@ def check_program(
             root = _root(program, loaded.threads, inplace=inplace)
         layout = Layout.of(program, inplace=inplace, root=root)
         findings, longest = _run(program, profile, loaded.threads, layout, range(seed, seed + interleavings))
+    usage = _usage(program, loaded.threads, longest)
+    calls = _calls(program, profile, usage)
     return CheckReport(
         verdict=findings[0].verdict if findings else "ok",
         findings=tuple(findings),
-        warnings=(*program.warnings, *first(loaded.warnings), *_advice(program, profile, loaded.threads, root)),
+        warnings=(*program.warnings, *first(loaded.warnings), *_advice(program, profile, loaded.threads, calls, root)),
         runtime=profile.name,
         program=title,
         modes=tuple(modes),
         root=root if program.collective.rooted else None,
         interleavings=interleavings,
         seed=seed,
-        usage=_usage(program, loaded.threads, longest),
-        calls=_calls(program, profile, loaded.threads),
+        usage=usage,
+        calls=calls,
         safe_bytes=_safe(program, profile, loaded.threads, root)
         if findings and findings[0].verdict == "deadlock"
         else None,
@@ -244,19 +246,21 @@ def _usage(program: Program, threads: Sequence[Thread], longest_chain: int) -> U
     )
 
 
-def _calls(program: Program, profile: RuntimeProfile, threads: Sequence[Thread]) -> Calls:
-    most, chunks = max(gpu.s_chunks for gpu in program.gpus), program.nchunksperloop
+def _calls(program: Program, profile: RuntimeProfile, usage: Usage) -> Calls:
+    most, chunks = usage.scratch_chunks, program.nchunksperloop
     return Calls(
         smallest=max(1, program.min_bytes),
         largest=profile.largest_call(program.max_bytes),
         scratch_share=str(Fraction(most, chunks)),
         scratch_bytes=profile.scratch_bytes(program.max_bytes, most, chunks),
         scratch_at_start=profile.scratch_at_start,
-        copied_share=str(Fraction(_copied(threads), chunks)),
+        copied_share=str(Fraction(usage.copied_chunks, chunks)),
     )
 
 
-def _advice(program: Program, profile: RuntimeProfile, threads: Sequence[Thread], root: int | None) -> Iterator[str]:
+def _advice(
+    program: Program, profile: RuntimeProfile, threads: Sequence[Thread], calls: Calls, root: int | None
+) -> Iterator[str]:
     """Yield what works but is likely not meant."""
     if program.collective.rooted:
         yield (
@@ -264,7 +268,6 @@ def _advice(program: Program, profile: RuntimeProfile, threads: Sequence[Thread]
             f"that is not {root}: load it only where all calls of its sizes have root {root} (a narrow minBytes and "
             "maxBytes helps), or use an allgather or allreduce, which has no root"
         )
-    calls = _calls(program, profile, threads)
     if calls.scratch_at_start and (calls.largest or 0) * Fraction(calls.scratch_share) > SCRATCH_COMFORT:
         yield (
             f"{calls.scratch_bytes} bytes of scratch on a rank, taken when the communicator starts whatever calls "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Unpack
 
@@ -169,9 +169,9 @@ class Bringup(Result):
                     continue
                 cables = between[node, following]
                 here, there = cables[number % len(cables)]
-                found[names[node]].append(Route(to, _bare(there.address), here.interface))
+                found[names[node]].append(Route(to, bare(there.address), here.interface))
                 if to6:
-                    found[names[node]].append(Route(to6, _bare(there.ipv6), here.interface))
+                    found[names[node]].append(Route(to6, bare(there.ipv6), here.interface))
         return found
 
     @property
@@ -270,7 +270,7 @@ def bringup(plan: WiringLike, **options: Unpack[BringupOptions]) -> Bringup:
     ring = ring[start:] + ring[:start]
     whole = [*tree_pairs(len(ring)), *pat_pairs(len(ring))]
     joined_all = not apart(found.neighbours, ring, whole)
-    return Bringup(wiring, lines, hosts, tuple(wiring.hosts[node] for node in ring), joined_all, known)
+    return replace(found, ring=tuple(wiring.hosts[node] for node in ring), joined=joined_all)
 
 
 def _cabled(plan: WiringPlan) -> Iterator[tuple[str, Fixed, Fixed]]:
@@ -352,5 +352,6 @@ def _subnet(address: str) -> str:
     return str(ipaddress.ip_interface(address).network)
 
 
-def _bare(address: str) -> str:
+def bare(address: str) -> str:
+    """Return an address without the length of its subnet."""
     return address.partition("/")[0]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from topodesign.wiring.bringup.bringup import Bringup, Point, Reached
+from topodesign.wiring.bringup.bringup import Bringup, Point, Reached, bare
 from topodesign.wiring.bringup.interfaces import NODE
 
 MEETING_PORT = 29500  # where ranks of PyTorch meet by default
@@ -169,16 +169,16 @@ def hosts_table(found: Bringup) -> str:
     """Return lines for /etc/hosts: each host by its own address, and each of its interfaces."""
     rows = ["# hosts by their own address, whichever cable leads there, and each of their interfaces"]
     for one in found.hosts:
-        rows += [f"{_bare(address)} {one.host}-{NODE}" for address in _all(one)]
+        rows += [f"{bare(address)} {one.host}-{NODE}" for address in _all(one)]
         for _, here, _ in found.ends[one.host]:
-            rows += [f"{_bare(address)} {one.host}-{here.interface}" for address in _all(here)]
+            rows += [f"{bare(address)} {one.host}-{here.interface}" for address in _all(here)]
     return "\n".join(rows) + "\n"
 
 
 def host_list(found: Bringup, order: Iterable[str]) -> str:
     """Return a list of hosts for mpirun, by their own addresses, in the order of the ranks."""
     own = {one.host: one.address for one in found.hosts}
-    return "".join(f"{_bare(own[host])} slots=1 # {host}\n" for host in order)
+    return "".join(f"{bare(own[host])} slots=1 # {host}\n" for host in order)
 
 
 def _devices(points: list[Point]) -> Iterator[str]:
@@ -201,11 +201,7 @@ def _all(one: Reached | Point) -> list[str]:
 
 
 def _source(host: Reached, to: str) -> str:
-    return _bare(host.ipv6 if ":" in to else host.address)
-
-
-def _bare(address: str) -> str:
-    return address.partition("/")[0]
+    return bare(host.ipv6 if ":" in to else host.address)
 
 
 def _quoted(words: Iterable[str]) -> str:

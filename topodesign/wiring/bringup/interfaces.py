@@ -18,7 +18,7 @@ from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.tables import parse_csv
 from topodesign.base.text_files import read_text
-from topodesign.wiring.inventory.inventory import Fixed, interface_name
+from topodesign.wiring.inventory.inventory import Fixed, interface_name, lanes_of
 from topodesign.wiring.plan.plan import WiringPlan
 
 NODE = "td0"  # the interface that has the address of a host itself
@@ -62,7 +62,7 @@ class Names:
         found = self._known.get((end.host, lane)) or self._known.get(("*", lane))
         if found is not None:
             return found
-        name = end.port if lane == end.port else f"{end.port}s{end.lane - 1}"
+        name = self._plan.split_name(end)
         if not _INTERFACE.fullmatch(name) or name == NODE:
             raise ParameterError(f"port {end.port!r:.60} of host '{end.host}' is no name of an interface; {_ASK}")
         return (Interface(name, ""),)
@@ -72,10 +72,7 @@ def _read(path: Path, plan: WiringPlan) -> dict[tuple[str, str], tuple[Interface
     """Read a table of interfaces."""
     room = plan.inventory
     lanes = {
-        (host.name, interface_name(port.name, lane, port.lanes))
-        for host in room.hosts
-        for port in host.ports
-        for lane in range(1, port.lanes + 1)
+        (host.name, interface_name(port.name, lane, port.lanes)) for host in room.hosts for port, lane in lanes_of(host)
     }
     lanes |= {("*", lane) for _, lane in lanes}
     found: dict[tuple[str, str], tuple[Interface, ...]] = {}

@@ -254,11 +254,9 @@ class _Search:
         chosen = dict.fromkeys(self.number[host] for host in hosts)
         return (*chosen, *(number for number in range(len(self.hosts)) if number not in chosen))
 
-    def _spot(
-        self, connect: CrossConnect, number: dict[str, int], own: WiringPlan | None = None
-    ) -> tuple[int, int, int]:
+    def _spot(self, connect: CrossConnect, number: dict[str, int]) -> tuple[int, int, int]:
         """Return the two ends of a patch and its field, by numbers."""
-        panel = (own or self.plan).inventory.panel[connect.a.panel]
+        panel = self.plan.inventory.panel[connect.a.panel]
         return number[connect.a.host], number[connect.b.host], self.field[panel.field]
 
 

@@ -22,7 +22,7 @@ from topodesign.base.text_files import read_text
 from topodesign.wiring.check.light import ETHTOOL, LIGHT_FILE, read_power
 from topodesign.wiring.check.lldp import ENDINGS, neighbours_of_files, neighbours_of_table, read_neighbours
 from topodesign.wiring.check.outputs import Neighbour
-from topodesign.wiring.inventory.inventory import Fixed, Inventory, Panel, interface_name, lanes_of
+from topodesign.wiring.inventory.inventory import Fixed, Inventory, Panel, interface_name, lanes_of, split_name
 from topodesign.wiring.inventory.port_labels import PortLabels
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.drivers import DRIVERS
@@ -288,7 +288,7 @@ def _interfaces(inventory: Inventory) -> dict[tuple[str, str], Lane]:
     lanes = [
         (Lane(host.name, port.name, number), port.lanes) for host in inventory.hosts for port, number in lanes_of(host)
     ]
-    split = {(lane.host, f"{lane.port}s{lane.lane - 1}"): lane for lane, count in lanes if count > 1}
+    split = {(lane.host, split_name(lane.port, lane.lane, count)): lane for lane, count in lanes}
     return split | {(lane.host, interface_name(lane.port, lane.lane, count)): lane for lane, count in lanes}
 
 

@@ -83,15 +83,13 @@ def _after_type(text: str) -> str:
     return text.partition(" ")[2].strip() or text
 
 
-_KEYVALUE = re.compile(r"^lldp\.(.+?)\.((?:via|age|chassis|port)[^=\n]*)=(.*)$", re.MULTILINE)
+_KEYVALUE = re.compile(r"^lldp\.(.+?)\.((?:via|rid|age|chassis|port)[^=\n]*)=(.*)$", re.MULTILINE)
 _KINDS = ("mac", "ifname", "local", "ip", "ifalias", "unhandled")  # of names that lldpctl tells
 
 
 def _from_keyvalue(host: str, text: str) -> Told:
     found: list[tuple[str, dict[str, str]]] = []
-    for name, key, value in re.findall(
-        r"^lldp\.(.+?)\.((?:via|rid|age|chassis|port)[^=\n]*)=(.*)$", text, re.MULTILINE
-    ):
+    for name, key, value in _KEYVALUE.findall(text):
         if key == "via":
             found.append((name, {}))
         if found and found[-1][0] == name:
@@ -175,9 +173,9 @@ def _from_topo(_: str, text: str) -> Told:
             if here is None:
                 raise FileFormatError(f"line {number}: a link before the system that it is of")
             near, _, name, far = link.groups()
-            ports = _topo_port(here, near), _topo_port(name, far)
-            for one, other in (ports, ports[::-1]):
-                if "/" in (near if one is ports[0] else far):
+            a, b = _topo_port(here, near), _topo_port(name, far)
+            for one, other, said in ((a, b, near), (b, a, far)):
+                if "/" in said:  # a channel adapter's; a switch has plain numbers
                     pairs[one, other] = None
                     hosts[one.host] = None
                     sizes[one[:2]] = max(sizes[one[:2]], int(one.number) if one.number.isdecimal() else 1)
@@ -203,11 +201,11 @@ def _entries(pairs: list[tuple[_Port, _Port]], sizes: Counter[tuple[str, str]]) 
         yield Neighbour(here.host, name(here), there.host, (name(there),), None)
 
 
-_TABLE = re.compile(r"LocalPort\s+RemoteDevice\s+RemotePortID")
+_TABLE = re.compile(r"^LocalPort\s+RemoteDevice\s+RemotePortID", re.MULTILINE)
 _OUTPUTS: tuple[tuple[re.Pattern[str], Callable[[str, str], Told]], ...] = (
     (re.compile(r"^LLDP neighbors:", re.MULTILINE), _from_lldpctl),
     (re.compile(r"^lldp\..+\.via=", re.MULTILINE), _from_keyvalue),
-    (re.compile(_TABLE.pattern, re.MULTILINE), _from_table),
+    (_TABLE, _from_table),
     (re.compile(r'^(?:Ca|Switch)\s+\d+\s+"', re.MULTILINE), _from_ibnetdiscover),
     (re.compile(r"^\s+\S+\s+(?:-\S*)?->\s+\S+\s+\S+\s+\S+", re.MULTILINE), _from_topo),
 )

@@ -383,6 +383,11 @@ def interface_name(port: str, lane: int, lanes: int) -> str:
     return port if lanes == 1 else f"{port}/{lane}"
 
 
+def split_name(port: str, lane: int, lanes: int) -> str:
+    """Return what Linux calls the interface of a lane: the parts of a split port are ``PORTs0``, ``PORTs1``, ..."""
+    return port if lanes == 1 else f"{port}s{lane - 1}"
+
+
 def _problems(inventory: Inventory) -> Iterator[InventoryError]:
     yield from _host_problems(inventory)
     yield from _panel_problems(inventory)

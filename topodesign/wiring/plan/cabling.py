@@ -66,13 +66,13 @@ def plan_cabling(
             if not zone.panel and all(reaches(host, zone) for host in (cabled if zone.pods else ()))
         }
         for width in range(min(host.lanes for host in cabled), max(lanes, default=0) - 1, -1):
-            zones = _share(width, shares, mode)
+            zones = spread(width, shares, mode)
             if zones is not None:
                 return tuple(assign_lanes(inventory, {host.name: zones for host in cabled}, mode))
     return None
 
 
-def _share(width: int, most: dict[Zone, int], mode: Mode) -> list[Zone] | None:
+def spread(width: int, most: dict[Zone, int], mode: Mode) -> list[Zone] | None:
     """Spread lanes over zones as evenly as their limits allow, in a duplex plan by twos where that is possible."""
     taken = dict.fromkeys(most, 0)
     for step in (2, 1) if mode == "duplex" else (1,):

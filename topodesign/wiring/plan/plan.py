@@ -12,7 +12,7 @@ from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.records import Result, Table, shortened, table_of
 from topodesign.topology.topology import Topology
-from topodesign.wiring.inventory.inventory import Fixed, Inventory, Mode, interface_name
+from topodesign.wiring.inventory.inventory import Fixed, Inventory, Mode, interface_name, split_name
 from topodesign.wiring.inventory.lengths import racks_without_place
 from topodesign.wiring.plan.bill import Bill, bill_of
 from topodesign.wiring.plan.circuit_losses import TableLike, circuit_losses
@@ -112,8 +112,14 @@ class WiringPlan(Result):
 
     def interface(self, end: End) -> str:
         """Return what the interface of a lane is called, such as ``p0/2``."""
-        port = next(port for port in self.inventory.host[end.host].ports if port.name == end.port)
-        return interface_name(end.port, end.lane, port.lanes)
+        return interface_name(end.port, end.lane, self._lanes(end))
+
+    def split_name(self, end: End) -> str:
+        """Return what Linux calls the interface of a lane, such as ``p0s1``."""
+        return split_name(end.port, end.lane, self._lanes(end))
+
+    def _lanes(self, end: End) -> int:
+        return next(port.lanes for port in self.inventory.host[end.host].ports if port.name == end.port)
 
     def lane_name(self, end: End) -> str:
         """Return the host and the interface of a lane, such as ``h3 p0/2``."""

@@ -29,6 +29,7 @@ from topodesign.base.progress import Progress
 from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.pricing.all_to_all import all_to_all
 from topodesign.search.groups import groups_to_search
+from topodesign.search.symmetric import lift_spec
 from topodesign.topology.groups import Group
 from topodesign.topology.library import build
 from topodesign.topology.topology import IntArray, Topology
@@ -73,6 +74,12 @@ class Cubes:
     def faces(self) -> list[tuple[IntArray, IntArray]]:
         """For each axis the hosts on its '+' face by position, and those opposite."""
         return [_faces(self.sides, axis) for axis in range(len(self.sides))]
+
+    @property
+    def switched(self) -> tuple[IntArray, IntArray]:
+        """The hosts on all '+' faces, axis by axis and by position, and those opposite."""
+        leave, enter = map(np.concatenate, zip(*self.faces, strict=True))
+        return leave, enter
 
 
 def _faces(sides: tuple[int, ...], axis: int) -> tuple[IntArray, IntArray]:
@@ -261,7 +268,7 @@ def better_than_tori(
     best: tuple[Fraction, Twist] | None = None
     begin, end = fixed_links(cubes, 1)
     positions = [len(plus) for plus, _ in cubes.faces]
-    leave, enter = (np.concatenate([face[side] for face in cubes.faces]) for side in (0, 1))
+    leave, enter = cubes.switched
     for turn in itertools.count():
         if best is not None and watch() >= seconds:
             break
@@ -281,7 +288,7 @@ def better_than_tori(
 def twisted(cubes: Cubes, twist: Twist) -> tuple[Topology, IntArray]:
     """Return the topology of cubes joined by translations, a lift of one cube, and its nodes by cube."""
     order, inside = twist.group.order, fixed_links(cubes, 1)
-    leave, enter = (np.concatenate([face[side] for face in cubes.faces]) for side in (0, 1))
+    leave, enter = cubes.switched
     voltage = np.concatenate(twist.voltage)
     back = twist.group.inverses()[voltage]
     still = np.zeros(2 * len(inside[0]), dtype=np.int64)
@@ -296,8 +303,6 @@ def twisted(cubes: Cubes, twist: Twist) -> tuple[Topology, IntArray]:
         head[:, None] * order + ends,
         symmetry=twist.group.action(cubes.size),
     )
-    ranked = np.lexsort((turn, head, tail))
-    below = Spec("successors", (cubes.degree, *head[ranked].tolist()))
-    spec = Spec("lift", (below, twist.group.spec, *turn[ranked].tolist()))
+    spec = lift_spec(twist.group.spec, tail, head, turn)
     nodes = (np.arange(cubes.size) * order + everyone[:, None]).ravel()
     return replace(topology, spec=spec if len(str(spec)) <= LONGEST_SPEC else None), nodes

@@ -12,7 +12,7 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.inventory.inventory import Fixed, Inventory, Mode, Zone
-from topodesign.wiring.plan.cabling import _share, assign_lanes, lanes_by_field, plan_cabling, reaches, usable
+from topodesign.wiring.plan.cabling import assign_lanes, lanes_by_field, plan_cabling, reaches, spread, usable
 from topodesign.wiring.plan.joint import Choice
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import plan_of
@@ -163,7 +163,7 @@ def _cabling(room: Inventory, hosts: Sequence[str], most: int, mode: Mode) -> tu
         left, chosen = most, list[Zone]()
         for width in sorted({wide[zone.field] for zone in mine}, reverse=True):
             share = {zone: ports[zone] // near[zone] for zone in mine if wide[zone.field] == width}
-            taken = _share(min(left, sum(share.values())), share, mode) or []
+            taken = spread(min(left, sum(share.values())), share, mode) or []
             chosen += taken
             left -= len(taken)
         zones[name] = chosen

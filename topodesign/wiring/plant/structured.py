@@ -21,7 +21,7 @@ from topodesign.base.progress import Progress
 from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.pricing.evaluation import price_both
 from topodesign.search.groups import groups_to_search
-from topodesign.search.symmetric import cayley_spec
+from topodesign.search.symmetric import cayley_spec, lift_spec
 from topodesign.topology.groups import Group
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.plant.plant import Made, Plant
@@ -48,12 +48,17 @@ class _Lift:
     voltage: IntArray
     mate: IntArray | None
 
+    def _filled(self, degree: int) -> tuple[IntArray, IntArray, IntArray]:
+        """Return tails, heads and voltages, with self-loops for the lanes of the degree that blocks do not have."""
+        spare = np.repeat(np.arange(self.blocks), degree - np.bincount(self.tail, minlength=self.blocks))
+        still = np.zeros(len(spare), dtype=np.int64)
+        sides = (self.tail, spare), (self.head, spare), (self.voltage, still)
+        tail, head, voltage = map(np.concatenate, sides)
+        return tail, head, voltage
+
     def topology(self, degree: int) -> Topology:
         """Return the lift, with self-loops for the lanes of the degree that blocks do not have."""
-        order, dark = self.group.order, degree - np.bincount(self.tail, minlength=self.blocks)
-        spare = np.repeat(np.arange(self.blocks), dark)
-        tail, head = np.concatenate((self.tail, spare)), np.concatenate((self.head, spare))
-        voltage = np.concatenate((self.voltage, np.zeros(len(spare), dtype=np.int64)))
+        order, (tail, head, voltage) = self.group.order, self._filled(degree)
         everyone = self.group.elements()
         ends = self.group.multiply(everyone, voltage[:, None])
         return Topology.from_arrays(
@@ -65,16 +70,10 @@ class _Lift:
 
     def spec(self, degree: int, *, duplex: bool) -> Spec | None:
         """Return the spec of the lift, None if it is too long."""
-        dark = degree - np.bincount(self.tail, minlength=self.blocks)
-        spare = np.repeat(np.arange(self.blocks), dark)
-        tail, head = np.concatenate((self.tail, spare)), np.concatenate((self.head, spare))
-        voltage = np.concatenate((self.voltage, np.zeros(len(spare), dtype=np.int64)))
+        tail, head, voltage = self._filled(degree)
         if self.blocks == 1 and np.all(voltage):
             return cayley_spec(self.group, sorted(voltage.tolist()), duplex=duplex)
-        order = np.lexsort((voltage, head, tail))
-        below = Spec("successors", (degree, *head[order].tolist()))
-        lifted = Spec("lift", (below, self.group.spec, *voltage[order].tolist()))
-        spec = below if self.group.order == 1 else lifted
+        spec = lift_spec(None if self.group.order == 1 else self.group.spec, tail, head, voltage)
         return spec if len(str(spec)) <= LONGEST_SPEC else None
 
     def links(self) -> tuple[IntArray, IntArray, IntArray]:

@@ -18,7 +18,7 @@ from typing import Any
 from topodesign.base.errors import ParameterError
 from topodesign.base.tables import write_csv
 from topodesign.wiring.bringup import link_test
-from topodesign.wiring.bringup.bringup import Bringup, Point, bringup
+from topodesign.wiring.bringup.bringup import Bringup, Point, bare, bringup
 from topodesign.wiring.bringup.host_files import host_list, hosts_table, write_host
 from topodesign.wiring.exports.format import Content, Format
 from topodesign.wiring.plan.plan import WiringPlan
@@ -62,10 +62,7 @@ def link_test_of(found: Bringup) -> str:
     """Return the program that says what is at the other end of cables, with the lines of a plan."""
     mtu = found.options["mtu"]
     lines = {
-        host: {
-            here.interface: [here.port, here.address.partition("/")[0], there.address.partition("/")[0], mtu]
-            for _, here, there in some
-        }
+        host: {here.interface: [here.port, bare(here.address), bare(there.address), mtu] for _, here, there in some}
         for host, some in found.ends.items()
     }
     program = Path(link_test.__file__).read_text(encoding="utf-8")
@@ -82,7 +79,7 @@ def jaccl_of(found: Bringup) -> dict[str, str]:
     ml-explore/mlx 846d1762, jaccl.cpp:15-56, 141-185, 279-299: a mesh has a port for every pair of at most 8 ranks, and
     uses the first cable; a ring has as many cables, at most 4, between all neighbours by number.
     """
-    own = {one.host: one.address.partition("/")[0] for one in found.hosts}
+    own = {one.host: bare(one.address) for one in found.hosts}
     order: Sequence[str] = list(own)
     cells: dict[tuple[str, str], list[str]] = {}
     for host, some in found.ends.items():

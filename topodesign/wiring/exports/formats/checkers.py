@@ -16,19 +16,17 @@ from collections.abc import Iterator
 from html import escape
 
 from topodesign.base.errors import ParameterError
+from topodesign.base.zips import member_info
 from topodesign.wiring.exports.format import Format
-from topodesign.wiring.inventory.inventory import interface_name
 from topodesign.wiring.plan.cross_connects import End
 from topodesign.wiring.plan.plan import WiringPlan
 
 P2P_COLUMNS = ("A-Node Name", "A-Type", "A-Port", "Z-Node Name", "Z-Type", "Z-Port")
 
-_MIDNIGHT = (1980, 1, 1, 0, 0, 0)  # the first time that a zip file can tell
-
 
 def to_ptm(plan: WiringPlan) -> str:
     """Return a graph in DOT; lanes of a port are named as Linux names the parts of a split port, ``PORTs0``."""
-    lines = [f'  "{a.host}":"{_split(plan, a)}" -- "{b.host}":"{_split(plan, b)}"' for a, b in _links(plan)]
+    lines = [f'  "{a.host}":"{plan.split_name(a)}" -- "{b.host}":"{plan.split_name(b)}"' for a, b in _links(plan)]
     return "\n".join(["graph G {", *lines, "}"]) + "\n"
 
 
@@ -52,7 +50,7 @@ def to_p2p(plan: WiringPlan) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as target:
         for name, text in {**_WORKBOOK, "xl/worksheets/sheet1.xml": sheet}.items():
-            target.writestr(zipfile.ZipInfo(name, _MIDNIGHT), f"{_XML}{text}", zipfile.ZIP_DEFLATED)
+            target.writestr(member_info(name), f"{_XML}{text}", zipfile.ZIP_DEFLATED)
     return out.getvalue()
 
 
@@ -85,11 +83,6 @@ def _links(plan: WiringPlan) -> Iterator[tuple[End, End]]:
     if plan.mode == "simplex":
         raise ParameterError("links of one direction cannot be told there; plan with --mode duplex, or export patches")
     return ((connect.a, connect.b) for connect in plan.connects)
-
-
-def _split(plan: WiringPlan, end: End) -> str:
-    whole = plan.interface(end) == interface_name(end.port, end.lane, 1)
-    return end.port if whole else f"{end.port}s{end.lane - 1}"
 
 
 FORMATS = {
