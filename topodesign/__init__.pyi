@@ -38,6 +38,7 @@ from topodesign.execution.run import run_plan as run_plan
 from topodesign.fabrics.fabric import Fabric as Fabric
 from topodesign.fabrics.files import read_fabric as read_fabric
 from topodesign.fabrics.files import write_fabric as write_fabric
+from topodesign.fabrics.machines.outputs import fabric_of_machine as fabric_of_machine
 from topodesign.fabrics.part import part_of as part_of
 from topodesign.fabrics.places import as_fabric as as_fabric
 from topodesign.fabrics.presets import build_fabric as build_fabric

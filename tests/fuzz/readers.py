@@ -10,9 +10,11 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.fabrics.machines.texts import dgx_matrix, lstopo_text, nccl_text, rocm_text
 from tests.samples.plans import plan_of
 from tests.samples.wirings import switch_files
 from topodesign.base.errors import FileFormatError
@@ -30,7 +32,9 @@ from topodesign.compiler.compilation import compile_plan
 from topodesign.fabrics.fabric import Shared
 from topodesign.fabrics.files import FABRIC_FORMATS, read_fabric, write_fabric
 from topodesign.fabrics.groups import as_groups
+from topodesign.fabrics.machines.outputs import fabric_of_machine
 from topodesign.fabrics.node_values import as_ready, as_shards
+from topodesign.fabrics.options import MachineTool
 from topodesign.fabrics.presets import build_fabric
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.sets import INDEX, ForSizes, read_plan_set, save_plan_set
@@ -216,6 +220,13 @@ TOLD = "LLDP neighbors:\n" + "".join(
 )
 MODULE = "\tReceiver signal average optical power     : 0.5734 mW / -2.42 dBm\n"
 
+MACHINES: tuple[tuple[MachineTool, str, str], ...] = (
+    ("nvidia-smi-topo", "m.txt", dgx_matrix()),
+    ("nccl-topo", "m.xml", nccl_text(90, switched=True)),
+    ("rocm-smi-topo", "r.txt", rocm_text(2, lambda *_: False, [0, 1])),
+    ("lstopo", "l.xml", lstopo_text()),
+)
+
 READERS = (
     Reader("catalog/own", "candidates.txt", b"torus(4,4)\nhypercube(4)  # two\n".strip, read_candidates),
     *(
@@ -244,6 +255,10 @@ READERS = (
         "groups.csv",
         lambda: b"node,group\n" + b"".join(b"%s,a\n" % name.encode() for name in FABRIC.names[:4]),
         lambda path: as_groups(FABRIC, path),
+    ),
+    *(
+        Reader("fabrics/machines/outputs", name, text.encode, partial(fabric_of_machine, tool=tool))
+        for tool, name, text in MACHINES
     ),
     Reader("topology/link_table", "l.csv", lambda: b"src,dst,alpha,bandwidth\n0,1,1us,25Gbps\n", read_link_table),
     Reader("plans/timing/workload", "w.csv", lambda: shipped("workload_gpt2.csv"), load_workload),

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import topodesign
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import ParameterError
+from topodesign.base.options import declared, flagged
 from topodesign.base.tables import write_csv
 from topodesign.cli.answers import Command, csv_option, form, json_option
 from topodesign.cli.completion import SPEC
 from topodesign.cli.options import offer
-from topodesign.fabrics.options import PartOptions
+from topodesign.fabrics.options import MachineOptions, PartOptions
 
 if TYPE_CHECKING:
     from topodesign.fabrics.fabric import Fabric
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     type=click.Choice(["yaml", "json", "graphml"]),
     help="What to write; else as the file's ending says, or yaml.",
 )
+@offer(MachineOptions, section="Machine")
 @csv_option
 @json_option
 def command(
@@ -43,22 +45,27 @@ def command(
     without: tuple[str, ...],
     output: Path | None,
     file_format: FabricFormat | None,
+    **machine: Any,
 ) -> None:
     """Write a fabric, or what is left of it, as a file: to look at it, to change it, or to schedule it.
 
     FABRIC is a file, the spec of a topology, or one of dgx_a100(boxes), dgx_h100(boxes), dgx_h200(boxes),
-    gb200_nvl72(racks), dgx1_v100(boxes), mi250(boxes), mi300x(boxes), mi325x(boxes), pcie_box(boxes),
-    tpu_torus(a,b,...), tpu_v4(a,b,c), tpu_v5p(a,b,c), rail_optimised(boxes,gpus),
+    dgx_b200(boxes), dgx_b300(boxes), gb200_nvl72(racks), gb300_nvl72(racks), dgx1_v100(boxes), mi250(boxes),
+    mi300x(boxes), mi325x(boxes), mi350x(boxes), mi355x(boxes), gaudi3(boxes), trn2(instances), trn2_ultra(servers),
+    pcie_box(boxes), tpu_torus(a,b,...), tpu_v4(a,b,c), tpu_v5p(a,b,c), tpu_v7(a,b,c), tpu_v5e(a,b), tpu_v6e(a,b),
+    ualink_pod(accelerators,stations), sue_pod(accelerators,ports), rail_optimised(boxes,gpus),
     rail_spine(boxes,gpus,spines[,over[,under]]), fat_tree(leaves,hosts,spines[,over[,under]]),
     fat_tree3(pods,leaves,hosts,spines,cores[,over[,under]]), dragonfly(groups,routers,hosts) and
     dragonfly_plus(groups,leaves,hosts,spines), such as 'dgx_a100(2)' (quote it).
 
     Example: topodesign fabric 'dgx_a100(2)' --only 'box0/*' -o box.yaml
+
+    Example: topodesign fabric topo.txt --from nvidia-smi-topo -o machine.yaml
     """
     asked = form()
     if file_format is not None and asked not in {"text", file_format}:
         raise click.UsageError(f"--{asked} and --format {file_format} exclude each other.")
-    part = topodesign.part_of(topodesign.as_fabric(fabric), only, others, without)
+    part = topodesign.part_of(_whole(fabric, machine), only, others, without)
     uneven = part.unequal(range(len(part.names)))
     if uneven:
         reason = "which no fabric file may have; give --without to the command that is to use what is left"
@@ -73,6 +80,19 @@ def command(
         click.echo(text, nl=False)
     else:
         write_whole(output, text)
+
+
+def _whole(fabric: str, machine: dict[str, Any]) -> Fabric:
+    """Return the fabric that is named, or that a tool tells of; what is assumed of it goes to standard error."""
+    if machine["tool"] is None:
+        given = [name for name, option in declared(MachineOptions).items() if machine[name] != option.default]
+        if given:
+            raise click.UsageError(f"{flagged(given)}: without --from nothing is open that it could say.")
+        return topodesign.as_fabric(fabric)
+    made = topodesign.fabric_of_machine(fabric, **machine)
+    for sentence in made.assumed:
+        click.echo(f"topodesign: {sentence}", err=True)
+    return made.fabric
 
 
 def _table_of_links(fabric: Fabric) -> str:

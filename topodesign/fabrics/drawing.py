@@ -17,13 +17,17 @@ _LATENCY = {
     "PCIe": 500,
     "memory": 500,
     "UPI": 250,
+    "socket": 250,
+    "network": 2500,
     "InfiniBand": 2500,
     "Ethernet": 2500,
+    "EFA": 2500,
     "host": 2500,
 }
 """Nanoseconds of a link by class: two links from GPU to GPU take what NCCL reckons with for its low-latency protocol,
 0.6 us by NVLink, 1 us by PCIe and 5 us by network. A link of Infinity Fabric, from GPU to GPU, is taken for as quick as
-NVLink, and one between CPUs for a hop of a switch."""
+NVLink, and one between processors for a hop of a switch. Of a network card whose network is not known, and of EFA,
+nothing but that is known either. Other classes have no latency of their own."""
 _HOP = {"spine": 250, "core": 250, "local": 250, "global": 250}
 """The same from switch to switch, about what data sheets of switches say."""
 
@@ -55,7 +59,7 @@ def rails(count: int) -> tuple[str, ...]:
     return tuple(f"rail{number}" for number in range(count))
 
 
-def mesh(prefix: str, pairs: str, rate: int, kind: str) -> Iterator[FabricLink]:
+def mesh(prefix: str, pairs: str, rate: int | Fraction, kind: str) -> Iterator[FabricLink]:
     """Yield the links of text such as ``0-1:4 0-4:2``: the ends and how many links of ``rate`` GB/s join them."""
     for word in pairs.split():
         ends, count = word.split(":")

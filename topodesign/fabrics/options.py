@@ -1,11 +1,12 @@
-"""Options that say where something is done: who takes part, what has failed, in which groups, what switches become.
+"""Options that say where something is done: who takes part, what has failed, which machine, what switches become.
 
 Types are named as text, and so not imported: a help text needs none of them.
 """
 
-from typing import TYPE_CHECKING, Annotated, TypedDict
+from typing import TYPE_CHECKING, Annotated, Literal, TypedDict, get_args
 
-from topodesign.base.options import Choice, Option, Text
+from topodesign.base.options import Amount, Choice, Flag, Option, Text, Whole
+from topodesign.base.units import Quantity, as_bandwidth
 
 if TYPE_CHECKING:
     from topodesign.fabrics.groups import Groups, Placement
@@ -78,5 +79,54 @@ class PlaceOptions(PartOptions, GroupOptions, total=False):
             " switches as they are, one chunk at a time at every port.",
             Text(),
             metavar="D",
+        ),
+    ]
+
+
+MachineTool = Literal["nvidia-smi-topo", "nccl-topo", "rocm-smi-topo", "lstopo"]
+
+
+class MachineOptions(TypedDict, total=False):
+    """Which tool it was, and what tools leave open: how many boxes there are, and bandwidths in each direction."""
+
+    tool: Annotated[
+        MachineTool,
+        Option(
+            "The file is what this tool of a machine printed or wrote: 'nvidia-smi topo -m', NCCL_TOPO_DUMP_FILE, "
+            "'rocm-smi --showtopo' or 'lstopo --of xml'.",
+            Choice(get_args(MachineTool)),
+            flags=("--from",),
+        ),
+    ]
+    boxes: Annotated[
+        int,
+        Option(
+            "So many boxes of the kind; cards with the same place in all of them share a switch.",
+            Whole(1, 2**20),
+            default=1,
+            metavar="B",
+        ),
+    ]
+    nics: Annotated[
+        str | None,
+        Option("Network cards that count: names or patterns with commas between; else all.", Text(), metavar="NAMES"),
+    ]
+    nic: Annotated[
+        Quantity | None,
+        Option("What a network card carries, where it is not said.", Amount(as_bandwidth), metavar="RATE"),
+    ]
+    link: Annotated[
+        Quantity | None,
+        Option("What one link between accelerators carries, such as one NVLink.", Amount(as_bandwidth), metavar="RATE"),
+    ]
+    pcie: Annotated[
+        Quantity | None, Option("What PCIe carries to an accelerator.", Amount(as_bandwidth), metavar="RATE")
+    ]
+    sockets: Annotated[Quantity | None, Option("What is between two processors.", Amount(as_bandwidth), metavar="RATE")]
+    with_pcie: Annotated[
+        bool | None,
+        Option(
+            "Whether PCIe is part of it; else only where links between accelerators do not join all of them.",
+            Flag("without-pcie"),
         ),
     ]

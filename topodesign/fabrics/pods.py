@@ -13,6 +13,9 @@ from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.topology.topology import check_buildable
 
 _CUBE = 4  # chips on a side of the cubes that optical switches join
+_LINK_OF_MI350 = Fraction(384, 5)  # GB/s in each direction
+_POD = 1024  # accelerators that UALink and scale-up Ethernet address in a pod
+_WHOLE = 16  # chips on a side of a whole pod of two dimensions
 
 
 def gb200_nvl72(racks: int) -> Fabric:
@@ -25,6 +28,21 @@ def gb200_nvl72(racks: int) -> Fabric:
     ----------
     NVIDIA GB200 NVL72 data sheet (1.8 TB/s a GPU, both directions together); NVIDIA DGX GB200 User Guide.
     """
+    return _nvl72(f"gb200_nvl72({racks})", racks, 50)
+
+
+def gb300_nvl72(racks: int) -> Fabric:
+    """GB300 NVL72: as :func:`gb200_nvl72`, with an 800 Gb/s NIC a GPU.
+
+    References
+    ----------
+    NVIDIA GB300 NVL72 data sheet (1.8 TB/s a GPU, both directions together; ConnectX-8 at 800 Gb/s a GPU).
+    """
+    return _nvl72(f"gb300_nvl72({racks})", racks, 100)
+
+
+def _nvl72(name: str, racks: int, nic: int) -> Fabric:
+    """Return racks of 72 GPUs on one switch each, with NICs on four rails."""
     check_boxes(racks, 72, "racks")
     gpus = members(racks, 72, "gpu", "rack")
     inner = [f"rack{rack}/nvswitch" for rack in range(racks)]
@@ -33,8 +51,8 @@ def gb200_nvl72(racks: int) -> Fabric:
     for number, gpu in enumerate(gpus):
         links += duplex(gpu, inner[number // 72], 900, "NVLink")
         if outer:
-            links += duplex(gpu, outer[number % 4], 50, "InfiniBand")
-    return drawn(f"gb200_nvl72({racks})", gpus, [*inner, *outer], links, multicast=inner, aggregation=inner)
+            links += duplex(gpu, outer[number % 4], nic, "InfiniBand")
+    return drawn(name, gpus, [*inner, *outer], links, multicast=inner, aggregation=inner)
 
 
 def mi325x(boxes: int) -> Fabric:
@@ -47,16 +65,140 @@ def mi325x(boxes: int) -> Fabric:
     return infinity_boxes(f"mi325x({boxes})", boxes)
 
 
-def infinity_boxes(name: str, boxes: int) -> Fabric:
-    """Return boxes of eight GPUs, each joined to every other at 64 GB/s, with a NIC of 50 GB/s a GPU on eight rails."""
-    check_boxes(boxes, 8)
-    pairs = " ".join(f"{i}-{j}:1" for i in range(8) for j in range(i + 1, 8))
-    links = [link for box in range(boxes) for link in mesh(f"box{box}/gpu", pairs, 64, "Infinity Fabric")]
+def mi350x(boxes: int) -> Fabric:
+    """MI350X boxes: as :func:`topodesign.fabrics.presets.mi300x`, with links of 76.8 GB/s.
+
+    References
+    ----------
+    AMD Instinct MI350X Platform data sheet (153.6 GB/s a link, both directions together).
+    """
+    return infinity_boxes(f"mi350x({boxes})", boxes, _LINK_OF_MI350)
+
+
+def mi355x(boxes: int) -> Fabric:
+    """MI355X boxes: links as in :func:`mi350x`.
+
+    References
+    ----------
+    AMD Instinct MI355X Platform data sheet (153.6 GB/s a link, both directions together).
+    """
+    return infinity_boxes(f"mi355x({boxes})", boxes, _LINK_OF_MI350)
+
+
+def infinity_boxes(name: str, boxes: int, rate: int | Fraction = 64) -> Fabric:
+    """Return boxes of eight GPUs, each joined to every other, with a NIC of 50 GB/s a GPU on eight rails."""
     switches = list(rails(8)) if boxes > 1 else []
+    links = _meshes(boxes, rate, "Infinity Fabric")
     for box in range(boxes):
         for gpu, rail in enumerate(switches):
             links += duplex(f"box{box}/gpu{gpu}", rail, 50, "Ethernet")
     return drawn(name, members(boxes, 8, "gpu"), switches, links)
+
+
+def gaudi3(boxes: int) -> Fabric:
+    """Gaudi 3 boxes: 8 accelerators, each with three 200 Gb/s ports to every other, and three to switches.
+
+    With more than one box, port i of the three of every accelerator is on the switch ``leaf`` i.
+
+    References
+    ----------
+    Intel Gaudi documentation, Network Configuration (21 scale-up and three scale-out ports of 200 Gb/s).
+    """
+    switches = [f"leaf{port}" for port in range(3)] if boxes > 1 else []
+    links = _meshes(boxes, 3 * 25, "scale-up")
+    for gpu in members(boxes, 8, "gpu"):
+        for leaf in switches:
+            links += duplex(gpu, leaf, 25, "Ethernet")
+    return drawn(f"gaudi3({boxes})", members(boxes, 8, "gpu"), switches, links)
+
+
+def _meshes(boxes: int, rate: int | Fraction, kind: str) -> list[FabricLink]:
+    """Return the links of boxes of eight accelerators, each joined to every other."""
+    check_boxes(boxes, 8)
+    pairs = " ".join(f"{i}-{j}:1" for i, j in itertools.combinations(range(8), 2))
+    return [link for box in range(boxes) for link in mesh(f"box{box}/gpu", pairs, rate, kind)]
+
+
+def trn2(instances: int) -> Fabric:
+    """Trn2 instances: 16 Trainium2 chips in a torus of 4 by 4 with links of 128 GB/s.
+
+    With more than one instance every chip has an equal part, 25 GB/s, of the 3.2 Tb/s of EFA, on one switch.
+
+    References
+    ----------
+    AWS Neuron documentation, Trn2 architecture (NeuronLink-v3, 1024 GB/s a chip within an instance, both directions of
+    four links together); Amazon EC2 Trn2 instances (3.2 Tb/s of EFA).
+    """
+    return _trainium(f"trn2({instances})", instances, 1)
+
+
+def trn2_ultra(servers: int) -> Fabric:
+    """Trn2 UltraServers: four instances as in :func:`trn2`, whose chips at one place form a ring of 64 GB/s links.
+
+    References
+    ----------
+    AWS Neuron documentation, Trn2 architecture (256 GB/s a chip between instances, both directions of two links
+    together; 64 chips); Amazon EC2 Trn2 UltraServers (12.8 Tb/s of EFA).
+    """
+    return _trainium(f"trn2_ultra({servers})", servers, 4)
+
+
+def _trainium(name: str, count: int, layers: int) -> Fabric:
+    """Return tori of 4 by 4 chips, so many in a ring where there are layers."""
+    check_boxes(count, 16 * layers, "instances" if layers == 1 else "servers")
+    unit = "instance" if layers == 1 else "server"
+    places = list(itertools.product(range(layers), range(4), range(4)))
+    links: list[FabricLink] = []
+    nodes: list[str] = []
+    for number in range(count):
+        chips = {place: f"{unit}{number}/{_chip(place if layers > 1 else place[1:])}" for place in places}
+        nodes += chips.values()
+        for layer, row, column in places:
+            here = chips[layer, row, column]
+            links += duplex(here, chips[layer, (row + 1) % 4, column], 128, "NeuronLink")
+            links += duplex(here, chips[layer, row, (column + 1) % 4], 128, "NeuronLink")
+            if layers > 1:
+                links += duplex(here, chips[(layer + 1) % layers, row, column], 64, "NeuronLink")
+            if count > 1:
+                links += duplex(here, "efa", 25, "EFA")
+    return drawn(name, nodes, ["efa"] if count > 1 else [], links)
+
+
+def ualink_pod(accelerators: int, stations: int) -> Fabric:
+    """UALink pod: every accelerator has so many stations of 800 Gb/s, station i on switch i.
+
+    A switch of UALink forwards; that it adds or copies is not assumed.
+
+    References
+    ----------
+    UALink 200G 1.0 specification (four lanes of 200 Gb/s a station, at most 1024 accelerators a pod).
+    """
+    return _planes(f"ualink_pod({accelerators},{stations})", accelerators, stations, "stations", "UALink")
+
+
+def sue_pod(accelerators: int, ports: int) -> Fabric:
+    """Scale-up Ethernet pod: every accelerator has so many ports of 800 Gb/s, port i on switch i.
+
+    That switches add in the network, as some do, is not assumed.
+
+    References
+    ----------
+    Scale Up Ethernet Framework, RM101 (one hop over a switch, 800 Gb/s an instance, at most 1024 accelerators).
+    """
+    return _planes(f"sue_pod({accelerators},{ports})", accelerators, ports, "ports", "scale-up Ethernet")
+
+
+def _planes(name: str, accelerators: int, ports: int, word: str, kind: str) -> Fabric:
+    """Return accelerators of which each has a port of 100 GB/s on every switch."""
+    require_at_least("accelerators", accelerators, 2)
+    require_at_least(word, ports, 1)
+    if accelerators > _POD:
+        raise ParameterError(f"a pod has at most {_POD} accelerators")
+    check_buildable(accelerators + ports, 2 * accelerators * ports)
+    nodes = [f"gpu{number}" for number in range(accelerators)]
+    switches = [f"switch{port}" for port in range(ports)]
+    links = [link for node in nodes for switch in switches for link in duplex(node, switch, 100, kind)]
+    return drawn(name, nodes, switches, links)
 
 
 def pcie_box(boxes: int) -> Fabric:
@@ -111,6 +253,54 @@ def tpu_v5p(a: int, b: int, c: int) -> Fabric:
     Google Cloud, TPU v5p (1200 GB/s a chip, both directions of six links together).
     """
     return _cubes(f"tpu_v5p({a},{b},{c})", (a, b, c), 100)
+
+
+def tpu_v7(a: int, b: int, c: int) -> Fabric:
+    """Slice of a TPU7x (Ironwood) pod: as :func:`tpu_v5p`.
+
+    References
+    ----------
+    Google Cloud, TPU7x (1200 GB/s a chip, both directions of six links together).
+    """
+    return _cubes(f"tpu_v7({a},{b},{c})", (a, b, c), 100)
+
+
+def tpu_v5e(a: int, b: int) -> Fabric:
+    """Slice of a TPU v5e pod of 16 by 16 chips: links of 50 GB/s along two dimensions.
+
+    A side of 16 is a ring, a shorter one a line. Chip ``chip1.0`` is at 1, 0.
+
+    References
+    ----------
+    Google Cloud, TPU v5e (400 GB/s a chip, both directions of four links together; 256 chips).
+    """
+    return _pod(f"tpu_v5e({a},{b})", (a, b), 50)
+
+
+def tpu_v6e(a: int, b: int) -> Fabric:
+    """Slice of a TPU v6e (Trillium) pod: as :func:`tpu_v5e`, with links of 100 GB/s.
+
+    References
+    ----------
+    Google Cloud, TPU v6e (800 GB/s a chip, both directions of four links together; 256 chips).
+    """
+    return _pod(f"tpu_v6e({a},{b})", (a, b), 100)
+
+
+def _pod(name: str, sides: tuple[int, int], rate: int) -> Fabric:
+    """Return a part of a torus of 16 by 16 chips, whose links around exist along whole sides only."""
+    for side in sides:
+        require_at_least("a side", side, 1)
+        if side > _WHOLE:
+            raise ParameterError(f"a pod has {_WHOLE} chips on a side")
+    links: list[FabricLink] = []
+    places = list(itertools.product(*map(range, sides)))
+    for place in places:
+        for axis, side in enumerate(sides):
+            if place[axis] < side - 1 or side == _WHOLE:
+                other = (*place[:axis], (place[axis] + 1) % side, *place[axis + 1 :])
+                links += duplex(_chip(place), _chip(other), rate, "ICI")
+    return drawn(name, [_chip(place) for place in places], [], links)
 
 
 def _cubes(name: str, sides: tuple[int, ...], rate: int) -> Fabric:

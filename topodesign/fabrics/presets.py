@@ -17,7 +17,25 @@ from topodesign.base.wording import nearest, suggest
 from topodesign.fabrics.drawing import GB, check_boxes, drawn, duplex, members, mesh, rails
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.networks import dragonfly_plus, fat_tree3, rail_spine
-from topodesign.fabrics.pods import gb200_nvl72, infinity_boxes, mi325x, pcie_box, tpu_v4, tpu_v5p
+from topodesign.fabrics.pods import (
+    gaudi3,
+    gb200_nvl72,
+    gb300_nvl72,
+    infinity_boxes,
+    mi325x,
+    mi350x,
+    mi355x,
+    pcie_box,
+    sue_pod,
+    tpu_v4,
+    tpu_v5e,
+    tpu_v5p,
+    tpu_v6e,
+    tpu_v7,
+    trn2,
+    trn2_ultra,
+    ualink_pod,
+)
 from topodesign.topology.everyday import SPOKEN_FABRICS
 from topodesign.topology.family import call_signature, inspect_call
 from topodesign.topology.topology import check_buildable
@@ -132,6 +150,28 @@ def dgx_h200(boxes: int) -> Fabric:
     NVIDIA DGX H100/H200 User Guide.
     """
     return _nvswitch_boxes(f"dgx_h200({boxes})", boxes, 8, nvlink=450, nic=50, outer=rails(8), nvls=True)
+
+
+def dgx_b200(boxes: int) -> Fabric:
+    """DGX B200: 8 GPUs on an NVSwitch at 900 GB/s that multicasts and reduces (NVLS), and one 400 Gb/s NIC a GPU.
+
+    NIC i of every box is on the switch of rail i, of which nothing but forwarding is assumed.
+
+    References
+    ----------
+    NVIDIA DGX B200 data sheet (1.8 TB/s a GPU, both directions together; eight ConnectX-7 at 400 Gb/s).
+    """
+    return _nvswitch_boxes(f"dgx_b200({boxes})", boxes, 8, nvlink=900, nic=50, outer=rails(8), nvls=True)
+
+
+def dgx_b300(boxes: int) -> Fabric:
+    """DGX B300: as :func:`dgx_b200`, with an 800 Gb/s NIC a GPU.
+
+    References
+    ----------
+    NVIDIA DGX B300 data sheet (1.8 TB/s a GPU, both directions together; eight ConnectX-8 at 800 Gb/s).
+    """
+    return _nvswitch_boxes(f"dgx_b300({boxes})", boxes, 8, nvlink=900, nic=100, outer=rails(8), nvls=True)
 
 
 def dgx1_v100(boxes: int) -> Fabric:
@@ -288,15 +328,28 @@ FABRICS: dict[str, Callable[..., Fabric]] = {
         dgx_a100_links,
         dgx_h100,
         dgx_h200,
+        dgx_b200,
+        dgx_b300,
         dgx1_v100,
         mi250,
         gb200_nvl72,
+        gb300_nvl72,
         mi300x,
         mi325x,
+        mi350x,
+        mi355x,
+        gaudi3,
+        trn2,
+        trn2_ultra,
         pcie_box,
         tpu_torus,
         tpu_v4,
         tpu_v5p,
+        tpu_v7,
+        tpu_v5e,
+        tpu_v6e,
+        ualink_pod,
+        sue_pod,
         rail_optimised,
         rail_spine,
         fat_tree,

@@ -1,0 +1,6 @@
+"""Machines as their own tools describe them: a reader a tool, and what makes a fabric of what it says.
+
+A reader is one file with one function from text to a :class:`~topodesign.fabrics.machines.machine.Machine`, and a line
+in :mod:`topodesign.fabrics.machines.outputs`. What a tool does not say is not guessed by a reader: it stays open, and
+whoever asks for the fabric fills it in, or is told what was assumed.
+"""

@@ -1,0 +1,209 @@
+"""What a tool says of one box: its accelerators, links between them, the tree that PCIe is, and its network cards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+
+from topodesign.base.errors import FileFormatError, ParameterError
+from topodesign.base.units import exact_rate
+from topodesign.fabrics.drawing import GB, check_boxes, drawn, duplex, rails
+from topodesign.fabrics.fabric import Fabric, FabricLink
+
+Rate = Fraction | None
+"""GB/s in each direction, or None where the tool does not say."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One box.
+
+    * ``gpus``: names of the accelerators, in the order of the tool.
+    * ``kind``: what the links between them are called, such as ``NVLink``.
+    * ``direct``: of pairs that have such a link, how many of them and what one of them carries.
+    * ``switched``: of accelerators on a switch of such links, the same.
+    * ``reducing``: whether that switch copies and adds.
+    * ``above``: what each accelerator, card and PCIe switch hangs on, and what is between; processors hang on nothing.
+    * ``nics``: network cards, and what each carries.
+    """
+
+    gpus: tuple[str, ...]
+    kind: str
+    direct: Mapping[tuple[str, str], tuple[int, Rate]] = field(default_factory=dict)
+    switched: Mapping[str, tuple[int, Rate]] = field(default_factory=dict)
+    reducing: bool = False
+    above: Mapping[str, tuple[str, Rate]] = field(default_factory=dict)
+    nics: Mapping[str, Rate] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raise FileFormatError if there is nothing that could send."""
+        if not self.gpus:
+            raise FileFormatError("no accelerator is named")
+
+    @property
+    def joined(self) -> bool:
+        """Whether links between accelerators, and their switch, join all of them."""
+        near: dict[str, set[str]] = {gpu: set() for gpu in self.gpus}
+        for a, b in [*self.direct, *combinations(self.switched, 2)]:
+            near[a].add(b)
+            near[b].add(a)
+        found, border = {self.gpus[0]}, [self.gpus[0]]
+        while border:
+            fresh = near[border.pop()] - found
+            found |= fresh
+            border += fresh
+        return len(found) == len(self.gpus)
+
+    @cached_property
+    def roots(self) -> tuple[str, ...]:
+        """Names of what everything hangs on: processors, or parts of them."""
+        tops = {top for top, _ in self.above.values()} - self.above.keys()
+        return tuple(sorted(tops, key=lambda name: (len(name), name)))
+
+    def way_up(self, name: str) -> list[str]:
+        """Return a device and all that it hangs on."""
+        way = [name]
+        while way[-1] in self.above:
+            way.append(self.above[way[-1]][0])
+        return way
+
+    def distance(self, a: str, b: str) -> int:
+        """Return how many links of PCIe and between processors there are from one device to another."""
+        up, down = self.way_up(a), self.way_up(b)
+        meet = next((step for step, name in enumerate(up) if name in down), None)
+        return len(up) + len(down) - 1 if meet is None else meet + down.index(up[meet])
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What tools leave open, in GB/s: of a link between accelerators, of PCIe, between processors, of a card."""
+
+    link: Rate = None
+    pcie: Rate = None
+    sockets: Rate = None
+    nic: Rate = None
+
+
+_ASSUMED = {"link": Fraction(25), "pcie": Fraction(32), "sockets": Fraction(336, 5)}
+"""A link of NVLink 2 to 4; PCIe 4.0 with 16 lanes; three UPI links of 22.4 GB/s."""
+_KNOWN = "NVLink"  # the kind of links of which one is taken for what nearly all are
+_WORDS = {"link": "a link between accelerators", "pcie": "PCIe", "sockets": "between processors"}
+
+
+def fabric_of(machine: Machine, name: str, boxes: int, rates: Rates, pcie: bool | None) -> tuple[Fabric, list[str]]:
+    """Return boxes of a machine as a fabric, and what had to be assumed, a sentence each.
+
+    Parameters
+    ----------
+    machine
+        One box.
+    name
+        Of the fabric.
+    boxes
+        How many boxes there are; cards with the same place in all of them share a switch, a rail.
+    rates
+        What counts where the machine does not say.
+    pcie
+        Whether PCIe is part of it; None for where links between accelerators do not join all of them.
+
+    Raises
+    ------
+    ParameterError, TooLargeError
+        If there is no way between accelerators, boxes have no cards, what cards carry is open, or there are too many.
+    """
+    check_boxes(boxes, len(machine.gpus))
+    filled = _Filled(rates, machine.kind)
+    with_tree = not machine.joined if pcie is None else pcie
+    if with_tree and not machine.roots:
+        raise ParameterError("what the accelerators hang on is not said, and so PCIe cannot be part of the fabric")
+    if boxes > 1 and not machine.nics:
+        raise ParameterError("no network card is named, and so several boxes cannot be joined")
+    cards = dict(_cards(machine, with_tree)) if boxes > 1 else {}
+    links: list[FabricLink] = []
+    switches: list[str] = []
+    capable: list[str] = []
+    for box in range(boxes):
+        here = f"box{box}/"
+        links += _between(machine, here, filled)
+        if machine.switched:
+            switches.append(f"{here}nvswitch")
+            capable += [switches[-1]] if machine.reducing else []
+        if with_tree:
+            links += _tree(machine, here, filled)
+            switches += [here + top for top in _kept(machine)]
+        for rail, (card, at) in enumerate(cards.items()):
+            links += duplex(here + at, f"rail{rail}", filled.nic(card, machine.nics[card]), "network")
+    outer = rails(len(cards))
+    nodes = [f"box{box}/{gpu}" for box in range(boxes) for gpu in machine.gpus]
+    fabric = drawn(name, nodes, [*switches, *outer], links, multicast=capable, aggregation=capable)
+    return fabric, filled.sentences
+
+
+class _Filled:
+    """Rates as they are filled in; what was assumed is kept."""
+
+    def __init__(self, rates: Rates, kind: str) -> None:
+        self._rates = rates
+        self._kind = kind
+        self.sentences: list[str] = []
+
+    def rate(self, what: str, said: Rate) -> Fraction:
+        """Return what is said, what is given for it, or what is assumed."""
+        given: Rate = getattr(self._rates, what)
+        if given is not None or said is not None:
+            return given if given is not None else said  # type: ignore[return-value]
+        if what == "link" and self._kind != _KNOWN:
+            raise ParameterError(
+                f"what a link of {self._kind} carries is not said; give it as --link, such as 64GB/s of an MI300X"
+            )
+        sentence = f"{_WORDS[what]}: {exact_rate(_ASSUMED[what] * GB)} is assumed; --{what} changes it"
+        if sentence not in self.sentences:
+            self.sentences.append(sentence)
+        return _ASSUMED[what]
+
+    def nic(self, card: str, said: Rate) -> Fraction:
+        """Return what a card carries; nothing is assumed there, since the answer is decided by it."""
+        given = self._rates.nic
+        if given is None and said is None:
+            raise ParameterError(f"what {card} carries is not said; give it as --nic, such as --nic 400Gbps")
+        return given if given is not None else said  # type: ignore[return-value]
+
+
+def _between(machine: Machine, here: str, filled: _Filled) -> Iterator[FabricLink]:
+    """Yield the links between accelerators, and to their switch."""
+    for (a, b), (count, rate) in machine.direct.items():
+        yield from duplex(here + a, here + b, count * filled.rate("link", rate), machine.kind)
+    for gpu, (count, rate) in machine.switched.items():
+        yield from duplex(here + gpu, f"{here}nvswitch", count * filled.rate("link", rate), machine.kind)
+
+
+def _kept(machine: Machine) -> list[str]:
+    """Return the processors and PCIe switches that something is below of that is no switch."""
+    needed = {top for name in [*machine.gpus, *machine.nics] if name in machine.above for top in machine.way_up(name)}
+    devices = {*machine.gpus, *machine.nics}
+    return [name for name in [*machine.roots, *machine.above] if name in needed - devices]
+
+
+def _tree(machine: Machine, here: str, filled: _Filled) -> Iterator[FabricLink]:
+    """Yield the links of PCIe, and between processors."""
+    kept = set(_kept(machine))
+    for name, (top, rate) in machine.above.items():
+        if name in kept or name in machine.gpus:
+            yield from duplex(here + name, here + top, filled.rate("pcie", rate), "PCIe")
+    for a, b in combinations([top for top in machine.roots if top in kept], 2):
+        yield from duplex(here + a, here + b, filled.rate("sockets", None), "socket")
+
+
+def _cards(machine: Machine, with_tree: bool) -> Iterator[tuple[str, str]]:
+    """Yield each card with what it is at: what it hangs on, or without PCIe the nearest of the least served."""
+    served = dict.fromkeys(machine.gpus, 0)
+    for card in machine.nics:
+        if with_tree and card in machine.above:
+            yield card, machine.above[card][0]
+            continue
+        at = min(machine.gpus, key=lambda gpu: (machine.distance(card, gpu), served[gpu]))
+        served[at] += 1
+        yield card, at
