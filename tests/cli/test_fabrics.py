@@ -165,7 +165,11 @@ def test_one_dead_direction_on_the_command_line(call: Call, tmp_path: Path) -> N
     assert call("verify", path)[0] == 0
     assert call("compile", path, "-o", tmp_path / "x.xml")[0] == 0
     assert "there is no link from" in call("optimum", "dgx_a100(2)", "--without", "box0/gpu0>box0/gpu1")[2]
-    assert "no fabric file may have" in call("fabric", "dgx_a100(2)", *dead)[2]
+    left = tmp_path / "left.yaml"
+    assert call("fabric", "dgx_a100(2)", *dead, "-o", left)[0] == 0
+    assert document(call, "optimum", left)["algorithmic_bandwidth"] == told["algorithmic_bandwidth"]
+    left.write_text(left.read_text().replace("unequal: true", "unequal: false"))
+    assert "the file says that they do not: 'unequal: true'" in call("optimum", left)[2]
 
 
 # -- unequal shards ---------------------------------------------------------------------------------------------------

@@ -65,7 +65,7 @@ def test_parallel_links_add_up() -> None:
 def test_unequal_bandwidth_names_the_node_and_the_imbalance() -> None:
     links = [*both("a", "b", 3 * GB), FabricLink("a", "b", Fraction(GB, 2)), *both("b", "c", GB)]
     with pytest.raises(TopologyError, match=r"node 'a' has 3GB/s in but 3\.5GB/s out, 500MB/s more out .and 1 more"):
-        Fabric.from_links("uneven", ["a", "b", "c"], [], links)
+        Fabric.from_links("uneven", ["a", "b", "c"], [], links).check_balance()
     ring = [FabricLink(a, b, Fraction(1)) for a, b in (("a", "b"), ("b", "c"), ("c", "a"))]
     assert not Fabric.from_links("ring", ["a", "b", "c"], [], ring).topology.is_duplex  # one-way links are fine
 

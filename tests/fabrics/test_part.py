@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
+import networkx as nx
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from topodesign.base.errors import ParameterError
+from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import nodes_named, part_of
 from topodesign.fabrics.presets import build_fabric
+from topodesign.optima.throughput import throughput
 
 
 def test_one_text_or_several() -> None:
@@ -25,3 +32,48 @@ def test_one_text_or_several() -> None:
         part_of(fabric, 99)
     with pytest.raises(ParameterError, match="others 'stay'"):
         part_of(fabric, "box0/gcd0", "stay")  # type: ignore[arg-type]
+
+
+@given(st.data())
+@settings(max_examples=20, deadline=None)
+def test_a_degraded_link_is_one_that_never_was_faster(data: st.DataObject) -> None:
+    """Against a fabric whose links are made with less from the start, and against maximum flows."""
+    fabric = build_fabric(data.draw(st.sampled_from(["dgx_a100(2)", "mi250(1)", "rail_optimised(3,2)"])))
+    link = data.draw(st.sampled_from(fabric.links()))
+    share = data.draw(st.fractions(Fraction(1, 8), Fraction(7, 8), max_denominator=8))
+    both = data.draw(st.booleans())
+    part = part_of(fabric, without=f"{link.src}{'-' if both else '>'}{link.dst}={share}")
+    hit = {(link.src, link.dst)} | ({(link.dst, link.src)} if both else set())
+    links = [one._replace(bandwidth=one.bandwidth * (share if one[:2] in hit else 1)) for one in fabric.links()]
+    switches = [fabric.names[node] for node in sorted(fabric.topology.switches)]
+    nodes = [fabric.names[node] for node in fabric.compute]
+    made = Fabric.from_links(part.name, nodes, switches, links)
+    assert sorted(part.links()) == sorted(made.links())
+    rate = throughput(part).bandwidth
+    for root in made.compute:  # n - 1 shards into every node, from all the others
+        flow = nx.DiGraph()
+        flow.add_weighted_edges_from(
+            ((u, v, made.unit * d["capacity"]) for u, v, d in made.topology.to_networkx().edges(data=True)), "capacity"
+        )
+        shard = rate / len(made.compute)
+        flow.add_weighted_edges_from((("all", node, shard) for node in made.compute if node != root), "capacity")
+        assert nx.maximum_flow_value(flow, "all", root) == shard * (len(made.compute) - 1)
+
+
+def test_patterns_and_shares_of_links() -> None:
+    fabric = build_fabric("dgx_h100(2)")
+    part = part_of(fabric, without=["box0/gpu*-rail*=1/4", "box1/gpu[01]-rail*"])
+    rates = {one[:2]: one.bandwidth / 10**9 for one in part.links()}
+    assert rates["box0/gpu5", "rail5"] == rates["rail5", "box0/gpu5"] == Fraction(25, 2)
+    assert ("box1/gpu0", "rail0") not in rates
+    assert rates["box1/gpu2", "rail2"] == 50
+    for word, message in [
+        ("box0/gpu0-rail0=2", "a share such as 0.5 or 1/2"),
+        ("box0/gpu0-rail0=0", "a share such as 0.5 or 1/2"),
+        ("box0/gpu0-rail0=1/0", "a share such as 0.5 or 1/2"),
+        ("rail*-rail*", "no link joins 'rail.' and 'rail.'"),
+        ("box0/gpu0-rail1=1/2", "there is no link between 'box0/gpu0' and 'rail1'"),
+        ("box7/*-rail0=1/2", r"is named .box7"),
+    ]:
+        with pytest.raises(ParameterError, match=message):
+            part_of(fabric, without=word)

@@ -9,7 +9,6 @@ import click
 
 import topodesign
 from topodesign.base.atomic import write_whole
-from topodesign.base.errors import ParameterError
 from topodesign.base.options import declared, flagged
 from topodesign.base.tables import write_csv
 from topodesign.cli.answers import Command, csv_option, form, json_option
@@ -66,10 +65,6 @@ def command(
     if file_format is not None and asked not in {"text", file_format}:
         raise click.UsageError(f"--{asked} and --format {file_format} exclude each other.")
     part = topodesign.part_of(_whole(fabric, machine), only, others, without)
-    uneven = part.unequal(range(len(part.names)))
-    if uneven:
-        reason = "which no fabric file may have; give --without to the command that is to use what is left"
-        raise ParameterError(f"{part.imbalance(uneven[0])}, {reason}")
     if asked == "csv" or (
         output is not None and output.suffix.lower() == ".csv" and (file_format, asked) == (None, "text")
     ):

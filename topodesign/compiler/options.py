@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 from topodesign.base.options import Amount, Choice, Flag, Option, Whole, declared
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
 from topodesign.compiler.ir import PROTOCOLS, THREADBLOCKS, Protocol, Threadblocks
-from topodesign.fabrics.options import WITHOUT, GroupOptions
+from topodesign.fabrics.options import LEFT, GroupOptions
 
 if TYPE_CHECKING:
     from topodesign.fabrics.part import Some
@@ -134,7 +134,7 @@ class MscclppOptions(TypedDict, total=False):
 class SetOptions(GroupOptions, total=False):
     """Of a set of plans: for which wiring, groups, roots and times."""
 
-    without: Annotated["Some", WITHOUT]
+    without: Annotated["Some", LEFT]
     roots: Annotated[
         "Some",
         Option(

@@ -172,6 +172,8 @@ class Fabric:
     ) -> Fabric:
         """Make a fabric from named links in any order; parallel links add up.
 
+        Nodes and switches may have more bandwidth in than out, or the reverse; :meth:`check_balance` refuses it.
+
         Vertices are numbered in the order given, nodes before switches. Capacities are the bandwidths divided by their
         greatest common divisor, which is ``unit``; so nothing is rounded. ``memory`` are some of the switches, which
         multicast whether ``multicast`` says so or not.
@@ -203,7 +205,6 @@ class Fabric:
             fabric, latency=tuple(sorted((latency or {}).items())), prices=tuple(sorted((prices or {}).items()))
         )
         fabric.check_nodes()
-        fabric.check_balance()
         stray = fabric.stray_switches()
         if stray:
             raise TopologyError(f"switch '{stray[0]}' is connected to no node; leave it out, or link it")
@@ -366,6 +367,13 @@ class Fabric:
         switches = {self.names[node] for node in self.topology.switches} - gone
         return self._changed(names, switches, rest)
 
+    def degraded(self, shares: Mapping[tuple[str, str], Fraction]) -> Fabric:
+        """Return the same where of some directions of links only a share of the bandwidth is left."""
+        if not shares:
+            return self
+        links = [k._replace(bandwidth=k.bandwidth * shares.get((k.src, k.dst), 1)) for k in self.links()]
+        return self._changed(self.names, {self.names[node] for node in self.topology.switches}, links)
+
     def _changed(self, names: Sequence[str], switches: set[str], links: list[FabricLink]) -> Fabric:
         """Return the fabric of these vertices and links, without switches that lead to no node."""
         multicast, aggregation, memory = (
@@ -408,7 +416,10 @@ class Fabric:
         if not wrong:
             return
         more = f" (and {len(wrong) - 1} more are unequal)" if len(wrong) > 1 else ""
-        raise TopologyError(f"{self.imbalance(wrong[0])}{more}; links into and out of it must add up to the same")
+        raise TopologyError(
+            f"{self.imbalance(wrong[0])}{more}; links into and out of it must add up to the same, or "
+            "the file says that they do not: 'unequal: true'"
+        )
 
     def unequal(self, vertices: Iterable[int]) -> list[int]:
         """Return those of the vertices that have not as much bandwidth in as out."""

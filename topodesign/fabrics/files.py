@@ -9,6 +9,7 @@ A fabric file is, in YAML or JSON,
       - {from: g0, to: s0, bandwidth: 300GB/s, duplex: true, class: NVLink}    # duplex and class are optional
     latency: {NVLink: 300ns}                                           # optional, by class of links
     prices: {NVLink: 900, Ethernet: 450/25GB/s}                        # optional, by class: of one more, or of so much
+    unequal: true                       # optional: nodes and switches may have more in than out, or the reverse
     shared:                                                            # optional
       - {name: bus, bandwidth: 64GB/s, links: [{from: g0, to: m0, duplex: true}, {from: m0, to: g1}]}
 
@@ -18,8 +19,8 @@ scalar is text but ``true`` and ``false``, so that no name turns into a number; 
 
 GraphML and networkx node-link JSON hold the same as attributes: ``switch``, ``multicast``, ``aggregation`` and
 ``memory`` of a node (booleans), ``bandwidth`` (text) and ``class`` of a link, ``name`` of the graph, and its
-``latency``, ``prices`` and ``shared`` (text: JSON of them); others are ignored, but a ``weight`` other than 1 of a link
-without a bandwidth or capacity is refused. Undirected links go both ways.
+``latency``, ``prices`` and ``shared`` (text: JSON of them), and ``unequal`` (boolean); others are ignored, but a
+``weight`` other than 1 of a link without a bandwidth or capacity is refused. Undirected links go both ways.
 Where no link has a bandwidth, ``capacity`` (an integer, 1 if missing) says how links compare.
 """
 
@@ -169,7 +170,7 @@ def _unlocated(located: Located) -> Any:
 def _from_data(data: Any, stem: str, node_bandwidth: Fraction | None) -> Fabric:
     """Make a fabric from the content of a fabric file."""
     _refuse(node_bandwidth)
-    fields = _fields(data, "", ("nodes", "links"), ("name", "switches", "shared", "latency", "prices"))
+    fields = _fields(data, "", ("nodes", "links"), ("name", "switches", "shared", "latency", "prices", "unequal"))
     nodes = [_text(name, f"nodes[{row}]") for row, name in enumerate(_list(fields["nodes"], "nodes"))]
     switches: list[str] = []
     capable: dict[str, list[str]] = {"multicast": [], "aggregation": [], "memory": []}
@@ -194,7 +195,16 @@ def _from_data(data: Any, stem: str, node_bandwidth: Fraction | None) -> Fabric:
     name = _text(fields.get("name", stem), "name")
     latency = _latencies(fields.get("latency", {}))
     prices = _prices(fields.get("prices", {}))
-    return Fabric.from_links(name, nodes, switches, links, shared=shared, latency=latency, prices=prices, **capable)
+    unequal = _flag(fields.get("unequal", False), "unequal")
+    made = Fabric.from_links(name, nodes, switches, links, shared=shared, latency=latency, prices=prices, **capable)
+    return _checked(made, unequal)
+
+
+def _checked(fabric: Fabric, unequal: bool) -> Fabric:
+    """Return the fabric; raises TopologyError if bandwidths in and out differ, and the file does not say so."""
+    if not unequal:
+        fabric.check_balance()
+    return fabric
 
 
 def _latencies(value: Any) -> dict[str, Fraction]:
@@ -277,7 +287,7 @@ def _from_graph(graph: Any, stem: str, node_bandwidth: Fraction | None) -> Fabri
     name = _text(graph.graph.get("name") or stem, "name")
     empty = {"shared": "[]", "latency": "{}", "prices": "{}"}
     said = {field: parse_json(_text(graph.graph.get(field, none), field)) for field, none in empty.items()}
-    return Fabric.from_links(
+    made = Fabric.from_links(
         name,
         nodes,
         chosen["switch"],
@@ -289,6 +299,7 @@ def _from_graph(graph: Any, stem: str, node_bandwidth: Fraction | None) -> Fabri
         latency=_latencies(said["latency"]),
         prices=_prices(said["prices"]),
     )
+    return _checked(made, _flag(graph.graph.get("unequal", False), "unequal"))
 
 
 def _split_among(links: list[FabricLink], nodes: list[str], node_bandwidth: Fraction) -> list[FabricLink]:
@@ -376,7 +387,12 @@ def _document(fabric: Fabric) -> dict[str, Any]:
         rows.append(row | ({"duplex": True} if duplex else {}) | ({"class": link.kind} if link.kind else {}))
     nodes = [fabric.names[node] for node in fabric.compute]
     document = {"name": fabric.name, "nodes": nodes, "switches": switches, "links": rows}
-    return document | _said_of_classes(fabric)
+    return document | _said_of_classes(fabric) | ({"unequal": True} if _is_unequal(fabric) else {})
+
+
+def _is_unequal(fabric: Fabric) -> bool:
+    """Return whether the file has to say that bandwidths in and out differ."""
+    return bool(fabric.unequal(range(len(fabric.names))))
 
 
 def _said_of_classes(fabric: Fabric) -> dict[str, Any]:
@@ -421,7 +437,7 @@ def _to_yaml(fabric: Fabric) -> str:
     lines = [f"name: {_quoted(document['name'])}"]
     for field in [name for name in document if name != "name"]:
         items = document[field]
-        if isinstance(items, dict):
+        if isinstance(items, dict | bool):
             lines.append(f"{field}: {_flow(items)}")
             continue
         lines += [f"{field}:", *(f"  - {_flow(item)}" for item in items)] if items else [f"{field}: []"]
@@ -444,7 +460,7 @@ def _quoted(text: str) -> str:
 def _to_graphml(fabric: Fabric) -> str:
     import networkx as nx  # noqa: PLC0415  heavy
 
-    graph = nx.DiGraph(name=fabric.name)
+    graph = nx.DiGraph(name=fabric.name, **({"unequal": True} if _is_unequal(fabric) else {}))
     for field, value in sorted(_said_of_classes(fabric).items(), reverse=True):
         graph.graph[field] = json.dumps(value, ensure_ascii=False)
     for node in (*fabric.compute, *sorted(fabric.topology.switches)):

@@ -3,6 +3,7 @@
 Types are named as text, and so not imported: a help text needs none of them.
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal, TypedDict, get_args
 
 from topodesign.base.options import Amount, Choice, Flag, Option, Text, Whole
@@ -14,10 +15,16 @@ if TYPE_CHECKING:
 
 
 WITHOUT = Option(
-    "A link that is down in both directions, A>B for one, or the name of a node or switch; may be repeated.",
+    "A link that is down in both directions, A>B for one, or the name of a node or switch; ends of links may be "
+    "patterns; may be repeated.",
     default=(),
     metavar="A-B",
     many=True,
+)
+LEFT = replace(
+    WITHOUT,
+    about=WITHOUT.about.replace("; may be", "; A-B=0.5 for a link of which that share is left; may be"),
+    flags=("--without", "--degrade"),
 )
 READY = Option(
     "When nodes are ready that are not from the start: NODE=TIME,... with names or patterns, times for the nodes in "
@@ -42,7 +49,7 @@ class PartOptions(TypedDict, total=False):
         "Others",
         Option("What nodes do that do not take part.", Choice(("vanish", "forward")), default="vanish"),
     ]
-    without: Annotated["Some", WITHOUT]
+    without: Annotated["Some", LEFT]
 
 
 class GroupOptions(TypedDict, total=False):

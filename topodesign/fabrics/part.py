@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from fractions import Fraction
 from numbers import Integral
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.errors import ParameterError
@@ -15,6 +17,7 @@ from topodesign.fabrics.fabric import Fabric
 
 Some: TypeAlias = str | int | Iterable[str | int]
 """Names, patterns and numbers of nodes: one text, with commas between several, one number, or several of these."""
+_SHARE = re.compile(r"0?\.[0-9]{1,6}|[0-9]{1,6}/0*[1-9][0-9]{0,5}")
 Others = Literal["vanish", "forward"]  # what nodes do that do not take part
 
 
@@ -30,7 +33,8 @@ def part_of(fabric: Fabric, only: Some = (), others: Others = "vanish", without:
     others
         What nodes do that are none of these: ``vanish``, or ``forward`` as switches do.
     without
-        Links as ``A-B``, or ``A>B`` for one direction, and names or numbers of nodes and switches.
+        Links as ``A-B``, or ``A>B`` for one direction, and names or numbers of nodes and switches. Ends may be
+        patterns. A share after a link, as in ``A-B=1/2``, is what is left of its bandwidth.
 
     Raises
     ------
@@ -47,11 +51,9 @@ def part_of(fabric: Fabric, only: Some = (), others: Others = "vanish", without:
     part, gone, chosen = fabric, _words(fabric, without), _words(fabric, only)
     if gone:
         vertices = [text for text in gone if text in fabric.names]
-        links = [_ends(fabric, text) for text in gone if text not in fabric.names]
-        part = part.without(
-            vertices=vertices,
-            links=[(a, b) for a, sign, b in links if sign == "-"],
-            one_way=[(a, b) for a, sign, b in links if sign == ">"],
+        links = [found for text in gone if text not in fabric.names for found in _links_named(fabric, text)]
+        part = part.degraded({(one.a, one.b): one.share for one in links if one.share}).without(
+            vertices=vertices, one_way=[(one.a, one.b) for one in links if not one.share]
         )
     if chosen:
         part = part.only(chosen_nodes(part, chosen), forward=others == "forward")
@@ -94,12 +96,52 @@ def compute_node(fabric: Fabric, root: str) -> int:
     return fabric.number(root)
 
 
-def _ends(fabric: Fabric, text: str) -> tuple[str, str, str]:
-    """Split ``A-B`` or ``A>B`` where both sides are names, which may contain the signs themselves."""
-    splits = [(text[:i], sign, text[i + 1 :]) for i, sign in enumerate(text) if sign in "->"]
-    known = [split for split in splits if {split[0], split[2]} <= set(fabric.names)]
-    if known:
-        return known[0]
+class _Named(NamedTuple):
+    """A direction of a link, and what is left of it."""
+
+    a: str
+    b: str
+    share: Fraction
+
+
+def _links_named(fabric: Fabric, text: str) -> Iterator[_Named]:
+    """Yield the directions of links that ``A-B``, ``A>B`` or ``A-B=share`` stands for, with names or patterns."""
+    word, share = _share(text)
+    a, sign, b = _ends(fabric, word, text)
+    links = [(link.src, link.dst) for link in fabric.links()]
+    pairs = [(a, b), (b, a)] if sign == "-" else [(a, b)]
+    found = {(src, dst) for src, dst in links for one, other in pairs if _is(src, one) and _is(dst, other)}
+    if not found and {a, b} <= set(fabric.names):  # which says what there is instead
+        fabric.without(links=[(a, b)]) if sign == "-" else fabric.without(one_way=[(a, b)])
+    if not found:
+        raise ParameterError(f"no link joins '{a}' and '{b}'")
+    yield from (_Named(src, dst, share) for src, dst in sorted(found))
+
+
+def _share(text: str) -> tuple[str, Fraction]:
+    """Return a link, and what is left of it: 0 if nothing is said."""
+    word, sign, said = text.rpartition("=")
+    if not sign:
+        return text, Fraction(0)
+    share = Fraction(said) if _SHARE.fullmatch(said) else None
+    if share is None or not 0 < share < 1:
+        raise ParameterError(f"--without {text[:100]!r}: what is left of a link is a share such as 0.5 or 1/2")
+    return word, share
+
+
+def _is(name: str, word: str) -> bool:
+    return name == word or fnmatchcase(name, word)
+
+
+def _ends(fabric: Fabric, word: str, text: str) -> tuple[str, str, str]:
+    """Split ``A-B`` or ``A>B`` where both sides are names or patterns, which may contain the signs themselves."""
+    splits = [(word[:i], sign, word[i + 1 :]) for i, sign in enumerate(word) if sign in "->"]
+    for split in splits:
+        if {split[0], split[2]} <= set(fabric.names):
+            return split
+    for split in splits:
+        if all(any(fnmatchcase(name, end) for name in fabric.names) for end in (split[0], split[2])):
+            return split
     for first, _, last in splits:
         if first in fabric.names or last in fabric.names:
             fabric.number(first), fabric.number(last)

@@ -76,9 +76,11 @@ def build_fabric(text: str) -> Fabric:
         raise SpecError(f"{call_signature(generator)} takes integers", text, spec.position)
     try:
         inspect_call(generator, spec.args)
-        return generator(*spec.args)
+        fabric = generator(*spec.args)
+        fabric.check_balance()
     except (ParameterError, TopologyError) as error:
         raise SpecError(f"{spec.name}: {error}", text, spec.position) from None
+    return fabric
 
 
 def dgx_a100(boxes: int) -> Fabric:

@@ -251,6 +251,9 @@ def _link(plan: Plan, link: str | tuple[int | str, int | str]) -> Link:
 def _dead(plan: Plan, without: tuple[str, ...]) -> list[Link]:
     """Return the links that what is left of a fabric, or of a topology with numbers for names, does not have."""
     fabric = plan.fabric
+    shares = [one for one in without if "=" in one and one not in fabric.names]
+    if shares:
+        raise ParameterError(f"simulate knows links that are down, not {shares[0]!r:.100}; a link table has other bandwidths")
     left = {(link.src, link.dst) for link in part_of(fabric, (), "vanish", without).links()}
     return [
         (fabric.number(one.src), fabric.number(one.dst)) for one in fabric.links() if (one.src, one.dst) not in left
