@@ -43,6 +43,7 @@ from topodesign.fabrics.part import part_of as part_of
 from topodesign.fabrics.places import as_fabric as as_fabric
 from topodesign.fabrics.presets import build_fabric as build_fabric
 from topodesign.fabrics.unwinding import unwind as unwind
+from topodesign.optima.failures import single_failures as single_failures
 from topodesign.optima.forest.schedule import forest_schedule as forest_schedule
 from topodesign.optima.group_price import price_groups as price_groups
 from topodesign.optima.optimum import optimum as optimum

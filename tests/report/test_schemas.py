@@ -75,6 +75,8 @@ CASES = {
         catalog verify -d 2 --catalog wrong --jobs 1
     """,
     "fabrics": """
+        optimum torus(3,3) --failures
+        fabric dgx_a100(2) --without box0/gpu0>box0/nvswitch
         optimum dgx_a100(2)
         optimum dgx_a100(2) --collective all-to-all --cost InfiniBand=1
         optimum dgx_a100(2) --collective scatter --root box0/gpu0

@@ -8,7 +8,7 @@ import click
 
 import topodesign
 from topodesign.base.work_options import OwnWorkOptions
-from topodesign.cli.answers import Command, form, json_option, print_json, say, tell
+from topodesign.cli.answers import Command, form, json_option, print_json, say, show, tell
 from topodesign.cli.completion import SPEC
 from topodesign.cli.options import collective_of, offer, whole
 from topodesign.cli.progress import progress_bar
@@ -61,6 +61,11 @@ if TYPE_CHECKING:
     help="forest: trees of nodes, switches only forward; fluid: memory and switches copy and add as the fabric says, "
     "and links may share limits.",
 )
+@click.option(
+    "--failures",
+    is_flag=True,
+    help="Rank all single failures, of links, nodes and switches, by what they cost; nothing else is told.",
+)
 @click.option("--gap", default="0", metavar="PART", help="For fluid: stop when so near to what is proven, such as 1%.")
 @click.option(
     "--mirrored/--standard",
@@ -84,6 +89,7 @@ def command(
     collective: Collective,
     scan: int | None,
     frontier: bool,
+    failures: bool,
     prices: tuple[str, ...],
     target: str | None,
     budget: str | None,
@@ -99,6 +105,10 @@ def command(
 
     Example: topodesign optimum 'mi250(2)' --collective allreduce --frontier --size 100MiB
     """
+    if failures:
+        given = {"scan": scan, "frontier": frontier, "upgrade": prices, "target": target, "budget": budget, **options}
+        _failures(fabric, collective, given)
+        return
     if prices or target or budget:
         _upgrade(fabric, collective, scan, frontier, prices=prices, target=target, budget=budget, **options)
         return
@@ -111,6 +121,19 @@ def command(
         say(answer)
     else:
         print_json(answer, result.to_records)
+
+
+def _failures(fabric: str, collective: Collective, given: dict[str, Any]) -> None:
+    """Print what each single failure costs."""
+    defaults = {param.name: param.default for param in click.get_current_context().command.params}
+    place = topodesign.as_fabric(fabric, given.pop("bandwidth"))
+    part = topodesign.part_of(place, given.pop("only"), given.pop("others"), given.pop("without"))
+    wrong = next((name for name, value in given.items() if value and value != defaults.get(name, value)), None)
+    if wrong is not None:
+        raise click.UsageError(f"--{wrong.replace('_', '-')} does not go with --failures.")
+    with progress_bar("pricing failures") as progress:
+        result = topodesign.single_failures(part, collective, progress=progress)
+    show(result)
 
 
 def _upgrade(fabric: str, collective: Collective, scan: int | None, frontier: bool, **options: Any) -> None:

@@ -97,6 +97,7 @@ OPTIMUM = either(
     declared("pricing.flows.flow_optimum:FlowOptimum", "of all-to-all, scatter and gather"),
     declared("optima.fluid.fluid_optimum:FluidOptimum", "with --method fluid"),
     declared("optima.purchase:Purchase", "with --upgrade"),
+    declared("optima.failures:SingleFailures", "with --failures"),
 )
 FABRIC = record(
     {
@@ -132,6 +133,7 @@ FABRIC = record(
         "prices?": mapping(
             either(text("Of one more, or of so much bandwidth."), number("Of one more.")), "Price of links, by class."
         ),
+        "unequal?": flag("Whether nodes and switches may have more bandwidth in than out; false if not said."),
         "shared?": array(
             record(
                 {
