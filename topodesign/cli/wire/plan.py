@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from topodesign.base.atomic import check_not_input
+from topodesign.base.errors import InfeasibleError
+from topodesign.base.units import as_time
 from topodesign.cli.answers import Command, form, json_option, print_json, say
 from topodesign.cli.completion import SPEC
-from topodesign.cli.options import seed_option, time_limit_option
+from topodesign.cli.options import seed_option, time_limit_option, whole
+from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import tell_of_names
+from topodesign.pricing.mix import PRICED
 from topodesign.topology.library import as_topology
 from topodesign.wiring.inventory.files import read_inventory
-from topodesign.wiring.inventory.inventory import MODES, Mode
+from topodesign.wiring.inventory.inventory import MODES, Inventory, Mode
 from topodesign.wiring.inventory.lengths import format_metres
 from topodesign.wiring.plan.files import save_wiring
+from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.wire import wire
+from topodesign.wiring.plant.carry import carry
+
+_BEST = "best"  # the word for the best topology that the inventory can carry
 
 
 @click.command(name="plan", cls=Command)
@@ -35,6 +45,11 @@ from topodesign.wiring.plan.wire import wire
     type=click.Choice(MODES),
     help="Patch the two fibres of a lane separately or together.  [default: duplex if the topology is]",
 )
+@click.option("-n", "--nodes", type=whole(2), metavar="N", help="Of 'best': number of nodes.  [default: all hosts]")
+@click.option("-d", "--degree", type=whole(1), metavar="D", help="Of 'best': ports of a node.  [default: all lanes]")
+@click.option(
+    "--collective", type=click.Choice(PRICED), help="Of 'best': what it shall be the fastest for.  [default: allreduce]"
+)
 @click.option("--place", is_flag=True, help="Choose which host is which node, to need less fibre.")
 @click.option(
     "--speed",
@@ -50,16 +65,22 @@ def command(topology: str, inventory: Path, output: Path | None, mode: Mode | No
 
     Exit status 1 if a link loses more light than its optics stand, as far as the inventory says.
 
-    TOPOLOGY is a spec such as 'circulant(12,2,3)' (quote it), or a file of links (.json, .csv, .graphml).
+    TOPOLOGY is a spec such as 'circulant(12,2,3)' (quote it), or a file of links (.json, .csv, .graphml); or 'best':
+    the fastest that is found of those that the inventory can carry, as 'pareto --plant' lists them.
 
     Example: topodesign wire plan 'circulant(12,2,3)' --inventory inventory_testbed.yaml -o plan.json
     """
+    _check(topology, place=place, **options)
+    asked = {name: options.pop(name) for name in ("nodes", "degree", "collective")}
     if output is not None:
         check_not_input(output, inventory)
         check_not_input(output, Path(topology))
-    wanted, room = as_topology(topology), read_inventory(inventory)
-    tell_of_names(wanted)
-    unplaced = plan = wire(wanted, room, mode=mode, **options)
+    if topology == _BEST:
+        unplaced = plan = _best(read_inventory(inventory), mode, asked, options)
+    else:
+        wanted, room = as_topology(topology), read_inventory(inventory)
+        tell_of_names(wanted)
+        unplaced = plan = wire(wanted, room, mode=mode, **options)
     if place:
         plan = wire(wanted, room, mode=plan.mode, place=True, **options | {"speed": plan.speed})
     record = plan.record()
@@ -76,3 +97,36 @@ def command(topology: str, inventory: Path, output: Path | None, mode: Mode | No
     if output is not None:
         click.echo(f"wrote {output}", err=True)
     return status
+
+
+def _check(topology: str, *, place: bool, **options: Any) -> None:
+    """Raise UsageError for options that a topology, or 'best', does not go with."""
+    if topology == _BEST:
+        given = [f"--{name}" for name in ("speed", "idle") if options[name]] + ["--place"] * place
+        if given:
+            raise click.UsageError(f"'best' takes all lanes of the fastest ports; leave {', '.join(given)} out.")
+        return
+    given = [f"--{name}" for name in ("nodes", "degree", "collective") if options[name] is not None]
+    if given:
+        raise click.UsageError(f"{', '.join(given)} ask for the 'best' topology; '{topology[:60]}' has its own.")
+
+
+def _best(room: Inventory, mode: Mode | None, asked: dict[str, Any], options: dict[str, Any]) -> WiringPlan:
+    """Return the plan of the best topology that a room can carry, and say which that is."""
+    question = {name: value for name, value in asked.items() if value is not None}
+    said = click.get_current_context().get_parameter_source("time_limit") is not ParameterSource.DEFAULT
+    with progress_bar("searching") as progress:
+        found = carry(
+            room,
+            **question,
+            bidirectional=mode == "duplex",
+            search=as_time(options["time_limit"]) if said else None,
+            seed=options["seed"],
+            progress=progress,
+        )
+    plan = found.best.plan
+    if plan is None or (mode is not None and plan.mode != mode):
+        raise InfeasibleError(f"these panels join both fibres of a lane together; a {mode} plan needs simplex ports")
+    if form() == "text":
+        say(textwrap.fill(found.verdict, 80))
+    return plan

@@ -1,0 +1,196 @@
+"""Changes between random pairs of topologies over k circuit switches, pods and trunks: refusals, moves, gaps.
+
+Run it with ``python benchmarks/wire_changes.py [small | large] [PAIRS] [SEED]``. ``small``: up to 8 hosts, and the moves
+are held against all orders of the hosts and all switches of the links, gone through by code of its own; ``large``: 16 to
+1024 hosts on 4, 8 or 16 switches, or two pods with panels and a switch behind trunks. Both ends of a pair have a plan in
+the same room. A line for each pair, then the sums; the gap is ``1 - bound / moves``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import sys
+import time
+from collections import Counter
+
+from topodesign import Topology, build, rewire, wire
+from topodesign.base.errors import InfeasibleError
+from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, Panel, PanelPort, Port, Trunk
+from topodesign.wiring.plan.plan import WiringPlan
+
+_BRANCHES = 3_000_000  # of the search through all switches of a pair
+_RATE = 100 * 10**9
+
+
+def circulant(rng: random.Random, nodes: int, degree: int) -> Topology:
+    """Return a random circulant both of whose ways are links, its nodes in a random order."""
+    steps = rng.sample(range(1, (nodes + 1) // 2), degree // 2)
+    order = rng.sample(range(nodes), nodes)
+    links = [(order[u], order[(u + way * step) % nodes]) for u in range(nodes) for step in steps for way in (1, -1)]
+    return Topology.from_links(nodes, links)
+
+
+def digraph(rng: random.Random, nodes: int, degree: int) -> Topology:
+    """Return a union of random permutations without self-loops."""
+    links: list[tuple[int, int]] = []
+    while len(links) < nodes * degree:
+        image = rng.sample(range(nodes), nodes)
+        links += enumerate(image) if all(u != v for u, v in enumerate(image)) else []
+    return Topology.from_links(nodes, links)
+
+
+def room(nodes: int, switches: int, each: int, mode: str, *, pods: bool) -> Inventory:
+    """Return hosts with lanes at each of k switches; with ``pods``, at a panel of their pod and behind trunks."""
+    ports = tuple(Port(f"p{n}", "LC", _RATE) for n in range(switches * each))  # type: ignore[arg-type]
+    hosts = [Host(f"h{n}", "", "r", n + 1, ports, f"pod{n % 2}" if pods else "") for n in range(nodes)]
+    labels = tuple(PanelPort(str(n), mode) for n in range(nodes * each))  # type: ignore[arg-type]
+    if not pods:
+        panels = [Panel(f"s{k}", "", "s", k + 1, "ocs", labels, f"s{k}") for k in range(switches)]
+        return Inventory(tuple(hosts), tuple(panels))
+    half = switches // 2 * each
+    own = tuple(PanelPort(str(n), mode) for n in range(nodes * half))  # type: ignore[arg-type]
+    panels = [Panel(f"in{p}", "", "s", p + 1, "patch panel", own, f"in{p}", (f"pod{p}",)) for p in (0, 1)]
+    panels += [Panel(f"x{p}", "", "s", p + 3, "patch panel", own, f"x{p}", (f"pod{p}",)) for p in (0, 1)]
+    count = nodes // 2 * half
+    core = tuple(PanelPort(str(n), mode) for n in range(2 * count))  # type: ignore[arg-type]
+    panels.append(Panel("core", "", "s", 5, "ocs", core, "core"))
+    trunks = tuple(Trunk("core", str(p * count + n), f"x{p}", str(n)) for p in (0, 1) for n in range(count))
+    taken = Counter[str]()
+    fixed = []
+    for number, host in enumerate(hosts):
+        pod = number % 2
+        for place, port in enumerate(ports):
+            panel = f"in{pod}" if place < half else "core"
+            first = pod * count if panel == "core" else 0
+            fixed.append(Fixed(host.name, port.name, 1, panel, str(first + taken[panel + str(pod)])))
+            taken[panel + str(pod)] += 1
+    return Inventory(tuple(hosts), tuple(panels), tuple(fixed), trunks=trunks)
+
+
+def most_kept(plan: WiringPlan, wanted: Topology) -> int | None:
+    """Return how many patches can stay with any hosts and switches, all gone through; None if that takes too long."""
+    names = sorted({one.host for one in plan.fixed})
+    number = {name: place for place, name in enumerate(names)}
+    field = {panel.name: panel.field for panel in plan.inventory.panels}
+    fields = sorted(set(field.values()))
+    duplex = plan.mode == "duplex"
+    lanes = Counter((number[one.host], fields.index(field[one.panel])) for one in plan.fixed)
+    have = Counter[tuple[int, int, int]]()
+    for one in plan.connects:
+        a, b = number[one.a.host], number[one.b.host]
+        have[
+            (min(a, b), max(a, b), fields.index(field[one.a.panel]))
+            if duplex
+            else (a, b, fields.index(field[one.a.panel]))
+        ] += 1
+    links = [(u, v) for u, v, count in wanted.links() if u != v and (not duplex or u < v) for _ in range(count)]
+    best, branches = -1, 0
+    seen = set()
+    for order in itertools.permutations(range(len(names)), wanted.nodes):
+        placed = [(order[u], order[v]) for u, v in links]
+        placed = sorted((min(pair), max(pair)) for pair in placed) if duplex else sorted(placed)
+        if tuple(placed) in seen:
+            continue
+        seen.add(tuple(placed))
+        room_out, room_in = Counter(lanes), Counter(lanes)
+        left = Counter(have)
+        there = Counter[tuple[int, int]]()
+        for (a, b, _), count in have.items():
+            there[a, b] += count
+        could = [0] * (len(placed) + 1)
+        need = Counter[tuple[int, int]]()
+        for place in range(len(placed) - 1, -1, -1):
+            need[placed[place]] += 1
+            could[place] = could[place + 1] + (need[placed[place]] <= there[placed[place]])
+
+        def go(place: int, kept: int) -> None:
+            nonlocal best, branches
+            branches += 1
+            if kept + could[place] <= best or branches > _BRANCHES:  # noqa: B023
+                return
+            if place == len(placed):  # noqa: B023
+                best = kept
+                return
+            a, b = placed[place]  # noqa: B023
+            into = room_out if duplex else room_in  # noqa: B023
+            for f in sorted(range(len(fields)), key=lambda f: -left[a, b, f]):  # noqa: B023
+                if room_out[a, f] and into[b, f]:  # noqa: B023
+                    stays = left[a, b, f] > 0  # noqa: B023
+                    room_out[a, f] -= 1  # noqa: B023
+                    into[b, f] -= 1
+                    left[a, b, f] -= 1  # noqa: B023
+                    go(place + 1, kept + stays)
+                    room_out[a, f] += 1  # noqa: B023
+                    into[b, f] += 1
+                    left[a, b, f] += 1  # noqa: B023
+
+        go(0, 0)
+        if branches > _BRANCHES:
+            return None
+    return best
+
+
+def pair(rng: random.Random, *, small: bool) -> tuple[str, WiringPlan, WiringPlan]:
+    """Return a room in words, and two plans in it."""
+    while True:
+        k = rng.choice((2, 3, 4) if small else (4, 8, 16))
+        pods = rng.random() < 0.25 and k % 2 == 0
+        mode = rng.choice(("simplex", "duplex"))
+        most = (
+            rng.choice((6, 6, 6, 8))
+            if small
+            else (64 if k == 16 else 128 if pods else rng.choice((32, 64, 128, 256, 512, 1024)))
+        )
+        nodes = rng.randrange(4 if small else 16, most + 1, 2)
+        each = 2 if mode == "duplex" and not small and k == 4 else 1
+        degree = k * each - (k * each % 2 if mode == "duplex" else 0)
+        if mode == "duplex" and degree // 2 >= (nodes + 1) // 2:
+            continue
+        make = circulant if mode == "duplex" else digraph
+        inventory = room(nodes, k, each, mode, pods=pods)
+        try:
+            seed = rng.randrange(2**20)
+            plans = [
+                wire(make(rng, nodes, degree), inventory, mode=mode, seed=seed, time_limit=5)  # type: ignore[arg-type]
+                for _ in range(2)
+            ]
+        except InfeasibleError:
+            continue
+        return f"{nodes} hosts, k={k}{' pods, trunks' if pods else ''}, {mode}", plans[0], plans[1]
+
+
+def main() -> None:
+    """Run it."""
+    small = "small" in sys.argv
+    numbers = [int(one) for one in sys.argv[1:] if one.isdecimal()]
+    pairs, seed = (*numbers, 100 if small else 200, 0)[:2] if len(numbers) != 1 else (numbers[0], 0)
+    rng = random.Random(seed)  # noqa: S311  no secret
+    count, gaps = Counter[str](), []
+    build("circulant(6,1,2)")
+    for number in range(pairs):
+        words, before, target = pair(rng, small=small)
+        start = time.process_time()
+        try:
+            free = rewire(before, target, downtime=True, throughput=False)
+            kept = rewire(before, target, downtime=True, throughput=False, keep_hosts=True)
+        except InfeasibleError as error:
+            count["refused"] += 1
+            print(f"{number}: {words}: refused: {error}", flush=True)
+            continue
+        took = time.process_time() - start
+        count["more moves than with hosts kept"] += free.moves > kept.moves
+        bound = free.change.at_least
+        gaps.append(1 - bound / free.moves if free.moves else 0.0)
+        line = f"{number}: {words}: {free.moves} moves, bound {bound}, hosts kept {kept.moves}, {took:.1f} CPU s"
+        if small:
+            most = most_kept(before, target.topology)
+            least = None if most is None else max(len(before.connects), len(target.connects)) - most
+            count["undecided" if least is None else "equal" if least == free.moves else "UNEQUAL"] += 1
+            line += f", brute force {least}"
+        print(line, flush=True)
+    print(f"{pairs} pairs: {dict(count)}; gap mean {sum(gaps) / len(gaps):.1%}, worst {max(gaps):.1%}")
+
+
+if __name__ == "__main__":
+    main()
