@@ -29,10 +29,13 @@ from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import lanes_needed, make_plan
 from topodesign.wiring.plan.proof import check_plan
+from topodesign.wiring.plan.two_sided import split_sided, turned
 
 Key = tuple[str, str]  # where links are counted: a host and a side
 
 Pair = tuple[str, str]  # the hosts of a patch, from the first to the second
+
+_SECONDS = 5.0  # to turn and split links over the sides of switches where no theorem helps
 
 _MOST_SWAPS = 600  # that are tried to walk less
 
@@ -131,11 +134,11 @@ def fewest_moves(
     if plan.mode == "duplex" and not wanted.is_duplex:
         raise InfeasibleError("the wiring is duplex, and the topology has links without their reverse")
     search = _Search(plan, wanted, tuple(prefer), own, seed)
-    if hosts is not None:
-        found, most, proof = search.placed(_checked(plan, hosts, wanted))
+    if plan.inventory.two_sided:
+        changes, most, proof = search.sided(None if hosts is None else _checked(plan, hosts, wanted))
     else:
-        found, most, proof = search.free()
-    changes = [search.change(found, most)]
+        found, most, proof = search.free() if hosts is None else search.placed(_checked(plan, hosts, wanted))
+        changes = [search.change(found, most)]
     if own is not None and not changes[0].fewest and (hosts is None or tuple(hosts) == own.hosts):
         changes += _as_in(plan, own, most, changes[0].moves)
     return replace(min(changes, key=lambda change: change.moves), placed=hosts is not None, proof=proof)
@@ -154,10 +157,13 @@ class _Search:
         self.number = {host: number for number, host in enumerate(self.hosts)}
         self.fields = list(dict.fromkeys(wiring.field.values()))
         self.field = {name: number for number, name in enumerate(self.fields)}
-        room = np.zeros((len(self.hosts), len(set(wiring.sides)), len(self.fields)), dtype=np.int64)
+        self.room = room = np.zeros((len(self.hosts), len(set(wiring.spots)), len(self.fields)), dtype=np.int64)
         for end in wiring.ends:
-            room[self.number[end.host], :, self.field[wiring.field[end.panel]]] += 1
-        self.problem = Problem(wanted, room, [self._spot(connect, self.number) for connect in plan.connects])
+            side = plan.inventory.panel_port[end.place].side
+            sides = slice(None) if not side else int(side) - 1
+            room[self.number[end.host], sides, self.field[wiring.field[end.panel]]] += 1
+        self.spots = [self._spot(connect, self.number) for connect in plan.connects]
+        self.problem = Problem(wanted, room[:, :1] if plan.inventory.two_sided else room, self.spots)
         preferred = set(map(fibres, prefer))
         self.first = sorted(range(len(plan.connects)), key=lambda n: fibres(plan.connects[n]) not in preferred)
         self.given: list[IntArray] = []
@@ -187,6 +193,56 @@ class _Search:
         best = self.problem.improved(max(found, key=lambda one: one.kept), seed=self.seed)
         best, searched = self.problem.exhausted(best, swaps=True)
         return best, best.kept if searched else most, Proof.SEARCH if searched else proof
+
+    def sided(self, hosts: Sequence[str] | None) -> tuple[list[Change], int, Proof]:
+        """Return changes over switches with two sides, how many patches can stay at most, and by what that is known.
+
+        Links are turned as patches are that could stay, as in a plan that is wanted, and as they are split anew.
+        """
+        base = self.problem
+        if hosts is None:
+            options, most, proof = self._orders()
+            places = list(dict.fromkeys(map(self._place, options)))
+        else:
+            places = [self._place(hosts)]
+            most, proof = base.could_keep(places[0]), Proof.BOUND
+        changes: list[Change] = []
+        refused: list[InfeasibleError] = []
+        u, v = base.nodes.T
+        for place in places:
+            names = [self.hosts[number] for number in place[: self.wanted.nodes]]
+            room = self.room[np.array(place[: self.wanted.nodes])]
+            ways = [turned(u, v, _wished(base, self.spots, place), room)]
+            if self.own is not None and self.own.hosts == tuple(names):
+                own = np.array([connect.link for connect in self.own.connects], dtype=np.int64).reshape(-1, 2)
+                ways.append((own[:, 0], own[:, 1]))
+            try:
+                src, dst, part = split_sided(self.wanted, room, names, seed=self.seed, seconds=_SECONDS)
+                ways.append((src, dst))
+            except InfeasibleError as error:
+                refused.append(error)
+            for way in (one for one in ways if one is not None):
+                arcs = Topology.from_links(self.wanted.nodes, np.stack(way, axis=1).tolist())
+                self.problem = Problem(arcs, self.room, self.spots)
+                self.given = []
+                if self.own is not None and self.own.mode == self.plan.mode:
+                    self._give(self.own)
+                if way is ways[-1] and not refused:
+                    known = self.problem.fields_of(zip(src.tolist(), dst.tolist(), part.tolist(), strict=True))
+                    self.given += [] if known is None else [known]
+                try:
+                    found = self._placed(place)
+                except InfeasibleError as error:
+                    refused.append(error)
+                    continue
+                found = self.problem.improved(found, seed=self.seed) if hosts is None else found
+                self.wiring = _Wiring(self.plan)
+                changes.append(self.change(found, most))
+                if changes[-1].fewest:
+                    return changes, most, proof
+        if not changes:
+            raise refused[0]
+        return changes, most, proof
 
     def change(self, found: Found, most: int) -> Change:
         """Return the change to these hosts and fields, of which so many patches can stay."""
@@ -258,6 +314,18 @@ class _Search:
         """Return the two ends of a patch and its field, by numbers."""
         panel = self.plan.inventory.panel[connect.a.panel]
         return number[connect.a.host], number[connect.b.host], self.field[panel.field]
+
+
+def _wished(problem: Problem, patches: Sequence[tuple[int, int, int]], place: Sequence[int]) -> list[int]:
+    """Return for each link which way a patch between its hosts goes that could stay: 1, -1, or 0 for none."""
+    there = Counter((a, b) for a, b, _ in patches)
+    wished = []
+    for u, v in problem.nodes.tolist():
+        a, b = place[u], place[v]
+        way = 1 if there[a, b] else -1 if there[b, a] else 0
+        there[(a, b) if way > 0 else (b, a)] -= way != 0
+        wished.append(way)
+    return wished
 
 
 def _by(*, searched: bool) -> Proof:
@@ -335,7 +403,7 @@ def with_less_way(change: Change) -> Change:
     best, metres = change, walk_of(change.after, change.removed, change.made).metres
     spots: dict[Spot, list[tuple[int, int]]] = defaultdict(list)
     for number, pair in enumerate(ends):
-        for place, (end, side) in enumerate(zip(pair, wiring.sides, strict=True)):
+        for place, (end, side) in enumerate(zip(pair, wiring.spots, strict=True)):
             spots[end.host, side, wiring.field[end.panel]].append((number, place))
     tries = _MOST_SWAPS
     better = metres is not None
@@ -370,6 +438,7 @@ class _Wiring:
         self.plan = plan
         self.field = {panel.name: panel.field for panel in plan.inventory.panels}
         self.sides = ("A", "B") if plan.mode == "simplex" else ("AB", "AB")
+        self.spots = ("1", "2") if plan.inventory.two_sided else self.sides  # what ends of a link are told apart by
         self.ends = [end for end in plan.end.values() if usable(plan, end)]
         self.position = {end: row for row, end in enumerate(plan.inventory.panel_port)}
         self.kept: list[CrossConnect] = []
@@ -384,7 +453,7 @@ class _Wiring:
         missing = Counter(links)
         for connect in connects:
             pair, field = (connect.a.host, connect.b.host), self.field[connect.a.panel]
-            if connect.mode == "duplex" and not missing[pair, field]:
+            if self.spots == ("AB", "AB") and not missing[pair, field]:
                 pair = pair[::-1]
             if missing[pair, field]:
                 missing[pair, field] -= 1
@@ -456,7 +525,7 @@ class _Wiring:
         return [found[number] for number in range(len(ends))]
 
     def _spots(self, pair: Pair, field: str) -> tuple[Spot, Spot]:
-        (a, b), (one, two) = pair, self.sides
+        (a, b), (one, two) = pair, self.spots
         return (a, one, field), (b, two, field)
 
     def _free_ends(self) -> dict[Spot, list[End]]:
@@ -464,8 +533,9 @@ class _Wiring:
         taken = {fibre for connect in self.plan.connects for fibre in fibres(connect)}
         free: dict[Spot, list[End]] = defaultdict(list)
         for end in self.ends:
-            for side in dict.fromkeys(self.sides):
-                if Fibre(*end.place, side) not in taken:
+            mine = self.plan.inventory.panel_port[end.place].side
+            for side, spot in dict(zip(self.spots, self.sides, strict=True)).items():
+                if mine in {"", side} and Fibre(*end.place, spot) not in taken:
                     free[end.host, side, self.field[end.panel]].append(end)
         return free
 

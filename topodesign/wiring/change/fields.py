@@ -144,15 +144,16 @@ class Problem:
                 return found, False
             best = np.empty(len(self.nodes), dtype=np.int64)
             kept, branches = 0, np.array([-1])
-            for limit in (min(_FIRST // a_branch, left), left):
-                if branches[0] < 0 and limit:
-                    branches[0] = limit
+            limit = 0
+            for tried in (min(_FIRST // a_branch, left), left):
+                if branches[0] < 0 and tried:
+                    branches[0] = limit = tried
                     kept = kernels.search(self._state(place, None), self.twin, found.kept, branches, best)
-            left = int(branches[0])
             if kept > found.kept:
                 found = Found(place, best, kept)
-            if left < 0:
+            if branches[0] < 0:
                 return found, False
+            left -= limit - int(branches[0])
         return found, True
 
     def _orders(self, least: int) -> list[tuple[int, tuple[int, ...]]]:

@@ -71,14 +71,15 @@ class Ways:
         self.circuits = circuits
         self._nodes = plan.node.keys()
         self._field = {panel.name: panel.field for panel in plan.inventory.panels}
+        self._side = {place: port.side for place, port in plan.inventory.panel_port.items()}
         self._switches = {panel.name for panel in plan.inventory.panels if panel.kind == "ocs"}
 
     def patchable(self, sender: Lane, receiver: Lane) -> bool:
-        """Return whether two lanes of nodes end in one field of panels."""
+        """Return whether two lanes of nodes end in one field of panels, at its two sides if it has some."""
         a, b = self.port.get(sender), self.port.get(receiver)
         if a is None or b is None or not {sender.host, receiver.host} <= self._nodes:
             return False
-        return self._field[a[0]] == self._field[b[0]]
+        return self._field[a[0]] == self._field[b[0]] and not self._side[a] == self._side[b] != ""
 
     def carries(self, sender: Lane, receiver: Lane) -> bool:
         """Return whether there may be a way: they can be patched, and no circuit is known to be another."""

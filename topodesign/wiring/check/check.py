@@ -380,7 +380,9 @@ class _View:
         names = {connect.cable for connect in self.plan.connects}
         used: set[str] = set()
         connects = []
-        for sender, receiver in sorted(pairs):
+        for pair in sorted(pairs):
+            second = self.plan.inventory.panel_port[self.end[pair[0]].place].side == "2"  # patches begin at side 1
+            sender, receiver = pair[::-1] if second else pair
             ends = (sender, receiver) if self.plan.mode == "duplex" else (sender,)
             name = next((begins[lane] for lane in ends if lane in begins and begins[lane] not in used), "")
             name = name or next(f"U{i}" for i in range(1, len(pairs) + 2) if f"U{i}" not in names | used)

@@ -21,6 +21,7 @@ from topodesign.wiring.inventory.inventory import (
     MODES,
     PANEL_KINDS,
     POLARITIES,
+    PORT_SIDES,
     Fixed,
     Host,
     Losses,
@@ -313,7 +314,9 @@ def host_port(said: Fields) -> Port:
 
 def panel_port(said: Fields, *, blocked: bool) -> PanelPort:
     """Return a port of a panel."""
-    return PanelPort(said.text("label"), said.choice("mode", MODES), blocked, said.loss("loss"))
+    return PanelPort(
+        said.text("label"), said.choice("mode", MODES), blocked, said.loss("loss"), said.choice("side", PORT_SIDES, "")
+    )
 
 
 def host(said: Fields, ports: Iterable[Port]) -> Host:

@@ -37,7 +37,8 @@ have a ``pod``, and a panel ``pods``, to whose hosts alone it is within reach. A
 ``ocs`` (circuit switch); patch panels of the same ``field`` can be patched to each other. Panel ports are ``simplex``
 or ``duplex`` and may have a ``loss``, such as
 ``1.2dB``; ``blocked: [17, "[20-24]"]`` of a panel lists labels of ports that must not be used, ``spare: 4`` keeps so
-many of its ports free, and ``circuit: 1.5dB`` is what light loses inside a circuit switch. Of ``losses``, those of
+many of its ports free, and ``circuit: 1.5dB`` is what light loses inside a circuit switch. Ports of a switch that joins
+only ports of one side to ports of the other have their ``side``, 1 or 2. Of ``losses``, those of
 ``connector`` are for panel ports without a loss of their own, ``fibre`` is for a kilometre, and ``splices`` for each
 fixed cable.
 
@@ -48,8 +49,8 @@ A *port table* is a CSV file with a header and a port in each row, and can be an
 ``device``, ``kind`` (``host``, ``patch panel`` or ``ocs``), ``rack`` and ``port`` (its name or label); for hosts
 ``connector`` and ``speed``, and for those that are cabled ``panel`` and ``panel_ports``, the labels for all lanes with
 blanks between; for panels ``mode``; and where they are needed ``site``, ``unit``, ``field``, ``blocked`` (``yes`` or
-``no``), ``loss``, ``pod``, ``pods`` (with blanks between), ``spare``, ``circuit``, ``polarity`` and ``budget``. What
-the first row of a device says of it, the others repeat or leave empty.
+``no``), ``loss``, ``side``, ``pod``, ``pods`` (with blanks between), ``spare``, ``circuit``, ``polarity`` and
+``budget``. What the first row of a device says of it, the others repeat or leave empty.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ _KINDS: tuple[Literal["host"] | PanelKind, ...] = ("host", *PANEL_KINDS)
 _OF_DEVICES = ("site", "rack", "unit", "kind", "field", "pod", "pods", "spare", "circuit")
 _COLUMNS = ("device", "kind", "rack", "port")
 _OF_HOSTS = ("connector", "speed", "panel", "panel_ports", "pod", "polarity", "budget")
-_OF_PANELS = ("field", "mode", "blocked", "loss", "pods", "spare", "circuit")
+_OF_PANELS = ("field", "mode", "blocked", "loss", "pods", "spare", "circuit", "side")
 _MORE_COLUMNS = ("site", "unit", *_OF_HOSTS, *_OF_PANELS)
 
 
@@ -215,7 +216,7 @@ def _read_yaml(path: Path, content: str, draft: _Draft) -> Path | None:
         draft.came_from(path, "hosts", entry.values["name"], (one.values["name"] for one in said))
     optional = ("site", "unit", "field", "blocked", "pods", "spare", "circuit")
     for entry in _entries(document, "panels", ("name", "kind", "rack", "ports"), optional):
-        said = list(_entries(entry, "ports", ("label", "mode"), ("loss",)))
+        said = list(_entries(entry, "ports", ("label", "mode"), ("loss", "side")))
         ports = [parts.panel_port(one, blocked=False) for one in said]
         closed = _blocked(entry, {port.label for port in ports})
         ports = [replace(port, blocked=True) if port.label in closed else port for port in ports]

@@ -23,11 +23,13 @@ Connector = Literal["LC", "MPO-12", "MPO-16", "MPO-24"]
 Polarity = Literal["A", "B", "C"]
 Mode = Literal["simplex", "duplex"]
 PanelKind = Literal["patch panel", "ocs"]
+PortSide = Literal["", "1", "2"]
 
 LANES: dict[Connector, int] = {"LC": 1, "MPO-12": 4, "MPO-16": 8, "MPO-24": 12}  # lanes of a port by its connector
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 PANEL_KINDS: tuple[PanelKind, ...] = get_args(PanelKind)
+PORT_SIDES: tuple[PortSide, ...] = get_args(PortSide)
 POLARITIES: tuple[Polarity, ...] = get_args(Polarity)
 
 
@@ -76,13 +78,14 @@ class PanelPort:
 
     ``label``: unique on its panel. ``mode``: ``simplex`` if the sides A and B can be patched separately, ``duplex`` if
     only together. ``blocked``: broken or taken by something else: never to be used. ``loss_db``: insertion loss in dB,
-    or None if unknown.
+    or None if unknown. ``side``: of a switch that joins only ports of its side 1 to ports of its side 2; else empty.
     """
 
     label: str
     mode: Mode
     blocked: bool = False
     loss_db: Fraction | None = None
+    side: PortSide = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,12 +184,13 @@ class Zone(NamedTuple):
     """Panel ports of a field that the same pods reach.
 
     ``field``: of their panels. ``pods``: none if all hosts reach them. ``panel``: their panel, if some of its ports
-    stay free and others of its ports are reached by other pods; else empty.
+    stay free and others of its ports are reached by other pods; else empty. ``side``: of its switch, if that has two.
     """
 
     field: str
     pods: tuple[str, ...]
     panel: str = ""
+    side: PortSide = ""
 
 
 class Place(NamedTuple):
@@ -331,8 +335,14 @@ class Inventory:
         for key in ports:
             panel = self.panel[key[0]]
             alone = panel.name if panel.spare and len(reach[panel.name]) > 1 else ""
-            zones.setdefault(Zone(panel.field, self.pods_of(*key), alone), []).append(key)
+            side = self.panel_port[key].side
+            zones.setdefault(Zone(panel.field, self.pods_of(*key), alone, side), []).append(key)
         return {zone: tuple(some) for zone, some in zones.items()}
+
+    @cached_property
+    def two_sided(self) -> bool:
+        """Whether links are made at switches with two sides, each from a port of one to a port of the other."""
+        return any(port.side for port in self.panel_port.values())
 
     @cached_property
     def speeds(self) -> tuple[Fraction, ...]:
@@ -428,9 +438,23 @@ def _panel_problems(inventory: Inventory) -> Iterator[InventoryError]:
             yield InventoryError("panels", row, "ports.label", words, twice)
         if panel.field != panel.name and (panel.kind == "ocs" or panel.field in switches):
             yield InventoryError("panels", row, "field", "a circuit switch is a field of its own")
+        yield from _side_problems(inventory, row, panel)
         if not 0 <= panel.spare <= len(panel.ports):
             words = f"panel '{panel.name}' has {len(panel.ports)} ports, of which {panel.spare} cannot stay free"
             yield InventoryError("panels", row, "spare", words)
+
+
+def _side_problems(inventory: Inventory, row: int, panel: Panel) -> Iterator[InventoryError]:
+    """Yield what is wrong with the sides of ports: where some have one, all that make links do."""
+    led = {(one.near, one.near_port) for one in inventory.trunks} if inventory.two_sided else set()
+    for port in panel.ports if inventory.two_sided else ():
+        words = ""
+        if port.side and (panel.kind != "ocs" or port.mode != "duplex"):
+            words = f"port '{port.label}' of '{panel.name}' has a side; only duplex ports of circuit switches have one"
+        elif not (port.side or port.blocked or (panel.name, port.label) in led):
+            words = f"port '{port.label}' of '{panel.name}' needs a side, as ports of other switches have one"
+        if words:
+            yield InventoryError("panels", row, "ports.side", words, port.label)
 
 
 def _trunk_problems(inventory: Inventory) -> Iterator[InventoryError]:

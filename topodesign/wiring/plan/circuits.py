@@ -43,6 +43,10 @@ def topology_of(made: Iterable[Circuit], plan: WiringPlan) -> Topology:
             if (end, side) in taken:
                 raise FileFormatError(f"two circuits use side {side} of port '{end[1]}' of panel '{end[0]}'")
             taken.add((end, side))
+        sides = {plan.inventory.panel_port[end].side for end in circuit}
+        if sides in ({"1"}, {"2"}):
+            words = f"'{circuit.a[1]}' and '{circuit.b[1]}' are both on side {sides.pop()} of '{circuit.a[0]}'"
+            raise FileFormatError(f"ports {words}, which joins its two sides")
         if field[circuit.a[0]] != field[circuit.b[0]]:
             raise FileFormatError(f"panels '{circuit.a[0]}' and '{circuit.b[0]}' are not in one field")
         links.append((plan.node[plan.end[circuit.a].host], plan.node[plan.end[circuit.b].host]))

@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from topodesign.base.errors import InfeasibleError
-from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, Mode, lanes_of
+from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, Mode, PortSide, Zone, lanes_of
 from topodesign.wiring.plan.cabling import lanes_by_field, nearest, plan_cabling, reaches, usable
+
+_Where = tuple[str, PortSide]  # a field of panels, and the side of its ports if they have one
 
 
 def completed(
@@ -20,9 +22,10 @@ def completed(
     alike; else where most ports are free. What is new follows what is there.
     """
     groups = lanes_by_field(inventory, fixed, mode)
-    mine = {
-        name: Counter({field: len(some) for (host, field), some in groups.items() if host == name}) for name in used
-    }
+    mine = {name: Counter[_Where]() for name in used}
+    for (name, field), some in groups.items():
+        for one in some if name in mine else ():
+            mine[name][field, inventory.panel_port[one.place].side] += 1
     lacking = {name: need - mine[name].total() for name, need in zip(used, lanes, strict=True)}
     if all(count <= 0 for count in lacking.values()):
         return tuple(fixed)
@@ -41,8 +44,8 @@ def completed(
 
 
 def _alike(
-    inventory: Inventory, mine: Mapping[str, Counter[str]], used: Sequence[str], lanes: Sequence[int], mode: Mode
-) -> Counter[str]:
+    inventory: Inventory, mine: Mapping[str, Counter[_Where]], used: Sequence[str], lanes: Sequence[int], mode: Mode
+) -> Counter[_Where]:
     """Return how many lanes hosts have on each field: as most of those that have enough, or as if none had any yet."""
     full = Counter(
         tuple(sorted(mine[name].items()))
@@ -55,7 +58,13 @@ def _alike(
         fresh = plan_cabling(replace(inventory, cabling=()), used, lanes, mode) or ()
     except InfeasibleError:
         fresh = ()
-    return Counter(inventory.panel[one.panel].field for one in fresh if one.host == used[0])
+    return Counter(
+        (inventory.panel[one.panel].field, inventory.panel_port[one.place].side) for one in fresh if one.host == used[0]
+    )
+
+
+def _where(zone: Zone) -> _Where:
+    return zone.field, zone.side
 
 
 class _Ports:
@@ -69,15 +78,15 @@ class _Ports:
             zone: [key for key in ports if key not in taken] for zone, ports in usable(inventory, mode).items()
         }
 
-    def take(self, host: Host, mine: Counter[str], alike: Counter[str]) -> tuple[str, str]:
+    def take(self, host: Host, mine: Counter[_Where], alike: Counter[_Where]) -> tuple[str, str]:
         """Take the nearest free port of a field where a host lacks lanes most, and count it there."""
         zones = [zone for zone, ports in self.free.items() if ports and reaches(host, zone)]
         if not zones:
             raise InfeasibleError(f"too few panel ports: none is free for a lane of host '{host.name}'")
-        zone = min(zones, key=lambda zone: (mine[zone.field] - alike[zone.field], -len(self.free[zone])))
+        zone = min(zones, key=lambda zone: (mine[_where(zone)] - alike[_where(zone)], -len(self.free[zone])))
         ports = self.free[zone]
         panel = nearest(self.inventory, host, (self.inventory.plugged_at(*key)[0] for key in ports))[0]
         key = next(key for key in ports if self.inventory.plugged_at(*key)[0] == panel)
         ports.remove(key)
-        mine[zone.field] += 1
+        mine[_where(zone)] += 1
         return key

@@ -69,7 +69,7 @@ WiringLike: TypeAlias = WiringPlan | str | Path  # A plan, or the path of a plan
 
 _TRUNK = ("panel", "panel_port", "near", "near_port", "loss")
 _PORT = ("name", "connector", "speed", "polarity", "budget")
-_PANEL_PORT = ("label", "mode", "blocked", "loss")
+_PANEL_PORT = ("label", "mode", "blocked", "loss", "side")
 
 
 def save_wiring(plan: WiringLike, path: str | Path) -> None:
@@ -272,7 +272,9 @@ def _panel(data: object, where: str) -> Panel:
         raise FileFormatError(f"{where}: 'pods' must be a list of printable text")
     ports = []
     for number, row in enumerate(said["ports"]):
-        one = ExactFields.of_row(row, _PANEL_PORT, (str, str, bool, object), f"{where}.ports[{number}]")
+        few = not isinstance(row, list) or len(row) <= 4  # of a switch without sides
+        names, types = _PANEL_PORT[: 4 if few else 5], (str, str, bool, object, str)[: 4 if few else 5]
+        one = ExactFields.of_row(row, names, types, f"{where}.ports[{number}]")
         ports.append(parts.panel_port(one, blocked=one.values["blocked"]))
     return parts.panel(ExactFields(said | {"circuit": said.get("circuit_db")}, where), ports, pods)
 
@@ -318,7 +320,7 @@ def _inventory_text(inventory: Inventory) -> str:
             "kind": panel.kind,
             "field": panel.field,
             "ports": [
-                [port.label, port.mode, port.blocked, None if port.loss_db is None else str(port.loss_db)]
+                [port.label, port.mode, port.blocked, _loss_text(port.loss_db), *([port.side] if port.side else [])]
                 for port in panel.ports
             ],
             **({"pods": panel.pods} if panel.pods else {}),

@@ -24,6 +24,7 @@ from topodesign.wiring.plan.decompose import split, without_loops
 from topodesign.wiring.plan.joint import Choice, choose_together, in_order_of_need
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.proof import check_plan
+from topodesign.wiring.plan.two_sided import sided_room, split_sided
 
 SECONDS = 20.0  # time to search for a plan if nothing is said
 
@@ -105,7 +106,10 @@ def plan_of(topology: Topology, inventory: Inventory, mode: Mode, choice: Choice
         here = choice.part == number
         links = [(int(u), int(v)) for u, v in zip(choice.src[here], choice.dst[here], strict=True)]
         have = [groups.get((name, field), []) for name in choice.hosts]
-        patches += _duplex_patches(links, have) if mode == "duplex" else _simplex_patches(links, have)
+        if inventory.two_sided:
+            patches += _sided_patches(links, have, inventory)
+        else:
+            patches += _duplex_patches(links, have) if mode == "duplex" else _simplex_patches(links, have)
     connects = _connects(inventory, mode, patches)
     plan = WiringPlan(inventory, topology, choice.hosts, mode, connects, choice.fixed)
     check_plan(plan)
@@ -138,6 +142,12 @@ def _choose(
         _check_lanes(hosts, needed, lanes, f"cabled to panel ports that a {mode} plan can use")
     names = tuple(hosts) if hosts is not None else in_order_of_need(needed, lanes)
     fixed = inventory.cabling or plan_cabling(inventory, names, needed.tolist(), mode, idle=idle)
+    if inventory.two_sided:
+        if fixed is None:
+            words = "the sides of the switches have no room for cabling that is alike for all hosts"
+            raise InfeasibleError(f"{words}; say in the inventory how they are cabled")
+        room = sided_room(inventory, fixed, names)
+        return Choice(names, tuple(fixed), *split_sided(topology, room, names, seed=seed, seconds=seconds))
     if fixed is None:
         return choose_together(topology, inventory, mode, hosts, seconds=seconds, seed=seed)
     groups = lanes_by_field(inventory, fixed, mode)
@@ -184,6 +194,16 @@ def _duplex_patches(links: list[tuple[int, int]], have: list[list[Fixed]]) -> It
     lanes = [iter(some) for some in have]
     for u, v in sorted((min(link), max(link)) for link in links):
         yield u, v, next(lanes[u]), next(lanes[v])
+
+
+def _sided_patches(links: list[tuple[int, int]], have: list[list[Fixed]], inventory: Inventory) -> Iterator[_Patch]:
+    """Yield links with the lane at side 1 and that at side 2."""
+    ones, twos = (
+        [iter([one for one in some if inventory.panel_port[one.place].side == side]) for some in have]
+        for side in ("1", "2")
+    )
+    for u, v in sorted(links):
+        yield u, v, next(ones[u]), next(twos[v])
 
 
 def _simplex_patches(links: list[tuple[int, int]], have: list[list[Fixed]]) -> Iterator[_Patch]:

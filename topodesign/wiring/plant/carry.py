@@ -347,6 +347,8 @@ def _made_for(
     progress: Progress | None,
 ) -> tuple[list[Carriage], bool]:
     """Return topologies made for the plant, and whether these are the cheapest of all."""
+    if plant.inventory.two_sided:  # made topologies are split for switches that join any two ports
+        return [], False
     bounds = lower_bounds(plant.nodes, plant.degree, duplex=plant.duplex)
     means = [one.mean for one in tried if one.carried]
     if seconds is None and all(bound in means for bound in bounds) and question.collective == "allreduce":

@@ -46,7 +46,7 @@ def why_not(topology: Topology, plant: Plant, exchange: Callable[[], Fraction | 
 
 def _colours(topology: Topology, plant: Plant) -> str | None:
     """Return why links do not go on fields with one lane a host each."""
-    if not plant.duplex:
+    if not plant.duplex or plant.inventory.two_sided:  # where Euler tours turn links, so that matchings are no limit
         return None
     pairs = len(unit_edges(topology)[0])
     fields = int(np.count_nonzero(plant.lanes.any(axis=0)))

@@ -1,0 +1,189 @@
+"""Duplex links over circuit switches with two sides: each goes from a port of side 1 to a port of side 2.
+
+Say that a link leaves its node at side 1 and enters the other at side 2. Then links are turned, and no node has more of
+them out of it (into it) on a switch than lanes at side 1 (side 2) there: a simplex wiring of links that may be turned
+at will. Where each host has as many lanes on both sides of every switch, every multigraph of degree at most 2k is
+carried by k lanes a side: links turned along Euler tours leave and enter each node at most k times (Petersen 1891), and
+a bipartite multigraph of degree k is a union of k matchings (König 1916). Else whole numbers are searched.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from topodesign.base.claims import NOT_PROVEN_NONE, PROVEN_NONE
+from topodesign.base.errors import InfeasibleError
+from topodesign.solve.program import NO_BOUND, Entries
+from topodesign.solve.whole import find_whole
+from topodesign.topology.topology import IntArray, Topology
+from topodesign.wiring.inventory.inventory import Fixed, Inventory
+from topodesign.wiring.plan.decompose import factors, unit_edges
+
+
+def sided_room(inventory: Inventory, fixed: Sequence[Fixed], hosts: Sequence[str]) -> IntArray:
+    """Return the lanes of hosts by side and field of panels, shape ``(hosts, 2, fields)``."""
+    number = {name: place for place, name in enumerate(hosts)}
+    field = {name: place for place, name in enumerate(inventory.fields)}
+    room = np.zeros((len(hosts), 2, len(field)), dtype=np.int64)
+    for one in fixed:
+        if one.host in number:
+            side = int(inventory.panel_port[one.place].side) - 1
+            room[number[one.host], side, field[inventory.panel[one.panel].field]] += 1
+    return room
+
+
+def split_sided(
+    topology: Topology, room: IntArray, names: Sequence[str], *, seed: int, seconds: float
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Turn the links of a topology and split them over fields; returns source (side 1), target (side 2) and field.
+
+    ``room``: lanes of each node by side and field. ``names``: of the hosts, for what is refused.
+
+    Raises
+    ------
+    InfeasibleError
+        If some link cannot be made, which is named, or no split is found; the message says whether that is proven.
+    """
+    u, v = unit_edges(topology)
+    _refuse(u, v, room, names)
+    if np.all(room == room[0]) and np.array_equal(room[0, 0], room[0, 1]):
+        slots = np.repeat(np.arange(room.shape[2]), room[0, 0])
+        factor, src, dst = factors(topology.nodes, u, v, len(slots))
+        return src, dst, slots[factor]
+    return _searched(topology.nodes, u, v, room, seed=seed, seconds=seconds)
+
+
+def _refuse(u: IntArray, v: IntArray, room: IntArray, names: Sequence[str]) -> None:
+    """Raise InfeasibleError for a link that no switch joins, and for a node with too few lanes."""
+    needed = np.bincount(np.concatenate((u, v)), minlength=len(room))
+    short = np.flatnonzero(needed > room.sum(axis=(1, 2)))
+    if len(short):
+        node = int(short[0])
+        lanes = room[node].sum(axis=1)
+        words = f"'{names[node]}' has {lanes[0]} lane(s) at sides 1 and {lanes[1]} at sides 2, its links need"
+        raise InfeasibleError(f"too few ports: host {words} {needed[node]}")
+    there = room > 0
+    joined = np.any((there[u, 0] & there[v, 1]) | (there[u, 1] & there[v, 0]), axis=1)
+    if joined.all():
+        return
+    apart = np.flatnonzero(~joined)
+    one, two = int(u[apart[0]]), int(v[apart[0]])
+    same = np.any(there[one].any(axis=0) & there[two].any(axis=0))
+    why = "both end at the same side of every switch that they share" if same else "they share no switch"
+    more = f", and {len(apart) - 1} more link(s)" if len(apart) > 1 else ""
+    words = f"link {one} - {two} cannot be made between hosts '{names[one]}' and '{names[two]}': {why}{more}"
+    raise InfeasibleError(f"{words} ({PROVEN_NONE} with these hosts and this cabling)")
+
+
+def _searched(
+    nodes: int, u: IntArray, v: IntArray, room: IntArray, *, seed: int, seconds: float
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Find how links are turned and split in whole numbers: x[pair, way, field] links."""
+    pair, count = np.unique(u * nodes + v, return_counts=True)
+    ends = np.stack((pair // nodes, pair % nodes))
+    pairs, fields = len(pair), room.shape[2]
+    column = np.arange(pairs * 2 * fields).reshape(pairs, 2, fields)
+    rows = [np.broadcast_to(np.arange(pairs)[:, None, None], column.shape)]
+    for side in (0, 1):  # way 0 leaves the first end, way 1 the second
+        node = np.stack((ends[side], ends[1 - side]), axis=1)[:, :, None]
+        rows.append(pairs + (node * 2 + side) * fields + np.arange(fields))
+    entries = Entries(
+        np.concatenate([row.ravel() for row in rows]),
+        np.tile(column.ravel(), len(rows)),
+        np.ones(len(rows) * column.size, dtype=np.int64),
+    )
+    low = np.concatenate((count, np.full(room.size, -NO_BOUND)))
+    high = np.concatenate((count, room.ravel()))
+    found = find_whole(np.repeat(count, 2 * fields), entries, low, high, seconds=seconds, seed=seed)
+    if found.values is None:
+        if found.proven:
+            raise InfeasibleError(
+                f"impossible: no way to turn and split the links over the sides of the switches suits the lanes of "
+                f"every host ({PROVEN_NONE} with these hosts and this cabling)"
+            )
+        raise InfeasibleError(
+            f"no plan was found in {seconds:g} seconds ({NOT_PROVEN_NONE}); search longer, or give all hosts as many "
+            "lanes on both sides of each switch, which always does"
+        )
+    chosen, way, part = np.nonzero(found.values[column])
+    times = found.values[column][chosen, way, part]
+    src, dst = ends[way, chosen], ends[1 - way, chosen]
+    return np.repeat(src, times), np.repeat(dst, times), np.repeat(part, times)
+
+
+def turned(u: IntArray, v: IntArray, wished: Sequence[int], room: IntArray) -> tuple[IntArray, IntArray] | None:
+    """Turn links so that no node has more out (in) than lanes at side 1 (2), few against what is wished.
+
+    ``wished``: 1 for links from the first end to the second, -1 for those the other way, 0 where it does not matter.
+    ``room``: lanes of each node by side and field. Returns the ends at side 1 and at side 2, None if there is no way.
+    """
+    most = room.sum(axis=2)
+    links = np.stack((u, v), axis=1).tolist()
+    degree = np.bincount(np.concatenate((u, v)), minlength=len(room))
+    low, high = (degree - most[:, 1]).tolist(), most[:, 0].tolist()
+    if np.any(degree > most.sum(axis=1)):
+        return None
+    at: list[list[int]] = [[] for _ in range(len(room))]
+    out = [0] * len(room)
+    way = [0] * len(links)
+    for number, (a, b) in enumerate(links):
+        at[a].append(number)
+        at[b].append(number)
+    for number in sorted(range(len(links)), key=lambda number: not wished[number]):
+        a, b = links[number]
+        way[number] = wished[number] or (1 if high[a] - out[a] >= high[b] - out[b] else -1)
+        out[a if way[number] > 0 else b] += 1
+    state = _Turning(links, at, way, wished, out, low, high)
+    for start in range(len(room)):
+        while out[start] > high[start] or out[start] < low[start]:
+            if not state.turn(start, 1 if out[start] > high[start] else -1):
+                return None
+    forth = np.array(way) > 0
+    return np.where(forth, u, v), np.where(forth, v, u)
+
+
+class _Turning(NamedTuple):
+    """Links that are turned: their ends, those at each node, which way each goes, and how many leave nodes."""
+
+    links: list[list[int]]
+    at: list[list[int]]
+    way: list[int]
+    wished: Sequence[int]
+    out: list[int]
+    low: list[int]
+    high: list[int]
+
+    def turn(self, start: int, sign: int) -> bool:
+        """Turn a path so that a node has one link less out of it (one more with sign -1); whether there is one.
+
+        Of all paths one that turns fewest links that are as wished (breadth first, the others for nothing).
+        """
+        links, at, way, wished, out, low, high = self
+        cost, came = {start: 0}, dict[int, int]()
+        queue = deque([start])
+        done: set[int] = set()
+        while queue:
+            node = queue.popleft()
+            if node in done:
+                continue
+            done.add(node)
+            if node != start and (out[node] < high[node] if sign > 0 else out[node] > low[node]):
+                out[start] -= sign
+                out[node] += sign
+                while node != start:
+                    number = came[node]
+                    way[number] = -way[number]
+                    node = sum(links[number]) - node
+                return True
+            for number in at[node]:
+                leaves = (way[number] > 0) == (links[number][0] == node)
+                other = sum(links[number]) - node
+                price = cost[node] + (wished[number] == way[number])
+                if leaves == (sign > 0) and price < cost.get(other, len(links) + 1):
+                    cost[other], came[other] = price, number
+                    (queue.appendleft if price == cost[node] else queue.append)(other)
+        return False
