@@ -20,6 +20,7 @@ COMMANDS = {
     "check": "Hold what was wired against a plan.",
     "impact": "Say what failures cost and how to patch around them.",
     "repairs": "Say in which order to repair what is broken.",
+    "year": "Say what a fabric does over a year as pieces fail.",
 }
 
 

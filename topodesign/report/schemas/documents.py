@@ -79,6 +79,7 @@ SHAPES: dict[str, tuple[Shape, int]] = {
     "wire check": (declared("wiring.check.check:WiringCheck"), 1),
     "wire impact": (declared("wiring.failures.report:FailureReport"), 1),
     "wire repairs": (declared("wiring.failures.order:RepairOrder"), 1),
+    "wire year": (declared("wiring.failures.year:Year"), 1),
 }
 """The shape of what a command prints, from the other modules of this folder, and its version.
 

@@ -17,6 +17,7 @@ from topodesign.optima.forest.bottleneck import optimum
 from topodesign.wiring.change.change import wired_topology
 from topodesign.wiring.failures.impact import KINDS, Failure, FailureKind, linked_part, lost_and_left
 from topodesign.wiring.failures.report import failure_of
+from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 
@@ -211,6 +212,18 @@ def _times(broken: Sequence[Failure], takes: Mapping[FailureKind, Quantity] | No
     return [known[one.kind] for one in broken]
 
 
+def served(plan: WiringPlan, connects: Iterable[CrossConnect]) -> Served:
+    """Return what these patches of a plan can do."""
+    topology, nodes = linked_part(wired_topology(plan.hosts, connects))
+    if topology is None:
+        return Served(len(nodes), Fraction(0))
+    try:
+        inverse = sum(optimum(way).inverse_rate for way in (topology, topology.transpose()))
+    except InfeasibleError:
+        return Served(len(nodes), Fraction(0))
+    return Served(len(nodes), topology.nodes * plan.speed / (8 * inverse))
+
+
 class _Orders:
     """Orders of repairs; a set of repairs is a number with a bit for each that is done."""
 
@@ -243,15 +256,7 @@ class _Orders:
         return self.known[done]
 
     def _without(self, dark: frozenset[str]) -> Served:
-        left = (connect for connect in self.plan.connects if connect.cable not in dark)
-        topology, nodes = linked_part(wired_topology(self.plan.hosts, left))
-        if topology is None:
-            return Served(len(nodes), Fraction(0))
-        try:
-            inverse = sum(optimum(way).inverse_rate for way in (topology, topology.transpose()))
-        except InfeasibleError:
-            return Served(len(nodes), Fraction(0))
-        return Served(len(nodes), topology.nodes * self.plan.speed / (8 * inverse))
+        return served(self.plan, (connect for connect in self.plan.connects if connect.cable not in dark))
 
     def _greedy(self) -> list[int]:
         order: list[int] = []
