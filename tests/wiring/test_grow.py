@@ -6,6 +6,7 @@ import itertools
 import json
 from collections import Counter
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from topodesign.wiring.change.rewire import Rewiring, rewire
 from topodesign.wiring.check.observed import Lane
 from topodesign.wiring.exports.change_sheets import write_change_sheets
 from topodesign.wiring.inventory.answers import plain_inventory
-from topodesign.wiring.inventory.inventory import Fixed, Inventory, Mode
+from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, Mode, Panel, PanelPort, Port
 from topodesign.wiring.inventory.text import inventory_text
 from topodesign.wiring.plan.complete import completed
 from topodesign.wiring.plan.cross_connects import fibres
@@ -187,3 +188,26 @@ def test_what_was_observed_goes_before_the_plan(tmp_path: Path) -> None:
     assert ask(*asked, "--lldp", str(tmp_path / "seen.csv"))["moves"] == 2
     run = CliRunner().invoke(program, ["wire", "diff", *asked, "--lldp", "a", "--ocs", "b"])
     assert "at most one of --lldp" in run.output
+
+
+def test_fixed_cables_move_only_where_none_can_stay() -> None:
+    # two triangles are no union of two matchings, so that the six hosts cannot stay on two switches with a lane each
+    ports = tuple(Port(f"p{n}", "LC", Fraction(10**11)) for n in range(2))
+    hosts = tuple(Host(f"h{n}", "", "r", n + 1, ports) for n in range(6))
+    labels = tuple(PanelPort(str(n), "duplex") for n in range(6))
+    room = Inventory(hosts, tuple(Panel(f"s{k}", "", "s", k + 1, "ocs", labels, f"s{k}") for k in (0, 1)))
+    three = [(u, v) for u in range(3) for v in range(3) if u != v]
+    triangles = Topology.from_links(6, [(3 * part + u, 3 * part + v) for part in (0, 1) for u, v in three])
+    before = wire("circulant(6,1)", replace(room, cabling=wire("circulant(6,1)", room).fixed))
+    with pytest.raises(InfeasibleError, match="no way is found"):
+        rewire(before, triangles, downtime=True)
+    found = rewire(before, triangles, inventory=room, downtime=True)
+    assert found.cables
+    assert not found.laid
+    lanes = {(one.host, one.port, one.lane) for one in before.fixed}
+    assert {(one.host, one.port, one.lane) for one in found.after.fixed} == lanes
+    stay = set(before.fixed) & set(found.after.fixed)
+    assert len(stay) + len(found.cables) == len(before.fixed)
+    assert f"move {len(found.cables)} fixed cables" in str(found)
+    assert not found.change.fewest
+    assert not rewire(before, "circulant(6,1)", inventory=room).cables

@@ -30,17 +30,21 @@ def _number_of_seconds(_context: click.Context, _option: click.Parameter, value:
     return value
 
 
-_PLANS = "topodesign.plans"  # key in the ``meta`` of a context: the directory for plans
+_DIRECTORY = "topodesign.directory"  # key in the ``meta`` of a context: the directory for plans or links
 
 
 class _Command(Command):
-    """A command whose -o names a directory for plans if there is a plant."""
+    """A command whose -o names a directory if there is a plant or a plan to grow from."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run it."""
         target: Path | None = ctx.meta.get(FILE)
-        if ctx.params["plant"] is not None and target is not None and not target.suffix:
-            ctx.meta[_PLANS] = ctx.meta.pop(FILE)
+        if (
+            (ctx.params["plant"] is not None or ctx.params["grow_from"] is not None)
+            and target is not None
+            and not target.suffix
+        ):
+            ctx.meta[_DIRECTORY] = ctx.meta.pop(FILE)
         return super().invoke(ctx)
 
 
@@ -112,13 +116,15 @@ class _Command(Command):
     "--grow-from",
     type=click.Path(path_type=Path),
     metavar="PLAN",
-    help="Topologies near the wiring of a plan, which has fewer nodes: those that move few patches, or are fast.",
+    help="Topologies near the wiring of a plan, which has fewer nodes: those that move few patches, or are fast; -o DIR "
+    "writes the links of each, for 'topodesign wire diff'.",
 )
 @click.option(
     "--links",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Of these, write the links of each to a new directory, for 'topodesign wire diff'.",
+    hidden=True,
+    help="The same as -o DIR with --grow-from.",
 )
 @click.option(
     "--per-port", is_flag=True, help="Of a range of degrees: --bandwidth is that of a port, and more ports have more."
@@ -198,6 +204,8 @@ def _check(options: dict[str, Any], *, several: bool) -> None:
         )
     if options["links"] is not None and options["grow_from"] is None:
         raise click.UsageError("--links writes what --grow-from finds; give both.")
+    if options["links"] is not None and click.get_current_context().meta.get(_DIRECTORY) is not None:
+        raise click.UsageError("-o and --links both name the directory for links; give -o alone.")
     if options["grow_from"] is not None and (
         several or ranked or searched or options["against"] or options["runners_up"] or options["candidates"]
     ):
@@ -220,8 +228,9 @@ def _growth(nodes: int, degree: int, question: dict[str, Any], options: dict[str
     work = {name: question[name] for name in ("alpha", "sizes", "bandwidth")}
     with progress_bar("looking for topologies near the wiring") as progress:
         found = topodesign.grow(options["grow_from"], nodes, degree, progress=progress, **work)
-    if options["links"] is not None:
-        found.save(options["links"])
+    directory = options["links"] or click.get_current_context().meta.get(_DIRECTORY)
+    if directory is not None:
+        found.save(directory)
     return found
 
 
@@ -235,7 +244,7 @@ def _check_plant(options: dict[str, Any], *, several: bool) -> None:
 
 def _carry(nodes: Any, degree: Any, work: dict[str, Any], bidirectional: bool, options: dict[str, Any]) -> None:
     """Print what a plant carries, and write the plans."""
-    directory: Path | None = click.get_current_context().meta.get(_PLANS)
+    directory: Path | None = click.get_current_context().meta.get(_DIRECTORY)
     if directory is not None and directory.exists():
         raise click.UsageError(f"{directory} is there already; name a new directory for the plans.")
     own = [] if options["candidates"] is None else read_candidates(options["candidates"])

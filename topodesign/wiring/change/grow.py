@@ -6,12 +6,14 @@ few lanes get new ones. Patches at a cable that goes have to go, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from topodesign.base.claims import Proof
 from topodesign.base.errors import InfeasibleError
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change.change import Change, wired_topology
+from topodesign.wiring.change.recable import recabled
 from topodesign.wiring.inventory.inventory import Fixed, Inventory
 from topodesign.wiring.plan.complete import completed
 from topodesign.wiring.plan.cross_connects import CrossConnect
@@ -24,16 +26,23 @@ class Moved:
     """A wiring in another room.
 
     ``plan``: what stays of it, over all fixed cables that there will be. ``lost``: patches that cannot stay, as a fixed
-    cable at one of their ends goes. ``laid``, ``drawn``: fixed cables that come, and that go.
+    cable at one of their ends goes. ``laid``, ``drawn``: fixed cables that come, and that go. ``moved``: those whose
+    lane ends elsewhere then.
     """
 
     plan: WiringPlan
     lost: tuple[CrossConnect, ...]
     laid: tuple[Fixed, ...]
     drawn: tuple[Fixed, ...]
+    moved: tuple[tuple[Fixed, Fixed], ...] = ()
 
     def with_lost(self, change: Change) -> Change:
         """Return a change from what stays with the patches that are lost."""
+        if self.moved:  # with other cables moved there may be fewer moves: only what is more or less is sure
+            before = replace(change.before, connects=(*self.lost, *change.before.connects))
+            least = max(abs(len(change.after.connects) - len(before.connects)), 1)
+            removed = (*self.lost, *change.removed)
+            return replace(change, before=before, removed=removed, at_least=least, proof=Proof.BOUND)
         if not self.lost:
             return change
         kept = max(len(change.after.connects), len(change.before.connects)) - change.at_least
@@ -56,6 +65,26 @@ def in_room(plan: WiringPlan, inventory: Inventory, wanted: Topology, own: Wirin
     most = int(lanes_needed(wanted).max(initial=0))
     lanes = [min(most, room.host[name].lanes) for name in chosen]
     cabled = completed(room, fixed, chosen, lanes, plan.mode)
+    return _moved(plan, room, names, cabled)
+
+
+def with_cables_moved(
+    plan: WiringPlan, inventory: Inventory, wanted: Topology, *, seed: int
+) -> tuple[Moved, WiringPlan]:
+    """Return a wiring in a room whose fixed cables move where none can stay, and a plan of what is wanted there."""
+    room = inventory if len(inventory.speeds) < 2 else inventory.at_speed(plan.speed)
+    fresh, cabled = recabled(room, _that_stay(room, plan.fixed), wanted, plan, seed=seed)
+    found = _moved(plan, room, [host for host in plan.hosts if host in room.host], cabled)
+    new = {(one.host, one.port, one.lane): one for one in found.laid}
+    pairs = [(one, new.get((one.host, one.port, one.lane))) for one in found.drawn]
+    moved = tuple((one, other) for one, other in pairs if other is not None)
+    at = {one for pair in moved for one in pair}
+    laid, drawn = (tuple(one for one in some if one not in at) for some in (found.laid, found.drawn))
+    return replace(found, laid=laid, drawn=drawn, moved=moved), fresh
+
+
+def _moved(plan: WiringPlan, room: Inventory, names: Sequence[str], cabled: tuple[Fixed, ...]) -> Moved:
+    """Return a wiring over other fixed cabling."""
     there = set(cabled)
     stay = tuple(connect for connect in plan.connects if {connect.a, connect.b} <= there)
     lost = tuple(connect for connect in plan.connects if not {connect.a, connect.b} <= there)

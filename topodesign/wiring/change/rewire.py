@@ -17,7 +17,7 @@ from topodesign.base.records import Result
 from topodesign.base.wording import counted
 from topodesign.topology.library import TopologyLike, as_topology
 from topodesign.wiring.change.change import Change, as_simplex, fewest_moves, with_less_way
-from topodesign.wiring.change.grow import Moved, in_room
+from topodesign.wiring.change.grow import Moved, in_room, with_cables_moved
 from topodesign.wiring.change.stages import Stage, stages
 from topodesign.wiring.change.strength import Strength, is_told, strength
 from topodesign.wiring.change.walk import Walk, walk_of
@@ -75,6 +75,7 @@ class Rewiring(Result):
     * ``stages``: what is moved together, in this order; none if nothing has to move.
     * ``strengths``: what the links that are lit can do during and after each stage; None if it was not asked for.
     * ``laid``, ``drawn``: fixed cables that have to come before, and that go.
+    * ``cables``: fixed cables that move, from where to where, since no way was found that leaves all where they are.
     """
 
     change: Change
@@ -82,6 +83,7 @@ class Rewiring(Result):
     strengths: tuple[tuple[Strength, Strength], ...] | None
     laid: tuple[Fixed, ...] = ()
     drawn: tuple[Fixed, ...] = ()
+    cables: tuple[tuple[Fixed, Fixed], ...] = ()
 
     KEYS = (
         "moves",
@@ -103,6 +105,12 @@ class Rewiring(Result):
             "Fixed cables that go, the same way.",
             kind=tuple[tuple[str, str, int, str, str], ...],
             value=lambda one: [_cable(fixed) for fixed in one.drawn],
+        ),
+        key(
+            "cables_moved",
+            "Fixed cables that move: host, port, lane, and panel and port from and to.",
+            kind=tuple[tuple[str, str, int, str, str, str, str], ...],
+            value=lambda one: [(*_cable(old), *new.place) for old, new in one.cables],
         ),
     )
 
@@ -166,6 +174,13 @@ class Rewiring(Result):
             lines += [
                 f"  {fixed.host} {fixed.port}/{fixed.lane} - {fixed.panel} {fixed.panel_port}" for fixed in cables
             ]
+        if self.cables:
+            count = counted(len(self.cables), "fixed cable")
+            lines += ["", f"move {count}, as no way was found that leaves all in place; each when its patch is gone"]
+        lines += [
+            f"  {old.host} {old.port}/{old.lane}: {old.panel} {old.panel_port} -> {new.panel} {new.panel_port}"
+            for old, new in self.cables
+        ]
         grows = len(set(self.after.hosts) - set(self.change.before.hosts)) > 0
         for number, one in enumerate(self.work, start=1):
             stage, walk = one.stage, one.walk
@@ -218,7 +233,8 @@ def rewire(
         plan or the path of one, of which the topology counts.
     inventory
         The room as it will be, or the path of its file, where hosts, panels or switches come or go: fixed cables stay
-        where both ends do, and hosts that have too few get more. None for the room of the plan.
+        where both ends do, and hosts that have too few get more. None for the room of the plan. Where no
+        way is found so, and the room does not say how it is cabled, some fixed cables move.
     most_dark
         Links of a host, out and in counted apart, that may be dark at a time.
     downtime
@@ -263,29 +279,37 @@ def rewire(
     topology = as_topology(wanted) if own is None else own.topology
     before = before if topology.is_duplex else as_simplex(before)
     own = own if own is None or topology.is_duplex else as_simplex(own)
+    room = None if inventory is None else as_inventory(inventory)
     moved = Moved(before, (), (), ())
-    if inventory is not None:
-        moved = in_room(before, as_inventory(inventory), topology, own)
-        before = moved.plan
-    elif topology.nodes > len({fixed.host for fixed in before.fixed}):
-        moved = in_room(before, before.inventory, topology, own)
-        before = moved.plan
-    kept = _kept_hosts(moved, topology.nodes, own) if keep_hosts else None
-    change = moved.with_lost(fewest_moves(before, topology, hosts=kept, seed=seed, own=own))
+    try:
+        if room is not None or topology.nodes > len({fixed.host for fixed in before.fixed}):
+            moved = in_room(before, before.inventory if room is None else room, topology, own)
+        kept = _kept_hosts(moved, topology.nodes, own) if keep_hosts else None
+        change = moved.with_lost(fewest_moves(moved.plan, topology, hosts=kept, seed=seed, own=own))
+    except InfeasibleError as error:
+        if room is None or room.cabling:
+            raise
+        try:
+            moved, own = with_cables_moved(before, room, topology, seed=seed)
+        except InfeasibleError:
+            raise error from None
+        kept = _kept_hosts(moved, topology.nodes, None) if keep_hosts else None
+        change = moved.with_lost(fewest_moves(moved.plan, topology, hosts=kept, seed=seed, own=own))
+    before = moved.plan
     found = stages(change, None if downtime else most_dark)
     if walk:
         change, found = _walked_less(
             moved, change, found, kept, own=own, most_dark=None if downtime else most_dark, seed=seed
         )
     if not is_told(throughput, topology.nodes):
-        return Rewiring(change, found, None, moved.laid, moved.drawn)
+        return Rewiring(change, found, None, moved.laid, moved.drawn, moved.moved)
     speed = before.speed
     told = []
     for number, stage in enumerate(found):
         if progress is not None:
             progress(number / len(found))
         told.append((strength(stage.during, speed), strength(stage.after, speed)))
-    return Rewiring(change, found, tuple(told), moved.laid, moved.drawn)
+    return Rewiring(change, found, tuple(told), moved.laid, moved.drawn, moved.moved)
 
 
 def _kept_hosts(moved: Moved, nodes: int, own: WiringPlan | None) -> tuple[str, ...]:
