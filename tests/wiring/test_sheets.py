@@ -29,9 +29,11 @@ from topodesign.wiring.exports.drawing import drawing_of
 from topodesign.wiring.exports.export import export_wiring
 from topodesign.wiring.exports.formats.labels import PAGE_HEIGHT, PAGE_WIDTH, sheets
 from topodesign.wiring.exports.formats.package import to_package
-from topodesign.wiring.exports.formats.panels import marks_of, panel_views, to_panels
+from topodesign.wiring.exports.formats.panels import figure_of, marks_of, panel_views, to_panels
 from topodesign.wiring.exports.formats.racks import to_racks
 from topodesign.wiring.exports.pages import cell, table
+from topodesign.wiring.inventory.answers import plain_inventory
+from topodesign.wiring.inventory.inventory import PanelPort
 from topodesign.wiring.plan.cross_connects import fibres
 from topodesign.wiring.plan.files import save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
@@ -217,3 +219,19 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["wire", "diff", str(path), "torus(4,3)", "--no-throughput", "--sheets", str(sheet)]) == 0
     assert "Stage 1 of" in sheet.read_text()
     assert "moves" in capsys.readouterr().out
+
+
+def test_high_panels_are_printed_in_strips_that_have_each_row_once() -> None:
+    plan = wire("circulant(12,2,3)", plain_inventory(12, 4))
+    (panel,) = plan.inventory.panels
+    high = replace(panel, ports=tuple(PanelPort(f"{n}", "simplex") for n in range(24 * 30)))
+    low = figure_of(*next(iter(panel_views(plan))))
+    assert "strip" not in low
+    tall = replace(plan, inventory=replace(plan.inventory, panels=(high,)))
+    ((_, svg),) = panel_views(tall)
+    found = figure_of(high, svg)
+    views = [list(map(int, one.split())) for one in re.findall(r'viewBox="([^"]+)"/?><use', found)]
+    assert len(views) == 3
+    rows = [int(y) for y in re.findall(r'<rect x="6" y="(\d+)" width="56"', svg)]
+    for y in rows:  # the frame of the first port of each row
+        assert sum(top <= y and y + 52 <= top + down for _, top, _, down in views) == 1

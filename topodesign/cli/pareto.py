@@ -116,8 +116,8 @@ class _Command(Command):
     "--grow-from",
     type=click.Path(path_type=Path),
     metavar="PLAN",
-    help="Topologies near the wiring of a plan, which has fewer nodes: those that move few patches, or are fast; -o DIR "
-    "writes the links of each, for 'topodesign wire diff'.",
+    help="Topologies near the wiring of a plan, which has fewer nodes: those that move few patches, or are fast; "
+    "-o DIR writes the links of each, for 'topodesign wire diff'.",
 )
 @click.option(
     "--links",

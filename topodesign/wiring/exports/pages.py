@@ -17,11 +17,12 @@ tr:target, tr:has(:target) { outline: 3px solid #c60; background: #fff3d0; }
 ul.devices { columns: 15em; list-style: none; margin: 0; padding: 0; font-size: .8em; }
 figure { margin: .6em 0 1.4em; break-inside: avoid; } figure svg { width: 100%; height: auto; max-height: 90vh; }
 pre { font-size: .85em; white-space: pre-wrap; }
-@media screen { figure svg.panel { max-height: none; } }
+@media screen { figure svg.panel { max-height: none; } .strip { display: none; } }
 @page { size: A4 landscape; margin: 12mm; }
 @media print {
   body { margin: 0; print-color-adjust: exact; -webkit-print-color-adjust: exact; } nav, .search { display: none; }
   section + section { break-before: page; } tr { break-inside: avoid; } figure svg { max-height: 165mm; }
+  figure.whole { display: none; } figure.strip { break-after: page; }
 }
 @media screen and (max-width: 45em) {
   body { margin: .6em; } thead { display: none; } td { display: block; border: 0; padding: .05em 0; }

@@ -18,7 +18,7 @@ from html import escape
 from topodesign.wiring.exports.cables import cables
 from topodesign.wiring.exports.drawing import drawing_of
 from topodesign.wiring.exports.format import Format
-from topodesign.wiring.exports.formats.panels import panel_views
+from topodesign.wiring.exports.formats.panels import figure_of, panel_views
 from topodesign.wiring.exports.formats.racks import rack_sections, summary_of, title_of
 from topodesign.wiring.exports.pages import cell, contents, page, table
 from topodesign.wiring.plan.cross_connects import CrossConnect, End, fibres
@@ -47,7 +47,7 @@ def to_package(plan: WiringPlan) -> str:
     sections += [
         ("lanes", "Where every lane leads", "\n".join([_SEARCH, *table("by host", _BY_LANE, _lanes(plan))])),
         ("patches", "Where every patch leads", "\n".join(table("by patch", _BY_PATCH, map(_patch, plan.connects)))),
-        ("panels", "Panels", "\n".join(f"<figure>{svg}</figure>" for _, svg in panel_views(plan))),
+        ("panels", "Panels", "\n".join(figure_of(*one) for one in panel_views(plan))),
     ]
     parts = [f'<section id="{key}"><h2>{escape(name)}</h2>{text}</section>' for key, name, text in sections]
     listed = [*((key, name) for key, name, _ in sections), *((key, name) for _, key, name, _ in racks)]
@@ -86,7 +86,7 @@ def to_pages(plan: WiringPlan) -> dict[str, str]:
     for connect in plan.connects:
         for name in dict.fromkeys((connect.a.panel, connect.b.panel)):
             patches.setdefault(name, []).append(_patch(connect))
-    drawn = {panel.name: f'<figure id="{escape(panel.name)}">{svg}</figure>' for panel, svg in panel_views(plan)}
+    drawn = {panel.name: figure_of(panel, svg) for panel, svg in panel_views(plan)}
     pages: dict[str, tuple[str, str]] = {}
     places: dict[str, int] = {}
     sections = [(place, name, text) for place, _, name, text in rack_sections(plan, panels_apart=True)]

@@ -22,6 +22,8 @@ Mark = Literal["pull", "plug"]
 Marks = Mapping[Fibre, Mark]
 """What a change does at places where patches are plugged in; both sides of a duplex patch are one place."""
 
+_PAPER = 14  # rows that are legible on a page
+
 PER_ROW = 24  # ports in a row, as panels of a rack unit have them
 
 _WIDTH, _HEIGHT, _FOOT = 56, 52, 15
@@ -159,9 +161,31 @@ def _counts(plan: WiringPlan, panel: Panel, patched: Mapping[tuple[str, str, str
     return f"{panel.name} ({panel.kind}; {where}): {len(panel.ports)} ports, {used} patched{more}"
 
 
+def figure_of(panel: Panel, svg: str) -> str:
+    """Return a picture of a panel for a page; on paper, one that is too high comes in strips of some rows."""
+    name, rows = escape(panel.name), _rows(panel)
+    if rows <= _PAPER:
+        return f'<figure id="{name}">{svg}</figure>'
+    drawn = svg.replace("</style>", f'</style><g id="{name}.drawn">', 1).replace("</svg>", "</g></svg>")
+    strips = []
+    for first in range(0, rows, _PAPER):
+        top = 0 if first == 0 else _HEAD + first * _HEIGHT - 1
+        down = _HEAD + min(first + _PAPER, rows) * _HEIGHT + 1 - top
+        view = f'<svg class="panel" viewBox="0 {top} {_wide(panel)} {down}"><use href="#{name}.drawn"/></svg>'
+        strips.append(f'<figure class="strip">{view}</figure>')
+    return "\n".join([f'<figure id="{name}" class="whole">{drawn}</figure>', *strips])
+
+
+def _rows(panel: Panel) -> int:
+    return -(-len(panel.ports) // PER_ROW)
+
+
+def _wide(panel: Panel) -> int:
+    return 2 * _EDGE + max(min(PER_ROW, max(len(panel.ports), 1)) * _WIDTH, 420)
+
+
 def _svg(panel: Panel, cells: Iterable[str], title: str) -> str:
-    columns, rows = min(PER_ROW, max(len(panel.ports), 1)), -(-len(panel.ports) // PER_ROW)
-    width, height = 2 * _EDGE + max(columns * _WIDTH, 420), _HEAD + rows * _HEIGHT + _EDGE
+    width, height = _wide(panel), _HEAD + _rows(panel) * _HEIGHT + _EDGE
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="panel" viewBox="0 0 {width} {height}" role="img"',
         f' aria-label="{escape(title)}">',
