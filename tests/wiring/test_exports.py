@@ -660,11 +660,11 @@ def test_labels_that_a_spreadsheet_took_for_numbers_are_read_and_told(tmp_path: 
     assert "'1' of panel 'PA' is taken for '001'" in found.notes[0]
     assert found.notes[0] in str(found)
     assert not import_wiring(plan, "patches", tmp_path / "patches.csv").notes
-    labels = PortLabels(plan.inventory)
+    labels = PortLabels(plan.inventory.panel_port)
     assert (labels.read("PA", "001"), labels.read("PA", "0001"), labels.read("PA", "999")) == ("001", "001", "999")
     board = plan.inventory.panel["PA"]
     twice = replace(board, ports=(*board.ports, PanelPort("01", "simplex")))
     others = tuple(panel for panel in plan.inventory.panels if panel.name != "PA")
     with pytest.raises(FileFormatError, match="no port '1', and both '001' and '01'"):
-        PortLabels(replace(plan.inventory, panels=(twice, *others))).read("PA", "1")
+        PortLabels(replace(plan.inventory, panels=(twice, *others)).panel_port).read("PA", "1")
     assert str(trace_wiring(plan, "PA:1")) == str(trace_wiring(plan, "PA:001"))

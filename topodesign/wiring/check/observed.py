@@ -170,7 +170,7 @@ def _circuits_heard(path: Path, files: list[Path], plan: WiringPlan) -> tuple[di
         ]
     }
     seen: set[str] = set()
-    spelt = PortLabels(plan.inventory)
+    spelt = PortLabels(plan.inventory.panel_port)
     for file in files:
         panel = next(iter(switches.values())) if len(switches) == 1 and path == file else switches.get(file.stem)
         if panel is None:

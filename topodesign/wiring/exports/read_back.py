@@ -100,7 +100,7 @@ def import_wiring(plan: WiringLike, file_format: str, path: str | Path) -> ReadB
     <ReadBack: it makes the links of the plan>
     """
     wiring, source = as_wiring(plan), as_path(path)
-    name, labels = as_choice("format", file_format, readers()), PortLabels(wiring.inventory)
+    name, labels = as_choice("format", file_format, readers()), PortLabels(wiring.inventory.panel_port)
     known = EXPORTS[name]
     folder = [FileKind.DIRECTORY] if known.kind in {FileKind.CIRCUITS, FileKind.NETBOX} else []
     with expecting(source, *([] if known.kind is None else [known.kind]), *folder):

@@ -110,7 +110,7 @@ def trace_wiring(plan: WiringLike, name: str) -> WiringTrace:
     if found is None:
         panel, _, said = wanted.rpartition(":")
         label = said.rstrip("AB")
-        wanted = f"{panel}:{PortLabels(wiring.inventory).read(panel, label)}{said[len(label) :]}"
+        wanted = f"{panel}:{PortLabels(wiring.inventory.panel_port).read(panel, label)}{said[len(label) :]}"
         found = known.get(wanted)
     if found is None:
         wanted = as_text("name", name).strip()

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from topodesign.base.errors import FileFormatError
-from topodesign.wiring.inventory.inventory import Inventory
 
 
 class PortLabels:
-    """The labels of an inventory, and how they were spelt in what was read.
+    """Labels of panel ports, and how they were spelt in what was read.
 
-    ``inventory``: whose panels are meant.
+    ``places``: panels and labels of all ports that are meant.
     """
 
-    def __init__(self, inventory: Inventory) -> None:
-        self._inventory = inventory
+    def __init__(self, places: Iterable[tuple[str, str]]) -> None:
+        self._places = frozenset(places)
         self._by_number: dict[tuple[str, int], list[str]] = {}
-        for panel, label in inventory.panel_port:
+        for panel, label in sorted(self._places):
             if is_number(label):
                 self._by_number.setdefault((panel, int(label)), []).append(label)
         self._taken: dict[tuple[str, str], str] = {}
@@ -25,7 +26,7 @@ class PortLabels:
 
         What a panel lacks altogether comes back as it is.
         """
-        if (panel, said) in self._inventory.panel_port or not is_number(said):
+        if (panel, said) in self._places or not is_number(said):
             return said
         known = self._by_number.get((panel, int(said)), [said])
         if len(known) > 1:

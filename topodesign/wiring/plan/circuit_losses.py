@@ -22,6 +22,7 @@ from topodesign.base.tables import csv_rows, plain_cell
 from topodesign.base.text_files import naming, read_text
 from topodesign.base.wording import suggest
 from topodesign.wiring.inventory.inventory import Inventory
+from topodesign.wiring.inventory.port_labels import PortLabels
 from topodesign.wiring.plan.cross_connects import CrossConnect
 
 _PAIRS = ("from", "to", "loss")
@@ -61,6 +62,9 @@ class CircuitLosses:
         return max(known) if len(known) == len(ways) else None
 
 
+_SWITCH = "of the table"  # the name of the panel in messages: the table does not say it
+
+
 def read_circuit_losses(path: str | Path, labels: Sequence[str]) -> CircuitLosses:
     """Read the table of a switch whose ports have some labels.
 
@@ -70,11 +74,8 @@ def read_circuit_losses(path: str | Path, labels: Sequence[str]) -> CircuitLosse
         If it cannot be read; the message names the file, the line and the cell.
     """
     path = as_path(path)
-    known = {label: label for label in labels}
-    numbers: dict[str, list[str]] = {}
-    for label in labels:
-        numbers.setdefault(label.lstrip("0") or "0", []).append(label)
-    known |= {number: some[0] for number, some in numbers.items() if len(some) == 1 and number not in known}
+    there = dict.fromkeys(labels)
+    known = PortLabels((_SWITCH, label) for label in there)
     with naming(path):
         rows = csv_rows(read_text(path, (".csv",), _LARGEST))
         line, head = next(rows, (1, []))
@@ -83,10 +84,10 @@ def read_circuit_losses(path: str | Path, labels: Sequence[str]) -> CircuitLosse
         if not pairs and len(names) < 2:
             raise FileFormatError(f"line {line}: expected the columns from, to and loss, or a port at the head of each")
         for name in () if pairs else names[1:]:
-            _label(name, known, line)
+            _label(name, known, there, line)
         found: dict[tuple[str, str], Fraction] = {}
         for row, a, b, cell in _pairs(rows) if pairs else _matrix(line, names[1:], rows):
-            ports = _label(a, known, row), _label(b, known, row)
+            ports = _label(a, known, there, row), _label(b, known, there, row)
             if ports in found:
                 raise FileFormatError(f"line {row}: from {ports[0]} to {ports[1]} is there twice")
             if pairs or cell.strip() not in {"", "-"}:
@@ -129,11 +130,11 @@ def circuit_losses(inventory: Inventory, files: Mapping[str, TableLike]) -> dict
     return tables
 
 
-def _label(cell: str, known: Mapping[str, str], line: int) -> str:
+def _label(cell: str, known: PortLabels, labels: Mapping[str, None], line: int) -> str:
     text = plain_cell(cell).strip()
-    label = known.get(text, known.get(text.lstrip("0")))
-    if label is None:
-        raise FileFormatError(f"line {line}: the switch has no port {text[:50]!r}; {suggest(text, known)}")
+    label = known.read(_SWITCH, text)
+    if label not in labels:
+        raise FileFormatError(f"line {line}: the switch has no port {text[:50]!r}; {suggest(text, labels)}")
     return label
 
 

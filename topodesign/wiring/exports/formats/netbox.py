@@ -86,7 +86,7 @@ def from_netbox(path: Path, plan: WiringPlan, labels: PortLabels | None = None) 
 
     Names of panel ports may have lost their zeros; ``labels`` takes note.
     """
-    labels = labels or PortLabels(plan.inventory)
+    labels = labels or PortLabels(plan.inventory.panel_port)
     fixed: list[Fixed] = []
     made: list[Circuit] = []
     lanes = {

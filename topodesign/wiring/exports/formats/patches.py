@@ -63,7 +63,7 @@ def from_patches(path: Path, plan: WiringPlan, labels: PortLabels | None = None)
 
     Labels of panel ports may have lost their zeros; ``labels`` takes note.
     """
-    labels = labels or PortLabels(plan.inventory)
+    labels = labels or PortLabels(plan.inventory.panel_port)
     fixed: list[Fixed] = []
     led: dict[tuple[str, str], tuple[str, str]] = {}
     made: list[Circuit] = []
