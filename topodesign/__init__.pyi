@@ -48,6 +48,8 @@ from topodesign.optima.forest.schedule import forest_schedule as forest_schedule
 from topodesign.optima.group_price import price_groups as price_groups
 from topodesign.optima.optimum import optimum as optimum
 from topodesign.optima.purchase import upgrade as upgrade
+from topodesign.optima.step import as_step as as_step
+from topodesign.optima.step import price_step as price_step
 from topodesign.optima.throughput import throughput as throughput
 from topodesign.plans.files import load_plan as load_plan
 from topodesign.plans.files import save_plan as save_plan
@@ -69,6 +71,7 @@ from topodesign.pricing.evaluation import price as price
 from topodesign.pricing.evaluation import price_deferred as price_deferred
 from topodesign.report.comparison.compare import compare as compare
 from topodesign.report.comparison.methods import compare_methods as compare_methods
+from topodesign.report.comparison.steps import compare_steps as compare_steps
 from topodesign.report.families import families as families
 from topodesign.report.page.page import report_page as report_page
 from topodesign.report.plots import plot as plot

@@ -19,6 +19,7 @@ FUNCTIONS = {
     "run": "run_plan",
     "runtimes": "runtime_rules",
     "schema": "json_schema",
+    "step": "compare_steps",
     "wire apply": "apply_wiring",
     "wire check": "check_wiring",
     "wire diff": "rewire",

@@ -30,6 +30,7 @@ class FileKind(Enum):
     WIRING = "a wiring plan", "'topodesign wire plan' writes one"
     COLLECTIVES = "a list of collectives", "'topodesign examples workload_moe.yaml' copies one"
     LAYERS = "a list of layers", "'topodesign examples workload_gpt2.csv' copies one"
+    MODEL = "a model", "'topodesign examples model_gpt3.yaml' copies one"
     NEIGHBOURS = "a list of neighbours", "'topodesign examples observed_testbed.csv' copies one"
     CIRCUITS = "the circuits of a switch", "'topodesign wire export --format sonic' writes them"
     PATCHES = "a list of patches", "'topodesign wire export --format patches' writes one"

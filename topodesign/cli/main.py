@@ -25,6 +25,7 @@ SECTIONS = {
         "catalog": "Look up, list and verify the best known topologies.",
         "evaluate": "Price one topology and set it against the bounds.",
         "compare": "Put designs side by side: yours, tori, fat trees, rings.",
+        "step": "Time a training step of a model on several networks.",
         "families": "Describe what specs are made of: families, expansions, names.",
         "links": "Print the links of a topology.",
     },

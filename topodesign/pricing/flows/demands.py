@@ -73,6 +73,7 @@ def demand_flow(
     *,
     allowed: NDArray[np.bool_] | None = None,
     limits: Sequence[Limit] = (),
+    most: int = MOST_COLUMNS,
 ) -> DemandFlow:
     """Return the flow of least time, and of least cost among those.
 
@@ -82,6 +83,7 @@ def demand_flow(
     * ``costs``: of a unit of flow on each link, not negative; the time alone counts if None.
     * ``allowed``: vertices that what comes from each source may go over, shape ``(sources, nodes)``; all if None.
     * ``limits``: on what links carry together.
+    * ``most``: unknowns up to which it is worked out.
 
     Examples
     --------
@@ -99,7 +101,7 @@ def demand_flow(
     mark = np.zeros(len(topology.src), dtype=np.int64) if costs is None else np.array(costs, dtype=np.int64)
     _check_reachable(topology, sources, demand, allowed)
     classes = equitable_classes(topology, sources, demand, mark, allowed=allowed, limits=limits)
-    small = Reduced(topology, sources, demand, classes, allowed=allowed, limits=limits)
+    small = Reduced(topology, sources, demand, classes, allowed=allowed, limits=limits, most=most)
     time, flow, prices, potentials = small.fastest()
     small.check(flow, time)
     small.check_bound(prices, potentials, time)
@@ -122,6 +124,7 @@ class Reduced:
         *,
         allowed: NDArray[np.bool_] | None = None,
         limits: Sequence[Limit] = (),
+        most: int = MOST_COLUMNS,
     ) -> None:
         self.topology, self.sources, self.demand, self.classes = topology, sources, demand, classes
         self.limits = limits
@@ -155,9 +158,9 @@ class Reduced:
             shut = ~allowed.reshape(-1)[self.vertex_first]
             self._require(shut[vertex], ~allowed)
             self.closed = self.closed | shut[self.head] | shut[self.tail]
-        if self.columns > MOST_COLUMNS:
+        if self.columns > most:
             raise TooLargeError(
-                f"the exact flow has {self.columns} unknowns, since little looks alike (at most {MOST_COLUMNS})"
+                f"the exact flow has {self.columns} unknowns, since little looks alike (at most {most})"
             )
 
     @staticmethod

@@ -158,7 +158,7 @@ def contender(
     prices: Mapping[str, Fraction] | None = None,
 ) -> Contender:
     """Make something measurable of what people say."""
-    name, found = _found(what, workload, nodes, degree)
+    name, found = found_contender(what, workload, nodes, degree)
     plan, method = (found, "auto") if isinstance(found, Plan) else (None, found.method)
     place = found.place
     links = place.topology if isinstance(place, Fabric) else place
@@ -204,7 +204,9 @@ def contender(
     )
 
 
-def _found(what: ContenderLike, work: Workload, nodes: int | None, degree: int | None) -> tuple[str, Found | Plan]:
+def found_contender(
+    what: ContenderLike, work: Workload, nodes: int | None, degree: int | None
+) -> tuple[str, Found | Plan]:
     """Return what it is called, and what it is."""
     if isinstance(what, Plan):
         return what.spec or "a plan", what

@@ -31,6 +31,7 @@ SHAPES: dict[str, tuple[Shape, int]] = {
     "catalog compare": (catalogs.COMPARE, 1),
     "evaluate": (topologies.EVALUATE, 1),
     "compare": (topologies.COMPARE, 1),
+    "step": (declared("report.comparison.steps:StepComparison"), 1),
     "families": (topologies.FAMILIES, 1),
     "links": (topologies.LINKS, 1),
     "optimum": (fabrics.OPTIMUM, 1),

@@ -1,0 +1,71 @@
+"""``topodesign step``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+import topodesign
+from topodesign.base.work_options import OwnWorkOptions, WorkOptions
+from topodesign.cli.answers import Command, csv_option, json_option, show
+from topodesign.cli.completion import SPEC
+from topodesign.cli.options import message_options, offer, whole
+from topodesign.cli.progress import progress_bar
+
+
+def _changes(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> dict[str, str] | None:
+    """Return fields with their values."""
+    changes: dict[str, str] = {}
+    for text in (part for value in values for part in value.split(",")):
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise click.BadParameter(f"{text!r} is not such as tensor=8.")
+        changes[name.strip()] = value.strip()
+    return changes or None
+
+
+@click.command(name="step", cls=Command)
+@click.argument("model", type=click.Path())
+@click.option(
+    "--on",
+    multiple=True,
+    required=True,
+    type=SPEC,
+    metavar="SPEC",
+    help="A network: a spec (quote it), a fabric or its file, or an everyday name as of 'topodesign compare'; give it "
+    "several times to compare.",
+)
+@click.option("-d", "--degree", type=int, help="Ports out of (and into) each node, for everyday names.")
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    callback=_changes,
+    metavar="FIELD=VALUE",
+    help="Another value of a field of the model, such as tensor=8,data=25, with commas between.",
+)
+@offer(WorkOptions, "alpha")
+@offer(OwnWorkOptions, "bandwidth")
+@message_options
+@click.option(
+    "--layouts",
+    type=whole(1, 10**4),
+    default=4,
+    show_default=True,
+    help="Layouts of ranks on nodes that are priced on each network, at most.",
+)
+@csv_option
+@json_option
+def command(model: str, on: tuple[str, ...], **options: Any) -> None:
+    """Time a training step of a model on networks, and say what it waits for.
+
+    MODEL is a YAML file of a model with its parallel degrees (examples: model_gpt3.yaml, model_mixtral.yaml), a list of
+    collectives (workload_moe.yaml), or layers whose gradients are ready one after the other (workload_gpt2.csv). The
+    model's tensor x pipeline x data are as many as the nodes. Of one network every collective is listed.
+
+    Example: topodesign step model_gpt3.yaml --on 'torus(4,4,4)' --on fattree -d 6 --bandwidth 400Gbps
+    """
+    with progress_bar("pricing") as progress:
+        found = topodesign.compare_steps(model, on, progress=progress, **options)
+    show(found)

@@ -1,0 +1,219 @@
+"""How fast a collective in groups can be done by simple ways, whatever its size: latency, and seconds a byte.
+
+Ways are *direct*, each member to each other, and a *ring* through the members in either direction; of a group of all
+nodes of a topology also its known schedules (:func:`topodesign.pricing.evaluation.evaluate`). All groups run at once;
+what they send is routed over all links so that the fullest is as empty as can be
+(:mod:`~topodesign.pricing.flows.matrix`). A step takes the latency of the farthest two who send in it. These are prices
+of flows, as that of an all-to-all is; a plan needs whole chunks and may take longer.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from topodesign.base.errors import InfeasibleError
+from topodesign.base.latency import Latency
+from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
+from topodesign.pricing.all_to_all import all_to_all
+from topodesign.pricing.evaluation import evaluate
+from topodesign.pricing.flows.demands import UnreachableError
+from topodesign.pricing.flows.matrix import MatrixFlow, matrix_flow
+from topodesign.topology.topology import IntArray, Topology
+
+_HALVES = {"allreduce": 2, "allgather": 1, "reduce-scatter": 1, "exchange": 2}
+
+
+class Way(NamedTuple):
+    """A way to do a collective."""
+
+    name: str
+    latency: Fraction  # seconds, whatever the size
+    rate: Fraction  # seconds for each byte of M
+
+    def seconds(self, size: Fraction) -> Fraction:
+        """Return how long it takes for so many bytes."""
+        return self.latency + self.rate * size
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """The ways of a collective, and what none goes below."""
+
+    each: tuple[Way, ...]
+    least: Way  # a latency and seconds for each byte that are both undercut by nothing
+
+    def best(self, size: Fraction) -> Way:
+        """Return the fastest for a size."""
+        return min(self.each, key=lambda way: way.seconds(size))
+
+    def bound(self, size: Fraction) -> Fraction:
+        """Return seconds that nothing undercuts."""
+        return max(self.least.latency, self.least.rate * size)
+
+
+@dataclass(frozen=True, eq=False)
+class Wires:
+    """A place with what is worked out once about its links.
+
+    * ``place``: a fabric, or a topology whose nodes have the bandwidth of ``fabric``.
+    * ``fabric``: the same as a fabric.
+    * ``latency``: what messages take beside their bytes.
+    """
+
+    place: Topology | Fabric
+    fabric: Fabric
+    latency: Latency
+    routed: dict[tuple[str, tuple[tuple[int, ...], ...]], MatrixFlow] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, place: PlaceLike, latency: Latency, bandwidth: Fraction) -> Wires:
+        """Return what a value names, with a bandwidth of a node in bits a second for what has none of its own."""
+        found = as_place(place)
+        fabric = as_fabric(found, None if isinstance(found, Fabric) else bandwidth)
+        fabric.check_unshared("a training step")
+        return cls(found, fabric, latency)
+
+    @cached_property
+    def apart(self) -> IntArray:
+        """How far nodes are apart: messages times ``nodes + 1``, and switches passed; fewest messages first."""
+        from scipy.sparse import csr_array  # noqa: PLC0415  heavy
+        from scipy.sparse.csgraph import dijkstra  # noqa: PLC0415
+
+        links = self.fabric.topology
+        weight = np.full(links.nodes, links.nodes + 1)
+        weight[list(links.switches)] = 1
+        real = links.src != links.dst
+        entries = weight[links.src[real]].astype(np.float64), (links.src[real], links.dst[real])
+        distance = dijkstra(csr_array(entries, shape=(links.nodes, links.nodes)))
+        return np.where(np.isinf(distance), -1, distance).astype(np.int64)
+
+    def step(self, pairs: Sequence[tuple[int, int]], starts: int = 1) -> Fraction:
+        """Return the latency of a step in which these send, the farthest of whom count."""
+        messages, switches = max(divmod(int(self.apart[u, v]), self.fabric.topology.nodes + 1) for u, v in pairs)
+        once = self.latency.of_step(1, 0) * messages + switches * self.latency.hop
+        return once + (max(starts, 1) - 1) * self.latency.gap
+
+    def starts(self, node: int, messages: int) -> int:
+        """Return how many messages a port of a node starts, of so many: on links to nodes they go as one."""
+        links = self.fabric.topology
+        out = links.dst[links.src == node]
+        return -(-messages // len(out)) if set(out.tolist()) & links.switches else 1
+
+    def flow(self, kind: str, groups: tuple[tuple[int, ...], ...]) -> MatrixFlow:
+        """Return how a pattern of traffic in groups is routed, of a unit for each pair."""
+        if (kind, groups) not in self.routed:
+            demand = np.zeros((self.fabric.topology.nodes,) * 2, dtype=np.int64)
+            for pairs in (_pairs(kind, group) for group in groups):
+                source, goal = np.array(pairs, dtype=np.int64).T
+                np.add.at(demand, (source, goal), 1)
+            try:
+                self.routed[kind, groups] = matrix_flow(self.fabric.topology, demand)
+            except UnreachableError as error:
+                names = self.fabric.names
+                raise InfeasibleError(f"{names[error.goal]} cannot be reached from {names[error.source]}") from None
+        return self.routed[kind, groups]
+
+    def load(self, kind: str, groups: tuple[tuple[int, ...], ...]) -> Fraction:
+        """Return the seconds that a byte of each pair takes."""
+        return self.flow(kind, groups).upper / self.fabric.unit
+
+
+def _pairs(kind: str, group: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Return who sends to whom."""
+    if kind == "exchange":
+        return [(group[0], group[-1]), (group[-1], group[0])]
+    if kind == "send":  # forwards and backwards at once
+        return [pair for u, v in itertools.pairwise(group) for pair in ((u, v), (v, u))]
+    if kind == "ring":
+        return [pair for u, v in zip(group, (*group[1:], group[0]), strict=True) for pair in ((u, v), (v, u))]
+    return [(u, v) for u in group for v in group if u != v]
+
+
+def ways_of(wires: Wires, collective: str, groups: Sequence[Sequence[int]]) -> Ways:
+    """Return the ways to do a collective in groups of one size, all of them at once.
+
+    * ``wires``: where.
+    * ``collective``: ``allreduce``, ``allgather``, ``reduce-scatter``, ``all-to-all``, ``send`` from each member to the
+      next and the former at once, or ``exchange``, an allreduce of the first and the last.
+    * ``groups``: nodes of each, in the order of their ranks.
+    """
+    those = tuple(map(tuple, groups))
+    many = len(those[0])
+    kind = collective if collective in {"send", "exchange"} else "direct"
+    far = [pair for group in those for pair in _pairs(kind, group)]
+    halves = _HALVES.get(collective, 1)
+    messages = many - 1 if kind == "direct" else 1
+    starts = max(wires.starts(group[0], messages) for group in those)
+    part = Fraction(1) if kind == "send" else Fraction(1, 2 if kind == "exchange" else many)
+    direct = Way(kind, halves * wires.step(far, starts), halves * part * wires.load(kind, those))
+    least = wires.step(far)
+    if collective in {"all-to-all", "send"}:
+        floor = wires.flow(kind, those).lower / wires.fabric.unit * part
+    else:
+        floor = _floor(
+            wires.fabric, halves, [(group[0], group[-1]) if kind == "exchange" else group for group in those]
+        )
+    each = [direct]
+    if kind == "direct" and many == len(wires.fabric.compute) and isinstance(wires.place, Topology):
+        each += _known(wires, collective, least)
+    if kind == "direct" and collective != "all-to-all" and many > 2:
+        rings = tuple(_in_ring(wires, group) for group in those)
+        step = wires.step([pair for group in rings for pair in _pairs("ring", group)])
+        load = wires.load("ring", rings) * Fraction(many - 1, 2 * many)
+        each.append(Way("ring", halves * (many - 1) * step, halves * load))
+    return Ways(tuple(each), Way("", least, floor))
+
+
+def _known(wires: Wires, collective: str, least: Fraction) -> list[Way]:
+    """Return the schedules that are known of a topology for a collective of all its nodes."""
+    place = wires.place
+    if not isinstance(place, Topology):
+        return []
+    a_byte = 1 / (wires.fabric.unit * place.degree)  # seconds of M/B, for y = 1
+    alpha = wires.latency.of_step(1, 0)
+    if collective == "all-to-all":
+        found = all_to_all(place, effort="quick")
+        return [] if found.upper is None else [Way("best flow", least, found.upper * a_byte)]
+    ways = []
+    for methods, (there, back) in evaluate(place).ways:
+        costs = {"reduce-scatter": (there,), "allgather": (back,)}.get(collective, (there, back))
+        steps, factor = sum(one.steps for one in costs), sum((one.bandwidth for one in costs), Fraction(0))
+        ways.append(Way(", ".join(methods), steps * alpha, factor * a_byte))
+    return ways
+
+
+def _in_ring(wires: Wires, group: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the members in their order, or each next to the nearest that is left, whichever way round is shorter."""
+    rest, order = list(group[1:]), [group[0]]
+    while rest:
+        near = min(rest, key=lambda node: int(wires.apart[order[-1], node]))
+        rest.remove(near)
+        order.append(near)
+    return min(group, tuple(order), key=lambda one: sum(int(wires.apart[u, v]) for u, v in _pairs("ring", one)))
+
+
+def _floor(fabric: Fabric, halves: int, groups: Sequence[Sequence[int]]) -> Fraction:
+    """Return the seconds that each byte takes at least: what members receive, over the links into them.
+
+    Each member of an allgather or reduce-scatter receives all but its own part, in the mean over the members. In an
+    allreduce they receive twice as much (Patarasuk and Yuan, Bandwidth Optimal All-reduce Algorithms, 2009), unless
+    switches add and copy: then all of it, once.
+    """
+    links = fabric.topology
+    into = np.zeros(links.nodes, dtype=np.int64)
+    real = links.src != links.dst
+    np.add.at(into, links.dst[real], links.capacity[real])
+    most = Fraction(0)
+    for group in groups:
+        many = len(group)
+        shares = Fraction(halves * (many - 1)) if not fabric.aggregation or halves == 1 else Fraction(many)
+        most = max(most, shares / int(into[list(group)].sum()))
+    return most / fabric.unit

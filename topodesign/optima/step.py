@@ -1,0 +1,346 @@
+"""A training step on a network: where its time goes, with the ranks placed so that it is short."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from topodesign.base.arguments import as_integer
+from topodesign.base.claims import Among, Claim, Of, Proof
+from topodesign.base.declared import Declared, key
+from topodesign.base.errors import ParameterError
+from topodesign.base.file_kinds import FileKind, kind_of
+from topodesign.base.latency import Latency
+from topodesign.base.records import Result, Table
+from topodesign.base.units import Quantity, format_size, format_time
+from topodesign.base.wording import counted
+from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.groups import Placement, along, as_placement
+from topodesign.fabrics.places import PlaceLike
+from topodesign.optima.group_ways import Ways, Wires, ways_of
+from topodesign.plans.timing.workload import load_workload
+from topodesign.pricing.mix import Mix, read_mix
+from topodesign.pricing.training.model import Model, as_model
+from topodesign.pricing.training.timeline import Spent, spent, step_seconds
+from topodesign.pricing.training.traffic import Sent, StepMix, layers_step, mix_step, step_mix
+from topodesign.pricing.workload import as_workload
+
+StepLike: TypeAlias = "StepMix | Mix | Model | Mapping[str, Any] | str | Path"
+"""A training step: of a model, its file or fields; a list of collectives or its file; a file of layers (.csv)."""
+
+
+def as_step(value: StepLike, changes: Mapping[str, Any] | None = None) -> StepMix:
+    """Return the training step that a value is or describes.
+
+    * ``value``: a model, its fields, or a file: of a model, of a list of collectives, or of layers (.csv).
+    * ``changes``: fields of a model with other values.
+
+    Examples
+    --------
+    >>> from topodesign.pricing.mix import single
+    >>> as_step(single("allreduce", 2**20)).stages[0].backward[0].waits[0][0].collective
+    'allreduce'
+    """
+    if isinstance(value, str | Path) and str(value).lower().endswith(".csv"):
+        step = layers_step(Path(value).stem, [(one.size, one.ready) for one in load_workload(value)])
+    elif isinstance(value, str | Path) and kind_of(Path(value)) is FileKind.COLLECTIVES:
+        step = mix_step(read_mix(value))
+    elif isinstance(value, StepMix | Mix):
+        step = value if isinstance(value, StepMix) else mix_step(value)
+    else:
+        return step_mix(as_model(value, changes))
+    if changes:
+        raise ParameterError("only a model has fields that can be changed")
+    return step
+
+
+@dataclass(frozen=True, slots=True)
+class SentTime(Declared):
+    """How long a collective of a step takes."""
+
+    sent: Sent
+    groups: int  # groups that do it at once
+    members: int  # ranks of each group
+    count: int  # how often a step has it, on the stage that has it most often
+    way: str  # how it is done: direct, in a ring, or by a known schedule of all nodes
+    seconds: Fraction  # one of them
+    bound: Fraction  # seconds that none goes below, whatever its way
+
+    KEYS = (
+        "*sent groups members count way seconds_exact=seconds",
+        key("seconds=float(seconds)", "One of them, in seconds."),
+        key("bound_s=float(bound)", "Seconds that none goes below, whatever its way."),
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class StepTime(Result):
+    """A training step on a network.
+
+    * ``step``: what it computes and sends.
+    * ``place``: where.
+    * ``latency``: what messages take beside their bytes.
+    * ``nodes``: the node of each rank, by number.
+    * ``sent``: how long each collective takes.
+    * ``spent``: where the time goes.
+    * ``bound``: seconds that it does not go below in this layout, whatever the ways of its collectives.
+    * ``before``: seconds with the ranks in the order of the nodes.
+    * ``priced``: layouts that were priced.
+    """
+
+    step: StepMix
+    place: Fabric
+    latency: Latency
+    nodes: tuple[int, ...]
+    sent: tuple[SentTime, ...]
+    spent: Spent
+    bound: Fraction
+    before: Fraction
+    priced: int
+
+    KEYS = (
+        key("model=step.name", "What it is called."),
+        key("place=place.name", "Where."),
+        "*latency seconds_exact=seconds",
+        key("seconds=float(seconds)", "The step, in seconds."),
+        key("compute_s=float(spent.compute)", "Seconds of computing, on the stage that is busy for longest."),
+        "tensor_s=float(tensor) expert_s=float(expert) data_s=float(data) pipeline_s=float(pipeline)",
+        "listed_s=float(listed)",
+        key("bubble_s=float(spent.bubble)", "Seconds in which stages wait for others, without sends."),
+        "communication=float(communication)",
+        key("bound_s=float(bound)", "Seconds that it does not go below in this layout, whatever the ways."),
+        key("before_s=float(before)", "Seconds with the ranks in the order of the nodes."),
+        key("layouts_priced=priced", "Layouts that were priced."),
+        key("collectives=sent", "How long each collective takes."),
+        "claims placement",
+    )
+    ROW = (
+        "place=place.name seconds compute=spent.compute tensor expert data pipeline listed bubble=spent.bubble "
+        "communication bound"
+    )
+
+    @property
+    def seconds(self) -> Fraction:
+        """Seconds of the step, exactly."""
+        return self.spent.seconds
+
+    @property
+    def tensor(self) -> Fraction:
+        """Seconds in which tensor parallelism keeps layers waiting."""
+        return self.spent.waits["tensor"]
+
+    @property
+    def expert(self) -> Fraction:
+        """Seconds in which tokens are on their way to experts and back."""
+        return self.spent.waits["expert"]
+
+    @property
+    def data(self) -> Fraction:
+        """Seconds of gradients and parameters that no computation hides."""
+        return self.spent.waits["data"]
+
+    @property
+    def pipeline(self) -> Fraction:
+        """Seconds that the sends between stages add."""
+        return self.spent.waits["pipeline"]
+
+    @property
+    def listed(self) -> Fraction:
+        """Seconds of a list of collectives."""
+        return self.spent.waits["listed"]
+
+    @property
+    def communication(self) -> Fraction:
+        """Part of the step in which all that is sent is waited for."""
+        return sum(self.spent.waits.values(), Fraction(0)) / self.seconds if self.seconds else Fraction(0)
+
+    @property
+    def placement(self) -> list[str]:
+        """The node of each rank."""
+        return [self.place.names[node] for node in self.nodes]
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """What is said of the seconds among layouts."""
+        return (Claim(Of.TIME, self.seconds, Among.LAYOUTS, Proof.LISTED, self.seconds, f"{self.priced} were priced"),)
+
+    def heading(self) -> str:
+        """Return the seconds and what they are made of."""
+        shares = ", ".join(f"{name} {format_time(seconds)}" for name, seconds in self.shares if seconds)
+        return f"{self.step.name} on {self.place.name}: step {format_time(self.seconds)}: {shares}"
+
+    @property
+    def shares(self) -> list[tuple[str, Fraction]]:
+        """What the seconds are made of; the parts add up to them."""
+        return [("compute", self.spent.compute), *self.spent.waits.items(), ("bubble", self.spent.bubble)]
+
+    def table(self) -> Table:
+        """Return a row for every collective."""
+        rows = tuple(
+            (
+                str(one.count), one.sent.collective, one.sent.use, f"{one.groups} x {one.members}",
+                format_size(one.sent.size) if one.sent.size.denominator == 1 else f"{float(one.sent.size):.0f}B",
+                format_time(one.seconds), format_time(one.bound), one.way,
+            )
+            for one in self.sent
+        )  # fmt: skip
+        foot = [f"not below {format_time(self.bound)} in this layout, whatever the ways; {self.claims[0]}"]
+        if self.before != self.seconds:
+            foot.insert(0, f"in the order of the nodes {format_time(self.before)}")
+        return Table(
+            self.heading(),
+            ("count", "collective", "for", "groups", "size", "takes", "bound", "way"),
+            rows,
+            words=frozenset(("collective", "for", "way")),
+            spare=frozenset(("bound", "for")),
+            footnote="\n".join(foot),
+        )
+
+
+def price_step(
+    step: StepLike,
+    place: PlaceLike,
+    *,
+    alpha: Quantity = "10us",
+    bandwidth: Quantity | None = None,
+    gap: Quantity | None = None,
+    hop: Quantity | None = None,
+    placement: Placement | None = None,
+    layouts: int = 8,
+    progress: Callable[[float], None] | None = None,
+) -> StepTime:
+    """Return how long a training step takes on a network, and what it waits for.
+
+    Parameters
+    ----------
+    step
+        A model (:class:`topodesign.pricing.training.model.Model`), its fields or file; a list of collectives or its
+        file (docs/all-to-all.md); or a file of layers whose gradients are ready one after the other (.csv).
+    place
+        A topology or a fabric, the spec of one, a file, or a networkx graph.
+    alpha, gap, hop
+        Latency of a message, time between two at one port, and in a switch.
+    bandwidth
+        Of a node over all its links, 100 Gbps if nothing is said; fabrics have their own.
+    placement
+        The node of each rank, if it is settled: names in the order of the ranks, or a .csv file.
+    layouts
+        Layouts that are priced at most, the order of the nodes among them.
+    progress
+        Called with the share of the layouts that are done.
+
+    Returns
+    -------
+    StepTime
+        Of the layout that takes least.
+
+    Raises
+    ------
+    ParameterError
+        If the model's ranks are not as many as the nodes, or numbers do not fit.
+    InfeasibleError
+        If some ranks cannot reach each other.
+
+    Examples
+    --------
+    >>> tiny = {"layers": 4, "hidden": 1024, "heads": 8, "vocabulary": 32000, "sequence": 1024, "batch": 64,
+    ...         "flops": "100T", "tensor": 4, "data": 4}
+    >>> found = price_step(tiny, "torus(4,4)", bandwidth="400Gbps")
+    >>> print(found.heading())
+    a model on torus(4,4): step ...: compute 14.21ms, tensor ..., data ...
+    """
+    mix = as_step(step)
+    work = as_workload(alpha, "1MiB", "100Gbps" if bandwidth is None else bandwidth, gap=gap, hop=hop)
+    wires = Wires.of(place, work.latency, work.bandwidth)
+    return price_on(
+        mix, wires, placement=placement, layouts=as_integer("layouts", layouts, 1, 10**4), progress=progress
+    )
+
+
+def price_on(
+    mix: StepMix,
+    wires: Wires,
+    *,
+    placement: Placement | None = None,
+    layouts: int = 8,
+    progress: Callable[[float], None] | None = None,
+) -> StepTime:
+    """Return the same of a step and links that are at hand."""
+    fabric = wires.fabric
+    ranks, nodes = _product(mix.shape), len(fabric.compute)
+    if mix.shape and ranks != nodes:
+        shape = " x ".join(map(str, mix.shape))
+        raise ParameterError(
+            f"{mix.name} has {counted(ranks, 'rank')} (tensor x expert x data/expert x pipeline = {shape}), and "
+            f"{fabric.name} has {counted(nodes, 'node')}; change the degrees, such as data"
+        )
+    if placement is not None:
+        candidates = [as_placement(fabric, placement)]
+    else:
+        candidates = list(itertools.islice(_orders(mix.shape, fabric.compute), layouts))
+    best: StepTime | None = None
+    for number, nodes_of in enumerate(candidates, 1):
+        found = _priced(mix, wires, nodes_of)
+        before = found.seconds if best is None else best.before
+        if best is None or found.seconds < best.seconds:
+            best = found
+        best = StepTime(mix, fabric, wires.latency, best.nodes, best.sent, best.spent, best.bound, before, number)
+        if progress is not None:
+            progress(number / len(candidates))
+    if best is None:
+        raise ParameterError("there is no layout to price")
+    return best
+
+
+def _product(shape: tuple[int, ...]) -> int:
+    ranks = 1
+    for side in shape:
+        ranks *= side
+    return ranks
+
+
+def _orders(shape: tuple[int, ...], nodes: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Yield layouts: the order of the nodes, then those in which the axes take turns in another order."""
+    import numpy as np  # noqa: PLC0415
+
+    yield nodes
+    seen = {nodes}
+    ranks = np.arange(len(nodes)).reshape(shape[::-1])
+    for axes in itertools.permutations(range(len(shape))):
+        # Rank r of the array is on the node whose place in the permuted array it has.
+        order = np.argsort(ranks.transpose(axes).ravel())
+        layout = tuple(nodes[at] for at in order.tolist())
+        if layout not in seen:
+            seen.add(layout)
+            yield layout
+
+
+def _priced(mix: StepMix, wires: Wires, nodes: tuple[int, ...]) -> StepTime:
+    fabric = wires.fabric
+    known: dict[tuple[str, tuple[int, ...]], tuple[Ways, int, int]] = {}
+    for sent in mix.counts:
+        if (sent.collective, sent.axes) not in known:
+            groups = along(fabric, mix.shape, sent.axes, nodes) if sent.axes else [nodes]
+            many = len(groups[0])
+            known[sent.collective, sent.axes] = ways_of(wires, sent.collective, groups), len(groups), many
+    ways = {sent: known[sent.collective, sent.axes][0] for sent in mix.counts}
+    seconds = {sent: ways[sent].best(sent.size).seconds(sent.size) for sent in ways}
+    bounds = {sent: ways[sent].bound(sent.size) for sent in ways}
+    times = tuple(
+        SentTime(
+            sent,
+            *known[sent.collective, sent.axes][1:],
+            count,
+            ways[sent].best(sent.size).name,
+            seconds[sent],
+            bounds[sent],
+        )
+        for sent, count in mix.counts.items()
+    )
+    where = spent(mix, seconds.__getitem__)
+    bound = step_seconds(mix, bounds.__getitem__)
+    return StepTime(mix, fabric, wires.latency, nodes, times, where, bound, where.seconds, 1)

@@ -1,0 +1,199 @@
+"""A training step on several networks, side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from topodesign.base.arguments import as_integer
+from topodesign.base.claims import FASTEST_OF_COLUMN
+from topodesign.base.declared import Declared, key
+from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.records import Result, Table, shortened
+from topodesign.base.units import Quantity, format_excess, format_time
+from topodesign.fabrics.fabric import Fabric
+from topodesign.optima.group_ways import Wires
+from topodesign.optima.step import StepLike, StepTime, as_step, price_on
+from topodesign.plans.plan import Plan
+from topodesign.pricing.training.model import Model
+from topodesign.pricing.training.traffic import StepMix
+from topodesign.pricing.workload import as_workload
+from topodesign.report.comparison.compare import Missing
+from topodesign.report.comparison.contender import ContenderLike, found_contender, with_node_bandwidth
+from topodesign.report.comparison.everyday import EVERYDAY
+
+
+@dataclass(frozen=True, slots=True)
+class NamedStep(Declared):
+    """A contender with its step."""
+
+    name: str  # what it was called
+    time: StepTime
+
+    KEYS = (key("name", "What it was called."), "*time")
+    ROW = "name *time"
+
+
+@dataclass(frozen=True, repr=False)
+class StepComparison(Result):
+    """A training step on several networks.
+
+    * ``step``: what it computes and sends.
+    * ``contenders``: the networks, in the order in which they were named.
+    * ``missing``: names of which there is no network of this size, with the reason.
+    """
+
+    step: StepMix
+    contenders: tuple[NamedStep, ...]
+    missing: tuple[Missing, ...] = ()
+
+    KEYS = (
+        key("model=step.model", "What is trained; null for a list.", kind=Model | None),
+        key("nodes", "Accelerators."),
+        "contenders",
+        key("missing", "Names of which there is no network of this size, with the reason."),
+    )
+    ROWS = "contenders"
+
+    @property
+    def nodes(self) -> int:
+        """Accelerators."""
+        return len(self.contenders[0].time.nodes)
+
+    def best(self) -> NamedStep:
+        """Return the contender with the shortest step."""
+        return min(self.contenders, key=lambda one: one.time.seconds)
+
+    def heading(self) -> str:
+        """Return what was compared."""
+        model, first = self.step.model, self.contenders[0].time
+        degrees = "" if model is None else (
+            f"; tensor {model.tensor}, pipeline {model.pipeline}, data {model.data}"
+            f"{f', expert {model.expert}' if model.experts else ''}; {model.micro_batches} micro batches"
+        )  # fmt: skip
+        alpha = format_time(first.latency.alpha or 0)
+        return f"{self.step.name}: a training step on {self.nodes} nodes{degrees}; alpha {alpha}"
+
+    def table(self) -> Table:
+        """Return a row for every contender, the shortest step with an asterisk; of one alone its collectives."""
+        if len(self.contenders) == 1:
+            return self.contenders[0].time.table()
+        least = self.best().time.seconds
+        used = [
+            name
+            for at, (name, _) in enumerate(self.contenders[0].time.shares)
+            if any(one.time.shares[at][1] for one in self.contenders)
+        ]
+        rows = []
+        for one in self.contenders:
+            shares, seconds = dict(one.time.shares), one.time.seconds
+            rows.append((
+                f"{format_time(seconds)} {format_excess(seconds / least):>8} {'*' if seconds == least else ' '}",
+                *(format_time(shares[name]) if shares[name] else "0" for name in used),
+                f"{float(one.time.communication):.1%}",
+                format_time(one.time.bound),
+                one.name if one.name == one.time.place.name else f"{one.name}: {shortened(one.time.place.name)}",
+            ))  # fmt: skip
+        notes = [
+            f"{FASTEST_OF_COLUMN}, percentages are over it; sent is the part of the step that waits for what is sent",
+            "bound: no way to do the collectives in this layout takes less",
+            *(f"{one.name}: {one.why}" for one in self.missing),
+        ]
+        return Table(
+            self.heading(),
+            ("step", *used, "sent", "bound", "contender"),
+            tuple(rows),
+            words=frozenset(("contender",)),
+            spare=frozenset(("bound", "bubble")),
+            footnote="\n".join(notes),
+        )
+
+
+def compare_steps(
+    step: StepLike,
+    on: Sequence[ContenderLike],
+    *,
+    changes: Mapping[str, Any] | None = None,
+    degree: int | None = None,
+    layouts: int = 4,
+    alpha: Quantity = "10us",
+    bandwidth: Quantity | None = None,
+    gap: Quantity | None = None,
+    hop: Quantity | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> StepComparison:
+    """Return how long a training step takes on several networks, and what it waits for on each.
+
+    Parameters
+    ----------
+    step
+        A model (:class:`topodesign.pricing.training.model.Model`), its fields or file; a list of collectives or its
+        file (docs/all-to-all.md); or a file of layers whose gradients are ready one after the other (.csv).
+    on
+        The networks: topologies and fabrics, specs, presets and files, or everyday names as :func:`compare` knows them.
+    changes
+        Fields of the model with other values.
+    degree
+        Ports of a node, for everyday names.
+    layouts
+        Layouts that are priced of each, at most (see :func:`price_step`).
+    alpha, gap, hop
+        Latency of a message, time between two at one port, and in a switch.
+    bandwidth
+        Of a node over all its links, 100 Gbps if nothing is said, of everyday names too; other fabrics have their own.
+    progress
+        Called with the share of the networks that are done.
+
+    Returns
+    -------
+    StepComparison
+        Everyday names that stand for nothing of this size are in ``missing``.
+
+    Raises
+    ------
+    ParameterError
+        If the model's ranks are not as many as the nodes, or numbers do not fit.
+    InfeasibleError
+        If nothing is left to compare.
+
+    Examples
+    --------
+    >>> tiny = {"layers": 4, "hidden": 1024, "heads": 8, "vocabulary": 32000, "sequence": 1024, "batch": 64,
+    ...         "flops": "100T", "tensor": 4, "data": 4}
+    >>> found = compare_steps(tiny, ["torus(4,4)", "ring"], degree=4, bandwidth="400Gbps")
+    >>> found.best().name
+    'torus(4,4)'
+    """
+    if not isinstance(on, list | tuple) or not on:
+        raise ParameterError("give a list of networks, such as ['torus(4,4)', 'fattree']")
+    mix = as_step(step, changes)
+    work = as_workload(alpha, "1MiB", "100Gbps" if bandwidth is None else bandwidth, gap=gap, hop=hop)
+    many = math.prod(mix.shape) if mix.shape else None
+    ports = None if degree is None else as_integer("degree", degree, 1)
+    layouts = as_integer("layouts", layouts, 1, 10**4)
+    found: list[NamedStep] = []
+    missing: list[Missing] = []
+    for done, what in enumerate(on, 1):
+        try:
+            name, place = found_contender(what, work, many, ports)
+            if isinstance(place, Plan) or (isinstance(what, str) and "@" in what):
+                raise ParameterError(f"{name}: a step is priced on a network, not for a plan or a method")
+            there = place.place
+            if isinstance(there, Fabric) and name.strip() in EVERYDAY:
+                there = with_node_bandwidth(there, work.bandwidth / 8)
+            wires = Wires.of(there, work.latency, work.bandwidth)
+            one = price_on(mix, wires, layouts=layouts)
+        except InfeasibleError as error:
+            missing.append(Missing(str(what), str(error)))
+        else:
+            found.append(NamedStep(name, one))
+            if many is not None and len(one.nodes) != many:
+                raise ParameterError(f"{name} has {len(one.nodes)} nodes, not {many}; compare what has as many")
+            many = len(one.nodes)
+        if progress is not None:
+            progress(done / len(on))
+    if not found:
+        raise InfeasibleError("\n".join(f"{one.name}: {one.why}" for one in missing))
+    return StepComparison(mix, tuple(found), tuple(missing))
