@@ -55,6 +55,8 @@ CASES = {
         evaluate genkautz(4,30) --all-to-all exact
         compare best torus ring slimfly dgx_a100(2) -n 16 -d 4 --price cable=50
         compare best fattree -n 16 -d 4
+        step model_gpt3.yaml --on torus(4,2) --on slimfly -d 4 --set data=1,tensor=4,pipeline=2
+        step workload_moe.yaml --on torus(4,2)
         families
         families kautz
         links circulant(5,1,2)
@@ -372,6 +374,7 @@ def test_documents_are_what_their_schemas_say(area: str, monkeypatch: pytest.Mon
         topodesign.copy_examples(
             [
                 "workload_moe.yaml",
+                "model_gpt3.yaml",
                 "workload_resnet50.csv",
                 "inventory_testbed.yaml",
                 "inventory_cubes.yaml",

@@ -251,11 +251,13 @@ def price_step(
     ...         "flops": "100T", "tensor": 4, "data": 4}
     >>> found = price_step(tiny, "torus(4,4)", bandwidth="400Gbps")
     >>> print(found.heading())
-    a model on torus(4,4): step ...: compute 14.21ms, tensor ..., data ...
+    a model on torus(4,4): step ...ms: compute 44.97ms, tensor ..., data ...
     """
     mix = as_step(step)
     work = as_workload(alpha, "1MiB", "100Gbps" if bandwidth is None else bandwidth, gap=gap, hop=hop)
     wires = Wires.of(place, work.latency, work.bandwidth)
+    if bandwidth is not None and wires.place is wires.fabric:
+        raise ParameterError(f"{wires.fabric.name} has bandwidths of its own; leave the bandwidth out")
     return price_on(
         mix, wires, placement=placement, layouts=as_integer("layouts", layouts, 1, 10**4), progress=progress
     )
@@ -308,6 +310,8 @@ def _orders(shape: tuple[int, ...], nodes: tuple[int, ...]) -> Iterator[tuple[in
     import numpy as np  # noqa: PLC0415
 
     yield nodes
+    if not shape:
+        return
     seen = {nodes}
     ranks = np.arange(len(nodes)).reshape(shape[::-1])
     for axes in itertools.permutations(range(len(shape))):

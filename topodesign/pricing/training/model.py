@@ -271,7 +271,7 @@ def as_model(value: ModelLike, changes: Mapping[str, Any] | None = None) -> Mode
     --------
     >>> tiny = {"layers": 2, "hidden": 64, "heads": 4, "vocabulary": 1000, "sequence": 128, "batch": 8, "flops": "1T"}
     >>> as_model(tiny, {"data": "2"}).parameters
-    172352
+    172288
     """
     if isinstance(value, Model):
         return value.but(**_checked(changes or {}))

@@ -76,10 +76,9 @@ def run(blocks: Sequence[Block], seconds: Seconds, *, overlap: bool = True) -> t
         links = ready = _sum(blocks[0].gathers, seconds)
     for number, block in enumerate(blocks):
         time = max(time, ready) + block.compute
-        if number + 1 < len(blocks):
-            links = links if overlap else max(links, time)
-            links += _sum(blocks[number + 1].gathers, seconds)
-            ready = links
+        gathers = _sum(blocks[number + 1].gathers, seconds) if number + 1 < len(blocks) else Fraction(0)
+        if gathers:
+            ready = links = (links if overlap else max(links, time)) + gathers
         waits, reduces = _sum(block.waits, seconds), _sum(block.reduces, seconds)
         if waits:
             time = links = max(links, time) + waits

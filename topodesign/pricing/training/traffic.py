@@ -146,8 +146,9 @@ def step_mix(model: Model) -> StepMix:
     >>> tiny = {"layers": 2, "hidden": 64, "heads": 4, "vocabulary": 1000, "sequence": 128, "batch": 8, "flops": "1T"}
     >>> for sent, count in step_mix(as_model(tiny, {"data": 4})).counts.items():
     ...     print(count, sent.collective, int(sent.size), sent.axes)
+    1 allreduce 256 (1, 2)
     2 allreduce 99968 (1, 2)
-    1 allreduce 144640 (1, 2)
+    1 allreduce 144384 (1, 2)
     """
     return _Parts(model).step()
 

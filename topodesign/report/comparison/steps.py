@@ -175,13 +175,15 @@ def compare_steps(
     layouts = as_integer("layouts", layouts, 1, 10**4)
     found: list[NamedStep] = []
     missing: list[Missing] = []
+    told: list[bool] = []  # whether the bandwidth was needed
     for done, what in enumerate(on, 1):
         try:
             name, place = found_contender(what, work, many, ports)
             if isinstance(place, Plan) or (isinstance(what, str) and "@" in what):
                 raise ParameterError(f"{name}: a step is priced on a network, not for a plan or a method")
             there = place.place
-            if isinstance(there, Fabric) and name.strip() in EVERYDAY:
+            told.append(not isinstance(there, Fabric) or name.strip() in EVERYDAY)
+            if isinstance(there, Fabric) and told[-1]:
                 there = with_node_bandwidth(there, work.bandwidth / 8)
             wires = Wires.of(there, work.latency, work.bandwidth)
             one = price_on(mix, wires, layouts=layouts)
@@ -194,6 +196,8 @@ def compare_steps(
             many = len(one.nodes)
         if progress is not None:
             progress(done / len(on))
+    if bandwidth is not None and found and not any(told):
+        raise ParameterError("these networks have bandwidths of their own; leave the bandwidth out")
     if not found:
         raise InfeasibleError("\n".join(f"{one.name}: {one.why}" for one in missing))
     return StepComparison(mix, tuple(found), tuple(missing))

@@ -1,0 +1,1 @@
+"""Tests of training steps: models, what they send, and when."""

@@ -1,0 +1,47 @@
+"""Training steps side by side: the same as each alone, names of all kinds, and clear errors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.optima.test_step import MODEL
+from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.shipped import copy_examples
+from topodesign.cli.main import run
+from topodesign.optima.step import price_step
+from topodesign.report.comparison.steps import compare_steps
+
+
+def test_each_is_what_it_is_alone() -> None:
+    found = compare_steps(MODEL, ["torus(2,4)", "fattree", "slimfly"], degree=4, bandwidth="200Gbps")
+    assert [one.name for one in found.contenders] == ["torus(2,4)", "fattree"]
+    assert [one.name for one in found.missing] == ["slimfly"]
+    assert found.contenders[0].time.seconds == price_step(MODEL, "torus(2,4)", bandwidth="200Gbps", layouts=4).seconds
+    tree = found.contenders[1].time.place
+    assert max(int(tree.topology.out_ports[node]) for node in tree.compute) * tree.unit == 25 * 10**9
+    assert found.best().time.seconds == min(one.time.seconds for one in found.contenders)
+
+
+def test_the_command_says_what_python_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    [path] = copy_examples(["model_mixtral.yaml"], tmp_path)
+    asked = ["step", str(path), "--on", "torus(2,4)", "--set", "data=8,batch=8", "--bandwidth", "400Gbps"]
+    assert run([*asked, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    found = compare_steps(path, ["torus(2,4)"], changes={"data": 8, "batch": 8}, bandwidth="400Gbps")
+    assert told["contenders"][0]["seconds_exact"] == str(found.contenders[0].time.seconds)
+    assert run(asked) == 0
+    assert "all-to-all" in capsys.readouterr().out
+
+
+def test_what_is_wrong_is_said() -> None:
+    with pytest.raises(ParameterError, match="give a list of networks"):
+        compare_steps(MODEL, [])
+    with pytest.raises(ParameterError, match="not for a plan or a method"):
+        compare_steps(MODEL, ["torus(2,4)@ring"])
+    with pytest.raises(ParameterError, match="say how many nodes and ports"):
+        compare_steps(MODEL, ["fattree"])
+    with pytest.raises(InfeasibleError, match="slimfly"):
+        compare_steps(MODEL, ["slimfly"], degree=4)
