@@ -51,6 +51,7 @@ from topodesign.optima.purchase import upgrade as upgrade
 from topodesign.optima.step import as_step as as_step
 from topodesign.optima.step import price_step as price_step
 from topodesign.optima.throughput import throughput as throughput
+from topodesign.optima.uneven import price_uneven as price_uneven
 from topodesign.plans.files import load_plan as load_plan
 from topodesign.plans.files import save_plan as save_plan
 from topodesign.plans.orbit import OrbitRounds as OrbitRounds

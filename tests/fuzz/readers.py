@@ -40,6 +40,7 @@ from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.sets import INDEX, ForSizes, read_plan_set, save_plan_set
 from topodesign.plans.timing.workload import load_workload
 from topodesign.pricing.mix import read_mix
+from topodesign.pricing.traffic_matrix import as_matrix
 from topodesign.pricing.training.model import as_model
 from topodesign.runtime.chakra.check import expected_time
 from topodesign.runtime.chakra.network import read_network
@@ -264,6 +265,7 @@ READERS = (
     Reader("topology/link_table", "l.csv", lambda: b"src,dst,alpha,bandwidth\n0,1,1us,25Gbps\n", read_link_table),
     Reader("plans/timing/workload", "w.csv", lambda: shipped("workload_gpt2.csv"), load_workload),
     Reader("pricing/training/model", "m.yaml", lambda: shipped("model_mixtral.yaml"), as_model),
+    Reader("pricing/traffic_matrix", "t.csv", lambda: b"0,3,1\n2,0,5\n1,1,0\n", lambda path: as_matrix(path, 3)),
     Reader("pricing/mix", "x.yaml", lambda: shipped("workload_moe.yaml"), read_mix),
     Reader("plans/archive", "p.npz", plan_bytes, load_plan),
     Reader("plans/files", "q.npz", plan_bytes, load_plan),

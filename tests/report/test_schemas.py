@@ -57,6 +57,8 @@ CASES = {
         compare best fattree -n 16 -d 4
         step model_gpt3.yaml --on torus(4,2) --on slimfly -d 4 --set data=1,tensor=4,pipeline=2
         step workload_moe.yaml --on torus(4,2)
+        uneven torus(3,3) --matrix zipf:1 --tokens 90
+        uneven fat_tree(2,2,2) --matrix dirichlet:0.5 --tokens 90
         families
         families kautz
         links circulant(5,1,2)

@@ -20,6 +20,7 @@ FUNCTIONS = {
     "runtimes": "runtime_rules",
     "schema": "json_schema",
     "step": "compare_steps",
+    "uneven": "price_uneven",
     "wire apply": "apply_wiring",
     "wire check": "check_wiring",
     "wire diff": "rewire",

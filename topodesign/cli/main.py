@@ -36,6 +36,7 @@ SECTIONS = {
         "frontier": "List the best chunks, steps and rounds, with proofs.",
         "pipeline": "Show what every number of steps buys a broadcast in bandwidth.",
         "groups": "Price a collective in several groups that share links.",
+        "uneven": "Price an all-to-all of uneven traffic.",
         "layout": "Place ranks on nodes so that their groups sit well.",
         "methods": "Compare all methods that schedule a collective.",
         "verify": "Check a schedule, a program or traces.",

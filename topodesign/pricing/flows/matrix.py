@@ -55,12 +55,15 @@ class MatrixFlow:
         return self.lower == self.upper
 
 
-def matrix_flow(topology: Topology, demand: IntArray, *, gap: Fraction = Fraction(1, 100)) -> MatrixFlow:
+def matrix_flow(
+    topology: Topology, demand: IntArray, *, gap: Fraction = Fraction(1, 100), most: int | None = None
+) -> MatrixFlow:
     """Return how a matrix of traffic is routed in little time.
 
     * ``topology``: links with capacities; all vertices pass on.
     * ``demand``: what goes from each vertex to each: whole numbers, shape ``(nodes, nodes)``.
     * ``gap``: part of the bound by which it may be above it, where it is not solved exactly; it is told if it is more.
+    * ``most``: unknowns up to which it is solved exactly; some thousands if None.
 
     Raises
     ------
@@ -82,7 +85,7 @@ def matrix_flow(topology: Topology, demand: IntArray, *, gap: Fraction = Fractio
     if not len(sources):
         return MatrixFlow(topology, demand, (Fraction(0),) * len(topology.src), Fraction(0))
     try:
-        found = demand_flow(topology, sources, demand[sources], most=_MOST_COLUMNS)
+        found = demand_flow(topology, sources, demand[sources], most=_MOST_COLUMNS if most is None else most)
     except TooLargeError:
         return _Balanced(topology, demand, sources).found(gap)
     amounts, common = found.flows()

@@ -1,0 +1,65 @@
+"""Uneven all-to-all: exact against a linear program, even traffic as all-to-all is priced, and regret."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.pricing.test_demands import by_pairs
+from topodesign.base.errors import ParameterError
+from topodesign.optima.uneven import price_uneven
+from topodesign.pricing.all_to_all import all_to_all
+from topodesign.topology.library import build
+
+SPECS = ("torus(3,3)", "genkautz(2,7)", "circulant(8,1,3)", "hypercube(3)")
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_thirty_matrices_cost_what_a_linear_program_says(seed: int) -> None:
+    topology = build(SPECS[seed % 4])
+    name = ("zipf:1.2", "dirichlet:0.3")[seed % 2]
+    found = price_uneven(topology, name, tokens=60, seed=seed, piece=1, bandwidth=8 * topology.degree)
+    least = by_pairs(topology, found.flow.demand, [0] * len(topology.src))
+    assert found.claims[0].proven
+    assert float(found.seconds) == pytest.approx(least, rel=1e-7)
+    assert found.regret is not None
+    assert found.regret >= 1
+    assert found.kept_seconds == found.regret * found.seconds
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_even_traffic_has_no_regret(spec: str) -> None:
+    topology = build(spec)
+    even = np.ones((topology.nodes, topology.nodes), dtype=np.int64)
+    found = price_uneven(topology, even, piece=1, bandwidth=8 * topology.degree)
+    factor = all_to_all(topology).bandwidth or 0
+    assert found.regret == found.fullest == 1
+    assert found.seconds == found.even_seconds == factor * topology.nodes / topology.degree
+
+
+@pytest.mark.parametrize(
+    ("matrix", "options", "words"),
+    [
+        ("zipf", {}, "zipf:1.2"),
+        ([[1]], {}, "the matrix has 9 lines"),
+        (np.zeros((9, 9), dtype=np.int64), {}, "nothing leaves its node"),
+        (np.full((9, 9), -1), {}, "from 0 to"),
+        (np.full((9, 9), 0.5), {}, "whole numbers"),
+        ("dirichlet:0", {}, "above zero"),
+        ("zipf:1", {"tokens": 0}, "tokens"),
+        (np.ones((9, 9), dtype=np.int64), {"seed": 3}, "for distributions"),
+        ("zipf:1", {"place": "fat_tree(3,3,3)", "bandwidth": "1Gbps"}, "bandwidths of its own"),
+    ],
+)
+def test_what_is_wrong_is_said(matrix: Any, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        price_uneven(**{"place": "torus(3,3)", "matrix": matrix, **options})
+
+
+def test_a_file_is_the_matrix(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("# from, to\n0,3,1\n2,0,5\n1,1,0\n")
+    assert price_uneven("circulant(3,1)", path).demand.tolist() == [[0, 3, 1], [2, 0, 5], [1, 1, 0]]

@@ -1,0 +1,213 @@
+"""All-to-all of uneven traffic: what a matrix costs, and what a plan loses that was made for even traffic."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from topodesign.base.claims import Among, Claim, Of
+from topodesign.base.declared import key
+from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.records import Result, Table
+from topodesign.base.units import Quantity, as_size, format_time
+from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
+from topodesign.pricing.all_to_all import all_to_all
+from topodesign.pricing.flows.demands import MOST_COLUMNS, UnreachableError
+from topodesign.pricing.flows.matrix import MatrixFlow, matrix_flow
+from topodesign.pricing.flows.paths import path_flow
+from topodesign.pricing.traffic_matrix import MatrixLike, as_matrix
+from topodesign.topology.topology import IntArray, Topology
+
+
+@dataclass(frozen=True, repr=False)
+class UnevenPrice(Result):
+    """What a matrix of traffic costs by bandwidth.
+
+    * ``place``: where.
+    * ``demand``: how many pieces go from each node to each.
+    * ``piece``: bytes of a piece.
+    * ``flow``: how they are routed.
+    * ``even``: load of the fullest link if as much went from every node to every other; None on fabrics.
+    * ``kept``: that of this traffic over the paths of the best flow for even traffic; None on fabrics.
+    """
+
+    place: Fabric
+    demand: IntArray
+    piece: Fraction
+    flow: MatrixFlow
+    even: Fraction | None
+    kept: Fraction | None
+
+    KEYS = (
+        key("place=place.name", "Where."),
+        key("nodes=len(place.compute)", "How many there are."),
+        "sent_bytes=number(sent) fullest",
+        "seconds_exact=seconds",
+        key("seconds=float(seconds)", "Seconds by bandwidth, with latencies left out."),
+        key("bound_s=float(bound)", "Seconds that no routing goes below."),
+        key("even_s=float(even_seconds)", "Seconds if all pairs had the mean; null on fabrics with switches."),
+        key("kept_s=float(kept_seconds)", "Seconds over paths that are best for even traffic; null on fabrics."),
+        "regret",
+        key("regret_float=float(regret)", "The same, rounded; null on fabrics."),
+        "claims",
+    )
+
+    @property
+    def sent(self) -> Fraction:
+        """Bytes that leave their nodes."""
+        return int(self.flow.demand.astype(object).sum()) * self.piece
+
+    @property
+    def fullest(self) -> Fraction:
+        """What the node that sends or receives most has, over the mean of all nodes."""
+        most = max(int(self.flow.demand.sum(axis=axis).max()) for axis in (0, 1))
+        total = int(self.flow.demand.sum())
+        return Fraction(most * len(self.place.compute), total) if total else Fraction(1)
+
+    def _seconds(self, load: Fraction) -> Fraction:
+        return load * self.piece / self.place.unit
+
+    @property
+    def seconds(self) -> Fraction:
+        """Seconds by bandwidth, exactly."""
+        return self._seconds(self.flow.upper)
+
+    @property
+    def bound(self) -> Fraction:
+        """Seconds that no routing goes below."""
+        return self._seconds(self.flow.lower)
+
+    @property
+    def even_seconds(self) -> Fraction | None:
+        """Seconds if all pairs had the mean of the matrix."""
+        return None if self.even is None else self._seconds(self.even)
+
+    @property
+    def kept_seconds(self) -> Fraction | None:
+        """Seconds over the paths that are best for even traffic."""
+        return None if self.kept is None else self._seconds(self.kept)
+
+    @property
+    def regret(self) -> Fraction | None:
+        """Time over paths for even traffic over that for this: at least, if this is not proven; null on fabrics."""
+        if self.kept is None:
+            return None
+        return self.kept / self.flow.upper if self.flow.upper else Fraction(1)
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """What is said of the seconds among routings."""
+        missed = "shifted to cheaper paths for so long"
+        return (Claim.to_bound(Of.TIME, self.seconds, Among.FLOWS, self.bound, missed=missed),)
+
+    def heading(self) -> str:
+        """Return the price in a sentence."""
+        return f"uneven all-to-all on {self.place.name}: {format_time(self.seconds)}; {self.claims[0]}"
+
+    def table(self) -> Table:
+        """Return the price beside those of even traffic."""
+        rows = [("this traffic, paths for it", format_time(self.seconds))]
+        if self.kept_seconds is not None and self.even_seconds is not None and self.regret is not None:
+            kept = f"this traffic, paths for even traffic ({float(self.regret):.4g} times)"
+            rows += [(kept, format_time(self.kept_seconds)), ("even traffic", format_time(self.even_seconds))]
+        foot = f"the busiest node sends or receives {float(self.fullest):.4g} times the mean; latencies are left out"
+        return Table(self.heading(), ("", "by bandwidth"), tuple(rows), words=frozenset(("",)), footnote=foot)
+
+
+def price_uneven(
+    place: PlaceLike,
+    matrix: MatrixLike,
+    *,
+    piece: Quantity = "8KiB",
+    bandwidth: Quantity | None = None,
+    tokens: int | None = None,
+    seed: int | None = None,
+    exact: bool = False,
+    progress: Callable[[float], None] | None = None,
+) -> UnevenPrice:
+    """Price an all-to-all in which each node has another amount of data for each.
+
+    Parameters
+    ----------
+    place
+        A topology or a fabric, the spec of one, a file, or a networkx graph.
+    matrix
+        How many pieces go from each node to each: a matrix, its file (.csv), or a distribution that is drawn from, such
+        as ``zipf:1.2`` (see :func:`topodesign.pricing.traffic_matrix.as_matrix`).
+    piece
+        Bytes of a piece: of a token on its way to an expert.
+    bandwidth
+        Of a node over all its links, 100 Gbps if nothing is said; fabrics have their own.
+    tokens, seed
+        Of a distribution: how many each node draws (4096), and how (0).
+    exact
+        Whether the linear program is solved at larger sizes too, in minutes; else prices are within proven bounds.
+    progress
+        Called with the share that is done.
+
+    Returns
+    -------
+    UnevenPrice
+        With what the paths of the best flow for even traffic make of the same, on topologies.
+
+    Raises
+    ------
+    ParameterError
+        If the matrix does not fit the nodes.
+    InfeasibleError
+        If some nodes cannot reach each other.
+    TooLargeError
+        If there are too many nodes.
+
+    Examples
+    --------
+    >>> found = price_uneven("torus(3,3)", "zipf:1", tokens=90)
+    >>> found.claims[0].proven, found.regret >= 1
+    (True, True)
+    """
+    known = as_place(place)
+    fabric = as_fabric(known, None if bandwidth is None or isinstance(known, Fabric) else bandwidth)
+    fabric.check_unshared("the price of uneven traffic")
+    if bandwidth is not None and known is fabric:
+        raise ParameterError(f"{fabric.name} has bandwidths of its own; leave the bandwidth out")
+    size = as_size(piece)
+    nodes = list(fabric.compute)
+    own = as_matrix(matrix, len(nodes), tokens=tokens, seed=seed)
+    demand = np.zeros((fabric.topology.nodes,) * 2, dtype=np.int64)
+    demand[np.ix_(nodes, nodes)] = own
+    np.fill_diagonal(demand, 0)
+    if not demand.any():
+        raise ParameterError("nothing leaves its node; give a matrix with numbers beside its diagonal")
+    try:
+        flow = matrix_flow(fabric.topology, demand, most=MOST_COLUMNS if exact else None)
+    except UnreachableError as error:
+        names = fabric.names
+        raise InfeasibleError(f"{names[error.goal]} cannot be reached from {names[error.source]}") from None
+    if progress is not None:
+        progress(0.5)
+    even, kept = (None, None) if isinstance(known, Fabric) else _over_even_paths(known, demand)
+    return UnevenPrice(fabric, own, size, flow, even, kept)
+
+
+def _over_even_paths(topology: Topology, demand: IntArray) -> tuple[Fraction, Fraction]:
+    """Return loads of the fullest link, of the mean traffic and of this, over the paths of the best even flow."""
+    flow = all_to_all(topology, effort="auto").flow
+    if flow is None:
+        raise InfeasibleError("no flow of even traffic was found")
+    nodes, rooms = topology.nodes, topology.capacity.tolist()
+    loads = [Fraction(0)] * len(rooms)
+    number = {(u, v): at for at, (u, v, _) in enumerate(topology.links())}
+    for source in range(nodes):
+        for goal, paths in path_flow(flow, source).items():
+            amount = int(demand[source, goal])
+            for path, part in paths if amount else ():
+                for pair in itertools.pairwise(path):
+                    loads[number[pair]] += amount * part
+    kept = max(load / room for load, room in zip(loads, rooms, strict=True))
+    mean = Fraction(int(demand.sum()), nodes * (nodes - 1))
+    return mean * flow.upper * nodes / topology.degree, kept
