@@ -54,7 +54,7 @@ CASES = {
         evaluate links.csv --size 1MiB --size 1GiB
         evaluate genkautz(4,30) --all-to-all exact
         compare best torus ring slimfly dgx_a100(2) -n 16 -d 4 --price cable=50
-        compare best fattree -n 16 -d 4
+        compare best fattree -n 16 -d 4 --workload workload_moe.yaml
         step model_gpt3.yaml --on torus(4,2) --on slimfly -d 4 --set data=1,tensor=4,pipeline=2
         step workload_moe.yaml --on torus(4,2)
         uneven torus(3,3) --matrix zipf:1 --tokens 90

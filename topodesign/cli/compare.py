@@ -38,6 +38,13 @@ def _prices(_context: click.Context, _option: click.Parameter, values: tuple[str
     metavar="WHAT=PRICE",
     help="Price of a cable, a port of a node, a switch or a switch-port, with commas between: adds a column.",
 )
+@click.option(
+    "--workload",
+    "step",
+    type=click.Path(),
+    metavar="FILE",
+    help="Time a training step on each, too: a model, a list of collectives or layers, as of 'topodesign step'.",
+)
 @time_limit_option("60s", "For each contender; what takes longer is left out, and said so.")
 @csv_option
 @json_option

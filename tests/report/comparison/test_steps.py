@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+import topodesign
 from tests.optima.test_step import MODEL
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.shipped import copy_examples
 from topodesign.cli.main import run
 from topodesign.optima.step import price_step
+from topodesign.report.comparison.compare import compare
 from topodesign.report.comparison.steps import compare_steps
 
 
@@ -34,6 +36,18 @@ def test_the_command_says_what_python_says(tmp_path: Path, capsys: pytest.Captur
     assert told["contenders"][0]["seconds_exact"] == str(found.contenders[0].time.seconds)
     assert run(asked) == 0
     assert "all-to-all" in capsys.readouterr().out
+
+
+def test_compare_has_the_same_step() -> None:
+    found = compare(["torus(2,4)", "fattree"], nodes=8, degree=6, step=MODEL, bandwidth="600Gbps")
+    alone = price_step(MODEL, "torus(2,4)", bandwidth=f"{600 * 3 // 6}Gbps", layouts=4)
+    ports = topodesign.build("torus(2,4)").degree
+    assert ports == 3
+    assert found.contenders[0].step is not None
+    assert found.contenders[0].step.seconds == alone.seconds
+    assert "training step" in found.table().columns
+    with pytest.raises(ParameterError, match="has 8 ranks"):
+        compare(["best"], nodes=16, degree=4, step=MODEL)
 
 
 def test_what_is_wrong_is_said() -> None:

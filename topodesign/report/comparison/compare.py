@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Unpack
 
@@ -27,12 +28,15 @@ from topodesign.base.units import (
 )
 from topodesign.base.wording import listed
 from topodesign.base.work_options import TimingOptions
+from topodesign.optima.step import StepLike, as_step, price_on
 from topodesign.pricing.workload import Workload, as_workload
 from topodesign.report.comparison.contender import PRICED, Contender, ContenderLike, contender
 from topodesign.report.comparison.methods import MOST_SECONDS
 from topodesign.report.comparison.thresholds import Threshold, thresholds
 from topodesign.report.comparison.timing import GAPS_AND_HOPS, gaps_and_hops, step_words
 from topodesign.topology.topology import Topology
+
+_LAYOUTS = 4  # layouts of the ranks of a training step that are priced
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,15 +129,13 @@ class Comparison(SideBySide):
         """Return a row for every contender, then the lower bound; the best of a column has an asterisk."""
         work = self.workload
         sizes = tuple(format_size(size) for size in work.sizes)
+        trained = [one.step.seconds for one in self.contenders if one.step is not None]
         fastest = [min(one.times[place] for one in self.contenders) for place in range(len(sizes))]
         priced = any(one.cost is not None for one in self.contenders)
         switched, chunked = self.switched, any(one.timing.pipelined for one in self.contenders)
         rows = []
         for one in self.contenders:
-            times = [
-                f"{format_time(time)} {format_excess(time / least):>8} {'*' if time == least else ' '}"
-                for time, least in zip(one.times, fastest, strict=True)
-            ]
+            times = list(map(_of_least, one.times, fastest))
             number = one.counts
             rows.append((
                 f"{float(one.steps):g}",
@@ -141,6 +143,7 @@ class Comparison(SideBySide):
                 *((gaps_and_hops(one.timing),) if switched else ()),
                 *((" ".join(map(str, one.chunks)) if one.timing.pipelined else "",) if chunked else ()),
                 *times,
+                *([_of_least(one.step.seconds, min(trained))] if one.step is not None else []),
                 _between(one.all_to_all.lower, one.all_to_all.upper),
                 str(number.cables),
                 str(number.switches),
@@ -149,7 +152,7 @@ class Comparison(SideBySide):
                 "duplex" if one.topology.is_duplex else "simplex",
                 one.name if one.name == one.what else f"{one.name}: {shortened(one.what)}",
             ))  # fmt: skip
-        empty = [""] * (5 + priced)
+        empty = [""] * (5 + priced + bool(trained))
         fabrics = any(not isinstance(one.place, Topology) for one in self.contenders)
         least = "lower bound without switches" if fabrics else "lower bound"
         none = ("",) * (switched + chunked)
@@ -165,6 +168,7 @@ class Comparison(SideBySide):
                 *((GAPS_AND_HOPS,) if switched else ()),
                 *(("chunks",) if chunked else ()),
                 *sizes,
+                *(("training step",) if trained else ()),
                 "all-to-all",
                 "cables",
                 "switches",
@@ -175,11 +179,12 @@ class Comparison(SideBySide):
             ),
             tuple(rows),
             words=frozenset(("cabling", "contender")),
-            spare=frozenset(("switches", "survives", "cabling", "all-to-all")),
+            spare=frozenset(("switches", "survives", "cabling", "all-to-all", *(("cables",) if trained else ()))),
             compared=len(self.contenders),
             footnote="\n".join([
                 f"{FASTEST_OF_COLUMN}, percentages are over it; steps and y are those of half an allreduce",
                 *self._formulas(),
+                *([f"training step: one of {self.contenders[0].step.step.name}"] if self.contenders[0].step else []),
                 *map(str, self.thresholds),
                 *(f"{name}: {why}" for name, why in self.missing),
             ]),
@@ -194,6 +199,10 @@ class Comparison(SideBySide):
         names = [one.name for one in self.contenders if one.timing.at_once]
         if names:
             yield f"{listed(names)}, both halves at once: (2 steps + chunks - 1) ({step} + 2 y M/B / chunks)"
+
+
+def _of_least(time: Fraction, least: Fraction) -> str:
+    return f"{format_time(time)} {format_excess(time / least):>8} {'*' if time == least else ' '}"
 
 
 def _between(low: Fraction | None, high: Fraction | None) -> str:
@@ -211,6 +220,7 @@ def compare(
     nodes: int | None = None,
     degree: int | None = None,
     prices: Mapping[str, Quantity] | None = None,
+    step: StepLike | None = None,
     time_limit: Quantity = "60s",
     progress: Callable[[float], None] | None = None,
     **given: Unpack[TimingOptions],
@@ -227,6 +237,9 @@ def compare(
         N and d, which everyday names need; without them those of the first contender that has its own.
     prices
         Of a ``cable``, a ``port`` of a node, a ``switch`` and a ``switch-port``: adds what each contender costs.
+    step
+        A training step that is timed on each beside (see :func:`topodesign.price_step`): a model, a list of
+        collectives, layers, or the file of one.
     time_limit
         For each contender, seconds or text with a unit. What is not measured then is not waited for.
     progress
@@ -268,12 +281,17 @@ def compare(
     limit = as_time(time_limit)
     if not 0 < limit <= MOST_SECONDS:
         raise ParameterError(f"time_limit must be above zero and at most {MOST_SECONDS} seconds")
+    mix = None if step is None else as_step(step)
+    if mix is not None and mix.shape and many not in {None, math.prod(mix.shape)}:
+        raise ParameterError(f"{mix.name} has {math.prod(mix.shape)} ranks, and {many} nodes are compared")
     found: list[Contender] = []
     missing: list[tuple[str, str]] = []
     for done, what in enumerate(contenders, 1):
         try:
             with deadline(float(limit)):
                 one = contender(what, work, many, ports, costs)
+                if mix is not None:
+                    one = replace(one, step=price_on(mix, one.wires(ports), layouts=_LAYOUTS))
         except InfeasibleError as error:
             missing.append((str(what), str(error)))
         except OutOfTime:

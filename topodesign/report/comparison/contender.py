@@ -17,7 +17,9 @@ from topodesign.base.wording import suggest
 from topodesign.collectives import ALLREDUCE
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_place
+from topodesign.optima.group_ways import Wires
 from topodesign.optima.optimum import optimum
+from topodesign.optima.step import StepTime
 from topodesign.plans.files import load_plan
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
@@ -85,15 +87,18 @@ class Contender(Declared):
     bisection: Interval  # the narrowest half: capacity to the other half, as a part of what its nodes have in all
     counts: Counts  # cables, ports, switches, and failures survived
     cost: Fraction | None  # price, where it was said what things cost; else None
+    step: StepTime | None = None  # a training step, where one was given; else None
 
     KEYS = (
         "name spec=what method proof nodes steps=number(steps) bandwidth *timing chunks all_to_all bisection *counts",
         key("simplex=not(topology.is_duplex)", "Whether links go one way only."),
         "cost=float(cost) times_s=float(times_by_size)",
+        key("step_s=float(step.seconds)", "Seconds of the training step; null without --workload."),
     )
     ROW = (
-        *without(KEYS, "all_to_all", "bisection", "times_s"),
+        *without(KEYS, "all_to_all", "bisection", "times_s", "step_s"),
         "all_to_all_*=all_to_all bisection_*=bisection allreduce_s_*=float(times_by_size)",
+        "step_s?=float(step.seconds)",
     )
     SHARED = "contender"
 
@@ -111,6 +116,12 @@ class Contender(Declared):
     def chunks(self) -> tuple[int, ...]:
         """The fastest number of chunks for each size; 1 of what is no pipeline."""
         return self.timing.chunks(self.workload)
+
+    def wires(self, degree: int | None) -> Wires:
+        """Return its links for prices of training steps, if its nodes have so many ports."""
+        work, place = self.workload, self.place
+        used = Fraction(place.degree, degree) if degree is not None and isinstance(place, Topology) else 1
+        return Wires.of(place, work.latency, work.bandwidth * used)
 
     @property
     def steps(self) -> int | Fraction:
