@@ -210,7 +210,7 @@ def price_step(
     gap: Quantity | None = None,
     hop: Quantity | None = None,
     placement: Placement | None = None,
-    layouts: int = 8,
+    layouts: int = 4,
     progress: Callable[[float], None] | None = None,
 ) -> StepTime:
     """Return how long a training step takes on a network, and what it waits for.
@@ -268,7 +268,7 @@ def price_on(
     wires: Wires,
     *,
     placement: Placement | None = None,
-    layouts: int = 8,
+    layouts: int = 4,
     progress: Callable[[float], None] | None = None,
 ) -> StepTime:
     """Return the same of a step and links that are at hand."""
