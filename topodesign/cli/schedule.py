@@ -62,6 +62,8 @@ def command(
     for name in ("collective", "size"):
         if traffic and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise ParameterError(f"--traffic says what is done, and with how much data; leave --{name} out")
+    if context.get_parameter_source("size") is not ParameterSource.COMMANDLINE:
+        del options["size"]
     with progress_bar("scheduling") as progress:
         plan = topodesign.schedule(topology, collective, traffic=traffic or None, progress=progress, **options)
     with progress_bar("verifying"):

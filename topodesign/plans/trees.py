@@ -42,6 +42,9 @@ class Trees(Movement):
     sum of what it receives in an in-tree, as its fabric must say that it can. In a concurrent allreduce it may be a
     root.
 
+    An allreduce without in-trees is *one-shot*: the trees of a root carry all the data that it has, and every node adds
+    up what it gets of all. It takes half as many steps, and N times the data.
+
     Attributes
     ----------
     collective
@@ -124,6 +127,8 @@ class Trees(Movement):
         trees, edges = len(self.root), len(self.tree)
         if not 0 <= self.reduce_trees <= trees or not reduce_steps_fit(self.collective, trees, self.reduce_trees):
             raise ScheduleError(f"{self.reduce_trees} of {trees} trees reducing does not fit {self.collective}")
+        if self.one_shot and (self.concurrent or len(set(self.shard or ())) > 1):
+            raise ScheduleError("an allreduce without in-trees has one phase, and nodes with as much data each")
         if self.concurrent and not self.collective.like(ALLREDUCE):
             raise ScheduleError(f"only an allreduce has phases that can be concurrent, {self.collective} has one")
         if self.concurrent and len(set(self.phase_weights)) > 1:
@@ -141,6 +146,11 @@ class Trees(Movement):
     def __repr__(self) -> str:
         """Return a short description."""
         return f"<Trees {self.collective}, {len(self)} trees, height {self.height}, rate {self.rate}>"
+
+    @property
+    def one_shot(self) -> bool:
+        """Whether it is an allreduce whose nodes send all that they have, and add up all that they get."""
+        return self.collective.like(ALLREDUCE) and not self.reduce_trees and len(self) > 0
 
     @cached_property
     def compute_nodes(self) -> IntArray:
@@ -194,9 +204,10 @@ class Trees(Movement):
 
         That is 1/x of the paper: N shards of M/N bytes take ``M/N * inverse_rate / unit`` seconds, where ``unit`` is
         the bytes per second of a link of capacity one. Broadcast and reduce have one shard, of M bytes. The times of
-        the two phases of an allreduce add up unless they are concurrent.
+        the two phases of an allreduce add up unless they are concurrent. A root of a one-shot one sends N shards.
         """
         shards = self.collective.shards(len(self.compute_nodes)) if self.shard is None else sum(self.shard)
+        shards *= len(self.compute_nodes) if self.one_shot else 1
         weights = self.phase_weights[: 1 if self.concurrent else 2]
         return sum((shards / (weight * self.rate) for weight in weights if weight), start=Fraction(0))
 

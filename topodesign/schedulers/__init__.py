@@ -20,6 +20,7 @@ SCHEDULERS = {
     "pipeline": "trees in rounds, from few steps to little bandwidth, for --size",
     "forest": "spanning trees, which auto takes for fabrics with switches, broadcast and reduce",
     "in-network": "trees through switches that copy and add (NVLS, SHARP)",
+    "one-shot": "an allreduce in which all send all they have, for little data; auto takes it for a small --size",
     "fluid": "paths of an exact flow, which auto takes for all-to-all, scatter and gather on fabrics, and trees of "
     "the best steady flow",
     "tacos": "timed sends matched to links one after the other",

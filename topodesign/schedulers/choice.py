@@ -16,6 +16,7 @@ from topodesign.plans.kinds import kind_of
 from topodesign.plans.measure import cost_claim
 from topodesign.plans.plan import Plan
 from topodesign.schedulers.among import among
+from topodesign.schedulers.for_size import chooses_by_size, fastest_for_size
 from topodesign.schedulers.method import Method, Request, cost_in
 
 Methods = Mapping[str, Method]
@@ -29,6 +30,8 @@ def make_plan(request: Request, method: str, methods: Methods) -> Plan:
     if (request.root is None and request.collective.roots is None) == request.collective.rooted:
         verb, what = ("needs", "give one with --root") if request.root is None else ("has no", "leave --root out")
         raise ParameterError(f"{request.collective} {verb} root; {what}")
+    if method == "auto" and chooses_by_size(request):
+        return fastest_for_size(request, lambda asked, name: make_plan(asked, name, methods))
     if method == "auto" and not request.plain and request.fabric.shared:
         method = "fluid"
     chosen = _able(request, method, methods)

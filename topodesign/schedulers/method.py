@@ -41,12 +41,14 @@ class Request:
     * ``collective``: what, of one movement unless the method says that it makes it otherwise.
     * ``auto_chunks``: whether the number of units per shard is looked for with which the plan is fastest; ``chunks`` is
       None then.
+    * ``sized``: whether the size was said, so that ``auto`` makes an allreduce for it.
     * ``progress``: called with the share of the work that is done, or None.
     """
 
     place: PlaceLike
     collective: Collective
     auto_chunks: bool = False
+    sized: bool = False
     progress: Progress | None = field(default=None, compare=False)
 
     if TYPE_CHECKING:

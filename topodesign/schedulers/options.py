@@ -85,7 +85,12 @@ class TimeOptions(TypedDict, total=False):
     ]
     size: Annotated[
         Quantity,
-        Option("Data size that --link-table and timed sends are for.", Amount(as_size), default="1MiB", metavar="SIZE"),
+        Option(
+            "Data size that --link-table and timed sends are for; where it is said, auto makes an allreduce for it.",
+            Amount(as_size),
+            default="1MiB",
+            metavar="SIZE",
+        ),
     ]
     alpha: Annotated[
         Quantity | None,

@@ -48,7 +48,8 @@ def schedule(
         One of :func:`topodesign.methods`, or ``auto``. That makes rounds for plain topologies, with the fewest steps
         and then the least bandwidth factor of all methods; and trees for fabrics with switches, and for broadcast and
         reduce. Where
-        something has failed (``without``), it takes a method that can do without, and a note says which.
+        something has failed (``without``), it takes a method that can do without, and a note says which. Of an
+        allreduce with a size it takes the plan of the least time for it, also one-shot or through switches that add.
     progress
         Called with the share of the work that is done.
     **options
@@ -85,4 +86,5 @@ def schedule(
         said["root"] = asked.root
     if said["traffic"] is not None and method == "auto":
         method = next(one.name for one in METHODS.values() if "traffic" in one.options)
-    return make_plan(Request(place, asked, progress=progress, **said), method, doors.SCHEDULERS)
+    sized = options.get("size") is not None
+    return make_plan(Request(place, asked, sized=sized, progress=progress, **said), method, doors.SCHEDULERS)

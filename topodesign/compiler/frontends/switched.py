@@ -40,6 +40,8 @@ def program_through_switch(schedule: Trees, *, inplace: bool, channels: int, pro
     if collective.rooted:
         collective = collective.at(schedule.compute_nodes.tolist().index(collective.root))
     require_at_least("channels", channels, 1)
+    if schedule.one_shot and protocol != "LL":
+        raise InfeasibleError("a one-shot allreduce through a switch is of packets; use --protocol LL")
     if protocol == "LL":
         if not collective.like(ALLGATHER, ALLREDUCE):
             raise InfeasibleError(f"{collective} of packets through a switch is not compiled; use --protocol Simple")

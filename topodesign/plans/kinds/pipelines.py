@@ -36,6 +36,11 @@ class OfTrees(Kind[Trees]):
 
     def in_rounds(self, parts: int = 1, /) -> tuple[Topology, Rounds]:
         """Return what goes over tree edges."""
+        if self.moved.one_shot:
+            raise InfeasibleError(
+                "in a one-shot allreduce all send all they have and add up for themselves, which rounds of shards do "
+                "not say; simulate it, compile it with --target msccl or mscclpp, or take another --method"
+            )
         return unroll(self.moved, parts)
 
     def measures(self) -> Mapping[str, Fraction]:

@@ -11,7 +11,8 @@ It shares no code with what makes the trees. A tree schedule is right if and onl
 * no link carries more than its capacity in either phase, or in both together where they are concurrent: sum of the
   weights times the rate, in integers;
 * the weights of the trees of a root are, in each phase, in proportion to the root's shard; or, where switches add and
-  copy in a concurrent allreduce, the same in both phases, and shards are what comes of it.
+  copy in a concurrent allreduce, the same in both phases, and shards are what comes of it. An allreduce may be without
+  in-trees: then the trees of every node carry all that it has, are of one weight in all, and every node adds up.
 """
 
 from __future__ import annotations
@@ -276,6 +277,8 @@ def _share_problems(schedule: Trees, compute: NDArray[np.bool_], called: Sequenc
     phase = (np.arange(len(schedule)) >= schedule.reduce_trees).astype(np.int64)
     np.add.at(totals, (phase, schedule.root), schedule.weight)
     used = [0 if one.adds else 1 for one in schedule.collective.movements]
+    if len(used) > 1 and not schedule.reduce_trees:
+        used = [1]
     if schedule.collective.rooted:
         roots = np.flatnonzero(totals[used[0]]).tolist()
         if len(roots) != 1:
@@ -317,6 +320,8 @@ def _inverse_rate(schedule: Trees, nodes: int) -> Fraction | None:
     weights = [int(w.sum()) for w in np.split(schedule.weight, [schedule.reduce_trees])]
     used = [weight for weight in weights if weight]
     shards = schedule.collective.shards(nodes) if schedule.shard is None else sum(schedule.shard)
+    if len(schedule.collective.movements) > 1 and not schedule.reduce_trees:
+        shards *= nodes
     times = [shards / (weight * schedule.rate) for weight in used]
     if not times:
         return None

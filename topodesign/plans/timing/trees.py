@@ -7,8 +7,9 @@ that it sends to, and of the edge through most switches. So a tree of height h i
 ``(h + C - 1) * (L + B / C)``, with B the time by bandwidth alone, the same for all trees. What a switch sends that adds
 or copies counts with what it receives.
 One chunk is best for small data, and many tend to B for large. The two phases of an allreduce follow one another.
-Concurrent ones count as one: chunk c of every tree of a root is of the same part c of the shard, which goes up the
-in-trees and then down the out-trees. Times are exact.
+A one-shot allreduce has one phase, in which every node sends all of its data. Concurrent phases count as one: chunk c
+of every tree of a root is of the same part c of the shard, which goes up the in-trees and then down the out-trees.
+Times are exact.
 """
 
 from __future__ import annotations
@@ -75,7 +76,8 @@ def _phases(schedule: Trees, happens: NDArray[np.bool_], size: Fraction, unit: F
     for trees in [inward | ~inward] if schedule.concurrent else [inward, ~inward]:
         edges, weight = happens & trees[schedule.tree], schedule.weight[trees]
         if edges.any():
-            per_weight = size * (2 if schedule.concurrent else 1) / int(weight.sum())
+            times = 2 if schedule.concurrent else len(schedule.compute_nodes) if schedule.one_shot else 1
+            per_weight = size * times / int(weight.sum())
             load = _link_loads(schedule, edges) * float(schedule.rate) / schedule.topology.capacity
             busy = 8 * per_weight / (schedule.rate * unit)
             way = _longest(schedule, edges)

@@ -1,0 +1,90 @@
+"""For which sizes which allreduce is the fastest: one-shot, two-shot, trees, rings, in-switch; by the exact model.
+
+    python benchmarks/small_allreduce.py [--alpha fabric] [MACHINE ...]
+
+A row for every machine and range of sizes from 1 KiB to 1 GiB: the method with the least time there, and the times at
+its first size of all. Ranges meet where times are equal, found by halving until they are a byte apart; a method may win
+several ranges.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+from collections.abc import Iterator
+from fractions import Fraction
+
+from topodesign import schedule, simulate
+from topodesign.base.errors import TopodesignError
+from topodesign.base.units import format_size, format_time
+from topodesign.plans.plan import Plan
+
+MACHINES = ("dgx_h100(1)", "gb200_nvl72(1)", "mi300x(1)", "dgx_a100(2)", "dgx_h100(2)")
+METHODS = {
+    "one-shot": "one-shot",
+    "two-shot": "direct",
+    "forest": "forest",
+    "ring": "ring",
+    "hierarchical": "hierarchical",
+    "NVLS": "in-network",
+}
+SIZES = tuple(2**power for power in range(10, 31))
+
+
+def plans(machine: str) -> dict[str, Plan]:
+    """Return the plans of a machine by what they are called."""
+    found = {}
+    for name, method in METHODS.items():
+        try:
+            found[name] = schedule(machine, "allreduce", method=method)
+        except TopodesignError:
+            continue
+    return found
+
+
+def ranges(made: dict[str, Plan], alpha: str) -> Iterator[tuple[int, dict[str, Fraction]]]:
+    """Yield the first size of every range, with all times there."""
+
+    def times(size: int) -> dict[str, Fraction]:
+        return {name: simulate(plan, size=size, alpha=alpha).time for name, plan in made.items()}
+
+    def fastest(size: int) -> str:
+        now = times(size)
+        return min(now, key=now.__getitem__)
+
+    yield SIZES[0], times(SIZES[0])
+    for start, end in itertools.pairwise(SIZES):
+        low = start
+        while fastest(low) != fastest(end):
+            first, last = low, end
+            while last - first > 1:
+                middle = (first + last) // 2
+                first, last = (middle, last) if fastest(middle) == fastest(low) else (first, middle)
+            yield last, times(last)
+            low = last
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("machines", nargs="*", default=MACHINES)
+    parser.add_argument("--alpha", default="fabric")
+    args = parser.parse_args()
+    print(f"| machine | from | {' | '.join(METHODS)} |")
+    print(f"|---|---|{'---|' * len(METHODS)}")
+    for machine in args.machines:
+        for size, now in ranges(plans(machine), args.alpha):
+            least = min(now.values())
+            cells = [
+                ""
+                if name not in now
+                else f"**{format_time(now[name])}**"
+                if now[name] == least
+                else format_time(now[name])
+                for name in METHODS
+            ]
+            print(f"| `{machine}` | {format_size(size)} | {' | '.join(cells)} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""One-shot allreduce: what is verified, what it takes by a formula of its own, and when ``auto`` takes it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from topodesign import Plan, schedule, simulate, verify
+from topodesign.base.errors import InfeasibleError, ScheduleError
+from topodesign.base.units import as_size, format_time
+from topodesign.plans.trees import Trees
+from topodesign.schedulers.for_size import BESIDE, chooses_by_size
+from topodesign.schedulers.method import Request
+
+US = Fraction(1, 10**6)
+
+
+def one_shot(place: str) -> tuple[Plan, Trees]:
+    plan = schedule(place, "allreduce", method="one-shot")
+    assert isinstance(plan.movement, Trees)
+    return plan, plan.movement
+
+
+@pytest.mark.parametrize(("nodes", "size"), [(3, 1024), (8, 8192), (5, 10**6)])
+def test_on_complete_graphs_it_takes_one_step_and_all_data_of_each(nodes: int, size: int) -> None:
+    plan, trees = one_shot(f"complete({nodes})")
+    assert verify(plan).ok
+    assert trees.one_shot
+    assert trees.height == 1
+    link = Fraction(10**11, nodes - 1)  # bits per second of one link
+    assert simulate(plan, size=size, alpha="1us", bandwidth="100Gbps").time == US + 8 * size / link
+
+
+def test_the_figures_of_8_kib_on_a_box_with_a_switch_that_copies() -> None:
+    """A store to all, 430 ns over two links and the switch; eight ranks' data come in at 450 GB/s, but the own."""
+    plan, trees = one_shot("dgx_h100(1)")
+    assert trees.relays.tolist() == [8]
+    time = simulate(plan, size="8KiB", alpha="fabric").time
+    assert time == Fraction(600, 10**9) + Fraction(7 * 8192, 450 * 10**9)
+    both = simulate(schedule("dgx_h100(1)", "allreduce", method="in-network"), size="8KiB", alpha="fabric").time
+    assert 1.2e-6 < both < 1.25e-6
+
+
+@pytest.mark.parametrize(
+    "place", ["torus(3,3)", "uniring(1,4)", "kautz(2,2)", "dgx_h100(2)", "mi250(1)", "dgx_a100(2)"]
+)
+def test_it_takes_as_many_steps_as_the_farthest_node_is_away(place: str) -> None:
+    plan, trees = one_shot(place)
+    report = verify(plan)
+    assert report.ok, report
+    two = schedule(place, "allreduce", method="direct")
+    steps = int(two.claim.get("steps", two.claim.get("height", 0)))
+    assert trees.height <= steps // 2
+
+
+def test_what_is_missing_is_found() -> None:
+    plan, trees = one_shot("complete(4)")
+    fewer = trees.having(
+        root=trees.root[1:].copy(),
+        weight=trees.weight[1:].copy(),
+        tree=trees.tree[3:] - 1,
+        src=trees.src[3:].copy(),
+        dst=trees.dst[3:].copy(),
+        route_edge=trees.route_edge[3:] - 3,
+        route_weight=trees.route_weight[3:].copy(),
+        hop_start=trees.hop_start[3:] - trees.hop_start[3],
+        hop=trees.hop[trees.hop_start[3] :].copy(),
+    )
+    weight = trees.weight.copy()
+    weight[0] = 2
+    heavy = trees.having(weight=weight, route_weight=np.where(trees.tree == 0, 2, 1).astype(np.int64))
+    fast = trees.having(rate=trees.rate * 2)
+    for wrong in (fewer, heavy, fast):
+        assert not verify(replace(plan, movement=wrong)).ok
+    with pytest.raises(ScheduleError, match="without in-trees"):
+        trees.having(shard=(1, 2, 1, 1))
+
+
+@pytest.mark.parametrize("place", ["dgx_h100(1)", "complete(8)", "torus(4,4)", "mi300x(2)", "kautz(2,2)"])
+@pytest.mark.parametrize("size", ["1KiB", "64KiB", "16MiB"])
+def test_with_a_size_auto_takes_the_least_time(place: str, size: str) -> None:
+    times = {}
+    for method in ("auto", *BESIDE):
+        try:
+            times[method] = simulate(schedule(place, "allreduce", method=method), size=size).time
+        except InfeasibleError:
+            continue
+    chosen = schedule(place, "allreduce", size=size)
+    assert simulate(chosen, size=size).time == min(times.values())
+    assert chosen.notes[-1].startswith(f"for {size}: ")
+
+
+def test_without_a_size_or_with_what_only_some_understand_auto_is_as_it_was() -> None:
+    assert schedule("dgx_h100(1)").generator["method"] == "forest"
+    asked = Request("torus(3,3)", schedule("torus(3,3)").collective, size=Fraction(8192), sized=True, bandwidth="1Gbps")
+    assert not chooses_by_size(asked)
+    assert schedule("torus(3,3)", "allgather", size="1KiB") == schedule("torus(3,3)", "allgather")
+
+
+def test_the_table_of_the_page_is_what_the_model_says() -> None:
+    """Every time of docs/methods.md; two bytes below the first size of a range another plan is the fastest."""
+    page = (Path(__file__).parents[2] / "docs" / "methods.md").read_text()
+    rows = [line.split("|")[1:-1] for line in page.splitlines() if re.match(r"\| `\w+\(\d\)` \| \d+K?i?B \|", line)]
+    assert len({row[0] for row in rows}) == 5
+    names = ("one-shot", "direct", "forest", "ring", "hierarchical", "in-network")
+    for machine, start, *cells in rows:
+        said = {name: cell.strip() for name, cell in zip(names, cells, strict=True) if cell.strip()}
+        plans = {name: schedule(machine.strip().strip("`"), "allreduce", method=name) for name in said}
+
+        def times(size: Fraction, plans: dict[str, Plan] = plans) -> dict[str, Fraction]:
+            return {name: simulate(plan, size=size, alpha="fabric").time for name, plan in plans.items()}
+
+        here = times(as_size(start.strip()))
+        assert {name: format_time(time) for name, time in here.items()} == {n: w.strip("*") for n, w in said.items()}
+        (least,) = [name for name, words in said.items() if words.startswith("**")]
+        assert here[least] == min(here.values())
+        if start.strip() != "1KiB":
+            before = times(as_size(start.strip()) - 2)
+            assert before[least] > min(before.values())

@@ -1,0 +1,63 @@
+"""What ``auto`` makes of an allreduce for which a size is said: of several plans the one that takes the least time.
+
+Which that is depends on the size: for little data the fewest steps (one-shot, two-shot), for much the best use of links
+(trees, rounds, switches that add). Times are exact in the model of ``simulate``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+from topodesign.base.errors import TopodesignError
+from topodesign.base.units import format_size, format_time
+from topodesign.collectives import ALLREDUCE
+from topodesign.plans.plan import Plan
+from topodesign.schedulers.method import Request
+
+BESIDE = ("one-shot", "direct", "hierarchical", "in-network")
+_MOST_NODES = 256  # of one-shot and direct, which have a message for every pair
+_MOST_SWITCHED = 128  # nodes times switches that copy or add, up to which in-network answers in seconds
+_LEFT = frozenset({"only", "without"})  # what may be said beside, as all of these understand it
+
+
+def time_of(plan: Plan, request: Request) -> Fraction:
+    """Return the seconds of a plan for the size, latency and bandwidth that are asked for."""
+    from topodesign.plans.timing.plans import simulate  # noqa: PLC0415  not for the help of commands
+
+    given = {name: getattr(request, name) for name in ("alpha", "bandwidth") if getattr(request, name) is not None}
+    return simulate(plan, size=request.size, **given).time
+
+
+def chooses_by_size(request: Request) -> bool:
+    """Return whether a size is said of an allreduce, and nothing that only one of these methods understands."""
+    if not request.sized or not request.collective.like(ALLREDUCE) or request.collective.group is not None:
+        return False
+    timed = set() if request.plain else {"alpha"}
+    return not set(request.given()) - _LEFT - timed
+
+
+def fastest_for_size(request: Request, make: Callable[[Request, str], Plan]) -> Plan:
+    """Return the plan with the least time; its note has the times of all.
+
+    ``make`` makes the plan of a method, and of ``auto`` what it takes where no size is said.
+    """
+    asked = request.but(alpha=None, sized=False)
+    plans = {"auto": make(asked, "auto")}
+    fabric, switches = request.fabric, len(request.fabric.multicast | request.fabric.aggregation)
+    for name in BESIDE:
+        many = len(fabric.compute) * switches > _MOST_SWITCHED if name == "in-network" else False
+        if many or len(fabric.compute) > _MOST_NODES or (name == "in-network" and not switches):
+            continue
+        try:
+            plans[name] = make(asked, name)
+        except TopodesignError:  # a method that has nothing for this place
+            continue
+    times = {name: time_of(plan, request) for name, plan in plans.items()}
+    chosen = plans[min(times, key=times.__getitem__)]
+    said = ", ".join(
+        f"{plans[name].generator['method']} {format_time(time)}"
+        for name, time in sorted(times.items(), key=lambda one: one[1])
+    )
+    return replace(chosen, notes=(*chosen.notes, f"for {format_size(request.size)}: {said}"))
