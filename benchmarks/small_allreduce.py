@@ -2,9 +2,8 @@
 
     python benchmarks/small_allreduce.py [--alpha fabric] [MACHINE ...]
 
-A row for every machine and range of sizes from 1 KiB to 1 GiB: the method with the least time there, and the times at
-its first size of all. Ranges meet where times are equal, found by halving until they are a byte apart; a method may win
-several ranges.
+A row for every machine and range of sizes from 1 KiB to 1 GiB: its first size, the method with the least time in it,
+and the times of all there in microseconds. Where ranges meet is found by halving, to the byte.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from fractions import Fraction
 
 from topodesign import schedule, simulate
 from topodesign.base.errors import TopodesignError
-from topodesign.base.units import format_size, format_time
 from topodesign.plans.plan import Plan
 
 MACHINES = ("dgx_h100(1)", "gb200_nvl72(1)", "mi300x(1)", "dgx_a100(2)", "dgx_h100(2)")
@@ -25,7 +23,7 @@ METHODS = {
     "two-shot": "direct",
     "forest": "forest",
     "ring": "ring",
-    "hierarchical": "hierarchical",
+    "boxes": "hierarchical",
     "NVLS": "in-network",
 }
 SIZES = tuple(2**power for power in range(10, 31))
@@ -64,26 +62,24 @@ def ranges(made: dict[str, Plan], alpha: str) -> Iterator[tuple[int, dict[str, F
             low = last
 
 
+def said(time: Fraction) -> str:
+    """Return microseconds with three digits or more."""
+    return f"{float(10**6 * time):{'.3g' if time < Fraction(1, 1000) else '.0f'}}"
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("machines", nargs="*", default=MACHINES)
     parser.add_argument("--alpha", default="fabric")
     args = parser.parse_args()
-    print(f"| machine | from | {' | '.join(METHODS)} |")
-    print(f"|---|---|{'---|' * len(METHODS)}")
+    print(f"| machine | bytes | least | {' | '.join(METHODS)} |")
+    print(f"|---|---|---|{'---|' * len(METHODS)}")
     for machine in args.machines:
         for size, now in ranges(plans(machine), args.alpha):
-            least = min(now.values())
-            cells = [
-                ""
-                if name not in now
-                else f"**{format_time(now[name])}**"
-                if now[name] == least
-                else format_time(now[name])
-                for name in METHODS
-            ]
-            print(f"| `{machine}` | {format_size(size)} | {' | '.join(cells)} |")
+            least = [name for name, time in now.items() if time == min(now.values())]
+            cells = [said(now[name]) if name in now else "" for name in METHODS]
+            print(f"| {machine} | {size} | {least[-1]} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

@@ -47,6 +47,7 @@ def looks(tmp_path_factory: pytest.TempPathFactory) -> Json:
         ForSizes(schedule(RING, "broadcast", root=0)),
         ForSizes(schedule(RING, "allreduce", only=("0,1",))),
         ForSizes(schedule(RING, "allgather", only=("0,1",))),
+        *(ForSizes(schedule(RING, name, root=1)) for name in ("reduce", "gather", "scatter")),
     ]
     folder = tmp_path_factory.mktemp("torch") / "plans"
     save_plan_set(folder, plans, alpha=1e-5, bandwidth=1e11)
@@ -61,6 +62,7 @@ def test_reductions_are_pytorch_s_own(looks: Json) -> None:
     assert looks["reductions"]["result"] == 4 * 5 * 3 + 5 * 7 * 3
     assert looks["moves"]["result"] == 11 * 6
     assert looks["uneven_reductions"]["result"] == 7
+    assert looks["rooted"]["result"] == 11 + 6 * 7
     assert looks["asynchronous"]["result"] == 0
     assert looks["functional"]["result"] == [6, 0, 1, 2, 3, 6]
 
@@ -68,12 +70,9 @@ def test_reductions_are_pytorch_s_own(looks: Json) -> None:
 @needs_torch
 def test_plans_are_chosen_by_size_and_group(looks: Json) -> None:
     used, _ = looks["refusals"]["ranks"][0]
-    assert {name for name in used if name.endswith(".npz")} == {
-        f"{number:03}-{name}.npz"
-        for number, name in enumerate(
-            ["allreduce", "allreduce", "allgather", "reduce-scatter", "all-to-all", "broadcast"]
-        )
-    }
+    names = ["allreduce", "allreduce", "allgather", "reduce-scatter", "all-to-all", "broadcast"]
+    numbered = [*enumerate(names), *enumerate(["reduce", "gather", "scatter"], start=8)]
+    assert {name for name in used if name.endswith(".npz")} == {f"{number:03}-{name}.npz" for number, name in numbered}
     assert looks["groups"]["result"]["name"] == "topodesign"
     assert looks["groups"]["result"]["pair"] == {"006-allreduce.npz": 1}
 
@@ -83,7 +82,7 @@ def test_what_has_no_plan_is_said_once(looks: Json) -> None:
     lines = [line for line in looks["stderr"].splitlines() if line.startswith("topodesign: ")]
     assert len(lines) == len(set(lines))
     assert sum("no plan for allreduce of 4B among ranks 1, 2, 3; gloo does it" in line for line in lines) == 1
-    assert sum("no plan for reduce of" in line for line in lines) == 1
+    assert sum("no plan for reduce to rank 2 of" in line for line in lines) == 1
 
 
 @needs_torch

@@ -128,6 +128,33 @@ def uneven_reductions() -> int:
 
 
 @look
+def rooted() -> int:
+    """Reduces to one rank, gathers there, and scatters from it, by plans; who is not the root keeps what it has."""
+    rank, ranks, root, done = dist.get_rank(), dist.get_world_size(), 1, 0
+    for dtype in [*TYPES, torch.bool, torch.complex64]:
+        every = [numbers(one, 6, dtype).view(2, 3) for one in range(ranks)]
+        parts = [torch.empty_like(one) for one in every] if rank == root else None
+        dist.gather(every[rank], parts, root)
+        assert parts is None or all(map(torch.equal, parts, every))
+        strided = torch.zeros((6, 2), dtype=dtype)[:, 1]
+        dist.scatter(strided, [one.view(-1) for one in every] if rank == root else None, root)
+        assert torch.equal(strided, every[rank].view(-1))
+        done += 1
+    for dtype in (torch.float32, torch.float64, torch.int32, torch.int64, torch.uint8, torch.int8):
+        for count in (1, 2, 3, 7, 64, 1000, 4096):
+            every = [(torch.arange(count) % 5 + one).to(dtype) for one in range(ranks)]
+            data = every[rank].clone()
+            work = dist.reduce(data, root, async_op=True)
+            work.wait()
+            assert torch.equal(data, sum(every[1:], every[0]) if rank == root else every[rank])
+            done += 1
+    mean = torch.full((4,), float(rank))
+    dist.reduce(mean, root, op=dist.ReduceOp.AVG)
+    assert mean.tolist() == [1.5 if rank == root else float(rank)] * 4
+    return done
+
+
+@look
 def groups() -> dict[str, Any]:
     """A group with plans of its own, and one without, which gloo serves; what is sent beside is not mixed up."""
     rank = dist.get_rank()

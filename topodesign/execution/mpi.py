@@ -21,7 +21,7 @@ from topodesign.collectives import (
     SCATTER,
 )
 from topodesign.collectives.collective import Collective
-from topodesign.execution.processes import Own, Work, World, place_of_root
+from topodesign.execution.processes import Work, World
 from topodesign.execution.program import Do
 from topodesign.execution.workspace import Array, Trial, Workspace
 
@@ -82,19 +82,19 @@ class MpiWorld(World):
         """Return this rank's part of a trial."""
         return _Prepared(self._all, trial.workspace(self.rank))
 
-    def own(self, trial: Trial) -> Work | None:
-        """Return MPI's own collective with the same data, on all ranks at once; None if it has none."""
-        calls = None if trial.collective is None else _calls(self._mpi, trial.collective)
-        if trial.collective is None or calls is None:
-            return None
-        team, root = place_of_root(trial.collective, trial.ranks, self.rank)
+    def call_of(self, collective: Collective) -> Callable[[Any, Array, Array, int], object] | None:
+        """Return MPI's function for a collective."""
+        return _calls(self._mpi, collective)
+
+    def group_of(self, collective: Collective, ranks: int, team: int) -> tuple[Any, Callable[[], None]]:  # noqa: ARG002
+        """Return the communicator of this rank's group, and what gives it back to MPI."""
         group = self._all.Split(team if team >= 0 else self._mpi.UNDEFINED, self.rank)
 
-        def call(sent: Array, got: Array) -> None:
-            if team >= 0:
-                calls(group, sent, got, root)
+        def free() -> None:
+            if group:
+                group.Free()
 
-        return _OwnOfGroup(group, call, trial, self.rank, takes_part=team >= 0)
+        return group, free
 
     def end(self) -> None:
         """End all processes."""
@@ -139,21 +139,6 @@ class _Prepared:
         """Give the messages back to MPI."""
         for request in (*self._sends.values(), *self._receives.values()):
             request.Free()
-
-
-class _OwnOfGroup(Own):
-    """MPI's own collective."""
-
-    def __init__(
-        self, group: MPI.Comm, call: Callable[[Array, Array], object], trial: Trial, rank: int, *, takes_part: bool
-    ) -> None:
-        super().__init__("MPI", call, trial, rank, takes_part=takes_part)
-        self._group = group
-
-    def free(self) -> None:
-        """Give the group back to MPI."""
-        if self._group:
-            self._group.Free()
 
 
 def _calls(mpi: Any, collective: Collective) -> Callable[[Any, Array, Array, int], object] | None:

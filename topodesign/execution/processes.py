@@ -9,7 +9,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal, NoReturn, Protocol, TypeVar
+from typing import Any, Literal, NoReturn, Protocol, TypeVar
 
 import numpy as np
 
@@ -103,9 +103,27 @@ class World(ABC):
     def prepare(self, trial: Trial) -> Work:
         """Return this rank's part of a trial."""
 
-    @abstractmethod
     def own(self, trial: Trial) -> Work | None:
         """Return the library's own collective with the same data, on all ranks at once; None if it has none."""
+        calls = None if trial.collective is None else self.call_of(trial.collective)
+        if trial.collective is None or calls is None:
+            return None
+        team, root = place_of_root(trial.collective, trial.ranks, self.rank)
+        group, free = self.group_of(trial.collective, trial.ranks, team)
+
+        def call(sent: Array, got: Array) -> None:
+            if team >= 0:
+                calls(group, sent, got, root)
+
+        return Own(self.own_name, call, trial, self.rank, takes_part=team >= 0, free=free)
+
+    @abstractmethod
+    def call_of(self, collective: Collective) -> Callable[[Any, Array, Array, int], object] | None:
+        """Return the library's function for a collective: of a group, what is sent, what is received, and the root."""
+
+    @abstractmethod
+    def group_of(self, collective: Collective, ranks: int, team: int) -> tuple[Any, Callable[[], None]]:
+        """Return the library's group of this rank, -1 being none, and what gives it back; all ranks ask at once."""
 
     @abstractmethod
     def end(self) -> None:
@@ -210,11 +228,21 @@ class Own:
         What is run, and who this is.
     takes_part
         Whether the rank is in a group.
+    free
+        What gives back what the call takes.
     """
 
     def __init__(
-        self, name: str, call: Callable[[Array, Array], object], trial: Trial, rank: int, *, takes_part: bool = True
+        self,
+        name: str,
+        call: Callable[[Array, Array], object],
+        trial: Trial,
+        rank: int,
+        *,
+        takes_part: bool,
+        free: Callable[[], None],
     ) -> None:
+        self.free = free
         self._name, self._call, self._rank = name, call, rank
         kind, program = TYPES[trial.dtype], trial.programs[rank]
         share, each = trial.shares[0], trial.extent.elements[0]
@@ -244,9 +272,6 @@ class Own:
         count = int((wanted != self._got).sum())
         words = f"{self._name}'s own collective gives {count} wrong elements to rank {self._rank}"
         return count, words if count else ""
-
-    def free(self) -> None:
-        """Give nothing back: there is nothing."""
 
 
 def place_of_root(collective: Collective, ranks: int, rank: int) -> tuple[int, int]:

@@ -15,6 +15,8 @@ from topodesign.compiler.limits import Limits
 from topodesign.compiler.options import EVERYONES, CompileOptions
 from topodesign.runtime.msccl.profiles import RuntimeProfile
 
+ORDERS = 3  # random orders in which a program is executed before it is written
+
 if TYPE_CHECKING:
     from topodesign.fabrics.fabric import Fabric
     from topodesign.plans.plan import Plan
@@ -100,8 +102,11 @@ class Backend(ABC):
         """Return what the reader of the target, which shares no code with :meth:`emit`, makes of the files."""
 
     @abstractmethod
-    def check(self, files: Files, options: Options, interleavings: int) -> Checked:
-        """Read the files as the target does and execute them: whether they do what the collective promises."""
+    def check(self, files: Files, options: Options, interleavings: int | None) -> Checked:
+        """Read the files as the target does and execute them: whether they do what the collective promises.
+
+        Random orders that are None are ``ORDERS``, or fewer where these would take long.
+        """
 
     def accept(self, plan: Plan, options: Options) -> None:
         """Refuse a plan or options that are not for this target."""

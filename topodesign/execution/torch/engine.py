@@ -162,6 +162,35 @@ class Engine:
         kept.run(lambda _: raw, lambda _: raw, whole=raw)
         return True
 
+    def reduce(self, data: torch.Tensor, root: int, op: Op = Op.SUM) -> bool:
+        """Put into data, on the rank of this number in the group, the sum of what all have, or what else."""
+        by = reduction_of(op, data.dtype)
+        kept = by and self._runner("reduce", data.numel(), data, 1, root=self.ranks[root], by=by)
+        if not kept or not by:
+            return self.refuse("reduce", data.nbytes, f"to rank {root}" if by else f"{op} of {data.dtype}")
+        kept.run(lambda _: data, lambda _: data, nothing=by.nothing)
+        if op == Op.AVG and self.rank == root:
+            data.div_(len(self))
+        return True
+
+    def gather(self, parts: Sequence[torch.Tensor], own: torch.Tensor, root: int) -> bool:
+        """Put into the parts, on the rank of this number in the group, what every rank has; others have no parts."""
+        raw, mine = [as_bytes(one) for one in parts], as_bytes(own)
+        kept = self._runner("gather", len(mine), mine, len(self), root=self.ranks[root])
+        if not kept:
+            return self.refuse("gather", len(mine) * len(self), f"to rank {root}")
+        kept.run(lambda _: mine, lambda piece: raw[self._place[piece.block]])
+        return True
+
+    def scatter(self, into: torch.Tensor, parts: Sequence[torch.Tensor], root: int) -> bool:
+        """Put into a tensor the part for this rank that the rank of this number in the group has."""
+        mine, raw = as_bytes(into), [as_bytes(one) for one in parts]
+        kept = self._runner("scatter", len(mine), mine, len(self), root=self.ranks[root])
+        if not kept:
+            return self.refuse("scatter", len(mine) * len(self), f"from rank {root}")
+        kept.run(lambda piece: raw[self._place[piece.block]], lambda _: mine)
+        return True
+
     def all_to_all(self, into: Sequence[torch.Tensor], parts: Sequence[torch.Tensor], most: int) -> bool:
         """Send part i to rank i, and put into tensor i what it has for this one.
 

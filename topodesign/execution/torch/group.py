@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 from collections.abc import Callable, Sequence
@@ -53,7 +54,9 @@ def _make(about: Any, options: Any) -> PlanGroup:
     folder = chosen.plans or os.environ.get(VARIABLE)
     if not folder:
         raise ParameterError(f"no plans: set {VARIABLE} to a directory that 'topodesign compile-set' made")
-    plans = read_plan_set(folder)
+    if not about.global_ranks_in_group:
+        _read.cache_clear()
+    plans, digest = _read(folder)
     if not about.global_ranks_in_group and plans.entries:
         place = plans.load(plans.entries[0]).topology
         ranks = place.nodes - len(place.switches)
@@ -61,7 +64,7 @@ def _make(about: Any, options: Any) -> PlanGroup:
             raise InfeasibleError(
                 f"{folder} is of a wiring of {ranks} nodes, and there are {about.group_size} processes; start as many"
             )
-    _check_same(plans, about.store, about.group_rank)
+    _check_same(plans, digest, about.store, about.group_rank)
     return PlanGroup(about, plans, chosen.fallback or _default_backend())
 
 
@@ -69,10 +72,16 @@ def _default_backend() -> str:
     return "cpu:gloo,cuda:nccl" if torch.cuda.is_available() and dist.is_nccl_available() else "gloo"
 
 
-def _check_same(plans: PlanSet, store: Any, rank: int) -> None:
-    """Refuse sets that differ between hosts: ranks would not do the same."""
+@functools.cache
+def _read(folder: str | Path) -> tuple[PlanSet, str]:
+    """Return a set and a digest of its files, which all groups of a default group share."""
+    plans = read_plan_set(folder)
     paths = [plans.folder / INDEX, *(plans.folder / one.plan for one in plans.entries)]
-    own = hashlib.sha256(b"".join(path.read_bytes() for path in paths if path.is_file())).hexdigest()
+    return plans, hashlib.sha256(b"".join(path.read_bytes() for path in paths if path.is_file())).hexdigest()
+
+
+def _check_same(plans: PlanSet, own: str, store: Any, rank: int) -> None:
+    """Refuse sets that differ between hosts: ranks would not do the same."""
     if rank == 0:
         store.set("topodesign plans", own)
     elif store.get("topodesign plans").decode() != own:
@@ -254,6 +263,37 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
 
         return self._do(tensors, data, opts, (work, lambda: self.inner.broadcast(tensors, opts)))
 
+    def reduce(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
+        """Add up at one rank; the others keep what they have."""
+        opts = opts or dist.ReduceOptions()
+        data, root = tensors[0], opts.rootRank
+
+        def work() -> bool:
+            return _on_flat(data, lambda flat: self.engine.reduce(flat, root, opts.reduceOp.op))
+
+        return self._do(tensors, data, opts, (work, lambda: self.inner.reduce(tensors, opts)))
+
+    def gather(self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any = None) -> Any:
+        """Gather at one rank."""
+        opts = opts or dist.GatherOptions()
+        own, root = inputs[0], opts.rootRank
+
+        def work() -> bool:
+            return _on_flats(outputs[0] if outputs else [], lambda into: self.engine.gather(into, _flat(own), root))
+
+        return self._do(outputs, own, opts, (work, lambda: self.inner.gather(outputs, inputs, opts)))
+
+    def scatter(self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], opts: Any = None) -> Any:
+        """Give every rank its part of what one has."""
+        opts = opts or dist.ScatterOptions()
+        into, root = outputs[0], opts.rootRank
+
+        def work() -> bool:
+            parts = [_flat(one) for one in inputs[0]] if inputs else []
+            return _on_flat(into, lambda flat: self.engine.scatter(flat, parts, root))
+
+        return self._do(outputs, into, opts, (work, lambda: self.inner.scatter(outputs, inputs, opts)))
+
     def alltoall(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any = None) -> Any:
         """Send a part to every rank; sizes may differ."""
         opts = opts or dist.AllToAllOptions()
@@ -341,24 +381,6 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
     def recv_anysource(self, tensors: list[torch.Tensor], tag: int = 0) -> Any:
         """Receive from any rank, by the inner group."""
         return self.inner.recv_anysource(tensors, tag)
-
-    def reduce(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
-        """Add up at one rank, by the inner group."""
-        return self._by_inner("reduce", tensors[0], tensors, opts or dist.ReduceOptions())
-
-    def gather(self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any = None) -> Any:
-        """Gather at one rank, by the inner group."""
-        return self._by_inner("gather", inputs[0], outputs, inputs, opts or dist.GatherOptions())
-
-    def scatter(self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], opts: Any = None) -> Any:
-        """Scatter from one rank, by the inner group."""
-        return self._by_inner("scatter", outputs[0], outputs, inputs, opts or dist.ScatterOptions())
-
-    def _by_inner(self, name: str, like: torch.Tensor, *given: Any) -> Any:
-        """Do by the inner group what has no plan, and say so once."""
-        call = getattr(self.inner, name)
-        step = (lambda: self.engine.refuse(name, like.nbytes), lambda: call(*given))
-        return self._do(given[0], like, given[-1], step)
 
     def _get_backend(self, device: torch.device) -> Any:
         return self.inner._get_backend(device)  # noqa: SLF001  what PyTorch asks groups for

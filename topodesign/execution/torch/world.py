@@ -21,9 +21,9 @@ from topodesign.collectives import (
     SCATTER,
 )
 from topodesign.collectives.collective import Collective
-from topodesign.execution.processes import Own, Work, World, place_of_root, started_by
+from topodesign.execution.processes import Work, World, started_by
 from topodesign.execution.torch.links import Runner
-from topodesign.execution.workspace import Array, Trial, Workspace
+from topodesign.execution.workspace import Trial, Workspace
 from topodesign.topology.topology import IntArray
 
 _Made = TypeVar("_Made")
@@ -84,28 +84,25 @@ class TorchWorld(World):
         """Return this rank's part of a trial."""
         return _Prepared(trial, self.rank, self._data, self._device)
 
-    def own(self, trial: Trial) -> Work | None:
-        """Return gloo's own collective with the same data, on all ranks at once; None if it has none.
+    def call_of(self, collective: Collective) -> _Call | None:
+        """Return gloo's function for a collective.
 
         NCCL's opens a ring or a tree, which a wiring without switches may not have.
         """
-        calls = None if trial.collective is None else _call_of(trial.collective)
-        if trial.collective is None or calls is None or self._device.type != "cpu":
+        call = _call_of(collective) if self._device.type == "cpu" else None
+        if call is None:
             return None
-        team, root = place_of_root(trial.collective, trial.ranks, self.rank)
-        teams = tuple(trial.collective.teams(trial.ranks).tolist())
-        if teams not in self._groups:  # gloo's take threads, so they are made once
+        return lambda group, sent, got, root: call(group, torch.from_numpy(sent), torch.from_numpy(got), root)
+
+    def group_of(self, collective: Collective, ranks: int, team: int) -> tuple[Any, Callable[[], None]]:
+        """Return gloo's group of this rank; they take threads, so each is made once and kept."""
+        teams = tuple(collective.teams(ranks).tolist())
+        if teams not in self._groups:
             self._groups[teams] = [
                 dist.new_group([rank for rank, number in enumerate(teams) if number == one], backend="gloo")
                 for one in range(max(teams) + 1)
             ]
-        groups = self._groups[teams]
-
-        def call(sent: Array, got: Array) -> None:
-            if team >= 0:
-                calls(groups[team], torch.from_numpy(sent), torch.from_numpy(got), root)
-
-        return Own("gloo", call, trial, self.rank, takes_part=team >= 0)
+        return self._groups[teams][team], lambda: None
 
     def end(self) -> None:
         """End this process; torchrun ends the others."""
@@ -149,7 +146,7 @@ class _Prepared:
         """Give nothing back: memory goes by itself."""
 
 
-_Call = Callable[[Any, torch.Tensor, torch.Tensor, int], object]
+_Call = Callable[[Any, Any, Any, int], object]
 
 
 def _call_of(collective: Collective) -> _Call | None:

@@ -14,7 +14,7 @@ from topodesign.base.declared import key
 from topodesign.collectives import COLLECTIVES, Collective
 from topodesign.runtime.memory import Layout, buffer_chunks, distinct_blocks, likely_root
 from topodesign.runtime.mscclpp.contexts import PACKET, allocation_multiple, contexts
-from topodesign.runtime.mscclpp.interleave import affordable, interleave
+from topodesign.runtime.mscclpp.interleave import ORDERS, affordable, interleave
 from topodesign.runtime.mscclpp.limits import EXECUTOR, ExecutorLimits, illegal, warnings
 from topodesign.runtime.mscclpp.memory import Memory
 from topodesign.runtime.mscclpp.parse import ExecutionPlan, PlanError, parse_plan
@@ -107,6 +107,7 @@ def check_plan(
     plan: ExecutionPlan,
     *,
     interleavings: int | None = None,
+    most: int = ORDERS,
     seed: int = 0,
     root: int | None = None,
     allocations: Sequence[int] | None = None,
@@ -114,7 +115,8 @@ def check_plan(
 ) -> PlanReport:
     """Decide whether a plan is correct, for every order of execution, every size of data and repeated launches.
 
-    Random orders that are None are as many as :func:`~topodesign.runtime.mscclpp.interleave.affordable` says; a root
+    Random orders that are None are as many of ``most`` as
+    :func:`~topodesign.runtime.mscclpp.interleave.affordable` says; a root
     that is None is found out. ``allocations`` are the bytes of the allocation that the input of each rank lies
     in, for a call of the least chunks; None for the input and no more. They decide where the second half of a double
     scratch buffer begins.
@@ -148,7 +150,7 @@ def check_plan(
         return report(findings)
     run = prepare(plan, root, allocations)
     if interleavings is None:
-        interleavings = affordable(run.program, run.launches)
+        interleavings = affordable(run.program, run.launches, most)
     findings = (
         run.findings
         or prove(run.program, run.memory(), run.launches)

@@ -292,11 +292,11 @@ class _Block:
         return self.at >= len(self.phases)
 
 
-def affordable(program: Program, launches: int) -> int:
-    """Return how many random orders a program is run in by default: as many of 20 as fit in ``BUDGET``, at least 2."""
+def affordable(program: Program, launches: int, most: int = ORDERS) -> int:
+    """Return how many random orders a program is run in by default: as many as fit in ``BUDGET``, at least 2."""
     work = sum(1 + one.size * len(one.sources + one.targets) for one in program.work())
     cost = launches * (work + sum(1 for _ in program.controls()))
-    return min(ORDERS, max(_FEWEST, BUDGET // max(cost, 1)))
+    return min(most, max(_FEWEST, BUDGET // max(cost, 1)))
 
 
 def interleave(program: Program, memory: Memory, launches: int, seed: int, pieces: int = 3) -> Finding | None:
