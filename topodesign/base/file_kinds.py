@@ -139,6 +139,8 @@ def _of_directory(path: Path) -> FileKind:
                 return FileKind.CATALOG
             if one.suffix == ".et":
                 return FileKind.TRACES
+        if (path / "index.json").is_file() and kind_of(path / "index.json") is FileKind.PLAN_SET:
+            return FileKind.PLAN_SET
     return FileKind.DIRECTORY
 
 

@@ -10,11 +10,11 @@ import click
 import topodesign
 from topodesign.base.doors import BACKENDS
 from topodesign.base.errors import FileFormatError
-from topodesign.base.file_kinds import FileKind, kind_of
 from topodesign.cli.answers import Command, form, json_option, print_json, say
 from topodesign.cli.completion import SPEC
 from topodesign.cli.options import COLLECTIVES, offer, output_option
 from topodesign.cli.progress import progress_bar
+from topodesign.cli.sources import wired_place
 from topodesign.compiler.options import SetOptions
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def command(
         raise click.UsageError("--no-programs leaves out what --target asks for; give one of them")
     if output.is_symlink() or (output.exists() and (not output.is_dir() or any(output.iterdir()))):
         raise FileFormatError(f"{output} is there already; name a new directory")
-    wired: Any = topodesign.load_wiring(place).topology if kind_of(Path(place)) is FileKind.WIRING else place
+    wired = wired_place(place)
     asked: dict[str, Any] = {"collectives": collectives} if collectives else {}
     with progress_bar("making plans") as progress:
         made = topodesign.compile_set(

@@ -32,6 +32,15 @@ def tell_of_names(topology: Topology) -> None:
     )
 
 
+def wired_place(text: str) -> str | Topology:
+    """Return what a text names: of a wiring plan its links, and anything else as it is."""
+    if kind_of(Path(text)) is not FileKind.WIRING:
+        return text
+    import topodesign  # noqa: PLC0415  not for help
+
+    return topodesign.load_wiring(text).topology
+
+
 def names_schedule(text: str) -> bool:
     """Return whether the text names a schedule file, by its ending or by how the file begins."""
     path = Path(text)

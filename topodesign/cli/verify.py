@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 import topodesign
-from topodesign.base.file_kinds import FileKind, refuse_others
+from topodesign.base.errors import ParameterError
+from topodesign.base.file_kinds import FileKind, kind_of, refuse_others
 from topodesign.base.text_files import begins_as_json, begins_as_module, begins_as_xml
 from topodesign.cli.answers import Command, form, json_option, print_json, say
+from topodesign.cli.completion import SPEC
 from topodesign.cli.options import runtime_option, seed_option, whole
 from topodesign.cli.progress import progress_bar
+from topodesign.cli.sources import wired_place
 from topodesign.runtime.chakra.traces import is_trace_name
 
 if TYPE_CHECKING:
@@ -31,9 +34,10 @@ if TYPE_CHECKING:
     help="Random orders in which a program is executed, besides the exact analysis, or traces are replayed.",
 )
 @seed_option("Seed of the random orders.")
+@click.option("--wiring", type=SPEC, metavar="PLACE", help="Of a set of plans: what is wired, which it has to be for.")
 @json_option
-def command(file: Path, runtime: str, interleavings: int | None, seed: int) -> int:
-    """Check a schedule (.npz) or a program: of MSCCL (.xml), MSCCL++ (.json), JAX (.py) or Chakra traces (.et).
+def command(file: Path, runtime: str, interleavings: int | None, seed: int, wiring: str | None) -> int:
+    """Check a schedule (.npz), a program (.xml, .json, .py, .et), or a set of plans (a directory).
 
     Which of them FILE is, its first bytes tell. A schedule is replayed symbolically (of one of trees, every tree, route
     and link load is checked), its cost recomputed and its topology rebuilt. An XML file, ours or not, is read as
@@ -41,13 +45,23 @@ def command(file: Path, runtime: str, interleavings: int | None, seed: int) -> i
     reported. So is an execution plan, over several launches, and signals that are lost. Traces are named by their
     directory or by one of their files, and replayed by all ranks together: whether messages match, nothing waits for
     ever, all data arrive, and how long ASTRA-sim takes. Of a module for JAX the data are replayed, and where JAX is
-    installed the StableHLO that it makes of them; code that is not ours is not executed. Exit status 1 if it is wrong.
+    installed the StableHLO that it makes of them; code that is not ours is not executed. Of
+    a set all plans and programs are checked so, and against the index and the links. Exit status 1 if it is wrong.
 
     Example: topodesign verify ring.npz
     """
     if not is_trace_name(file):
-        refuse_others(file, FileKind.PLAN, FileKind.PROGRAM)
-    if is_trace_name(file):
+        refuse_others(file, FileKind.PLAN, FileKind.PROGRAM, FileKind.PLAN_SET)
+    is_set = kind_of(file) is FileKind.PLAN_SET
+    if wiring is not None and not is_set:
+        raise ParameterError("--wiring is for a set of plans; leave it out")
+    if is_set:
+        with progress_bar("checking") as progress:
+            wired = None if wiring is None else wired_place(wiring)
+            orders = {"interleavings": interleavings, "seed": seed}
+            found = topodesign.check_plan_set(file, wired, runtime=runtime, progress=progress, **orders)
+        document, text, right = found.record(), str(found), found.ok
+    elif is_trace_name(file):
         with progress_bar("replaying"):
             orders = {} if interleavings is None else {"interleavings": interleavings}
             replayed = topodesign.check_traces(file, seed=seed, **orders)

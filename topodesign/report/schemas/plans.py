@@ -77,6 +77,7 @@ _REPORT: Keys = {
     "problems": texts("What is wrong."),
 }
 VERIFY = either(
+    declared("runtime.sets:SetReport"),
     record(
         {
             **_REPORT,

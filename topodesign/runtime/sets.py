@@ -1,0 +1,229 @@
+"""Whether a set of plans is right: its index, every plan and every program, against each other and against the wiring.
+
+Plans are replayed, and programs executed, as each is alone. Beside that a program has to be of the collective, the
+placement and the sizes of its entry, and to join ranks that a link joins (or links through switches alone) and no
+others; an entry that is never chosen, a claim that is not the plan's, and a file among programs that the index does not
+name are problems.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from topodesign.base.declared import Declared
+from topodesign.base.errors import TopodesignError
+from topodesign.base.records import Result, Table
+from topodesign.base.text_files import begins_as_json, begins_as_module, read_bytes, read_text
+from topodesign.base.units import format_size
+from topodesign.base.wording import counted
+from topodesign.execution.levels import neighbours_of
+from topodesign.fabrics.places import PlaceLike, as_place
+from topodesign.plans.plan import Plan
+from topodesign.plans.replay.plans import verify
+from topodesign.plans.sets import PlanEntry, PlanSet, read_plan_set
+from topodesign.runtime.check import check_file
+from topodesign.runtime.jax.module import parse_module
+from topodesign.runtime.msccl.parse import parse_xml
+from topodesign.runtime.msccl.profiles import get_profile
+from topodesign.runtime.mscclpp.check import names
+from topodesign.runtime.mscclpp.parse import parse_plan
+from topodesign.topology.topology import Topology
+
+
+@dataclass(frozen=True)
+class SetProblem(Declared):
+    """Something that is wrong in a set."""
+
+    file: str  # the plan, program or index, below the directory
+    message: str  # what is wrong with it
+
+    KEYS = "file message"
+
+    def __str__(self) -> str:
+        """Return both."""
+        return f"{self.file}: {self.message}"
+
+
+@dataclass(frozen=True, repr=False)
+class SetReport(Result):
+    """Whether a set of plans is right.
+
+    * ``directory``: where it is.
+    * ``topology``, ``wiring``: the spec of its wiring, if it has one, and the digest of its links.
+    * ``plans``, ``programs``: how many were checked.
+    * ``problems``: what is wrong; empty if it is right.
+    """
+
+    directory: str
+    topology: str | None
+    wiring: str
+    plans: int
+    programs: int
+    problems: tuple[SetProblem, ...]
+
+    KEYS = "ok directory topology wiring plans programs problems"
+    ROWS = "problems"
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+    def heading(self) -> str:
+        """Return the verdict, and of what."""
+        many = f"{counted(self.plans, 'plan')} and {counted(self.programs, 'program')}"
+        return f"{'ok' if self.ok else 'WRONG'}: {many} for {self.topology or 'a wiring'} ({self.wiring[:19]})"
+
+    def table(self) -> Table:
+        """Return a line for every problem."""
+        return Table(self.heading(), ("file", "what is wrong"), tuple((one.file, one.message) for one in self.problems))
+
+    def __str__(self) -> str:
+        """Return the verdict and the problems, one a line."""
+        return "\n".join([self.heading(), *(f"  {one}" for one in self.problems)])
+
+
+def check_plan_set(
+    folder: str | Path,
+    place: PlaceLike | None = None,
+    *,
+    runtime: str = "msccl",
+    interleavings: int | None = None,
+    seed: int = 0,
+    progress: Callable[[float], None] | None = None,
+) -> SetReport:
+    """Check a set of plans as ``compile-set`` makes them.
+
+    Parameters
+    ----------
+    folder
+        The directory, or its index.
+    place
+        What is wired, if the set has to be for that.
+    runtime
+        Whose rules MSCCL programs have to keep.
+    interleavings, seed
+        As :func:`topodesign.check_file` has them.
+    progress
+        Called with the share of the work that is done.
+
+    Raises
+    ------
+    FileFormatError
+        If the index cannot be read.
+
+    Examples
+    --------
+    >>> from topodesign import check_plan_set, compile_set
+    >>> _ = compile_set("biring(2,4)", collectives=["allreduce"]).save("checked")
+    >>> print(check_plan_set("checked", "torus(2,4)"))
+    WRONG: 1 plan and 2 programs for biring(2,4) (sha256:0bdbfbe76d94)
+      index.json: what is wired is of another wiring ...
+    """
+    plans = read_plan_set(folder)
+    problems: list[SetProblem] = []
+
+    def wrong(file: str, messages: Iterator[str]) -> None:
+        try:
+            problems.extend(SetProblem(file, message) for message in messages)
+        except (TopodesignError, OSError) as error:
+            problems.append(SetProblem(file, str(error).removeprefix(f"{plans.folder / file}: ")))
+
+    wrong("index.json", _of_index(plans, place))
+    programs = 0
+    for number, entry in enumerate(plans.entries):
+        if progress is not None:
+            progress(number / len(plans.entries))
+        found: list[Plan] = []
+        wrong(entry.plan, _of_plan(plans, entry, found))
+        for target, name in entry.programs.items():
+            path = plans.folder / name
+            files = sorted(path.iterdir()) if path.is_dir() else [path]
+            for file in files:
+                programs += 1
+                asked = runtime, interleavings, seed
+                wrong(
+                    str(file.relative_to(plans.folder)),
+                    _of_program(file, entry, target.endswith("-inplace"), found[0].topology if found else None, asked),
+                )
+    return SetReport(str(plans.folder), plans.topology, plans.wiring, len(plans.entries), programs, tuple(problems))
+
+
+def _of_index(plans: PlanSet, place: PlaceLike | None) -> Iterator[str]:
+    """Yield what is wrong with what the index says, and what it does not say."""
+    for number, one in enumerate(plans.entries):
+        end = one.to_bytes
+        if end is not None and end <= one.from_bytes:
+            yield f"{one.plan} is for no size"
+            continue
+        before = [entry for entry in plans.entries[:number] if _key(entry) == _key(one)]
+        ends = [entry.to_bytes for entry in before if entry.to_bytes is not None]
+        points = [one.from_bytes, *(at for at in ends if at > one.from_bytes and (end is None or at < end))]
+        if all(any(entry.serves(one.collective, at, one.group, one.root) for entry in before) for at in points):
+            yield f"{one.plan} is never chosen: those before it are for all its sizes"
+    named = {plans.folder / name for one in plans.entries for name in one.programs.values()}
+    for folder in sorted({path.parent for path in named} - {plans.folder}):
+        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+            if path not in named:
+                yield f"it does not name {path.relative_to(plans.folder)}, which a runtime would load"
+    if place is not None:
+        found = as_place(place)
+        plans.check(found if isinstance(found, Topology) else found.topology)
+
+
+def _key(entry: PlanEntry) -> tuple[object, ...]:
+    return entry.collective, entry.group, entry.root
+
+
+def _of_plan(plans: PlanSet, entry: PlanEntry, found: list[Plan]) -> Iterator[str]:
+    """Yield what is wrong with a plan, and keep it if it is of the wiring."""
+    plan = plans.load(entry)
+    found.append(plan)
+    yield from verify(plan).problems
+    for name, said in (("steps", entry.steps), ("bandwidth", entry.bandwidth)):
+        claimed = plan.claim.get(name)
+        if said != claimed:
+            yield f"the index has {name} {said} for it, and the plan {claimed}"
+
+
+def _of_program(
+    path: Path, entry: PlanEntry, inplace: bool, topology: Topology | None, asked: tuple[str, int | None, int]
+) -> Iterator[str]:
+    """Yield what is wrong with a program."""
+    runtime, interleavings, seed = asked
+    report = check_file(path, runtime, interleavings=interleavings, seed=seed)
+    yield from map(str, report.findings)
+    if not report.ok:
+        return
+    linked = set() if topology is None else neighbours_of(topology)
+    if begins_as_module(path):
+        module = parse_module(read_bytes(path))
+        about: tuple[object, ...] = (module.collective.name, inplace)
+        sizes = entry.from_bytes, entry.to_bytes
+        pairs = {pair for phase in module.phases for step in phase.steps for one in step for pair in one.pairs}
+    elif begins_as_json(path):
+        plan = parse_plan(path)
+        about = names()[plan.collective].name, plan.inplace
+        sizes = plan.min_size, None if plan.max_size is None else plan.max_size + 1
+        pairs = {(rank, peer) for rank, gpu in enumerate(plan.gpus) for some in gpu.channels.values() for peer in some}
+        pairs = {pair for pair in pairs if pair[1] >= 0}
+        linked |= {pair[::-1] for pair in linked}  # signals go back where data come from
+    else:
+        program = parse_xml(read_text(path), get_profile(runtime))
+        about = program.collective.name, program.inplace
+        sizes = program.min_bytes, program.max_bytes + 1
+        pairs = {(gpu.id, one.send) for gpu in program.gpus for one in gpu.threadblocks if one.send >= 0}
+    if about != (entry.collective, inplace):
+        place = {True: "in place", False: "out of place"}
+        own = f"it is of {about[0]} {place[bool(about[1])]}"
+        yield f"{own}, and the index has it for {entry.collective} {place[inplace]}"
+    low, high = sizes
+    if low < entry.from_bytes or (entry.to_bytes is not None and (high is None or high > entry.to_bytes)):
+        end = "any" if high is None else format_size(high)
+        yield f"it is for calls from {format_size(low)} to below {end}, and the index has it for fewer"
+    strangers = sorted(pairs - linked)
+    if topology is not None and strangers:
+        source, target = strangers[0]
+        yield f"rank {source} sends to rank {target}, and no link joins them"
