@@ -29,6 +29,8 @@ from topodesign.catalog.verify import audit_catalog as audit_catalog
 from topodesign.catalog.verify import verify_catalog as verify_catalog
 from topodesign.collectives import as_collective as as_collective
 from topodesign.collectives.collective import Collective as Collective
+from topodesign.compiler.check_sets import SetReport as SetReport
+from topodesign.compiler.check_sets import check_plan_set as check_plan_set
 from topodesign.compiler.compilation import compile_plan as compile_plan
 from topodesign.compiler.fitting import compile_fitting as compile_fitting
 from topodesign.compiler.sets import compile_set as compile_set
@@ -81,8 +83,6 @@ from topodesign.runtime.chakra.check import check_traces as check_traces
 from topodesign.runtime.check import check_file as check_file
 from topodesign.runtime.doctor import doctor as doctor
 from topodesign.runtime.rules import runtime_rules as runtime_rules
-from topodesign.runtime.sets import SetReport as SetReport
-from topodesign.runtime.sets import check_plan_set as check_plan_set
 from topodesign.schedulers.exact_frontier import exact_frontier as exact_frontier
 from topodesign.schedulers.frontier import pipeline_frontier as pipeline_frontier
 from topodesign.schedulers.listing import methods as methods

@@ -58,8 +58,9 @@ def command(file: Path, runtime: str, interleavings: int | None, seed: int, wiri
     if is_set:
         with progress_bar("checking") as progress:
             wired = None if wiring is None else wired_place(wiring)
-            orders = {"interleavings": interleavings, "seed": seed}
-            found = topodesign.check_plan_set(file, wired, runtime=runtime, progress=progress, **orders)
+            found = topodesign.check_plan_set(
+                file, wired, runtime=runtime, interleavings=interleavings, seed=seed, progress=progress
+            )
         document, text, right = found.record(), str(found), found.ok
     elif is_trace_name(file):
         with progress_bar("replaying"):

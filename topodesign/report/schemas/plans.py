@@ -77,7 +77,7 @@ _REPORT: Keys = {
     "problems": texts("What is wrong."),
 }
 VERIFY = either(
-    declared("runtime.sets:SetReport"),
+    declared("compiler.check_sets:SetReport", "a set of plans"),
     record(
         {
             **_REPORT,

@@ -16,7 +16,6 @@ from topodesign.base.declared import Declared
 from topodesign.base.errors import TopodesignError
 from topodesign.base.records import Result, Table
 from topodesign.base.text_files import begins_as_json, begins_as_module, read_bytes, read_text
-from topodesign.base.units import format_size
 from topodesign.base.wording import counted
 from topodesign.execution.levels import neighbours_of
 from topodesign.fabrics.places import PlaceLike, as_place
@@ -24,6 +23,7 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.sets import PlanEntry, PlanSet, read_plan_set
 from topodesign.runtime.check import check_file
+from topodesign.runtime.jax.check import ModuleReport
 from topodesign.runtime.jax.module import parse_module
 from topodesign.runtime.msccl.parse import parse_xml
 from topodesign.runtime.msccl.profiles import get_profile
@@ -51,8 +51,10 @@ class SetReport(Result):
     """Whether a set of plans is right.
 
     * ``directory``: where it is.
-    * ``topology``, ``wiring``: the spec of its wiring, if it has one, and the digest of its links.
-    * ``plans``, ``programs``: how many were checked.
+    * ``topology``: the spec of its wiring, if it has one.
+    * ``wiring``: the digest of its links.
+    * ``plans``: how many were checked.
+    * ``programs``: how many files of programs were checked.
     * ``problems``: what is wrong; empty if it is right.
     """
 
@@ -201,28 +203,27 @@ def _of_program(
     if begins_as_module(path):
         module = parse_module(read_bytes(path))
         about: tuple[object, ...] = (module.collective.name, inplace)
-        sizes = entry.from_bytes, entry.to_bytes
         pairs = {pair for phase in module.phases for step in phase.steps for one in step for pair in one.pairs}
     elif begins_as_json(path):
         plan = parse_plan(path)
         about = names()[plan.collective].name, plan.inplace
-        sizes = plan.min_size, None if plan.max_size is None else plan.max_size + 1
         pairs = {(rank, peer) for rank, gpu in enumerate(plan.gpus) for some in gpu.channels.values() for peer in some}
         pairs = {pair for pair in pairs if pair[1] >= 0}
         linked |= {pair[::-1] for pair in linked}  # signals go back where data come from
     else:
         program = parse_xml(read_text(path), get_profile(runtime))
         about = program.collective.name, program.inplace
-        sizes = program.min_bytes, program.max_bytes + 1
         pairs = {(gpu.id, one.send) for gpu in program.gpus for one in gpu.threadblocks if one.send >= 0}
     if about != (entry.collective, inplace):
         place = {True: "in place", False: "out of place"}
         own = f"it is of {about[0]} {place[bool(about[1])]}"
         yield f"{own}, and the index has it for {entry.collective} {place[inplace]}"
-    low, high = sizes
-    if low < entry.from_bytes or (entry.to_bytes is not None and (high is None or high > entry.to_bytes)):
-        end = "any" if high is None else format_size(high)
-        yield f"it is for calls from {format_size(low)} to below {end}, and the index has it for fewer"
+    calls = None if isinstance(report, ModuleReport) else report.calls
+    if calls is not None:
+        end = entry.to_bytes
+        longer = end is not None and (calls.largest is None or calls.largest >= end)
+        if longer or calls.smallest < entry.from_bytes:
+            yield f"it is for calls {calls.sizes}, and the index has it for fewer"
     strangers = sorted(pairs - linked)
     if topology is not None and strangers:
         source, target = strangers[0]
