@@ -145,6 +145,8 @@ CASES = {
         compile torus(3,3) --collective allgather --target jax -o module.py
         compile star.yaml --collective allgather --target jax -o tree_module.py
         compile-set biring(2,4) --target jax --group 0,1 -o set
+        verify set
+        verify set --wiring uniring(1,4)
         doctor run.log --program program.xml
         doctor run.log
         runtimes
