@@ -24,6 +24,7 @@ from topodesign.compiler.ir import Switched
 from topodesign.compiler.onesided.switched import through_switch
 from topodesign.fabrics.drawing import duplex
 from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.kinds import kind_of
 from topodesign.plans.trees import Trees
 from topodesign.runtime.mscclpp.check import PlanReport, check_plan, prepare
 from topodesign.runtime.mscclpp.interleave import interleave
@@ -48,7 +49,11 @@ def pair() -> Fabric:
 @cache
 def made(place: str, collective: str, protocol: str, inplace: bool, channels: int = 1) -> Compiled:
     fabric: Any = pair() if place == "pair" else place
-    root = {"pair": "b", "dgx_h100(1)": "box0/gpu2"}.get(place, "rack0/gpu3") if collective == "broadcast" else None
+    root = (
+        {"pair": "b", "dgx_h100(1)": "box0/gpu2"}.get(place, "rack0/gpu3")
+        if collective in {"broadcast", "reduce"}
+        else None
+    )
     plan = schedule(fabric, collective, method="in-network", root=root)
     return compile_plan(plan, "mscclpp", protocol=protocol, inplace=inplace, channels=channels)  # type: ignore[arg-type]
 
@@ -226,12 +231,32 @@ def _ready(text: str) -> tuple[Any, Any, int]:
     return run.program, run.memory(tracks=False), run.launches
 
 
+def planes(ranks: int, count: int) -> Fabric:
+    """GPUs that all hang on several switches, as in a rack whose NVSwitches are looked at one by one."""
+    names, switches = [f"g{number}" for number in range(ranks)], [f"s{number}" for number in range(count)]
+    links = [link for name in names for one in switches for link in duplex(name, one, 50, "NVLink")]
+    return Fabric.from_links("planes", names, switches, links, multicast=switches, aggregation=switches)
+
+
+@pytest.mark.parametrize("collective", ["allreduce", "allgather", "reduce-scatter", "broadcast", "reduce"])
+@pytest.mark.parametrize("inplace", [False, True])
+def test_planes_of_switches_are_one_to_a_program(collective: str, inplace: bool) -> None:
+    """The program of four planes is that of one switch with all their bandwidth, word for word but for its name."""
+    texts = []
+    for count in (4, 1):
+        root = "g1" if collective in {"broadcast", "reduce"} else None
+        plan = schedule(planes(4, count), collective, method="in-network", root=root)
+        assert len(kind_of(plan).relays) == count
+        one = compile_plan(plan, "mscclpp", inplace=inplace, name="same")
+        assert checked(one.text).ok
+        texts.append(one.text)
+    assert texts[0] == texts[1]
+
+
 def test_what_goes_another_way_is_refused() -> None:
     with pytest.raises(InfeasibleError, match="use --protocol Simple"):
         compile_plan(schedule("dgx_h100(1)", "reduce-scatter", method="in-network"), "mscclpp", protocol="LL")
-    with pytest.raises(InfeasibleError, match="reduce through a switch is not compiled"):
-        compile_plan(schedule("dgx_h100(1)", "reduce", root="box0/gpu1", method="in-network"), "mscclpp")
-    with pytest.raises(InfeasibleError, match="go through several"):
+    with pytest.raises(InfeasibleError, match="go through others"):
         compile_plan(schedule("dgx_h100(2)", "allgather", method="in-network"), "mscclpp")
     with pytest.raises(InfeasibleError, match="some of --target mscclpp do"):
         compile_plan(schedule("dgx_h100(1)", "allreduce", method="in-network"), "msccl")

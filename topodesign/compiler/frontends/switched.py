@@ -2,19 +2,23 @@
 
 Where all ranks hang on one such switch, the trees of a plan say no more than that: what is added up is added by the
 switch when some rank loads it, and what goes to all goes there by one store. So a rank does with its own part of the
-data what its tree does, and an allreduce, whose trees are the switch's own, is shared out among the ranks.
+data what its tree does, and an allreduce, whose trees are the switch's own, is shared out among the ranks. Several
+switches that all ranks hang on (planes) are one to a program: a multicast object spans them, and addresses are spread
+over them by the hardware.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import InfeasibleError, ScheduleError
-from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE_SCATTER, Collective
+from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
 from topodesign.compiler.ir import Buffer, Program, Protocol, RankProgram, Region, Switched, SwitchStep
 from topodesign.plans.replay.trees import verify_trees
 from topodesign.plans.trees import Trees
 
-COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, BROADCAST)
+COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, BROADCAST, REDUCE)
 
 
 def program_through_switch(schedule: Trees, *, inplace: bool, channels: int, protocol: Protocol) -> Program:
@@ -31,9 +35,13 @@ def program_through_switch(schedule: Trees, *, inplace: bool, channels: int, pro
     if not collective.like(*COLLECTIVES):
         known = ", ".join(one.name for one in COLLECTIVES)
         raise InfeasibleError(f"{collective} through a switch is not compiled, but {known}; use --method forest")
-    if len(relays) > 1 or bool(((schedule.src != relays[0]) & (schedule.dst != relays[0])).any()):
+    inner = np.isin(schedule.src, relays), np.isin(schedule.dst, relays)
+    ends, hubs = (axis.ravel() for axis in np.meshgrid(schedule.compute_nodes, relays))
+    joined = [schedule.topology.link_index(*pair).min() >= 0 for pair in ((ends, hubs), (hubs, ends))]
+    if not all(joined) or bool((inner[0] == inner[1]).any()):
         raise InfeasibleError(
-            "MSCCL++ joins ranks by one switch, and these trees go through several or past it; use --method forest"
+            "MSCCL++ joins ranks by switches that all of them hang on, and these trees go through others or past them; "
+            "use --method forest"
         )
     if len(set(schedule.shard or ())) > 1 and not collective.like(ALLREDUCE):
         raise InfeasibleError(f"the runtimes know no {collective} of unequal shards; use equal ones")
@@ -46,18 +54,18 @@ def program_through_switch(schedule: Trees, *, inplace: bool, channels: int, pro
         if not collective.like(ALLGATHER, ALLREDUCE):
             raise InfeasibleError(f"{collective} of packets through a switch is not compiled; use --protocol Simple")
         return _program(collective, inplace, protocol, [ranks + 1] * ranks, Switched((), channels))
-    apart = collective.like(REDUCE_SCATTER) and not inplace
     holders = range(ranks) if collective.root is None else [collective.root]
     steps = tuple(_step(collective, rank, inplace=inplace) for rank in holders)
-    switched = Switched(steps, channels)
-    return _program(collective, inplace, protocol, [ranks * apart] * ranks, switched)
+    apart = {Buffer.SCRATCH} & {step.target.buffer for step in steps}
+    return _program(collective, inplace, protocol, [len(steps) * len(apart)] * ranks, Switched(steps, channels))
 
 
 def _step(collective: Collective, rank: int, *, inplace: bool) -> SwitchStep:
     """Return what a rank has the switch do with its part of the data.
 
     A load that adds up has to store what it loads at all ranks. In a reduce-scatter that is in scratch, from where each
-    rank takes its own; in place, where its input need not stay, it is in the input.
+    rank takes its own; in place, where its input need not stay, it is in the input. In a reduce it is in scratch, and
+    the root alone takes it.
     """
     at = 0 if collective.rooted else rank
     output, whole = Region(Buffer.OUTPUT, at), Region(Buffer.INPUT, at)
@@ -65,6 +73,8 @@ def _step(collective: Collective, rank: int, *, inplace: bool) -> SwitchStep:
         return SwitchStep(rank, False, output if inplace else Region(Buffer.INPUT, 0), output, 1)
     if collective.copies:
         return SwitchStep(rank, True, output if inplace else whole, output, 1)
+    if collective.rooted:
+        return SwitchStep(rank, True, whole, Region(Buffer.SCRATCH, 0), 1, whole if inplace else output)
     if inplace:
         return SwitchStep(rank, True, whole, whole, 1)
     return SwitchStep(rank, True, whole, Region(Buffer.SCRATCH, at), 1, Region(Buffer.OUTPUT, 0))
