@@ -29,6 +29,7 @@ from topodesign.catalog.own import read_candidates
 from topodesign.catalog.packing import pack_catalog
 from topodesign.catalog.verify import _Progress
 from topodesign.compiler.compilation import compile_plan
+from topodesign.compiler.measured import read_measured
 from topodesign.fabrics.fabric import Shared
 from topodesign.fabrics.files import FABRIC_FORMATS, read_fabric, write_fabric
 from topodesign.fabrics.groups import as_groups
@@ -266,6 +267,12 @@ READERS = (
     Reader("plans/timing/workload", "w.csv", lambda: shipped("workload_gpt2.csv"), load_workload),
     Reader("pricing/training/model", "m.yaml", lambda: shipped("model_mixtral.yaml"), as_model),
     Reader("pricing/traffic_matrix", "t.csv", lambda: b"0,3,1\n2,0,5\n1,1,0\n", lambda path: as_matrix(path, 3)),
+    Reader(
+        "compiler/measured",
+        "t.csv",
+        lambda: b"collective,method,size,time\nallreduce,ring,1KiB,9us\nallreduce,ring,1MiB,50us\n",
+        lambda path: read_measured(path, ["ring"]),
+    ),
     Reader("pricing/mix", "x.yaml", lambda: shipped("workload_moe.yaml"), read_mix),
     Reader("plans/archive", "p.npz", plan_bytes, load_plan),
     Reader("plans/files", "q.npz", plan_bytes, load_plan),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -89,7 +90,7 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("where", "value", "said"),
     [
-        ("version", 2, "format version 2"),
+        ("version", 3, "format version 3"),
         ("nodes", 0, "'nodes' of the set cannot be 0"),
         ("extra", 1, "the set has the unknown field 'extra'"),
         ("entries.plan", "../p.npz", "'plan' of entry 0 cannot be"),
@@ -116,3 +117,18 @@ def test_a_plan_is_no_set(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match="this is a schedule, not a set of plans"):
         read_plan_set(tmp_path)
     assert load_plan(tmp_path / INDEX)
+
+
+def test_sets_of_the_first_version_are_read(tmp_path: Path) -> None:
+    plans = [ForSizes(schedule("biring(2,4)", "allgather"), time_s=1e-5, measured=True)]
+    save_plan_set(tmp_path / "plans", plans, alpha=1e-5, bandwidth=1e11)
+    index = tmp_path / "plans" / "index.json"
+    (entry,) = read_plan_set(index).entries
+    assert (entry.time_s, entry.measured) == (1e-5, True)
+    record = json.loads(index.read_text())
+    del record["entries"][0]["time_s"], record["entries"][0]["measured"]
+    index.write_text(json.dumps(record | {"version": 1}))
+    assert read_plan_set(index).entries == (replace(entry, time_s=None, measured=False),)
+    index.write_text(json.dumps(record))
+    with pytest.raises(FileFormatError, match="lacks the field"):
+        read_plan_set(index)

@@ -7,9 +7,10 @@ flag of ``topodesign compile`` follow.
 
 import math
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from topodesign.base.options import Amount, Choice, Flag, Option, Whole, declared
+from topodesign.base.options import Amount, Choice, Flag, Option, PathOf, Whole, declared
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
 from topodesign.compiler.ir import PROTOCOLS, THREADBLOCKS, Protocol, Threadblocks
 from topodesign.fabrics.options import LEFT, GroupOptions
@@ -153,6 +154,15 @@ class SetOptions(GroupOptions, total=False):
     bandwidth: Annotated[
         Quantity | None,
         Option("Bandwidth of a node over all its links (100Gbps); fabrics have their own.", metavar="RATE"),
+    ]
+    measured: Annotated[
+        str | Path | None,
+        Option(
+            "Measured times (collective,method,size,time), which choose in place of the model where they are: of "
+            "collectives among all nodes, from the root that is said.",
+            PathOf("file"),
+            metavar="CSV",
+        ),
     ]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -20,11 +20,12 @@ from topodesign.base.doors import BACKENDS
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError, TopologyError
 from topodesign.base.options import read, takes
 from topodesign.base.records import Result, Table
-from topodesign.base.units import as_bandwidth, as_time, format_size
+from topodesign.base.units import as_bandwidth, as_time, format_size, format_time
 from topodesign.base.wording import counted
 from topodesign.collectives import COLLECTIVES, Collective, as_collective
 from topodesign.compiler.compilation import Compiled
 from topodesign.compiler.fitting import compile_fitting
+from topodesign.compiler.measured import Measured, between, read_measured
 from topodesign.compiler.options import SetOptions
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.groups import as_groups
@@ -57,9 +58,10 @@ class Chosen(Declared):
     method: str  # what made it
     kind: str  # what moves in it, such as rounds
     time_s: float  # at the least size that it is for, 1 KiB at least, in seconds
+    measured: bool  # whether measured times chose it, else those of the model
     programs: tuple[str, ...]  # targets that it has programs for
 
-    KEYS = "collective group root from_bytes to_bytes method kind time_s programs"
+    KEYS = "collective group root from_bytes to_bytes method kind time_s measured programs"
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,11 +104,12 @@ class CompiledSet(Result):
                 format_size(one.from_bytes),
                 "" if one.to_bytes is None else format_size(one.to_bytes),
                 one.method,
+                format_time(one.time_s) + "*" * one.measured,
                 ", ".join(one.programs),
             )
             for one in self.entries
         )
-        return Table(self.heading(), ("collective", "from", "below", "method", "programs"), rows)
+        return Table(self.heading(), ("collective", "from", "below", "method", "time", "programs"), rows)
 
     def save(self, folder: str | Path) -> PlanSet:
         """Write a new directory, all of it or nothing; see :mod:`topodesign.plans.sets`."""
@@ -196,6 +199,7 @@ class _Maker:
         if said["bandwidth"] is not None:
             self.bandwidth = as_bandwidth(said["bandwidth"]) * ports / before
         self._targets = targets
+        self._measured: Measured = {} if said["measured"] is None else read_measured(said["measured"], CANDIDATES)
         self._plans: list[ForSizes] = []
         self._chosen: list[Chosen] = []
         self._notes: list[str] = []
@@ -215,10 +219,12 @@ class _Maker:
         plans: list[Plan] = []
         times: list[list[Fraction]] = []
         why: dict[str, str] = {}
-        for method in CANDIDATES:
+        known = self._measured.get(collective.name) if group is None else None
+        sizes = SIZES if known is None else sorted(next(iter(known.values())))
+        for method in CANDIDATES if known is None else known:
             try:
                 plan = schedule(self.place, collective, method=method, **options)
-                timed = [self._time(plan, size) for size in SIZES]
+                timed = [self._time(plan, size) if known is None else known[method][size] for size in sizes]
             except (InfeasibleError, ParameterError, ScheduleError, TooLargeError, TopologyError) as error:
                 why[method] = str(error)
                 continue
@@ -227,17 +233,21 @@ class _Maker:
                 times.append(timed)
         if not plans:
             self._notes.append(f"no {collective}: {why.get('auto', 'no schedule is right')}")
-        for first, end, number in fastest(SIZES, times):
-            self._add(plans[number], group, first, end)
+        for first, end, number in fastest(sizes, times):
+            at = max(first, sizes[0])
+            time = self._time(plans[number], at)
+            if known is not None:
+                time = between(dict(zip(sizes, times[number], strict=True)), at)
+            self._add(plans[number], ForSizes(plans[number], first, end, {}, float(time), known is not None))
 
     def _time(self, plan: Plan, size: int) -> Fraction:
         return simulate(plan, size=size, alpha=self._alpha, bandwidth=self.bandwidth if self.plain else None).time
 
-    def _add(self, plan: Plan, group: Group, first: int, end: int | None) -> None:
+    def _add(self, plan: Plan, chosen: ForSizes) -> None:
         """Add a plan with its programs."""
-        collective = plan.collective
+        collective, first, end = plan.collective, chosen.from_bytes, chosen.to_bytes
         programs: dict[str, dict[str, bytes]] = {}
-        for target in self._targets if group is None and not collective.rooted else ():
+        for target in self._targets if collective.group is None and not collective.rooted else ():
             for inplace in (False, True) if BACKENDS[target].inplace else (False,):
                 try:
                     made = self._program(plan, target, first, end, inplace=inplace)
@@ -246,13 +256,11 @@ class _Maker:
                     self._notes.append(f"{what}: {error}")
                     break
                 programs[f"{target}-inplace" if inplace else target] = dict(made.files)
-        self._plans.append(ForSizes(plan, first, end, programs))
+        self._plans.append(replace(chosen, programs=programs))
+        of = collective.name, collective.group, collective.root
         method = str(plan.generator.get("method", "auto"))
-        seconds = float(self._time(plan, max(first, SIZES[0])))
         found = tuple(dict.fromkeys(name.partition("-")[0] for name in programs))
-        self._chosen.append(
-            Chosen(collective.name, collective.group, collective.root, first, end, method, plan.kind, seconds, found)
-        )
+        self._chosen.append(Chosen(*of, first, end, method, plan.kind, chosen.time_s or 0.0, chosen.measured, found))
 
     def _program(self, plan: Plan, target: str, first: int, end: int | None, *, inplace: bool) -> Compiled:
         """Return a checked program, of trees with fewer of them where the best are too many."""

@@ -1,6 +1,6 @@
 """Sets of plans: a directory of plans of one wiring, with an index that says which is for what.
 
-``index.json`` has ``format`` ("topodesign plan set"), ``version`` (1), ``topology`` (the spec, or null), ``nodes``,
+``index.json`` has ``format`` ("topodesign plan set"), ``version`` (2), ``topology`` (the spec, or null), ``nodes``,
 ``wiring`` (see :func:`wiring_digest`), ``alpha_s`` and ``bandwidth_bps`` (what the plans were chosen for) and
 ``entries``, a list of objects of
 
@@ -12,6 +12,9 @@
     The plan file.
 ``steps``, ``bandwidth``
     What the plan claims, an integer and "p/q"; null where plans of its kind claim no such thing.
+``time_s``, ``measured``
+    Seconds at the least size that it was timed for, null if nothing is known, and whether such times were measured, or
+    are those of the model: by them plans were chosen. Version 1 has neither.
 ``programs``
     By target of ``compile``, with ``-inplace`` for calls in place, the file with the program: all of a target are in a
     directory of its name, which has nothing else. Of a program of several files, the directory with these.
@@ -44,7 +47,7 @@ from topodesign.plans.plan import Plan
 from topodesign.topology.topology import MAX_NODES, Topology
 
 FORMAT = "topodesign plan set"
-VERSION = 1
+VERSION = 2
 INDEX = "index.json"
 _FIELDS = ("format", "version", "topology", "nodes", "wiring", "alpha_s", "bandwidth_bps", "entries")
 _MOST_BYTES = 2**63 - 1
@@ -67,6 +70,8 @@ class PlanEntry:
     steps: int | None
     bandwidth: Fraction | None
     programs: Mapping[str, str] = field(default_factory=dict)  # by target: file or directory, below that of the set
+    time_s: float | None = None  # seconds at the least size that it was timed for; None if nothing is known
+    measured: bool = False  # whether it was chosen by measured times, else by those of the model
 
     def serves(self, collective: str, size: int, group: tuple[int, ...] | None, root: int | None) -> bool:
         """Return whether it is for this."""
@@ -164,6 +169,9 @@ class ForSizes:
     to_bytes: int | None = None
     # by target of ``compile`` the files of the program, by name
     programs: Mapping[str, Mapping[str, str | bytes]] = field(default_factory=dict)
+    # seconds at the least size that it was timed for, and whether that was measured
+    time_s: float | None = None
+    measured: bool = False
 
 
 def save_plan_set(folder: str | Path, plans: Iterable[ForSizes], *, alpha: float, bandwidth: float) -> PlanSet:
@@ -220,6 +228,8 @@ def save_plan_set(folder: str | Path, plans: Iterable[ForSizes], *, alpha: float
                 int(claim["steps"]) if "steps" in claim else None,
                 claim.get("bandwidth"),
                 programs,
+                one.time_s,
+                one.measured,
             )
         )
     files |= {runtime: partial(_write_all, made) for runtime, made in alone.items()}
@@ -282,6 +292,8 @@ def _record(made: PlanSet) -> dict[str, Any]:
             "plan": one.plan,
             "steps": one.steps,
             "bandwidth": None if one.bandwidth is None else str(one.bandwidth),
+            "time_s": one.time_s,
+            "measured": one.measured,
             "programs": dict(one.programs),
         }
         for one in made.entries
@@ -293,8 +305,8 @@ def _record(made: PlanSet) -> dict[str, Any]:
 def _read(folder: Path, record: Any) -> PlanSet:
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise FileFormatError(f"it does not say {FORMAT!r}")
-    if record.get("version") != VERSION:
-        raise FileFormatError(f"it has format version {record.get('version')!r:.20}, this program reads {VERSION}")
+    if record.get("version") not in range(1, VERSION + 1) or type(record["version"]) is not int:
+        raise FileFormatError(f"it has format version {record.get('version')!r:.20}, this program reads 1 to {VERSION}")
     _check_keys(record, _FIELDS, "the set")
     for name, right in (
         ("topology", record["topology"] is None or isinstance(record["topology"], str)),
@@ -306,19 +318,22 @@ def _read(folder: Path, record: Any) -> PlanSet:
     ):
         if not right:
             raise FileFormatError(f"{name!r} of the set cannot be {record[name]!r:.60}")
-    entries = tuple(_entry(one, number, record["nodes"]) for number, one in enumerate(record["entries"]))
+    before = _TIMES if record["version"] == 1 else {}
+    entries = tuple(_entry(one, number, record["nodes"], before) for number, one in enumerate(record["entries"]))
     alpha, bandwidth = record["alpha_s"], record["bandwidth_bps"]
     return PlanSet(folder, record["topology"], record["nodes"], record["wiring"], alpha, bandwidth, entries)
 
 
-_ENTRY = ("collective", "group", "root", "from_bytes", "to_bytes", "plan", "steps", "bandwidth", "programs")
+_TIMES = {"time_s": None, "measured": False}  # what version 1 does not say
+_ENTRY = ("collective", "group", "root", "from_bytes", "to_bytes", "plan", "steps", "bandwidth", "programs", *_TIMES)
 
 
-def _entry(record: Any, number: int, nodes: int) -> PlanEntry:
+def _entry(record: Any, number: int, nodes: int, before: Mapping[str, Any]) -> PlanEntry:
     where = f"entry {number}"
     if not isinstance(record, dict):
         raise FileFormatError(f"{where} must be an object")
-    _check_keys(record, _ENTRY, where)
+    _check_keys(record, tuple(name for name in _ENTRY if name not in before), where)
+    record = {**record, **before}
     group, bandwidth, programs = record["group"], record["bandwidth"], record["programs"]
     members = isinstance(group, list) and all(_is_count(one, 0, nodes - 1) for one in group)
     for name, right in (
@@ -329,6 +344,8 @@ def _entry(record: Any, number: int, nodes: int) -> PlanEntry:
         ("to_bytes", record["to_bytes"] is None or _is_count(record["to_bytes"], 0, _MOST_BYTES)),
         ("plan", _is_below(record["plan"])),
         ("steps", record["steps"] is None or _is_count(record["steps"], 0, _MOST_BYTES)),
+        ("time_s", record["time_s"] is None or _is_rate(record["time_s"])),
+        ("measured", isinstance(record["measured"], bool)),
         ("programs", isinstance(programs, dict) and all(map(_is_below, programs.values()))),
     ):
         if not right:
@@ -347,6 +364,8 @@ def _entry(record: Any, number: int, nodes: int) -> PlanEntry:
         record["steps"],
         y,
         programs,
+        record["time_s"],
+        record["measured"],
     )
 
 
