@@ -28,6 +28,7 @@ from topodesign.catalog.journal import Journal
 from topodesign.catalog.own import read_candidates
 from topodesign.catalog.packing import pack_catalog
 from topodesign.catalog.verify import _Progress
+from topodesign.compiler.check_sets import check_plan_set
 from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.measured import read_measured
 from topodesign.fabrics.fabric import Shared
@@ -277,6 +278,7 @@ READERS = (
     Reader("plans/archive", "p.npz", plan_bytes, load_plan),
     Reader("plans/files", "q.npz", plan_bytes, load_plan),
     Reader("plans/sets", INDEX, plan_set_index, read_plan_set),
+    Reader("compiler/check_sets", INDEX, plan_set_index, check_plan_set),
     Reader("runtime/msccl/parse", "p.xml", program, lambda path: parse_xml(path, PROFILES["msccl"])),
     Reader("runtime/check", "c.xml", program, lambda path: check_file(path).ok),
     Reader("runtime/chakra/traces", "c.0.et", lambda: traces()["collective.0.et"], read_trace),

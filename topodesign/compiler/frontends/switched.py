@@ -3,8 +3,7 @@
 Where all ranks hang on one such switch, the trees of a plan say no more than that: what is added up is added by the
 switch when some rank loads it, and what goes to all goes there by one store. So a rank does with its own part of the
 data what its tree does, and an allreduce, whose trees are the switch's own, is shared out among the ranks. Several
-switches that all ranks hang on (planes) are one to a program: a multicast object spans them, and addresses are spread
-over them by the hardware.
+switches that all ranks hang on (planes) are one to a program, which names ranks and no switches.
 """
 
 from __future__ import annotations
