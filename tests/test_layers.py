@@ -43,7 +43,7 @@ LAYERS = (
 SUBLAYERS = {
     "wiring": (
         *("inventory", "netbox", "plan", "bringup", "change", "switches", "exports", "parts", "check", "failures"),
-        "plant",
+        *("routes", "plant"),
     ),
 }
 

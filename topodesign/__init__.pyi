@@ -120,6 +120,8 @@ from topodesign.wiring.plan.plan import WiringPlan as WiringPlan
 from topodesign.wiring.plan.wire import wire as wire
 from topodesign.wiring.plant.answer import Carried as Carried
 from topodesign.wiring.plant.carry import carry as carry
+from topodesign.wiring.routes.routes import Routes as Routes
+from topodesign.wiring.routes.routes import routes as routes
 from topodesign.wiring.switches.apply import apply_wiring as apply_wiring
 from topodesign.wiring.switches.stage_files import export_stages as export_stages
 

@@ -31,7 +31,7 @@ from topodesign.catalog.verify import _Progress
 from topodesign.compiler.check_sets import check_plan_set
 from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.measured import read_measured
-from topodesign.fabrics.fabric import Shared
+from topodesign.fabrics.fabric import Fabric, Shared
 from topodesign.fabrics.files import FABRIC_FORMATS, read_fabric, write_fabric
 from topodesign.fabrics.groups import as_groups
 from topodesign.fabrics.machines.outputs import fabric_of_machine
@@ -69,6 +69,7 @@ from topodesign.wiring.netbox.tables import read_cables
 from topodesign.wiring.parts.parts import read_parts
 from topodesign.wiring.plan.circuit_losses import read_circuit_losses
 from topodesign.wiring.plan.files import load_wiring, plan_text
+from topodesign.wiring.routes.traffic import read_ports, read_traffic
 from topodesign.wiring.switches.drivers import DRIVERS
 from topodesign.wiring.switches.journal import Journal as SentJournal
 from topodesign.wiring.switches.journal import read_journal
@@ -263,6 +264,18 @@ READERS = (
     *(
         Reader("fabrics/machines/outputs", name, text.encode, partial(fabric_of_machine, tool=tool))
         for tool, name, text in MACHINES
+    ),
+    Reader(
+        "wiring/routes/traffic",
+        "traffic.csv",
+        lambda: b"src,dst,amount\n0,1,2.5\n3,2,1\n",
+        lambda path: read_traffic(path, Fabric.from_topology(RING)),
+    ),
+    Reader(
+        "wiring/routes/traffic",
+        "ports.csv",
+        lambda: b"node,peer,port,address,guid\n0,1,eth0,10.0.0.1,0xa0\n1,0,eth0,10.0.0.2,0xa1\n",
+        lambda path: read_ports(path, Fabric.from_topology(RING)),
     ),
     Reader("topology/link_table", "l.csv", lambda: b"src,dst,alpha,bandwidth\n0,1,1us,25Gbps\n", read_link_table),
     Reader("plans/timing/workload", "w.csv", lambda: shipped("workload_gpt2.csv"), load_workload),

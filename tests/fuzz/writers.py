@@ -51,6 +51,7 @@ from topodesign.wiring.parts.buy import buy_cables
 from topodesign.wiring.plan.files import save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plant.carry import carry
+from topodesign.wiring.routes.routes import routes
 from topodesign.wiring.switches.journal import Journal as SentJournal
 from topodesign.wiring.switches.journal import read_journal
 from topodesign.wiring.switches.stage_files import export_stages
@@ -66,6 +67,7 @@ DUPLEX = [plan_of(build(f"biring(2,{nodes})"), mode="duplex") for nodes in (6, 5
 BOUGHT = [buy_cables(plan, shipped_folder("configs") / "parts_neutral.yaml") for plan in DUPLEX]
 REWIRED = [rewire(CIRCUITS[one], CIRCUITS[1 - one], downtime=True, throughput=False) for one in (0, 1)]
 TIMED = schedule("circulant(6,1,2)", "allgather", method="tacos")
+ROUTES = [routes(spec, lanes=1) for spec in ("torus(3,3)", "hypercube(3)")]
 LAYOUTS = [layout("torus(4,2)", f"4x2:{axis}=all-to-all@1MiB") for axis in (0, 1)]
 PICTURES = [plot(build(spec)) for spec in ("circulant(6,1,2)", "circulant(6,1,3)")]
 REPORTS = [report_page(build(spec)) for spec in ("circulant(6,1,2)", "circulant(6,1,3)")]
@@ -239,6 +241,7 @@ WRITERS = (
     Writer("catalog/merge", "merged", _merged, makes_directory=True),
     Writer("catalog/all_to_all", PRICES.name, _prices),
     Writer("catalog/exchange", EXCHANGE.name, _exchange),
+    Writer("wiring/routes/routes", "lfts", lambda path, version: ROUTES[version].save(path, "opensm")),
     Writer("search/layout", "l.csv", lambda path, version: LAYOUTS[version].save(path)),
     Writer("report/figures", "f.svg", lambda path, version: PICTURES[version].save(path)),
     Writer("report/page/page", "r.html", lambda path, version: REPORTS[version].save(path)),

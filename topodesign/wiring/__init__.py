@@ -20,6 +20,8 @@ Folders, each importing only from those before it:
     What was really wired against what was planned: ``check_wiring``.
 ``failures``
     What a dead port, cable or host leaves, and what repairs it: ``failure_impact``, ``repair_order``.
+``routes``
+    Tables for those who pass messages on, so that nothing deadlocks: ``routes``.
 ``plant``
     What can be wired with what is there, and how good that is: ``carry``.
 """

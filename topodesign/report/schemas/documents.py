@@ -8,7 +8,7 @@ from typing import Any
 from topodesign.base.arguments import as_choice
 from topodesign.report.schemas import catalogs, fabrics, plans, topologies
 from topodesign.report.schemas.derived import Shapes, loaded
-from topodesign.report.schemas.shapes import Shape, array, declared, either, mapping, record, texts
+from topodesign.report.schemas.shapes import Shape, array, declared, either, mapping, nullable, record, text, texts
 from topodesign.report.schemas.shared import SHARED
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -18,6 +18,7 @@ EXAMPLES = either(
 )
 SCHEMA = record({"schemas": mapping({"type": "object"}, "The JSON Schema of each command that was named, or of all.")})
 CHART, DRAWING = declared("report.charts.chart:Chart"), declared("report.charts.chart:Drawing")
+ROUTES = declared("wiring.routes.routes:Routes", more={"file": nullable(text("What -o wrote; null without it."))})
 SHAPES: dict[str, tuple[Shape, int]] = {
     "pareto": (topologies.ANSWER, 1),
     "synthesize": (topologies.SYNTHESIZE, 1),
@@ -64,6 +65,7 @@ SHAPES: dict[str, tuple[Shape, int]] = {
     "examples": (EXAMPLES, 1),
     "schema": (SCHEMA, 1),
     "plugins": (declared("base.plugins:Plugins"), 1),
+    "routes": (ROUTES, 1),
     "wire plan": (declared("wiring.plan.plan:WiringPlan"), 1),
     "wire buy": (declared("wiring.parts.bought:Purchase"), 1),
     "wire loss": (declared("wiring.plan.losses:LossBudget"), 1),

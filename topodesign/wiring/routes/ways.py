@@ -1,0 +1,116 @@
+"""The ways of all pairs: the links that a message goes over one after another, and its lane on each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from topodesign.base.errors import DisconnectedError, TooLargeError
+from topodesign.topology.topology import IntArray, Topology
+
+MOST_HOPS = 2**26  # hops of all ways together
+
+
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """For every ordered pair of ends one way through the network.
+
+    Way i goes from ``source[i]`` to ``target[i]`` over the links ``hop[start[i]:start[i + 1]]`` of the topology, in the
+    lane ``lane[...]`` of each.
+
+    * ``topology``: the links.
+    * ``source``, ``target``: ends of the ways, sorted.
+    * ``start``, ``hop``, ``lane``: links and lanes, one way after another.
+    """
+
+    topology: Topology
+    source: IntArray
+    target: IntArray
+    start: IntArray
+    hop: IntArray
+    lane: IntArray
+
+    @property
+    def lanes(self) -> int:
+        """How many lanes are in use."""
+        return int(self.lane.max(initial=0)) + 1
+
+    @cached_property
+    def lengths(self) -> IntArray:
+        """Links of every way."""
+        return np.diff(self.start)
+
+    @property
+    def keeps_lane(self) -> bool:
+        """Whether every way stays in one lane."""
+        inner = np.ones(len(self.hop), dtype=np.bool_)
+        inner[self.start[:-1]] = False
+        return not np.any(inner[1:] & (self.lane[1:] != self.lane[:-1]))
+
+    def loads(self, weight: IntArray) -> IntArray:
+        """Return what every link carries; ``weight`` has a row of integers for each source."""
+        loads = np.zeros(len(self.topology.src), dtype=np.int64)
+        np.add.at(loads, self.hop, np.repeat(weight[self.source, self.target], self.lengths))
+        return loads
+
+    def fullest(self, weight: IntArray) -> Fraction:
+        """Return the largest load of a link over its capacity."""
+        loads, capacity = self.loads(weight), self.topology.capacity
+        pairs = {(int(load), int(room)) for load, room in zip(loads, capacity, strict=True)}
+        return max((Fraction(load, room) for load, room in pairs), default=Fraction(0))
+
+    def mean_hops(self, weight: IntArray) -> Fraction:
+        """Return the links that a unit of traffic goes over on average."""
+        some = weight[self.source, self.target]
+        return Fraction(int((some * self.lengths).sum()), max(1, int(some.sum())))
+
+    @cached_property
+    def tables(self) -> IntArray | None:
+        """The link out of every vertex to every target, a row for each vertex, -1 where no way goes.
+
+        None if two ways to a target leave a vertex over different links, so that no table of targets has them.
+        """
+        nodes = self.topology.nodes
+        key = self.topology.src[self.hop] * nodes + np.repeat(self.target, self.lengths)
+        low, high = np.full(nodes * nodes, len(self.topology.src)), np.full(nodes * nodes, -1)
+        np.minimum.at(low, key, self.hop)
+        np.maximum.at(high, key, self.hop)
+        if np.any((high >= 0) & (low != high)):
+            return None
+        table: IntArray = high.reshape(nodes, nodes)
+        return table
+
+    def in_lanes(self, lane: IntArray) -> Ways:
+        """Return the same with other lanes."""
+        return Ways(self.topology, self.source, self.target, self.start, self.hop, lane)
+
+
+def ways_of(topology: Topology, ends: IntArray, steps: IntArray, lane: IntArray) -> Ways:
+    """Return the ways that tables say: for each target a row with the link out of every vertex, and one of lanes."""
+    source, target = (one.ravel() for one in np.meshgrid(ends, ends, indexing="ij"))
+    apart = source != target
+    source, target = source[apart], target[apart]
+    way, now = np.arange(len(source)), source
+    found: list[tuple[IntArray, IntArray]] = []
+    hops = 0
+    while len(way):
+        link = steps[target[way], now]
+        if np.any(link < 0) or len(found) > topology.nodes:
+            at = int(np.flatnonzero(link < 0)[0]) if np.any(link < 0) else 0
+            raise DisconnectedError(f"node {target[way[at]]} cannot be reached from node {source[way[at]]}")
+        found.append((way, link))
+        hops += len(way)
+        if hops > MOST_HOPS:
+            raise TooLargeError(f"the ways of all pairs have more than {MOST_HOPS} hops; take fewer nodes")
+        now = topology.dst[link]
+        left = now != target[way]
+        way, now = way[left], now[left]
+    owner = np.concatenate([one for one, _ in found]) if found else np.zeros(0, dtype=np.int64)
+    link = np.concatenate([one for _, one in found]) if found else np.zeros(0, dtype=np.int64)
+    order = np.argsort(owner, kind="stable")
+    owner = owner[order]
+    start = np.searchsorted(owner, np.arange(len(source) + 1))
+    return Ways(topology, source, target, start, link[order], lane[target[owner], source[owner]])
