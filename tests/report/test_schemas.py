@@ -103,6 +103,8 @@ CASES = {
         groups torus(4,4) --group 4x4:0 --collective all-to-all
         layout torus(4,4) --traffic 8x2:1=all-to-all@64MiB -o ranks.csv
         routes torus(3,3)
+        routed torus(3,3)
+        routed kautz(2,2) --collective all-to-all
         routes dgx_a100(2) --lanes 2
     """,
     "plans": """

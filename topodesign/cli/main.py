@@ -40,6 +40,7 @@ SECTIONS = {
         "layout": "Place ranks on nodes so that their groups sit well.",
         "methods": "Compare all methods that schedule a collective.",
         "verify": "Check a schedule, a program or traces.",
+        "routed": "Compare schemes whose messages pass through nodes.",
         "simulate": "Time a schedule, with failed links or a training step.",
     },
     "Run": {

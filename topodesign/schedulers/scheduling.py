@@ -13,12 +13,13 @@ from topodesign.plans.plan import Plan
 from topodesign.schedulers import SCHEDULERS
 from topodesign.schedulers.baselines import BASELINES
 from topodesign.schedulers.baselines.mpi import METHODS as MPI
+from topodesign.schedulers.baselines.passing import METHODS as PASSING
 from topodesign.schedulers.choice import make_plan
 from topodesign.schedulers.method import Method, Progress, Request
 from topodesign.schedulers.options import ScheduleOptions
 
 METHODS: dict[str, Method] = {
-    name: MPI.get(name)
+    name: (MPI | PASSING).get(name)
     or importlib.import_module(
         f"topodesign.schedulers.{'baselines.' if name in BASELINES else ''}{name.replace('-', '_')}"
     ).METHOD

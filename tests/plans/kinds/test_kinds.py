@@ -14,6 +14,7 @@ from topodesign import compile_plan, load_plan, run_plan, save_plan, schedule, s
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.plans.kinds import KINDS, kind_named, kind_of
 from topodesign.plans.kinds.pipelines import OfPaths, OfTrees
+from topodesign.plans.kinds.routes import OfRouted
 from topodesign.plans.kinds.steps import OfOrbits, OfRounds
 from topodesign.plans.kinds.times import OfTimed, OfTogether
 from topodesign.plans.replay.rounds import verify_rounds
@@ -24,7 +25,7 @@ from topodesign.report.charts.link_use import link_use_chart
 
 def test_kinds_are_found_by_name() -> None:
     found = [kind_named(name) for name in KINDS]
-    assert found == [OfRounds, OfTrees, OfOrbits, OfPaths, OfTimed, OfTogether]
+    assert found == [OfRounds, OfTrees, OfOrbits, OfPaths, OfTimed, OfRouted, OfTogether]
     assert [one.movement.kind for one in found] == list(KINDS)
 
 

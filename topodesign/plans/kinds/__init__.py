@@ -22,6 +22,7 @@ KINDS = {
     "orbitrounds": "topodesign.plans.kinds.steps:OfOrbits",
     "paths": "topodesign.plans.kinds.pipelines:OfPaths",
     "timed": "topodesign.plans.kinds.times:OfTimed",
+    "routed": "topodesign.plans.kinds.routes:OfRouted",
     "together": "topodesign.plans.kinds.times:OfTogether",
 }
 """The kinds by name: where their protocol is, which is loaded when a plan of the kind is met."""

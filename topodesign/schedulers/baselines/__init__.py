@@ -1,16 +1,17 @@
 """Baselines: the algorithms that libraries of collectives use, as plans on the links that there are.
 
 Each is written down as it was published, between ranks that may send to any other, with the formula of its cost where
-every message has a link of its own; one a file with ``METHOD``, and the short ones of MPI libraries together in
-``mpi``. On all other topologies messages between nodes that are not neighbours go over shortest paths, balanced over
-the links, and wait at nodes on the way: so a plan is one that can run, with the congestion that follows. ``auto`` asks
-none of them.
+every message has a link of its own; one a file with ``METHOD``, the short ones of MPI libraries together in ``mpi``,
+and those for tori in ``passing``. On all other topologies messages between nodes that are not neighbours go over
+shortest paths, balanced over the links, and wait at nodes on the way, but for those of ``passing``, which pass through:
+so a plan is one that can run, with the congestion that follows. ``auto`` asks none of them.
 
 * :mod:`~topodesign.schedulers.baselines.baseline`: what all have in common; from a collective to its dual.
 * :mod:`~topodesign.schedulers.baselines.messages`: from messages to rounds.
 * :mod:`~topodesign.schedulers.baselines.routing`: shortest paths.
 * :mod:`~topodesign.schedulers.baselines.cycles`: Hamiltonian cycles that share no link.
 * :mod:`~topodesign.schedulers.baselines.spanning`: from trees of ranks to weighted trees with routes.
+* :mod:`~topodesign.schedulers.baselines.passing`: schemes whose messages pass through nodes, in routed rounds.
 * :mod:`~topodesign.schedulers.baselines.levels`: the sides of products, the boxes of fabrics and rings through them.
 
 To add one, copy ``multitree.py`` and list it in ``BASELINES``.
@@ -32,5 +33,12 @@ BASELINES = {
     "blueconnect": "rings along the sides of a grid",
     "blink": "trees of one root",
     "multitree": "MultiTree",
+    "swing": "Swing, whose messages pass through nodes",
+    "bine": "Bine butterflies and trees, passing through",
+    "recursive": "recursive halving and doubling, passing through",
+    "ternary": "peers at powers of three both ways, passing through",
+    "bruck-3": "Bruck's with radix three, passing through",
+    "bucket": "buckets along all sides of a torus at once",
+    "dimension-order": "all messages at once along the sides of a torus, passing through",
 }
 """What there is to choose from, with words for help texts; the file has the name with underscores."""

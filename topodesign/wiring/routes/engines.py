@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from topodesign.base.errors import DisconnectedError
-from topodesign.schedulers.routed.grid import grid_of
+from topodesign.pricing.routed.grid import grid_of
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.routes import lane_kernels
 from topodesign.wiring.routes.ways import Ways, ways_of

@@ -7,7 +7,6 @@ from functools import cached_property
 
 import numpy as np
 
-from topodesign.schedulers.baselines.levels import factorings, rows
 from topodesign.topology.topology import IntArray, Topology
 
 
@@ -60,21 +59,17 @@ class Grid:
 
 
 def grid_of(topology: Topology) -> Grid | None:
-    """Return a topology as a torus, or None if it is none; all links have the capacity one."""
+    """Return a topology as a torus, or None if it is none: a torus or hypercube by its spec, or a ring in order."""
     if topology.switches or topology.nodes < 3 or not np.all(topology.capacity == 1):
         return None
     spec = topology.spec
-    named = spec is not None and spec.name == "torus"
-    some = [tuple(int(str(one)) for one in spec.args)] if spec is not None and named else factorings(topology.nodes)
-    for sides in some:
-        if len(topology.src) == topology.nodes * sum(2 - (side == 2) for side in sides) and all(
-            _is_ring(rows(topology, sides, level)) for level in range(len(sides))
-        ):
-            return Grid(topology, sides)
-    return None
-
-
-def _is_ring(row: Topology) -> bool:
-    side = row.nodes
-    wanted = {(at, (at + by) % side) for at in range(side) for by in (1, -1)}
-    return {(u, v) for u, v, _ in row.links()} == wanted
+    sides: tuple[int, ...] = (topology.nodes,)
+    if spec is not None and spec.name == "torus":
+        sides = tuple(int(str(one)) for one in spec.args)
+    elif spec is not None and spec.name == "hypercube":
+        sides = (2,) * (topology.nodes.bit_length() - 1)
+    if len(topology.src) != topology.nodes * sum(2 - (side == 2) for side in sides):
+        return None
+    grid, node = Grid(topology, sides), np.arange(topology.nodes)
+    links = [topology.link_index(node, grid.moved(node, at, by)) for at in range(len(sides)) for by in (1, -1)]
+    return grid if int(np.min(links)) >= 0 else None

@@ -1,0 +1,42 @@
+"""``topodesign routed``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+import topodesign
+from topodesign.base.work_options import WorkOptions
+from topodesign.cli.answers import Command, json_option, show
+from topodesign.cli.completion import SPEC
+from topodesign.cli.options import offer
+from topodesign.cli.progress import progress_bar
+from topodesign.pricing.mix import PRICED
+
+
+@click.command(name="routed", cls=Command)
+@click.argument("topology", type=SPEC)
+@click.option(
+    "--collective", type=click.Choice(PRICED), default="allreduce", show_default=True, help="What to compare them for."
+)
+@click.option(
+    "--hop",
+    default="300ns",
+    show_default=True,
+    metavar="TIME",
+    help="Latency of a message for each link that it goes over, the first too, beside --alpha.",
+)
+@offer(WorkOptions)
+@json_option
+def command(topology: str, **options: Any) -> None:
+    """Compare schemes whose messages pass through nodes with schedules from neighbour to neighbour.
+
+    TOPOLOGY is a spec (quote it) or a file of links. On tori, hypercubes and rings messages go along the sides, else
+    over shortest paths; what links carry is counted exactly. `topodesign schedule --method` makes the plan of a scheme.
+
+    Example: topodesign routed 'torus(8,8)' --alpha 1us --size 64KiB --size 64MiB
+    """
+    with progress_bar("counting") as progress:
+        found = topodesign.routed(topology, progress=progress, **options)
+    show(found)

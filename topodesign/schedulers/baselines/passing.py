@@ -1,0 +1,143 @@
+"""Schemes for tori whose messages pass through nodes, as plans of routed rounds.
+
+Who sends to whom is in :mod:`topodesign.pricing.routed.schemes`, with sources and formulas. On tori, hypercubes and
+rings messages go along the sides, elsewhere over shortest paths between nodes in the order of their numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from topodesign.base.errors import InfeasibleError
+from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
+from topodesign.plans.kinds.routes import after
+from topodesign.plans.plan import Plan
+from topodesign.plans.rounds_ops import check_rows
+from topodesign.plans.routed import Routed
+from topodesign.pricing.routed.grid import Grid, grid_of
+from topodesign.pricing.routed.schemes import SCHEMES
+from topodesign.pricing.routed.spread import Roads, spread
+from topodesign.schedulers.method import Method, Request
+from topodesign.topology.topology import IntArray, Topology
+
+
+def _check(topology: Topology, name: str) -> None:
+    if topology.nodes < 3:
+        raise InfeasibleError(f"two nodes are neighbours, and need no {name}")
+
+
+def _spreading(topology: Topology, collective: Collective, name: str) -> Routed:
+    """Return an allgather or a broadcast by a scheme."""
+    _check(topology, name)
+    grid = grid_of(topology)
+    parts = SCHEMES[name](grid or Grid(topology, (topology.nodes,)))
+    only = collective.root
+    rows: list[tuple[IntArray, ...]] = []
+    ways: list[IntArray] = []
+    for moved, _ in spread(Roads(topology, grid), parts, only):
+        message, block = np.nonzero(moved.blocks)
+        block = block if only is None else np.full(len(block), only)
+        used = np.unique(message)
+        lo = 2 * moved.part + (moved.leg.half == 2)
+        hi = 2 * moved.part + (1 if moved.leg.half == 1 else 2)
+        route = len(ways) + np.searchsorted(used, message)
+        rows.append(
+            (np.full(len(message), moved.step), route, block, np.full(len(message), lo), np.full(len(message), hi))
+        )
+        ways += [way[way >= 0] for way in moved.leg.way[used]]
+        check_rows(sum(len(one[0]) for one in rows))
+    step, route, block, lo_, hi_ = (np.concatenate(one).astype(np.int64) for one in zip(*rows, strict=True))
+    start, hop = _cut(ways)
+    steps = max(map(len, parts))
+    return Routed(collective, topology, 2 * len(parts), steps, 0, step, route, block, lo_, hi_, start, hop)
+
+
+def _cut(ways: list[IntArray]) -> tuple[IntArray, IntArray]:
+    start = np.concatenate(([0], np.cumsum([len(way) for way in ways]))).astype(np.int64)
+    return start, np.concatenate(ways).astype(np.int64)
+
+
+def _reversed(moved: Routed, topology: Topology) -> Routed:
+    """Return the dual, backwards in time, on the transpose of its topology."""
+    start = moved.hop_start
+    owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    hop = moved.hop[start[owner] + start[owner + 1] - 1 - np.arange(len(moved.hop))]
+    return moved.having(
+        collective=moved.collective.dual,
+        topology=topology,
+        reduce_steps=moved.steps,
+        step=moved.steps + 1 - moved.step,
+        hop=hop,
+    )
+
+
+def _movement(topology: Topology, collective: Collective, name: str) -> Routed:
+    if collective.like(ALLGATHER, BROADCAST):
+        return _spreading(topology, collective, name)
+    there = topology if topology.is_duplex else topology.transpose()
+    return _reversed(_spreading(there, collective.dual, name), topology)
+
+
+def _scheme(name: str, collectives: tuple[Collective, ...]) -> Method:
+    def make(request: Request) -> list[Plan]:
+        collective = request.collective.at(request.root_number)
+        halves = [_movement(request.topology, part, name) for part in collective.parts]
+        return [_planned(request.topology, halves[0] if len(halves) == 1 else after(*halves), name)]
+
+    options = frozenset({"root"}) if BROADCAST in collectives else frozenset()
+    return Method(name, options, collectives, make, movement="routed", auto=False)
+
+
+def _planned(topology: Topology, moved: Routed, name: str) -> Plan:
+    return Plan(topology, moved, moved.claim, generator={"method": name})
+
+
+def _in_order(request: Request) -> list[Plan]:
+    """Return an all-to-all in one step: every message along one side after another, half of it each way if both do."""
+    topology = request.topology
+    _check(topology, "dimension-order")
+    grid = grid_of(topology)
+    if grid is None:
+        raise InfeasibleError("dimension-order needs a torus, a hypercube or a ring")
+    nodes = topology.nodes
+    check_rows(2 * nodes * nodes)
+    node, ways, rows = np.arange(nodes), list[IntArray](), list[tuple[int, int, int, int]]()
+    for offset in range(1, nodes):
+        target = (node + offset) % nodes
+        both = (_ordered(grid, node, target, parity) for parity in (0, 1))
+        for block, one, other in zip((node * nodes + target).tolist(), *both, strict=True):
+            if np.array_equal(one, other):
+                rows.append((len(ways), block, 0, 2))
+                ways.append(one)
+            else:
+                rows += [(len(ways), block, 0, 1), (len(ways) + 1, block, 1, 2)]
+                ways += [one, other]
+    route, block, lo, hi = (column.copy() for column in np.array(rows, dtype=np.int64).T)
+    start, hop = _cut(ways)
+    step = np.ones(len(route), dtype=np.int64)
+    moved = Routed(ALL_TO_ALL, topology, 2, 1, 0, step, route, block, lo, hi, start, hop)
+    return [_planned(topology, moved, "dimension-order")]
+
+
+def _ordered(grid: Grid, source: IntArray, target: IntArray, parity: int) -> Iterator[IntArray]:
+    """Yield the way of each pair along the sides in order, halfway round in the direction that the parity says."""
+    way, now = [source], source
+    for side, length in enumerate(grid.sides):
+        ahead = (grid.coordinates[side][target] - grid.coordinates[side][source]) % length
+        turn = grid.turns(side, ahead, np.full(len(source), parity))
+        far = np.where(turn > 0, ahead, length - ahead) * (ahead > 0)
+        onward = range(1, int(far.max(initial=0)) + 1)
+        way += [np.where(hop <= far, grid.moved(now, side, turn * hop), -1) for hop in onward]
+        now = grid.moved(now, side, ahead)
+    table = np.stack(way, axis=1)
+    for row in table:
+        yield row[row >= 0]
+
+
+_OF_ALL = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE)
+METHODS = {
+    **{name: _scheme(name, (*_OF_ALL, BROADCAST, REDUCE) if name == "bine" else _OF_ALL) for name in SCHEMES},
+    "dimension-order": Method("dimension-order", frozenset(), (ALL_TO_ALL,), _in_order, movement="routed", auto=False),
+}
