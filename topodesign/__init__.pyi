@@ -24,6 +24,7 @@ from topodesign.catalog.pareto import Pareto as Pareto
 from topodesign.catalog.pareto import pareto as pareto
 from topodesign.catalog.price import price_catalog as price_catalog
 from topodesign.catalog.ranking import rank as rank
+from topodesign.catalog.routed_ranking import rank_routed as rank_routed
 from topodesign.catalog.survey import survey as survey
 from topodesign.catalog.verify import audit_catalog as audit_catalog
 from topodesign.catalog.verify import verify_catalog as verify_catalog

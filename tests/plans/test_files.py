@@ -30,6 +30,7 @@ from topodesign.plans.measure import cost_claim, cost_of, path_claim, tree_figur
 from topodesign.plans.movement import Movement
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import assemble
+from topodesign.schedulers.scheduling import schedule
 from topodesign.schedulers.spff import spff_orbit
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
@@ -65,12 +66,17 @@ def paths_plan(collective: str = "all-to-all") -> Plan:
     return replace(plan, claim=path_claim(plan.fabric, paths))
 
 
+def routed_plan() -> Plan:
+    return schedule("torus(4,3)", "allgather", method="ternary")
+
+
 PLANS: dict[str, Callable[[], Plan]] = {
     "rounds": rounds_plan,
     "trees": trees_plan,
     "paths": paths_plan,
     "timed": timed_plan,
     "orbitrounds": orbit_plan,
+    "routed": routed_plan,
 }
 
 

@@ -40,6 +40,7 @@ CASES = {
         pareto -n 12 -d 4 --bidirectional
         pareto -n 16 -d 4 --against torus,ring,slimfly --size 1MiB --size 1GiB
         pareto -n 16 -d 4 --collective all-to-all
+        pareto -n 8 -d 2 --hop 200ns
         pareto -n 16 -d 4 --workload workload_moe.yaml
         pareto -n 151 -d 5 --runners-up 1
         pareto -n 16 -d 4 --candidates own.txt

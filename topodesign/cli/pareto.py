@@ -31,6 +31,8 @@ def _number_of_seconds(_context: click.Context, _option: click.Parameter, value:
 
 
 _DIRECTORY = "topodesign.directory"  # key in the ``meta`` of a context: the directory for plans or links
+_NOT_PASSING = ("against", "runners_up", "candidates", "workload", "grow_from", "links", "per_port")
+_PLANS = "topodesign.plans"  # key in the ``meta`` of a context: the directory for plans
 
 
 class _Command(Command):
@@ -83,6 +85,12 @@ class _Command(Command):
     default="allreduce",
     show_default=True,
     help="Rank by another collective: the topologies of the catalog and of the known families, fastest first.",
+)
+@click.option(
+    "--hop",
+    metavar="TIME",
+    help="Rank for nodes that let messages pass, by the way that is fastest on each topology: a message to a node h "
+    "links away takes alpha and h times this, and links what is counted on them.",
 )
 @click.option(
     "--workload",
@@ -159,6 +167,14 @@ def command(
     if options["plant"] is not None:
         _carry(nodes, degrees, {"alpha": alpha, "sizes": sizes, "bandwidth": bandwidth}, bidirectional, options)
         return
+    if options["hop"] is not None and isinstance(nodes, int) and isinstance(degrees, int):
+        work = {"alpha": alpha, "sizes": sizes, "bandwidth": bandwidth}
+        asked = {name: options[name] for name in ("collective", "hop", "catalog")}
+        with progress_bar("counting") as progress:
+            show(
+                topodesign.rank_routed(nodes, degrees, bidirectional=bidirectional, progress=progress, **asked, **work)
+            )
+        return
     if nodes is None or degrees is None:
         context = click.get_current_context()
         missing = "nodes" if nodes is None else "degrees"
@@ -195,6 +211,10 @@ def _check(options: dict[str, Any], *, several: bool) -> None:
     if options["plant"] is not None:
         _check_plant(options, several=several)
         return
+    if options["hop"] is not None and (several or searched or any(options[name] for name in _NOT_PASSING)):
+        raise click.UsageError(
+            "--hop ranks what is known of one N and one d, by --collective; leave ranges, searches and all else out."
+        )
     if options["catalog"] is not None and options["no_catalog"]:
         raise click.UsageError("--catalog and --no-catalog exclude each other.")
     if several and (options["against"] or options["runners_up"] or options["candidates"] or ranked):
@@ -236,7 +256,7 @@ def _growth(nodes: int, degree: int, question: dict[str, Any], options: dict[str
 
 def _check_plant(options: dict[str, Any], *, several: bool) -> None:
     """Raise UsageError for options that a plant does not go with."""
-    names = ("against", "runners_up", "per_port", "no_catalog")
+    names = ("against", "runners_up", "per_port", "no_catalog", "hop")
     given = [f"--{name.replace('_', '-')}" for name in names if options[name]]
     if several or given:
         raise click.UsageError(f"--plant takes one N and one d, and no {', '.join(given) or 'range'}.")

@@ -185,16 +185,14 @@ class Routed(Result):
                 for time, best in zip(one.times, fastest, strict=True)
             ]
             way = one.way
-            checked = (
-                "" if way.formula is None else "=" if way.formula == way.bandwidth else f"{float(way.formula):.4f}"
-            )
-            rows.append((way.name, str(way.steps), str(way.hops), f"{float(way.bandwidth):.4f}", checked, *cells))
-        rows.append(("lower bound", "", "", "", "", *(f"{format_time(time)}  " for time in self.least)))
+            known = "" if way.formula is None else "=" if way.formula == way.bandwidth else "!"
+            rows.append((way.name, str(way.steps), str(way.hops), f"{float(way.bandwidth):.4f} {known or ' '}", *cells))
+        rows.append(("lower bound", "", "", "", *(f"{format_time(time)}  " for time in self.least)))
         turns = ", ".join(f"{format_size(_rounded(turn.size))} {turn.name}" for turn in self.turns)
-        lines = [f"{FASTEST_FROM}: {turns}", *self.refused]
+        lines = [f"{FASTEST_FROM}: {turns}", "= the formula of the scheme says the same", *self.refused]
         return Table(
             self.heading(),
-            ("way", "steps", "hops", "y", "formula", *map(format_size, work.sizes)),
+            ("way", "steps", "hops", "y  ", *map(format_size, work.sizes)),
             tuple(rows),
             words=frozenset(("way",)),
             compared=len(timed),

@@ -84,14 +84,15 @@ class Roads:
         if self.grid is None or send.side is None or send.by is None:
             yield Leg(src, self._by_table(src, send.target[src]), 0)
             return
-        side = self.grid.sides[send.side]
-        ahead = send.by[src] % side
-        if side % 2 == 0 and side > 2 and np.all(2 * ahead == side):
+        length = self.grid.sides[send.side]
+        ahead = send.by[src] % length
+        if length > 2 and np.all(2 * ahead == length):
             for half, turn in ((1, 1), (2, -1)):
                 yield Leg(src, self._along(self.grid, src, send.side, np.full(len(src), turn), ahead), half)
             return
-        turn = self.grid.turns(send.side, ahead, np.zeros_like(ahead))
-        yield Leg(src, self._along(self.grid, src, send.side, turn, np.where(turn > 0, ahead, side - ahead)), 0)
+        nearer = self.grid.turns(send.side, ahead, np.zeros_like(ahead))
+        far = np.where(nearer > 0, ahead, length - ahead)
+        yield Leg(src, self._along(self.grid, src, send.side, nearer, far), 0)
 
     @staticmethod
     def _along(grid: Grid, src: IntArray, side: int, turn: IntArray, length: IntArray) -> IntArray:

@@ -28,6 +28,7 @@ ANSWER = either(
         "of allreduces",
     ),
     declared("catalog.ranking:Ranking", "with --collective or --workload"),
+    declared("catalog.routed_ranking:RoutedRanking", "with --hop"),
     declared("wiring.change.growth:Growth", "with --grow-from"),
     declared("wiring.plant.answer:Carried", "with --plant"),
     record(
