@@ -106,7 +106,7 @@ CASES = {
         routes torus(3,3)
         routed torus(3,3)
         routed kautz(2,2) --collective all-to-all
-        routes dgx_a100(2) --lanes 2
+        routes fat_tree(3,2,2) --lanes 2
     """,
     "plans": """
         schedule circulant(12,2,3) -o rounds.npz

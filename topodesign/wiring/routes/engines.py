@@ -106,7 +106,8 @@ def _grown(question: Question, lanes: int, passes: int = 1) -> tuple[int, IntArr
             question.network, question.order, question.weight, steps, lane, load, state, rank
         )
     if used < -1:
-        raise DisconnectedError(f"node {-2 - used} cannot reach all others")
+        alone = " over switches alone, which pass messages on where there are any" if question.topology.switches else ""
+        raise DisconnectedError(f"node {-2 - used} cannot reach all others{alone}")
     return used, steps, lane
 
 
