@@ -168,12 +168,10 @@ def command(
         _carry(nodes, degrees, {"alpha": alpha, "sizes": sizes, "bandwidth": bandwidth}, bidirectional, options)
         return
     if options["hop"] is not None and isinstance(nodes, int) and isinstance(degrees, int):
-        work = {"alpha": alpha, "sizes": sizes, "bandwidth": bandwidth}
         asked = {name: options[name] for name in ("collective", "hop", "catalog")}
+        asked |= {"alpha": alpha, "sizes": sizes, "bandwidth": bandwidth}
         with progress_bar("counting") as progress:
-            show(
-                topodesign.rank_routed(nodes, degrees, bidirectional=bidirectional, progress=progress, **asked, **work)
-            )
+            show(topodesign.rank_routed(nodes, degrees, bidirectional=bidirectional, progress=progress, **asked))
         return
     if nodes is None or degrees is None:
         context = click.get_current_context()

@@ -20,7 +20,7 @@ import numpy as np
 from topodesign.base.errors import DisconnectedError
 from topodesign.pricing.routed.grid import grid_of
 from topodesign.topology.topology import IntArray, Topology
-from topodesign.wiring.routes import lane_kernels
+from topodesign.wiring.routes import detour_kernels, lane_kernels
 from topodesign.wiring.routes.ways import Ways, ways_of
 
 MOST_LANES = 15  # data lanes of InfiniBand
@@ -129,7 +129,7 @@ def cycles(question: Question) -> Ways | None:
     """Balanced shortest paths, of each cycle the rarest turn a lane up (DFSSSP)."""
     ways = _balanced(question)
     lane = np.zeros(len(ways.source), dtype=np.int64)
-    used = lane_kernels.break_cycles(question.network, ways.start, ways.hop, lane, question.lanes)
+    used = detour_kernels.break_cycles(question.network, ways.start, ways.hop, lane, question.lanes)
     return None if used < 0 else ways.in_lanes(np.repeat(lane, ways.lengths))
 
 
@@ -192,7 +192,7 @@ def _if_few(question: Question, ways: Ways) -> Ways | None:
     return ways if ways.lanes <= question.lanes else None
 
 
-def _heights(topology: Topology) -> lane_kernels.Heights | None:
+def _heights(topology: Topology) -> detour_kernels.Heights | None:
     """Return the order from the most central vertex that passes on; None where a link has no way back."""
     if not topology.is_duplex:
         return None
@@ -208,7 +208,7 @@ def _heights(topology: Topology) -> lane_kernels.Heights | None:
     height = np.empty(topology.nodes, dtype=np.int64)
     height[order] = np.arange(len(order))
     tree = (before[topology.dst] == topology.src) | (before[topology.src] == topology.dst)
-    return lane_kernels.Heights(order.astype(np.int64), height, tree.astype(np.int64))
+    return detour_kernels.Heights(order.astype(np.int64), height, tree.astype(np.int64))
 
 
 def up_down(question: Question) -> Ways | None:
@@ -218,7 +218,7 @@ def up_down(question: Question) -> Ways | None:
         return None
     steps, lane, load, _, _ = question.room(0)
     every = found._replace(inside=np.ones_like(found.inside))
-    lane_kernels.up_and_down(question.network, question.order, question.weight, every, steps, load)
+    detour_kernels.up_and_down(question.network, question.order, question.weight, every, steps, load)
     return ways_of(question.topology, question.ends, steps, lane)
 
 
@@ -238,7 +238,7 @@ def _confined(question: Question, *, tree: bool) -> Ways | None:
         return None
     steps, lane, load, state, rank = question.room(question.lanes)
     heights = found if tree else found._replace(inside=np.ones_like(found.inside))
-    lane_kernels.confine_trees(
+    detour_kernels.confine_trees(
         question.network, question.order, question.weight, heights, steps, lane, load, state, rank
     )
     return ways_of(question.topology, question.ends, steps, lane)
