@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopodesignError
 from topodesign.catalog.candidates import candidates_for_all_to_all
 from topodesign.catalog.lookup import Catalog
 from topodesign.cli.main import run
@@ -202,6 +202,11 @@ def test_files_by_node(tmp_path: Path) -> None:
         found.files("sonic", ports)
     with pytest.raises(ParameterError, match="no lanes"):
         routes("torus(8,8)").files("opensm")
+
+
+def test_what_is_too_long_is_refused_before_it_is_routed() -> None:
+    with pytest.raises(TooLargeError, match="hops"):
+        routes("circulant(512,1)")
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

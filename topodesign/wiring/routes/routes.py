@@ -15,12 +15,13 @@ from topodesign.base.records import Result, Table
 from topodesign.base.wording import counted
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
+from topodesign.pricing.closed_form import distances
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.routes.engines import ENGINES, MOST_LANES, Question
 from topodesign.wiring.routes.formats import FORMATS, Tables
 from topodesign.wiring.routes.proof import channel_order, dependencies, problems
 from topodesign.wiring.routes.traffic import read_ports, read_traffic, uniform
-from topodesign.wiring.routes.ways import Ways
+from topodesign.wiring.routes.ways import MOST_HOPS, Ways
 
 MOST_NODES = 1024  # vertices of what is routed
 
@@ -219,6 +220,9 @@ def routes(
         raise TooLargeError(f"routes are for at most {MOST_NODES} nodes and switches, not {topology.nodes}")
     if len(fabric.compute) < 2:
         raise InfeasibleError("one node alone needs no routes")
+    hops = sum(int(distances(topology, node)[list(fabric.compute)].clip(0).sum()) for node in fabric.compute)
+    if hops > MOST_HOPS:
+        raise TooLargeError(f"the ways of all pairs have {hops} hops, more than {MOST_HOPS}; take fewer nodes")
     weight = uniform(fabric) if traffic is None else read_traffic(traffic, fabric)[0]
     question = Question(topology, weight, most, as_seed(seed))
     found = []
