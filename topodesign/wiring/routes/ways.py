@@ -11,7 +11,7 @@ import numpy as np
 from topodesign.base.errors import DisconnectedError, TooLargeError
 from topodesign.topology.topology import IntArray, Topology
 
-MOST_HOPS = 2**24  # hops of all ways together
+MOST_HOPS = 20_000_000  # hops of all ways together
 
 
 @dataclass(frozen=True, eq=False)
