@@ -32,7 +32,6 @@ def _number_of_seconds(_context: click.Context, _option: click.Parameter, value:
 
 _DIRECTORY = "topodesign.directory"  # key in the ``meta`` of a context: the directory for plans or links
 _NOT_PASSING = ("against", "runners_up", "candidates", "workload", "grow_from", "links", "per_port")
-_PLANS = "topodesign.plans"  # key in the ``meta`` of a context: the directory for plans
 
 
 class _Command(Command):
