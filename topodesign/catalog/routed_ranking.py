@@ -174,7 +174,7 @@ def rank_routed(
         passed = _passed(spec, asked, work, duplex=bidirectional)
         found += [] if passed is None else [passed]
     if not found:
-        raise InfeasibleError(f"nothing with {nodes} nodes and degree {degree} is known; try topodesign pareto without --hop")
+        raise InfeasibleError(f"nothing with {nodes} nodes of degree {degree} is known; leave --hop out to search")
     found.sort(key=lambda one: (one.times, len(str(one.spec))))
     best = tuple(Passed(one.spec, one.ways, one.times, one.first == found[0].first) for one in found)
     return RoutedRanking(nodes, degree, bidirectional, asked, work, best)
