@@ -18,6 +18,7 @@ LONGEST_SPEC = 10_000
 DEEPEST_SPEC = 40
 LARGEST_INTEGER = 10**15
 _LONGEST_NAME = 64
+NAMES_A_BOX = "boxes"  # whose first argument is the name of a preset, without brackets
 _BLANKS = str.maketrans("\t\r\n", "   ")
 
 
@@ -33,15 +34,18 @@ class Spec:
         Integers and nested specs, in order.
     position
         0-based offset in the text it was read from (for error messages only; not compared).
+    bare
+        Whether it is written without brackets, as the box of ``boxes(dgx_h100,complete(4))`` is.
     """
 
     name: str
     args: tuple[int | Spec, ...] = ()
     position: int = field(default=0, compare=False, repr=False)
+    bare: bool = field(default=False, repr=False)
 
     def __str__(self) -> str:
         """Return the canonical text: no blanks, arguments in order."""
-        return f"{self.name}({','.join(map(str, self.args))})"
+        return self.name if self.bare else f"{self.name}({','.join(map(str, self.args))})"
 
 
 def name_alone(text: str) -> str:
@@ -131,7 +135,12 @@ def _walk(node: ast.expr, text: str, offset: int, depth: int) -> int | Spec:
         raise SpecError("expected an integer or name(argument,...)", text, position)
     if node.keywords:
         raise SpecError("arguments have no names in a spec", text, offset + node.keywords[0].col_offset)
-    args = tuple(_walk(argument, text, offset, depth + 1) for argument in node.args)
+    args = tuple(
+        Spec(argument.id, (), offset + argument.col_offset, bare=True)
+        if isinstance(argument, ast.Name) and not place and node.func.id == NAMES_A_BOX
+        else _walk(argument, text, offset, depth + 1)
+        for place, argument in enumerate(node.args)
+    )
     return Spec(node.func.id, args, position)
 
 

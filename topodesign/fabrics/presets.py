@@ -14,6 +14,7 @@ from topodesign.base.arguments import as_text, require_at_least
 from topodesign.base.errors import ParameterError, SpecError, TopologyError
 from topodesign.base.spec import Spec, name_alone, parse
 from topodesign.base.wording import nearest, suggest
+from topodesign.fabrics.boxes import join, named_box
 from topodesign.fabrics.drawing import GB, check_boxes, drawn, duplex, members, mesh, rails
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.networks import dragonfly_plus, fat_tree3, rail_spine
@@ -38,7 +39,8 @@ from topodesign.fabrics.pods import (
 )
 from topodesign.topology.everyday import SPOKEN_FABRICS
 from topodesign.topology.family import call_signature, inspect_call
-from topodesign.topology.topology import check_buildable
+from topodesign.topology.library import build
+from topodesign.topology.topology import Topology, check_buildable
 
 # GCDs of an MI250 box and the Infinity Fabric links between them (ForestColl, figure 1 and section 7.2).
 _MI250 = (
@@ -72,6 +74,8 @@ def build_fabric(text: str) -> Fabric:
         raise SpecError(f"unknown fabric '{spec.name}'; {suggest(spec.name, known)}", text, spec.position)
     if name:
         raise SpecError(f"'{name}' needs brackets: {call_signature(generator)}", text, 0)
+    if generator is boxes:
+        return _boxes(spec, text)
     if not all(isinstance(argument, int) for argument in spec.args):
         raise SpecError(f"{call_signature(generator)} takes integers", text, spec.position)
     try:
@@ -81,6 +85,19 @@ def build_fabric(text: str) -> Fabric:
     except (ParameterError, TopologyError) as error:
         raise SpecError(f"{spec.name}: {error}", text, spec.position) from None
     return fabric
+
+
+def boxes(box: Spec, graph: Topology, split: int = 1, shift: int = 0, *swaps: int) -> Fabric:
+    """Boxes that are wired to each other directly: one of a preset for every node of a topology, a cable for each link.
+
+    The box is written without the number of boxes, as ``boxes(dgx_h100,complete(4))``. A NIC may be split into several
+    ports; ``shift`` and ``swaps`` say which NIC has which cable, see :mod:`topodesign.fabrics.boxes`.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies (the topologies); ForestColl, figure 1 (the boxes).
+    """
+    return join(named_box(box), graph, split, shift, swaps)
 
 
 def dgx_a100(boxes: int) -> Fabric:
@@ -324,6 +341,7 @@ def dragonfly(groups: int, routers: int, hosts: int) -> Fabric:
 FABRICS: dict[str, Callable[..., Fabric]] = {
     generator.__name__: generator
     for generator in (
+        boxes,
         dgx_a100,
         dgx_a100_rails,
         dgx_a100_pcie,
@@ -361,6 +379,29 @@ FABRICS: dict[str, Callable[..., Fabric]] = {
     )
 }
 """Every generator by its name in a spec."""
+
+
+def _boxes(spec: Spec, text: str) -> Fabric:
+    """Build boxes; an error points at the argument that it is about."""
+    call = call_signature(boxes)
+    if len(spec.args) < 2 or not all(isinstance(one, Spec) == (at < 2) for at, one in enumerate(spec.args)):
+        raise SpecError(f"write {call}: a preset without the number of boxes, a topology, and integers", text, 0)
+    box, graph, *numbers = spec.args
+    if isinstance(box, int) or isinstance(graph, int) or not all(isinstance(one, int) for one in numbers):
+        raise SpecError(f"write {call}", text, 0)
+    try:
+        found = named_box(box)
+    except (ParameterError, TopologyError) as error:
+        raise SpecError(str(error), text, box.position) from None
+    place = graph.position
+    try:
+        built = build(graph)
+    except SpecError as error:
+        raise SpecError(error.message, text, place + error.position) from None
+    try:
+        return join(found, built, *(int(one) for one in numbers[:2]), swaps=tuple(int(one) for one in numbers[2:]))
+    except (ParameterError, TopologyError) as error:
+        raise SpecError(f"boxes: {error}", text, place) from None
 
 
 def _nvswitch_boxes(
