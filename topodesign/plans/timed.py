@@ -29,6 +29,8 @@ class Timed(Movement):
     Row i says: node ``src[i]`` starts at ``start[i]`` to send the units ``lo[i] <= unit < hi[i]`` of ``block[i]`` over
     the link to ``dst[i]``, and all of them are there at ``end[i]``. A link needs for them its latency, and for every
     unit the time ``per_unit``; a send may take longer than that. What arrives at a time can be sent on at that time.
+    Sends over one link that start at the same time and end at the same time are one message, which takes the latency
+    once.
 
     Where a block is added up, what is sent is the partial sum that the sender has when it starts, and the receiver adds
     it to its own when it is there. Elsewhere the receiver stores it.
@@ -135,6 +137,16 @@ class Timed(Movement):
     def rows(self, chosen: NDArray[Any]) -> Self:
         """Return the same with some of the sends, by a mask or their numbers."""
         return self.having(**{name: column[chosen] for name, column in self.table().items()})
+
+    def messages(self, link: IntArray) -> tuple[IntArray, IntArray]:
+        """Return an order in which the sends of each message follow one another, and where in it messages begin.
+
+        ``link`` is the index of each; messages come link by link, by their starts.
+        """
+        order = np.lexsort((self.end, self.start, link))
+        ends = np.stack((link, self.start, self.end))[:, order]
+        new = np.any(np.diff(ends, prepend=-2) != 0, axis=0)
+        return order, np.flatnonzero(new)
 
     def busy_until(self, link: IntArray) -> IntArray:
         """Return when the link of every send is free again, in ticks; ``link`` is the index of each, shape ``(rows,)``.

@@ -218,20 +218,31 @@ def _steps(
         known[~source] = np.iinfo(np.int32).max
     arriving = sorted(rows, key=timed.end.__getitem__)
     at = 0
-    for row in rows:
-        while at < len(arriving) and timed.end[arriving[at]] <= timed.start[row]:
+    for message in _of_messages(timed, link, rows):
+        now = int(timed.start[message[0]])
+        while at < len(arriving) and timed.end[arriving[at]] <= now:
             there = cells.of(cells.received, arriving[at])
             (np.maximum if adds else np.minimum).at(known, there, step[arriving[at]])
             at += 1
-        from_ = cells.of(cells.sent, row)
-        before = int(known[from_].max())
-        if before > len(rows):
-            raise ScheduleError(f"send {row}: node {timed.src[row]} does not have its data when it starts")
-        if adds and sent[from_].any():
-            raise InfeasibleError(f"node {timed.src[row]} sends a partial sum twice, which has no order in steps")
-        sent[from_] = True
-        step[row] = busy[link[row]] = max(before, int(busy[link[row]])) + 1
+        before = 0
+        for row in message:
+            from_ = cells.of(cells.sent, row)
+            before = max(before, int(known[from_].max()))
+            if before > len(rows):
+                raise ScheduleError(f"send {row}: node {timed.src[row]} does not have its data when it starts")
+            if adds and sent[from_].any():
+                raise InfeasibleError(f"node {timed.src[row]} sends a partial sum twice, which has no order in steps")
+            sent[from_] = True
+        step[message] = busy[link[message[0]]] = max(before, int(busy[link[message[0]]])) + 1
     return step[rows.start : rows.stop]
+
+
+def _of_messages(timed: Timed, link: IntArray, rows: range) -> list[list[int]]:
+    """Return the rows of every message, by their starts."""
+    found: dict[tuple[int, int, int], list[int]] = {}
+    for row in rows:
+        found.setdefault((int(link[row]), int(timed.start[row]), int(timed.end[row])), []).append(row)
+    return list(found.values())
 
 
 def reverse_timed(topology: Topology, timed: Timed) -> Timed:

@@ -23,6 +23,7 @@ SCHEDULERS = {
     "one-shot": "an allreduce in which all send all they have, for little data; auto takes it for a small --size",
     "fluid": "paths of an exact flow, which auto takes for all-to-all, scatter and gather on fabrics, and trees of "
     "the best steady flow",
+    "boxes": "schedules of the graph of boxes lifted to what is in them, timed sends for --size",
     "tacos": "timed sends matched to links one after the other",
     "tacos-ilp": "timed sends by integer programs over steps of time",
     "exact": "a search through all plans, for few nodes",

@@ -17,7 +17,8 @@ Of an allreduce the sum is complete with the last delivery to its destination, a
 
 Switches. What they pass on is joined to journeys from node to node first; a send of its own they have none.
 
-Links. No two sends have one link at the same time, and none is faster than its link.
+Links. No two messages have one link at the same time, and none is faster than its link. A message is all sends over one
+link that start together and end together.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.journeys import Journeys, journeys
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.found import SHOWN, Found, listed, wasteful
-from topodesign.plans.timed import Timed
+from topodesign.plans.timed import MAX_TICKS, Timed
 from topodesign.plans.together import Together
 from topodesign.topology.topology import Topology
 
@@ -302,11 +303,19 @@ def _unfinished(timed: Timed, cells: Cells, wrong: Ints, goal: Ints, kind: str) 
 
 def _link_problems(timed: Timed, link: Ints) -> list[str]:
     """Return the sends that are faster than their link, or have it while another one does."""
-    least = timed.latency[link] + timed.per_unit[link] * (timed.hi - timed.lo)
-    quick = (link >= 0) & (timed.end - timed.start < least)
-    problems = _listed(timed, quick, lambda row: f"its link takes at least {least[row]} ticks", "sends too fast")
-    rows = np.flatnonzero((link >= 0) & ~quick)
-    rows = rows[np.lexsort((timed.start[rows], link[rows]))]
+    order = np.lexsort((timed.end, timed.start, link))
+    new = np.any(np.diff(np.stack((link, timed.start, timed.end))[:, order], prepend=-2) != 0, axis=0)
+    begin, of_row = np.flatnonzero(new), np.empty(len(order), dtype=np.int64)
+    of_row[order] = np.cumsum(new) - 1
+    width = timed.hi - timed.lo
+    units = np.zeros(len(begin), dtype=np.int64)
+    np.add.at(units, of_row, width)
+    many = np.bincount(of_row, weights=width, minlength=len(begin)) >= MAX_TICKS  # more than 64 bits may count
+    room = (timed.end - timed.start - timed.latency[link]) // timed.per_unit[link]
+    quick = (link >= 0) & (many[of_row] | (units[of_row] > room))
+    problems = _listed(timed, quick, lambda row: f"its link takes at least {_least(timed, link, units[of_row], row)} ticks", "sends too fast")
+    rows = order[begin]
+    rows = rows[(link[rows] >= 0) & ~quick[rows]]
     busy = timed.busy_until(link)
     twice = (link[rows[1:]] == link[rows[:-1]]) & (timed.start[rows[1:]] < busy[rows[:-1]])
     other = np.full(len(timed), -1, dtype=np.int64)
@@ -314,6 +323,11 @@ def _link_problems(timed: Timed, link: Ints) -> list[str]:
     return problems + _listed(
         timed, other >= 0, lambda row: f"its link is busy with send {other[row]} then", "sends over a busy link"
     )
+
+
+def _least(timed: Timed, link: Ints, units: Ints, row: int) -> int:
+    """Return the ticks that the link of a send takes for its message."""
+    return int(timed.latency[link[row]]) + int(timed.per_unit[link[row]]) * int(units[row])
 
 
 def _switch_problems(timed: Timed, link: Ints, way: Journeys) -> list[str]:

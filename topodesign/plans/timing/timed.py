@@ -173,8 +173,10 @@ def simulate_streams(
     )
     transmits = per_unit * np.concatenate([one.hi - one.lo for one in streams])
     takes = transmits + times.latency[link]
+    grouped = _messages(streams, own)
     if jitter:
         delay = np.random.default_rng(seed).integers(0, GRAIN + 1, len(link))
+        delay[[row for one in grouped for row in one[1:]]] = 0  # a message has one
         takes = takes + delay * int(jitter / GRAIN / times.tick)
     opened = np.zeros(len(topology.src), dtype=np.int64) if opens is None else opens
     early = np.concatenate([np.maximum(begin, opened[at]) for begin, at in zip(begins, own, strict=True)])
@@ -189,12 +191,13 @@ def simulate_streams(
     before = np.concatenate(
         [np.where(way.before >= 0, way.before + at, -1) for way, at in zip(ways, base, strict=False)]
     )
-    order = np.lexsort((np.concatenate([way.depth for way in ways]), np.concatenate([one.start for one in streams])))
+    begins_at, depth = np.concatenate([one.start for one in streams]), np.concatenate([way.depth for way in ways])
+    grouped.sort(key=lambda rows: (begins_at[rows[0]], max(depth[row] for row in rows), rows[0]))
     latency = times.latency[link].tolist()
     overlaps = streams[0].overlap or gap is not None
     holds = np.where(np.isin(topology.src, sorted(topology.switches)), 0, int((gap or 0) / times.tick))
     holds -= times.latency if overlaps else 0
-    runs = _Order(order.tolist(), before.tolist(), link.tolist(), holds[link].tolist())
+    runs = _Order(grouped, before.tolist(), link.tolist(), holds[link].tolist())
     start, end, cause = _run(runs, (takes.tolist(), latency, least), waits)
     last = max(end, default=0)
     carried = np.bincount(link, weights=transmits, minlength=len(topology.src))
@@ -253,10 +256,21 @@ def _times(
     return common_ticks(latency, per_unit, max(one.units for one in streams), grains)
 
 
-class _Order(NamedTuple):
-    """Sends in the order in which links take them, what each goes on with, its link, and how long that is held then."""
+def _messages(streams: tuple[Timed, ...], links: list[Ints]) -> list[list[int]]:
+    """Return the sends of every message of all streams, numbered as one after the other."""
+    found: list[list[int]] = []
+    first = 0
+    for one, link in zip(streams, links, strict=True):
+        order, begin = one.messages(link)
+        found += [part.tolist() for part in np.split(order + first, begin[1:])] if len(order) else []
+        first += len(one)
+    return found
 
-    order: list[int]
+
+class _Order(NamedTuple):
+    """Messages in the order in which links take them, what each send goes on with, its link, and how long it is held."""
+
+    messages: list[list[int]]
     passed: list[int]
     links: list[int]
     holds: list[int]
@@ -276,22 +290,25 @@ def _run(
     awaited = producer[order].tolist()
     start, end, cause = [0] * len(takes), [0] * len(takes), [-1] * len(takes)
     before: dict[int, int] = {}
-    for row in runs.order:
-        begin, why = least[row], -1
-        if (other := before.get(runs.links[row], -1)) >= 0:
+    for rows in runs.messages:
+        begin, why = max(least[row] for row in rows), -1
+        if (other := before.get(runs.links[rows[0]], -1)) >= 0:
             free = end[other] + runs.holds[other]
             if free > begin:
                 begin, why = free, other
-        for other in awaited[bounds[row] : bounds[row + 1]]:
-            if end[other] > begin:
-                begin, why = end[other], other
-        finish = begin + takes[row]
-        if (other := runs.passed[row]) >= 0:  # what a switch passes on as it arrives
-            if start[other] + latency[other] >= begin:
-                begin, why = start[other] + latency[other], other
-            finish = max(begin + takes[row], end[other] + latency[row])
-        start[row], end[row], cause[row] = begin, finish, why
-        before[runs.links[row]] = row
+        for row in rows:
+            for other in awaited[bounds[row] : bounds[row + 1]]:
+                if end[other] > begin:
+                    begin, why = end[other], other
+            if (other := runs.passed[row]) >= 0 and start[other] + latency[other] >= begin:
+                begin, why = start[other] + latency[other], other  # what a switch passes on as it arrives
+        finish = begin + sum(takes[row] for row in rows) - (len(rows) - 1) * latency[rows[0]]
+        for row in rows:
+            if (other := runs.passed[row]) >= 0:
+                finish = max(finish, end[other] + latency[row])
+        for row in rows:
+            start[row], end[row], cause[row] = begin, finish, why
+        before[runs.links[rows[0]]] = rows[0]
     return start, end, cause
 
 

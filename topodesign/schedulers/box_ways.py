@@ -1,0 +1,122 @@
+"""The boxes of a fabric: who is in them, the ways inside, and the cables from one to another."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from topodesign.base.errors import InfeasibleError
+from topodesign.fabrics.fabric import Fabric
+from topodesign.schedulers.baselines.levels import boxes_of
+from topodesign.topology.topology import Topology
+
+Way = tuple[int, ...]  # vertices, its two ends included
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """Boxes with their cables."""
+
+    members: list[list[int]]  # nodes of each
+    cables: dict[tuple[int, int], list[Way]]  # by pair of boxes: from node to node, as often as there are NICs
+    # for every node how its data get to all others of its box: from whom, who, and over which way, in order
+    spread: dict[int, list[tuple[int, int, Way]]]
+
+    @property
+    def graph(self) -> Topology:
+        """The boxes as nodes, with as many links as they have cables."""
+        ends = np.array([(*pair, len(some)) for pair, some in sorted(self.cables.items())], dtype=np.int64)
+        return Topology.from_arrays(len(self.members), ends[:, 0], ends[:, 1], ends[:, 2])
+
+
+def boxes_in(fabric: Fabric) -> Boxes:
+    """Return the boxes of a fabric whose names say what belongs together; see ``boxes_of``."""
+    members = boxes_of(fabric)
+    if members is None:
+        raise InfeasibleError(
+            f"{fabric.name} is not made of boxes with as many nodes each, as their names say: box0/gpu0, box0/gpu1"
+        )
+    number = {fabric.names[some[0]].rpartition("/")[0]: at for at, some in enumerate(members)}
+    box = [number.get(name.rpartition("/")[0], -1) for name in fabric.names]
+    inner, out = defaultdict[int, list[int]](list), defaultdict[int, list[tuple[int, int]]](list)
+    for u, v, capacity in fabric.topology.links():
+        if box[u] == box[v] >= 0:
+            inner[u].append(v)
+        else:
+            out[u].append((v, capacity))
+    switches = fabric.topology.switches
+    spread = {node: _spread(node, inner, switches) for some in members for node in some}
+    for some in members:
+        for node in some:
+            if len(spread[node]) < len(some) - 1:
+                raise InfeasibleError(f"inside its box {fabric.names[node]} does not reach all others")
+    return Boxes(members, _cables(fabric, members, box, inner, out), spread)
+
+
+def _spread(node: int, inner: dict[int, list[int]], switches: frozenset[int]) -> list[tuple[int, int, Way]]:
+    """Return the nodes of a box in the order in which they are near, each with the one that it hears from."""
+    found: list[tuple[int, int, Way]] = []
+    seen, todo = {node}, deque([node])
+    while todo:
+        source = todo.popleft()
+        passed, ways = {source}, deque([(source,)])
+        while ways:
+            way = ways.popleft()
+            for after in inner[way[-1]]:
+                if after in switches:
+                    if after not in passed:
+                        passed.add(after)
+                        ways.append((*way, after))
+                elif after not in seen:
+                    seen.add(after)
+                    todo.append(after)
+                    found.append((source, after, (*way, after)))
+    return found
+
+
+def _cables(
+    fabric: Fabric,
+    members: list[list[int]],
+    box: list[int],
+    inner: dict[int, list[int]],
+    out: dict[int, list[tuple[int, int]]],
+) -> dict[tuple[int, int], list[Way]]:
+    """Return the ways from box to box, each between two nodes: where a NIC is at a switch, nodes next to it in turn."""
+    switches = fabric.topology.switches
+    place = {node: at for some in members for at, node in enumerate(some)}
+    turns: dict[tuple[int, bool], int] = defaultdict(int)
+    into = defaultdict[int, list[int]](list)
+    for u, ends in inner.items():
+        for v in ends:
+            into[v].append(u)
+
+    def near(vertex: int, *, before: bool) -> int | None:
+        if vertex not in switches:
+            return vertex
+        there = [one for one in (into if before else inner)[vertex] if one not in switches]
+        if not there:
+            return None
+        turns[vertex, before] += 1
+        return there[(turns[vertex, before] - 1) % len(there)]
+
+    least = min((c for ends in out.values() for _, c in ends), default=1)
+    cables: dict[tuple[int, int], list[Way]] = defaultdict(list)
+    for u in sorted(out):
+        if box[u] < 0:
+            continue
+        for v, capacity in out[u]:
+            heads = [v] if box[v] >= 0 else [w for w, _ in out[v] if box[w] >= 0 and box[w] != box[u]]
+            for head in heads:
+                for _ in range(max(1, capacity // least)):
+                    a, b = near(u, before=True), near(head, before=False)
+                    if a is None or b is None:
+                        raise InfeasibleError(f"no node of a box is next to the NIC of {fabric.names[u]}")
+                    if box[v] < 0 and place[a] != place[b]:
+                        continue  # through a switch outside NICs of the same place talk
+                    way = [a, *([u] if u != a else []), *([v] if v != head else []), head, *([b] if b != head else [])]
+                    cables[box[u], box[head]].append(tuple(way))
+    if not cables:
+        raise InfeasibleError(f"{fabric.name} has no cables from box to box, nor switches between NICs of their nodes")
+    return cables

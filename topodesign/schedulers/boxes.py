@@ -1,0 +1,298 @@
+"""Plans of the graph of boxes lifted to what is in them: gather inside, a step from box to box, spread.
+
+Boxes are nodes of a graph whose links are the cables between them, or the ways over switches that they share. A
+schedule of that graph says over which links the data of a box go, in which order; here every box's data are the blocks
+of its nodes, one after the other, cut in the same chunks. What the schedule sends over a link in a step is one message
+for each cable and chunk, from the node that has the cable. Inside, whoever has data first sends them on to all others,
+first to those that send them to other boxes. Every message goes as soon as its data are there and its links are free,
+those of early chunks and steps first, so that chunks follow one another and what is inside goes on beside the cables.
+
+Links are free for the next message when they have transmitted one, latencies running on, and links out of nodes a gap
+later (:mod:`topodesign.base.latency`). A reduce-scatter is the allgather on the links turned round, backwards in time,
+and an allreduce the one after the other.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from dataclasses import replace
+from fractions import Fraction
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from topodesign.base.arguments import as_integer
+from topodesign.base.arrays import sealed
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
+from topodesign.base.latency import GAP
+from topodesign.base.wording import counted
+from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER
+from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric
+from topodesign.plans.plan import Plan
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.timed import Timed
+from topodesign.plans.timed_ops import LinkTimes, in_turn, reverse_timed
+from topodesign.schedulers.answers import spec_of
+from topodesign.schedulers.baselines.levels import boxes_of
+from topodesign.schedulers.box_ways import Boxes, Way, boxes_in
+from topodesign.schedulers.in_order import Flights, Message, run
+from topodesign.schedulers.method import Method, Request
+from topodesign.topology.topology import Topology
+
+_MOST_CHUNKS = 64
+_MOST_SENDS = 2**21  # above which no larger number of chunks is looked at
+_GRAIN = Fraction(1, 10**12)  # seconds to which times of links without a common tick are rounded up
+_LAST = 2**20  # after every step, for what no other box waits for
+
+
+class _Sent(NamedTuple):
+    """What the schedule of the boxes sends over a cable in a step: units of the data of boxes."""
+
+    step: int
+    way: Way
+    pieces: tuple[tuple[int, int, int], ...]  # box, first unit, unit after the last
+
+
+class _Lift(NamedTuple):
+    """A schedule of the graph of boxes, cut so that a cable carries whole units and a node has whole ones."""
+
+    steps: int
+    units: int  # of the data of a node
+    sent: list[_Sent]
+
+
+class _Made(NamedTuple):
+    """Messages of a lift in so many chunks, with what each carries, and when they fly."""
+
+    lift: _Lift
+    chunks: int
+    messages: list[Message]
+    carried: list[tuple[int, _Pieces]]  # chunk, and pieces
+    flights: Flights
+    times: LinkTimes
+
+    @property
+    def time(self) -> Fraction:
+        """Seconds."""
+        return self.flights.last * self.times.tick
+
+
+def _make(request: Request) -> list[Plan]:
+    fabric = request.fabric
+    if request.alpha is None and fabric.latency:
+        request = request.but(alpha=OWN_LATENCIES)
+    chunks = None if request.chunks is None else as_integer("chunks", request.chunks, 1, _MOST_CHUNKS)
+    backwards = [one.like(REDUCE_SCATTER) for one in request.collective.parts]
+    found: dict[bool, _Made] = {}
+    for back in dict.fromkeys(backwards):
+        lifts, boxes = _lifts(fabric, back=back)
+        alike = next(iter(found.values()), None)
+        tried = [
+            made
+            for lift in lifts
+            if alike is None or lift.units * lift.steps
+            for made in [_fastest(request, fabric, boxes, lift, chunks, back=back)]
+        ]
+        found[back] = min(tried, key=lambda made: made.time)
+    halves = _written(request, fabric, [(found[back], back) for back in backwards])
+    timed = halves[0] if len(halves) == 1 else in_turn(*halves)
+    made = found[backwards[-1]]
+    words = f"{counted(made.lift.steps, 'step')} from box to box, {counted(made.chunks, 'chunk')} that follow one another"
+    generator = {"method": "boxes", "chunks": made.chunks, "steps": made.lift.steps, "gap": str(GAP)}
+    return [Plan(fabric, timed, {"time": timed.time}, spec_of(request), generator, (words,))]
+
+
+def _turned(fabric: Fabric) -> Fabric:
+    """Return the fabric with its links turned round."""
+    topology = fabric.topology
+    order = np.lexsort((topology.src, topology.dst)).tolist()
+    return replace(fabric, topology=topology.transpose(), classes=tuple(fabric.classes[at] for at in order))
+
+
+def _lifts(fabric: Fabric, *, back: bool) -> tuple[list[_Lift], Boxes]:
+    """Return the schedules of the boxes that may be the fastest: of the fewest steps, and of the least bandwidth."""
+    from topodesign.schedulers.scheduling import schedule  # noqa: PLC0415  lists this module
+
+    boxes = boxes_in(_turned(fabric) if back else fabric)
+    graph, found = boxes.graph, dict[tuple[Fraction, Fraction], _Lift]()
+    for method in ("auto", "deferred"):
+        try:
+            plan = schedule(graph, ALLGATHER, method=method)
+        except (InfeasibleError, ParameterError):
+            continue
+        cost = plan.claim["steps"], plan.claim["bandwidth"]
+        if cost not in found and isinstance(plan.movement, Rounds):
+            found[cost] = _lifted(plan.movement, boxes)
+    return list(found.values()), boxes
+
+
+def _lifted(rounds: Rounds, boxes: Boxes) -> _Lift:
+    """Return what cables carry: of what a link carries in a step each of its cables an equal part."""
+    size = len(boxes.members[0])
+    parts = math.lcm(*(len(ways) for ways in boxes.cables.values()))
+    units = math.lcm(rounds.units * parts, size)
+    scale = units // rounds.units
+    by_link: dict[tuple[int, int, int], list[tuple[int, int, int]]] = defaultdict(list)
+    rows = zip(*(getattr(rounds, name).tolist() for name in ("step", "src", "dst", "block", "lo", "hi")), strict=True)
+    for step, src, dst, block, lo, hi in rows:
+        by_link[step, src, dst].append((block, lo * scale, hi * scale))
+    sent = []
+    for (step, src, dst), pieces in by_link.items():
+        ways = boxes.cables[src, dst]
+        share = sum(hi - lo for _, lo, hi in pieces) // len(ways)
+        left = sorted(pieces)
+        for way in ways:
+            taken, room = list[tuple[int, int, int]](), share
+            while room:
+                block, lo, hi = left.pop(0)
+                end = min(hi, lo + room)
+                taken.append((block, lo, end))
+                room -= end - lo
+                if end < hi:
+                    left.insert(0, (block, end, hi))
+            sent.append(_Sent(step, way, tuple(taken)))
+    return _Lift(rounds.steps, units // size, sent)
+
+
+def _fastest(
+    request: Request, fabric: Fabric, boxes: Boxes, lift: _Lift, chunks: int | None, *, back: bool
+) -> _Made:
+    """Return the lift in the number of chunks that is the fastest of 1, 2, 4 and so on, until more are slower."""
+    made = _timed(request, fabric, boxes, lift, chunks or 1, back=back)
+    rows = sum(len(pieces) * len(one.way) for one, (_, pieces) in zip(made.messages, made.carried, strict=True))
+    while chunks is None and 2 * made.chunks <= _MOST_CHUNKS and 2 * made.chunks * rows <= _MOST_SENDS:
+        more = _timed(request, fabric, boxes, lift, 2 * made.chunks, back=back)
+        if more.time >= made.time:
+            break
+        made = more
+    return made
+
+
+def _timed(
+    request: Request, fabric: Fabric, boxes: Boxes, lift: _Lift, chunks: int, *, back: bool
+) -> _Made:
+    """Return the messages of a lift, and when they fly."""
+    times = request.link_times(fabric, ALLGATHER, chunks * lift.units, grain=_GRAIN)
+    topology, latency, per_unit = fabric.topology, times.latency, times.per_unit
+    ends = topology.src
+    if back:
+        order = np.lexsort((topology.src, topology.dst))
+        topology, latency, per_unit = topology.transpose(), latency[order], per_unit[order]
+        ends = topology.dst
+    gap = np.where(np.isin(ends, list(topology.switches)), 0, -(-GAP // times.tick))
+    messages, carried = _messages(topology, boxes, lift, chunks)
+    flights = run(messages, latency.tolist(), per_unit.tolist(), gap.tolist())
+    return _Made(lift, chunks, messages, carried, flights, times)
+
+
+def _messages(
+    topology: Topology, boxes: Boxes, lift: _Lift, chunks: int
+) -> tuple[list[Message], list[tuple[int, _Pieces]]]:
+    """Return all messages of all chunks, and what each carries."""
+    units = lift.units
+    box = {node: at for at, some in enumerate(boxes.members) for node in some}
+    link = {(u, v): at for at, (u, v, _) in enumerate(topology.links())}
+    leaving: dict[int, list[_Sent]] = defaultdict(list)
+    for one in lift.sent:
+        leaving[one.way[0]].append(one)
+    # which step each node first sends a unit on in, by node: intervals of the data of all boxes
+    wanted = {node: [(one.step, one.pieces) for one in sorted(some)] for node, some in leaving.items()}
+    messages: list[Message] = []
+    carried: list[tuple[int, _Pieces]] = []
+
+    def links_of(way: Way) -> tuple[int, ...]:
+        return tuple(link[pair] for pair in itertools.pairwise(way))
+
+    holds: dict[int, list[tuple[_Pieces, int]]] = defaultdict(list)  # by node: what it got, by which message
+
+    def send(way: Way, pieces: _Pieces, after: tuple[int, ...], urgency: int) -> int:
+        messages.append(Message(links_of(way), sum(hi - lo for _, lo, hi in pieces), after, (0, urgency)))
+        carried.append((0, pieces))
+        holds[way[-1]].append((pieces, len(messages) - 1))
+        return len(messages) - 1
+
+    def spread(node: int, pieces: _Pieces, after: tuple[int, ...]) -> None:
+        by = {node: after}
+        for source, target, way in boxes.spread[node]:
+            soon = next((step for step, some in wanted.get(target, ()) if _meet(pieces, some)), _LAST)
+            by[target] = (send(way, pieces, by[source], 2 * soon - 1),)
+
+    for some in boxes.members:
+        for at, node in enumerate(some):
+            spread(node, ((box[node], at * units, (at + 1) * units),), ())
+    for one in sorted(lift.sent, key=lambda one: one.step):
+        after = tuple(number for pieces, number in holds[one.way[0]] if _meet(pieces, one.pieces))
+        arrived = send(one.way, one.pieces, after, 2 * one.step)
+        spread(one.way[-1], one.pieces, (arrived,))
+    count = len(messages)
+    for chunk in range(1, chunks):
+        first = chunk * count
+        for one in messages[:count]:
+            messages.append(one._replace(after=tuple(at + first for at in one.after), urgency=(chunk, one.urgency[1])))
+        carried += [(chunk, pieces) for _, pieces in carried[:count]]
+    return messages, carried
+
+
+def _meet(one: _Pieces, other: _Pieces) -> bool:
+    """Return whether some units are in both."""
+    return any(a == b and lo < end and low < hi for a, lo, hi in one for b, low, end in other)
+
+
+def _written(request: Request, fabric: Fabric, halves: list[tuple[_Made, bool]]) -> list[Timed]:
+    """Return the sends of each half, all with as many units in a block."""
+    units = math.lcm(*(made.chunks * made.lift.units for made, _ in halves))
+    times = request.link_times(fabric, ALLGATHER, units, grain=_GRAIN)
+    return [_sends(request, fabric, made, times, units, back=back) for made, back in halves]
+
+
+def _sends(request: Request, fabric: Fabric, made: _Made, times: LinkTimes, units: int, *, back: bool) -> Timed:
+    """Return the sends of messages, with the units and ticks of these times."""
+    topology = fabric.topology.transpose() if back else fabric.topology
+    order = np.lexsort((fabric.topology.src, fabric.topology.dst)) if back else slice(None)
+    each, members = made.lift.units, boxes_of(fabric) or []
+    node_of = np.array(members)
+    row_message, block, lo, hi = [], [], [], []
+    for number, (chunk, pieces) in enumerate(made.carried):
+        for box, first, last in pieces:
+            for at in range(first // each, -(-last // each)):
+                row_message.append(number)
+                block.append(node_of[box, at])
+                lo.append(chunk * each + max(first - at * each, 0))
+                hi.append(chunk * each + min(last - at * each, each))
+    message = np.array(row_message)
+    hops = np.array([len(one.way) for one in made.messages])
+    first_hop = np.cumsum(hops) - hops
+    count = hops[message]
+    row = np.repeat(np.arange(len(message)), count)
+    hop = first_hop[message][row] + np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+    flat = [np.array(list(itertools.chain.from_iterable(some)), dtype=np.int64) for some in (
+        (one.way for one in made.messages), made.flights.start, made.flights.end)]
+    link, start, end = (column[hop] for column in flat)
+    scale, ticks = units // (made.chunks * each), made.times.tick / times.tick
+    if ticks.denominator > 1:
+        raise TooLargeError("the halves of this allreduce have no common tick; say --chunks")
+    timed = Timed(
+        ALLGATHER,
+        topology.nodes,
+        units,
+        times.tick,
+        Fraction(request.size),
+        True,
+        sealed(start * int(ticks)),
+        sealed(end * int(ticks)),
+        sealed(np.zeros(len(link), dtype=np.int32)),
+        sealed(topology.src[link].astype(np.int32)),
+        sealed(topology.dst[link].astype(np.int32)),
+        sealed(np.array(block, dtype=np.int32)[row]),
+        sealed(np.array(lo, dtype=np.int64)[row] * scale),
+        sealed(np.array(hi, dtype=np.int64)[row] * scale),
+        sealed(times.latency[order]),
+        sealed(times.per_unit[order]),
+    )
+    return reverse_timed(topology, timed) if back else timed
+
+
+OPTIONS = frozenset({"chunks", "alpha", "only", "without"})
+METHOD = Method("boxes", OPTIONS, (ALLGATHER, REDUCE_SCATTER, ALLREDUCE), _make, movement="sends", fabrics=True, auto=False)

@@ -1,0 +1,97 @@
+"""Messages over links in order of their urgency: each starts as soon as its data are there and its links are free."""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+_LOOKED_AT = 8  # messages that wait for one port, of which one is taken whose other links are free
+
+
+class Message(NamedTuple):
+    """What goes from node to node as one."""
+
+    way: tuple[int, ...]  # numbers of links, through switches
+    units: int
+    after: tuple[int, ...]  # messages that bring its data
+    urgency: tuple[int, ...]  # the least first
+
+
+class Flights(NamedTuple):
+    """When messages are on each link of their ways, in ticks."""
+
+    start: list[tuple[int, ...]]
+    end: list[tuple[int, ...]]
+
+    @property
+    def last(self) -> int:
+        """When the last data have arrived."""
+        return max((end[-1] for end in self.end), default=0)
+
+
+def run(messages: Sequence[Message], latency: list[int], per_unit: list[int], gap: list[int]) -> Flights:
+    """Return when each message is where: a link takes the next when it has transmitted, and its gap is over."""
+    waits = [len(one.after) for one in messages]
+    followers: dict[int, list[int]] = defaultdict(list)
+    for number, one in enumerate(messages):
+        for before in one.after:
+            followers[before].append(number)
+    free = [0] * len(latency)
+    queues: dict[int, list[tuple[tuple[int, ...], int]]] = defaultdict(list)
+    start: list[tuple[int, ...]] = [()] * len(messages)
+    end: list[tuple[int, ...]] = [()] * len(messages)
+    events: list[tuple[int, int, int]] = []  # time, 0 and a message whose data are there, or 1 and a link that is free
+
+    def arrive(number: int, now: int) -> None:
+        port = messages[number].way[0]
+        heapq.heappush(queues[port], (messages[number].urgency, number))
+        heapq.heappush(events, (max(now, free[port]), 1, port))
+
+    for number, count in enumerate(waits):
+        if not count:
+            arrive(number, 0)
+    while events:
+        now, kind, which = heapq.heappop(events)
+        if not kind:
+            for number in followers[which]:
+                waits[number] -= 1
+                if not waits[number]:
+                    arrive(number, now)
+            continue
+        queue = queues[which]
+        if not queue or free[which] > now:
+            if queue:
+                heapq.heappush(events, (free[which], 1, which))
+            continue
+        passed, soonest = [], -1
+        while queue and len(passed) < _LOOKED_AT:
+            urgency, number = heapq.heappop(queue)
+            way, at = messages[number].way, now
+            ahead = 0
+            for link in way:
+                at = max(at, free[link] - ahead)
+                ahead += latency[link]
+            if at > now:
+                passed.append((urgency, number))
+                soonest = at if soonest < 0 else min(soonest, at)
+                continue
+            starts, ends = [], []
+            there = now
+            for link in way:
+                takes = per_unit[link] * messages[number].units
+                starts.append(at)
+                there = max(there, at + takes) + latency[link]
+                ends.append(there)
+                free[link] = there - latency[link] + gap[link]
+                at += latency[link]
+            start[number], end[number] = tuple(starts), tuple(ends)
+            heapq.heappush(events, (there, 0, number))
+            soonest = free[which]
+            break
+        for one in passed:
+            heapq.heappush(queue, one)
+        if queue:
+            heapq.heappush(events, (soonest, 1, which))
+    return Flights(start, end)
