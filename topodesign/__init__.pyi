@@ -74,6 +74,7 @@ from topodesign.pricing.evaluation import evaluate as evaluate
 from topodesign.pricing.evaluation import price as price
 from topodesign.pricing.evaluation import price_deferred as price_deferred
 from topodesign.pricing.routed.fastest import routed as routed
+from topodesign.report.boxes.frontier import pareto_boxes as pareto_boxes
 from topodesign.report.comparison.compare import compare as compare
 from topodesign.report.comparison.methods import compare_methods as compare_methods
 from topodesign.report.comparison.steps import compare_steps as compare_steps

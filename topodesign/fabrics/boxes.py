@@ -8,8 +8,8 @@ cable is decided by rules and numbers of the spec, so that the same spec makes t
   NICs in order, evenly spread where there are fewer. So on a circulant NIC i always goes to the box ``a_i`` further on.
 * A duplex topology has both directions of a cable at one NIC. ``shift`` moves the receiving ends of all cables on by
   so many NICs; then the two directions of a NIC go to different boxes.
-* Every further number exchanges two NICs of a box: ``((end * boxes + box) * ports + i) * ports + j``, where the end is
-  0 for sending, or both of a duplex cable, and 1 for receiving.
+* Every further number exchanges two NICs of a box: ``((end * (boxes + 1) + box) * ports + i) * ports + j``, where the
+  end is 0 for sending, or both of a duplex cable, and 1 for receiving; the box after the last stands for all of them.
 """
 
 from __future__ import annotations
@@ -141,17 +141,22 @@ def wired(box: Box, graph: Topology, split: int = 1, shift: int = 0, swaps: Sequ
     into = (into + as_integer("shift", shift, 0, ports - 1)) % np.maximum(count[v], 1)
     ends = [out * ports // count[u], into * ports // count[v]]
     for code in swaps:
-        rest, j = divmod(as_integer("an exchange of NICs", code, 0, 2 * graph.nodes * ports**2 - 1), ports)
+        rest, j = divmod(as_integer("an exchange of NICs", code, 0, 2 * (graph.nodes + 1) * ports**2 - 1), ports)
         rest, i = divmod(rest, ports)
-        end, b = divmod(rest, graph.nodes)
+        end, b = divmod(rest, graph.nodes + 1)
         if paired and end:
             raise ParameterError(f"{code} exchanges receiving ends alone, and cables are duplex here")
         for at, whose in ((0, u), (1, v)):
             if at == end or paired:
-                mine = whose == b
+                mine = (whose == b) | (b == graph.nodes)
                 ends[at] = np.where(mine & (ends[at] == i), j, np.where(mine & (ends[at] == j), i, ends[at]))
     nics = len(box.nics)
     return Wiring(tuple(u.tolist()), tuple((ends[0] % nics).tolist()), tuple(v.tolist()), tuple((ends[1] % nics).tolist()))
+
+
+def exchange(graph: Topology, ports: int, end: int, box: int | None, i: int, j: int) -> int:
+    """Return the number of a spec that exchanges two ports of a box, or of all boxes."""
+    return ((end * (graph.nodes + 1) + (graph.nodes if box is None else box)) * ports + i) * ports + j
 
 
 def _ranks(box: np.ndarray, far: np.ndarray, boxes: int) -> np.ndarray:

@@ -231,6 +231,29 @@ def pcie_box(boxes: int) -> Fabric:
     return drawn(f"pcie_box({boxes})", members(boxes, 8, "gpu"), switches, links)
 
 
+def pcie_pair(boxes: int) -> Fabric:
+    """Boxes without links between GPUs: 8 GPUs and as many 400 Gb/s NICs on two PCIe 5.0 switches.
+
+    GPUs have 64 GB/s (x16) to their switch, four to each, and the switches as much between them. With more than one
+    box each switch has four NICs, and NIC i of every box is on the switch of rail i.
+
+    References
+    ----------
+    PCI Express Base Specification 5.0 (32 GT/s a lane).
+    """
+    check_boxes(boxes, 8)
+    links: list[FabricLink] = []
+    outer = rails(8) if boxes > 1 else ()
+    for box in range(boxes):
+        links += duplex(f"box{box}/pcie0", f"box{box}/pcie1", 64, "PCIe")
+        for gpu in range(8):
+            links += duplex(f"box{box}/gpu{gpu}", f"box{box}/pcie{gpu // 4}", 64, "PCIe")
+        for nic, rail in enumerate(outer):
+            links += duplex(f"box{box}/pcie{nic // 4}", rail, 50, "Ethernet")
+    switches = [*members(boxes, 2, "pcie"), *outer]
+    return drawn(f"pcie_pair({boxes})", members(boxes, 8, "gpu"), switches, links)
+
+
 def tpu_v4(a: int, b: int, c: int) -> Fabric:
     """Slice of a TPU v4 pod: chips with links of 50 GB/s along three dimensions, in cubes that optical switches join.
 

@@ -1,0 +1,59 @@
+"""Graphs of boxes: what the catalog and the families have, ranked for all-to-all, and rails one way with strides."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from typing import NamedTuple
+
+from topodesign.base.errors import InfeasibleError
+from topodesign.base.spec import parse
+from topodesign.catalog.ranking import rank
+from topodesign.pricing.all_to_all import all_to_all
+from topodesign.topology.library import as_topology, build
+from topodesign.topology.topology import Topology
+
+_MOST_SPARE = 40  # choices of strides for ports that are left over when every box has a cable to every other
+
+
+class Graph(NamedTuple):
+    """A graph of boxes with the bounds of its factor of all-to-all."""
+
+    topology: Topology
+    spec: str
+    lower: Fraction
+    upper: Fraction
+
+
+def graphs_of(boxes: int, ports: int, *, duplex: bool, own: Iterable[str | Topology] = ()) -> list[Graph]:
+    """Return graphs of so many boxes and ports, those of the fastest all-to-all first."""
+    found: dict[str, Graph] = {}
+    try:
+        ranked = rank(boxes, ports, sizes="1GiB", bidirectional=duplex)
+        for one in (*ranked.entries, *ranked.beaten):
+            text = str(one.spec)
+            if text not in found:
+                found[text] = Graph(build(one.spec), text, one.all_to_all.lower, one.all_to_all.upper)
+    except InfeasibleError:
+        if boxes < 2:
+            raise
+    for text in (*_strides(boxes, ports), *own):
+        topology = as_topology(parse(text) if isinstance(text, str) and "(" in text else text)
+        name = str(topology.spec or "own links")
+        if name in found or (duplex and not topology.is_duplex):
+            continue
+        price = all_to_all(topology, effort="quick")
+        if price.upper is not None:
+            found[name] = Graph(topology, name, price.lower, price.upper)
+    return sorted(found.values(), key=lambda one: (one.upper, len(one.spec)))
+
+
+def _strides(boxes: int, ports: int) -> Iterator[str]:
+    """Yield rails that go one way: from NIC i of every box to the box ``a_i`` further on, all strides as often."""
+    times, spare = divmod(ports, boxes - 1)
+    if not times:
+        return
+    every = list(range(1, boxes)) * times
+    for more in itertools.islice(itertools.combinations(range(1, boxes), spare), _MOST_SPARE):
+        yield f"dicirculant({boxes},{','.join(map(str, sorted([*every, *more])))})"
