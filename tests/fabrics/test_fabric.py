@@ -30,6 +30,7 @@ SAMPLES = [
     "dgx_b200(2)", "dgx_b300(2)", "gb300_nvl72(2)", "mi350x(2)", "mi355x(1)", "gaudi3(1)", "gaudi3(2)", "trn2(1)",
     "trn2(2)", "trn2_ultra(1)", "trn2_ultra(2)", "tpu_v7(4,4,8)", "tpu_v5e(4,8)", "tpu_v5e(16,2)", "tpu_v6e(16,16)",
     "ualink_pod(9,4)", "sue_pod(5,3)",
+    "pcie_pair(1)", "pcie_pair(2)", "boxes(dgx_h100,complete(3))",
     "tpu_v5p(4,4,4)", "rail_spine(3,4,2,2)", "fat_tree3(3,2,4,2,2,3,2)", "dragonfly_plus(3,2,3,4)",
 ]  # fmt: skip
 

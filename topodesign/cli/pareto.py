@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import topodesign
+from topodesign.base.options import flagged
 from topodesign.catalog.own import read_candidates
 from topodesign.cli.answers import FILE, Command, form, json_option, print_json, show
 from topodesign.cli.options import bidirectional_option, catalog_option, offer, seed_option, whole, work_options
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.ranges import number_or_range
+from topodesign.cli.sources import given_options
 from topodesign.pricing.mix import PRICED
 from topodesign.wiring.plant.options import CarryOptions
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from topodesign.catalog.pareto import Pareto
     from topodesign.catalog.ranking import Ranking
     from topodesign.catalog.survey import Survey
+    from topodesign.report.boxes.frontier import BoxFrontier
     from topodesign.wiring.change.growth import Growth
 
 
@@ -144,6 +147,15 @@ class _Command(Command):
     "N is all hosts and d all lanes if nothing is said.",
 )
 @offer(CarryOptions, "cube")
+@click.option(
+    "--box",
+    metavar="BOX",
+    help="The nodes are boxes of accelerators, wired to each other directly: a preset such as dgx_h100, or the file of "
+    "a box whose NICs are links to a switch named network. N boxes with d cables each.",
+)
+@click.option(
+    "--split", type=whole(1, 16), metavar="K", help="Of a --box: each NIC is split into K ports.  [default: 1]"
+)
 @json_option
 def command(
     nodes: int | range | None,
@@ -162,6 +174,11 @@ def command(
 
     Example: topodesign pareto -n 1024 -d 4 --size 1MiB --size 100MiB
     """
+    if options["box"] is not None:
+        show(_boxed(nodes, degrees, sizes, bidirectional, options))
+        return
+    if options["split"] is not None:
+        raise click.UsageError("--split is for the NICs of a --box; give both.")
     _check(options, several=isinstance(nodes, range) or isinstance(degrees, range))
     if options["plant"] is not None:
         _carry(nodes, degrees, {"alpha": alpha, "sizes": sizes, "bandwidth": bandwidth}, bidirectional, options)
@@ -197,6 +214,31 @@ def command(
         if place:
             click.echo()
         show(one)
+
+
+def _boxed(
+    nodes: Any, degree: Any, sizes: tuple[str, ...], bidirectional: bool, options: dict[str, Any]
+) -> BoxFrontier:
+    """Return wirings of boxes; options that say something of nodes that are none are refused."""
+    known = {"box", "split", "seed", "candidates"}
+    given = given_options(click.get_current_context()) & ({"alpha", "bandwidth", "collective"} | set(options)) - known
+    if given:
+        raise click.UsageError(f"--box has latencies and bandwidths of its own; leave {flagged(sorted(given))} out.")
+    if not isinstance(nodes, int) or isinstance(degree, range):
+        raise click.UsageError("--box takes one number of boxes (-n 16), and one of cables a box (-d 8) or none.")
+    own = [] if options["candidates"] is None else [one.spec for one in read_candidates(options["candidates"])]
+    with progress_bar("wiring boxes") as progress:
+        return topodesign.pareto_boxes(
+            options["box"],
+            nodes,
+            degree,
+            split=options["split"] or 1,
+            bidirectional=bidirectional,
+            sizes=sizes,
+            candidates=own,
+            seed=options["seed"] or 0,
+            progress=progress,
+        )
 
 
 def _check(options: dict[str, Any], *, several: bool) -> None:

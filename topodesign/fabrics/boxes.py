@@ -151,7 +151,9 @@ def wired(box: Box, graph: Topology, split: int = 1, shift: int = 0, swaps: Sequ
                 mine = (whose == b) | (b == graph.nodes)
                 ends[at] = np.where(mine & (ends[at] == i), j, np.where(mine & (ends[at] == j), i, ends[at]))
     nics = len(box.nics)
-    return Wiring(tuple(u.tolist()), tuple((ends[0] % nics).tolist()), tuple(v.tolist()), tuple((ends[1] % nics).tolist()))
+    return Wiring(
+        tuple(u.tolist()), tuple((ends[0] % nics).tolist()), tuple(v.tolist()), tuple((ends[1] % nics).tolist())
+    )
 
 
 def exchange(graph: Topology, ports: int, end: int, box: int | None, i: int, j: int) -> int:
@@ -183,7 +185,9 @@ def join(box: Box, graph: Topology, split: int = 1, shift: int = 0, swaps: Seque
         links.append(FabricLink(f"box{a}/{tail}", f"box{b}/{head}", min(out, into) / split, box.kind))
 
     def each(names: Sequence[str] | frozenset[str]) -> list[str]:
-        return [f"box{b}/{name}" for b in range(count) for name in (names if isinstance(names, tuple) else sorted(names))]
+        return [
+            f"box{b}/{name}" for b in range(count) for name in (names if isinstance(names, tuple) else sorted(names))
+        ]
 
     how = "".join(f",{number}" for number in (_arguments(split, shift, swaps)))
     whose = "a topology" if graph.spec is None else graph.alias.partition(" ")[0] if graph.alias else str(graph.spec)

@@ -46,7 +46,10 @@ class BoxRates(Declared):
     KEYS = (
         key("allgather", "Allgather and reduce-scatter: bytes of the whole data per second, proved by a cut."),
         key("allgather_GBps=allgather_gbps", "The same in 10^9."),
-        key("all_to_all_lower=least", "All-to-all that is reached: bytes of the data of a node per second; null if none."),
+        key(
+            "all_to_all_lower=least",
+            "All-to-all that is reached: bytes of the data of a node per second; null if none.",
+        ),
         key("all_to_all_upper=most", "All-to-all that nothing exceeds on this wiring."),
         key("all_to_all_GBps=gbps", "What is reached in 10^9."),
         key("inside", "What is proved of the inside of boxes."),
@@ -156,9 +159,7 @@ def exchange_of_parts(box: Box, boxes: int, wiring: Wiring, split: int, parts: d
     for a, i, b, j in zip(wiring.box, wiring.nic, wiring.to, wiring.at, strict=True):
         (tail, out), (head, into) = box.nics[i], box.nics[j]
         links.append(
-            FabricLink(
-                f"box{a}/{parts.get(tail, tail)}", f"box{b}/{parts.get(head, head)}", min(out, into) / split
-            )
+            FabricLink(f"box{a}/{parts.get(tail, tail)}", f"box{b}/{parts.get(head, head)}", min(out, into) / split)
         )
     nodes = [f"box{b}/{head}" for b in range(boxes) for head in heads]
     switches = [f"box{b}/{one}" for b in range(boxes) for one in box.switches if one not in heads]

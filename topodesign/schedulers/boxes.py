@@ -17,9 +17,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
@@ -99,7 +100,9 @@ def _make(request: Request) -> list[Plan]:
     halves = _written(request, fabric, [(found[back], back) for back in backwards])
     timed = halves[0] if len(halves) == 1 else in_turn(*halves)
     made = found[backwards[-1]]
-    words = f"{counted(made.lift.steps, 'step')} from box to box, {counted(made.chunks, 'chunk')} that follow one another"
+    words = (
+        f"{counted(made.lift.steps, 'step')} from box to box, {counted(made.chunks, 'chunk')} that follow one another"
+    )
     generator = {"method": "boxes", "chunks": made.chunks, "steps": made.lift.steps, "gap": str(GAP)}
     return [Plan(fabric, timed, {"time": timed.time}, spec_of(request), generator, (words,))]
 
@@ -156,9 +159,7 @@ def _lifted(rounds: Rounds, boxes: Boxes) -> _Lift:
     return _Lift(rounds.steps, units // size, sent)
 
 
-def _fastest(
-    request: Request, fabric: Fabric, boxes: Boxes, lift: _Lift, chunks: int | None, *, back: bool
-) -> _Made:
+def _fastest(request: Request, fabric: Fabric, boxes: Boxes, lift: _Lift, chunks: int | None, *, back: bool) -> _Made:
     """Return the lift in the number of chunks that is the fastest of 1, 2, 4 and so on, until more are slower."""
     made = _timed(request, fabric, boxes, lift, chunks or 1, back=back)
     rows = sum(len(pieces) * len(one.way) for one, (_, pieces) in zip(made.messages, made.carried, strict=True))
@@ -170,9 +171,7 @@ def _fastest(
     return made
 
 
-def _timed(
-    request: Request, fabric: Fabric, boxes: Boxes, lift: _Lift, chunks: int, *, back: bool
-) -> _Made:
+def _timed(request: Request, fabric: Fabric, boxes: Boxes, lift: _Lift, chunks: int, *, back: bool) -> _Made:
     """Return the messages of a lift, and when they fly."""
     times = request.link_times(fabric, ALLGATHER, chunks * lift.units, grain=_GRAIN)
     topology, latency, per_unit = fabric.topology, times.latency, times.per_unit
@@ -183,7 +182,7 @@ def _timed(
         ends = topology.dst
     gap = np.where(np.isin(ends, list(topology.switches)), 0, -(-GAP // times.tick))
     messages, carried = _messages(topology, boxes, lift, chunks)
-    flights = run(messages, latency.tolist(), per_unit.tolist(), gap.tolist())
+    flights = run(messages, latency.tolist(), per_unit.tolist(), gap.tolist(), in_turn=back)
     return _Made(lift, chunks, messages, carried, flights, times)
 
 
@@ -194,36 +193,38 @@ def _messages(
     units = lift.units
     box = {node: at for at, some in enumerate(boxes.members) for node in some}
     link = {(u, v): at for at, (u, v, _) in enumerate(topology.links())}
-    leaving: dict[int, list[_Sent]] = defaultdict(list)
-    for one in lift.sent:
-        leaving[one.way[0]].append(one)
-    # which step each node first sends a unit on in, by node: intervals of the data of all boxes
-    wanted = {node: [(one.step, one.pieces) for one in sorted(some)] for node, some in leaving.items()}
+    # by node and box: which of the data of the box the node sends to other boxes, and in which step
+    wanted: dict[tuple[int, int], list[tuple[int, int, int]]] = defaultdict(list)
+    for one in sorted(lift.sent, key=lambda one: one.step):
+        for owner, lo, hi in one.pieces:
+            wanted[one.way[0], owner].append((one.step, lo, hi))
     messages: list[Message] = []
     carried: list[tuple[int, _Pieces]] = []
 
     def links_of(way: Way) -> tuple[int, ...]:
         return tuple(link[pair] for pair in itertools.pairwise(way))
 
-    holds: dict[int, list[tuple[_Pieces, int]]] = defaultdict(list)  # by node: what it got, by which message
+    # by node and box: what it got of the data of the box, by which message
+    holds: dict[tuple[int, int], list[tuple[int, int, int]]] = defaultdict(list)
 
     def send(way: Way, pieces: _Pieces, after: tuple[int, ...], urgency: int) -> int:
         messages.append(Message(links_of(way), sum(hi - lo for _, lo, hi in pieces), after, (0, urgency)))
         carried.append((0, pieces))
-        holds[way[-1]].append((pieces, len(messages) - 1))
+        for owner, lo, hi in pieces:
+            holds[way[-1], owner].append((len(messages) - 1, lo, hi))
         return len(messages) - 1
 
     def spread(node: int, pieces: _Pieces, after: tuple[int, ...]) -> None:
         by = {node: after}
         for source, target, way in boxes.spread[node]:
-            soon = next((step for step, some in wanted.get(target, ()) if _meet(pieces, some)), _LAST)
+            soon = min(_meeting(wanted, target, pieces), default=_LAST)
             by[target] = (send(way, pieces, by[source], 2 * soon - 1),)
 
     for some in boxes.members:
         for at, node in enumerate(some):
             spread(node, ((box[node], at * units, (at + 1) * units),), ())
     for one in sorted(lift.sent, key=lambda one: one.step):
-        after = tuple(number for pieces, number in holds[one.way[0]] if _meet(pieces, one.pieces))
+        after = tuple(dict.fromkeys(_meeting(holds, one.way[0], one.pieces)))
         arrived = send(one.way, one.pieces, after, 2 * one.step)
         spread(one.way[-1], one.pieces, (arrived,))
     count = len(messages)
@@ -235,9 +236,12 @@ def _messages(
     return messages, carried
 
 
-def _meet(one: _Pieces, other: _Pieces) -> bool:
-    """Return whether some units are in both."""
-    return any(a == b and lo < end and low < hi for a, lo, hi in one for b, low, end in other)
+def _meeting(known: dict[tuple[int, int], list[tuple[int, int, int]]], node: int, pieces: _Pieces) -> Iterator[int]:
+    """Yield the numbers, at a node, of what has some units in common with pieces."""
+    for owner, low, high in pieces:
+        for number, lo, hi in known.get((node, owner), ()):
+            if lo < high and low < hi:
+                yield number
 
 
 def _written(request: Request, fabric: Fabric, halves: list[tuple[_Made, bool]]) -> list[Timed]:
@@ -267,8 +271,10 @@ def _sends(request: Request, fabric: Fabric, made: _Made, times: LinkTimes, unit
     count = hops[message]
     row = np.repeat(np.arange(len(message)), count)
     hop = first_hop[message][row] + np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-    flat = [np.array(list(itertools.chain.from_iterable(some)), dtype=np.int64) for some in (
-        (one.way for one in made.messages), made.flights.start, made.flights.end)]
+    flat = [
+        np.array(list(itertools.chain.from_iterable(some)), dtype=np.int64)
+        for some in ((one.way for one in made.messages), made.flights.start, made.flights.end)
+    ]
     link, start, end = (column[hop] for column in flat)
     scale, ticks = units // (made.chunks * each), made.times.tick / times.tick
     if ticks.denominator > 1:
@@ -295,4 +301,6 @@ def _sends(request: Request, fabric: Fabric, made: _Made, times: LinkTimes, unit
 
 
 OPTIONS = frozenset({"chunks", "alpha", "only", "without"})
-METHOD = Method("boxes", OPTIONS, (ALLGATHER, REDUCE_SCATTER, ALLREDUCE), _make, movement="sends", fabrics=True, auto=False)
+METHOD = Method(
+    "boxes", OPTIONS, (ALLGATHER, REDUCE_SCATTER, ALLREDUCE), _make, movement="sends", fabrics=True, auto=False
+)

@@ -31,23 +31,38 @@ class Flights(NamedTuple):
         return max((end[-1] for end in self.end), default=0)
 
 
-def run(messages: Sequence[Message], latency: list[int], per_unit: list[int], gap: list[int]) -> Flights:
-    """Return when each message is where: a link takes the next when it has transmitted, and its gap is over."""
+def run(
+    messages: Sequence[Message], latency: list[int], per_unit: list[int], gap: list[int], *, in_turn: bool = False
+) -> Flights:
+    """Return when each message is where: a link takes the next when it has transmitted, and its gap is over.
+
+    * ``in_turn``: whether what one port sends also leaves the first switch in that order, latencies of links included,
+      so that the same is true backwards in time.
+    """
     waits = [len(one.after) for one in messages]
     followers: dict[int, list[int]] = defaultdict(list)
     for number, one in enumerate(messages):
         for before in one.after:
             followers[before].append(number)
     free = [0] * len(latency)
+    left = [0] * len(latency)  # by port: when the last message that it sent is behind the first switch
     queues: dict[int, list[tuple[tuple[int, ...], int]]] = defaultdict(list)
     start: list[tuple[int, ...]] = [()] * len(messages)
     end: list[tuple[int, ...]] = [()] * len(messages)
     events: list[tuple[int, int, int]] = []  # time, 0 and a message whose data are there, or 1 and a link that is free
 
+    looks: dict[int, int] = {}  # when each port is looked at next
+
     def arrive(number: int, now: int) -> None:
         port = messages[number].way[0]
         heapq.heappush(queues[port], (messages[number].urgency, number))
-        heapq.heappush(events, (max(now, free[port]), 1, port))
+        look(port, max(now, free[port]))
+
+    def look(port: int, when: int) -> None:
+        """See to it that a port is looked at then, if it is not sooner."""
+        if when < looks.get(port, when + 1):
+            looks[port] = when
+            heapq.heappush(events, (when, 1, port))
 
     for number, count in enumerate(waits):
         if not count:
@@ -60,10 +75,12 @@ def run(messages: Sequence[Message], latency: list[int], per_unit: list[int], ga
                 if not waits[number]:
                     arrive(number, now)
             continue
+        if looks.get(which) != now:
+            continue  # it was looked at sooner
+        del looks[which]
         queue = queues[which]
-        if not queue or free[which] > now:
-            if queue:
-                heapq.heappush(events, (free[which], 1, which))
+        if free[which] > now:
+            look(which, free[which])
             continue
         passed, soonest = [], -1
         while queue and len(passed) < _LOOKED_AT:
@@ -73,25 +90,26 @@ def run(messages: Sequence[Message], latency: list[int], per_unit: list[int], ga
             for link in way:
                 at = max(at, free[link] - ahead)
                 ahead += latency[link]
+            takes = messages[number].units * max(per_unit[link] for link in way)  # switches keep nothing back
+            if in_turn and len(way) > 1:
+                at = max(at, left[which] - latency[way[0]] - latency[way[1]] - takes)
             if at > now:
                 passed.append((urgency, number))
                 soonest = at if soonest < 0 else min(soonest, at)
                 continue
             starts, ends = [], []
-            there = now
             for link in way:
-                takes = per_unit[link] * messages[number].units
                 starts.append(at)
-                there = max(there, at + takes) + latency[link]
-                ends.append(there)
-                free[link] = there - latency[link] + gap[link]
+                free[link] = at + takes + gap[link]
                 at += latency[link]
+                ends.append(at + takes)
+            left[which] = ends[min(1, len(ends) - 1)]
             start[number], end[number] = tuple(starts), tuple(ends)
-            heapq.heappush(events, (there, 0, number))
+            heapq.heappush(events, (ends[-1], 0, number))
             soonest = free[which]
             break
         for one in passed:
             heapq.heappush(queue, one)
         if queue:
-            heapq.heappush(events, (soonest, 1, which))
+            look(which, soonest)
     return Flights(start, end)

@@ -222,7 +222,9 @@ def test_problems_are_said_in_words() -> None:
 
     assert "node 2 never gets units [0,1) of shard 0" in complaint(timed.rows(timed.dst != 2))
     assert "there is no such link" in complaint(changed(timed, "dst", 0, int(timed.src[0])))
-    assert "its link is busy with send" in complaint(joined(timed, timed.rows(np.array([0]))))
+    twice = timed.rows(np.array([0]))
+    assert "its link is busy with send" in complaint(joined(timed, twice.having(end=twice.end + 1)))
+    assert "its link takes at least" in complaint(joined(timed, twice))  # one message, of twice as much
     assert "the claimed time is 1s" in str(verify_timed(topology, timed, Fraction(1)))
     with pytest.raises(ScheduleError, match="3 nodes and 3 links"):
         verify_timed(topology.transpose() and Topology.from_links(3, [(0, 1)]), timed)

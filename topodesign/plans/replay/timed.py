@@ -313,7 +313,12 @@ def _link_problems(timed: Timed, link: Ints) -> list[str]:
     many = np.bincount(of_row, weights=width, minlength=len(begin)) >= MAX_TICKS  # more than 64 bits may count
     room = (timed.end - timed.start - timed.latency[link]) // timed.per_unit[link]
     quick = (link >= 0) & (many[of_row] | (units[of_row] > room))
-    problems = _listed(timed, quick, lambda row: f"its link takes at least {_least(timed, link, units[of_row], row)} ticks", "sends too fast")
+    problems = _listed(
+        timed,
+        quick,
+        lambda row: f"its link takes at least {_least(timed, link, units[of_row], row)} ticks",
+        "sends too fast",
+    )
     rows = order[begin]
     rows = rows[(link[rows] >= 0) & ~quick[rows]]
     busy = timed.busy_until(link)

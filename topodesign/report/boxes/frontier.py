@@ -14,7 +14,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignEr
 from topodesign.base.progress import Progress
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.spec import parse
-from topodesign.base.units import Quantity, as_count, as_size, format_size, format_time, plain_number
+from topodesign.base.units import Quantity, as_count, as_size, format_size, format_time
 from topodesign.base.wording import counted
 from topodesign.fabrics.boxes import Box, box_of, join, named_box
 from topodesign.fabrics.fabric import Fabric
@@ -191,6 +191,8 @@ def as_box(value: str | Path | Fabric | Box) -> Box:
         return value
     if isinstance(value, Fabric):
         return box_of(value)
+    if not isinstance(value, str | Path):
+        raise ParameterError(f"a box is a preset such as dgx_h100, a fabric or its file, not {value!r:.60}")
     if isinstance(value, Path) or Path(value).suffix.lower() in FABRIC_ENDINGS:
         return box_of(read_fabric(Path(value)), str(value))
     return named_box(parse(value if "(" in value else f"{value}()"))

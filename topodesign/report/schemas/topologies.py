@@ -31,6 +31,7 @@ ANSWER = either(
     declared("catalog.routed_ranking:RoutedRanking", "with --hop"),
     declared("wiring.change.growth:Growth", "with --grow-from"),
     declared("wiring.plant.answer:Carried", "with --plant"),
+    declared("report.boxes.frontier:BoxFrontier", "with --box"),
     record(
         {
             **WORK,

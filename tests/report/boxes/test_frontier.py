@@ -1,0 +1,76 @@
+"""``pareto --box``: what is found, that it is told as it is, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from topodesign import as_fabric, optimum, pareto_boxes, throughput
+from topodesign.base.errors import ParameterError
+from topodesign.cli.main import run
+
+GB = 10**9
+
+
+@pytest.mark.parametrize(("boxes", "least"), [(4, 62.5), (8, 51.78), (16, 36.36), (32, 29.26), (64, 25.3)])
+def test_all_to_all_is_as_fast_as_was_ever_found(boxes: int, least: float) -> None:
+    found = pareto_boxes("dgx_h100", boxes)
+    best = found.best
+    assert best.rates.gbps is not None
+    assert best.rates.gbps >= least
+    assert best.rates.least <= best.rates.most <= found.bound
+    assert best.rates.allgather == throughput(as_fabric(best.fabric.name)).bandwidth
+    assert (best.rates.least == found.bound) == (boxes in {4, 16})
+
+
+def test_numbers_of_nics_matter_where_the_inside_is_narrow() -> None:
+    found = pareto_boxes("pcie_pair", 4)
+    assert found.best.rates.gbps is not None
+    assert found.best.rates.gbps >= 54
+    assert found.best.tried > 1
+    again = optimum(found.best.fabric.name, "all-to-all")
+    assert again.bandwidth == found.best.rates.least
+
+
+def test_a_split_nic_reaches_more_boxes() -> None:
+    one, two = (pareto_boxes("dgx_h100", 16, split=k).best.rates.least for k in (1, 2))
+    assert one is not None
+    assert two is not None
+    assert two / one > 1.37
+
+
+def test_document_and_table_say_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["pareto", "--box", "dgx_h100", "-n", "4", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["topologies"][0]["all_to_all_GBps"] == 62.5
+    assert [one["collective"] for one in document["topologies"][0]["plans"]] == [
+        "allgather",
+        "reduce-scatter",
+        "allreduce",
+    ]
+    assert run(["pareto", "--box", "dgx_h100", "-n", "4"]) == 0
+    text = capsys.readouterr().out
+    assert "62.50" in text
+    assert "meets the bound" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "match"),
+    [
+        (["--alpha", "1us"], "leave --alpha out"),
+        (["--against", "torus"], "leave --against out"),
+        (["-d", "9"], "has 8 ports, not 9"),
+        (["-d", "4..8"], "one of cables"),
+    ],
+)
+def test_options_without_meaning_are_refused(words: list[str], match: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["pareto", "--box", "dgx_h100", "-n", "4", *words]) == 2
+    assert match in capsys.readouterr().err
+
+
+def test_wrong_boxes_are_refused() -> None:
+    with pytest.raises(ParameterError, match="two or more"):
+        pareto_boxes("dgx_h100", 1)
+    with pytest.raises(ParameterError, match="dgx_h100"):
+        pareto_boxes("dgx_h101", 4)

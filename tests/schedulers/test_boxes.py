@@ -1,0 +1,57 @@
+"""Lifted plans: right by an independent replay, at the time that they claim, and no faster than links allow."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from topodesign import compile_plan, optimum, schedule, simulate, verify
+from topodesign.base.errors import InfeasibleError
+from topodesign.plans.timed import Timed
+
+PLACES = [
+    "boxes(dgx_h100,complete(3))",
+    "boxes(mi300x,dicirculant(4,1,1,2))",
+    "boxes(pcie_pair,uniring(2,3))",
+    "dgx_h100(3)",
+]
+
+
+@pytest.mark.parametrize("collective", ["allgather", "reduce-scatter", "allreduce"])
+@pytest.mark.parametrize("place", PLACES)
+def test_plans_are_right(place: str, collective: str) -> None:
+    for size in ("64KiB", "16MiB"):
+        plan = schedule(place, collective, method="boxes", size=size)
+        found = verify(plan)
+        assert found.ok, str(found)
+        own, under = simulate(plan, size=size).time, simulate(plan, size=size, alpha="fabric").time
+        assert own <= under <= plan.claim["time"]
+        assert isinstance(plan.movement, Timed)
+        best = optimum(place, collective if collective != "allreduce" else "allgather").best.bandwidth
+        assert plan.claim["time"] * best >= plan.movement.size * (2 if collective == "allreduce" else 1)
+
+
+def test_chunks_follow_one_another() -> None:
+    """Many chunks come near the rate that the cut allows; one takes each step's data one after the other."""
+    place = "boxes(mi300x,complete(4))"
+    once, often = (schedule(place, "allgather", method="boxes", size="256MiB", chunks=n).claim["time"] for n in (1, 32))
+    ideal = Fraction(2**28) / optimum(place).best.bandwidth
+    assert ideal < often < Fraction(11, 10) * ideal < once
+
+
+def test_a_gap_is_kept_between_messages_of_a_port() -> None:
+    plan = schedule("boxes(dgx_h100,complete(3))", "allgather", method="boxes", size="1KiB", chunks=1)
+    assert plan.claim["time"] >= Fraction(5, 10**6) + 7 * Fraction(2, 10**7)
+
+
+def test_lifted_plans_become_programs() -> None:
+    program = compile_plan(schedule("boxes(dgx_h100,complete(3))", "allgather", method="boxes", size="1MiB"))
+    assert program.files
+
+
+def test_what_is_not_made_of_boxes_is_refused() -> None:
+    with pytest.raises(InfeasibleError, match="not made of boxes"):
+        schedule("tpu_torus(2,2)", "allgather", method="boxes")
+    with pytest.raises(InfeasibleError, match="does not reach"):
+        schedule("fat_tree(2,2,2)", "allgather", method="boxes")
