@@ -52,7 +52,7 @@ def test_duplex_cables_have_both_ends_at_one_nic_unless_shifted() -> None:
     assert there == {(b, a) for a, b in there}
     shifted = set(cables(join(box, graph, 1, 1)))
     assert shifted != {(b, a) for a, b in shifted}
-    code = exchange(graph, 8, 0, 3, 0, 5)
+    code = exchange(graph, 8, 0, 3, (0, 5))
     changed = set(cables(join(box, graph, 1, 0, [code])))
     assert changed == {(b, a) for a, b in changed} != there
     assert join(box, graph, 1, 0, [code, code]).links() == join(box, graph).links()

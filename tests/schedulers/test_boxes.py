@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from topodesign import compile_plan, optimum, schedule, simulate, verify
+from topodesign import build_fabric, compile_plan, schedule, simulate, throughput, verify
 from topodesign.base.errors import InfeasibleError
 from topodesign.plans.timed import Timed
 
@@ -28,7 +28,7 @@ def test_plans_are_right(place: str, collective: str) -> None:
         own, under = simulate(plan, size=size).time, simulate(plan, size=size, alpha="fabric").time
         assert own <= under <= plan.claim["time"]
         assert isinstance(plan.movement, Timed)
-        best = optimum(place, collective if collective != "allreduce" else "allgather").best.bandwidth
+        best = throughput(build_fabric(place)).bandwidth
         assert plan.claim["time"] * best >= plan.movement.size * (2 if collective == "allreduce" else 1)
 
 
@@ -36,7 +36,7 @@ def test_chunks_follow_one_another() -> None:
     """Many chunks come near the rate that the cut allows; one takes each step's data one after the other."""
     place = "boxes(mi300x,complete(4))"
     once, often = (schedule(place, "allgather", method="boxes", size="256MiB", chunks=n).claim["time"] for n in (1, 32))
-    ideal = Fraction(2**28) / optimum(place).best.bandwidth
+    ideal = Fraction(2**28) / throughput(build_fabric(place)).bandwidth
     assert ideal < often < Fraction(11, 10) * ideal < once
 
 

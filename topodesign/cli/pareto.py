@@ -226,7 +226,7 @@ def _boxed(
         raise click.UsageError(f"--box has latencies and bandwidths of its own; leave {flagged(sorted(given))} out.")
     if not isinstance(nodes, int) or isinstance(degree, range):
         raise click.UsageError("--box takes one number of boxes (-n 16), and one of cables a box (-d 8) or none.")
-    own = [] if options["candidates"] is None else [one.spec for one in read_candidates(options["candidates"])]
+    own = [] if options["candidates"] is None else read_candidates(options["candidates"])
     with progress_bar("wiring boxes") as progress:
         return topodesign.pareto_boxes(
             options["box"],

@@ -130,8 +130,8 @@ def wired(box: Box, graph: Topology, split: int = 1, shift: int = 0, swaps: Sequ
     if most > ports:
         more = -(-most // len(box.nics))
         raise ParameterError(
-            f"{graph} has {most} links a box, and {box.name} has {counted(ports, 'port')}; take a topology of fewer, or "
-            f"split each NIC into {more} ports"
+            f"{graph} has {most} links a box, and {box.name} has {counted(ports, 'port')}; take a topology of fewer, "
+            f"or split each NIC into {more} ports"
         )
     paired = graph.is_duplex and shift == 0
     far = (v - u) % graph.nodes
@@ -156,9 +156,9 @@ def wired(box: Box, graph: Topology, split: int = 1, shift: int = 0, swaps: Sequ
     )
 
 
-def exchange(graph: Topology, ports: int, end: int, box: int | None, i: int, j: int) -> int:
+def exchange(graph: Topology, ports: int, end: int, box: int | None, pair: tuple[int, int]) -> int:
     """Return the number of a spec that exchanges two ports of a box, or of all boxes."""
-    return ((end * (graph.nodes + 1) + (graph.nodes if box is None else box)) * ports + i) * ports + j
+    return ((end * (graph.nodes + 1) + (graph.nodes if box is None else box)) * ports + pair[0]) * ports + pair[1]
 
 
 def _ranks(box: np.ndarray, far: np.ndarray, boxes: int) -> np.ndarray:

@@ -342,7 +342,6 @@ def dragonfly(groups: int, routers: int, hosts: int) -> Fabric:
 FABRICS: dict[str, Callable[..., Fabric]] = {
     generator.__name__: generator
     for generator in (
-        boxes,
         dgx_a100,
         dgx_a100_rails,
         dgx_a100_pcie,
@@ -378,6 +377,7 @@ FABRICS: dict[str, Callable[..., Fabric]] = {
         fat_tree3,
         dragonfly,
         dragonfly_plus,
+        boxes,
     )
 }
 """Every generator by its name in a spec."""
@@ -401,7 +401,8 @@ def _boxes(spec: Spec, text: str) -> Fabric:
     except SpecError as error:
         raise SpecError(error.message, text, place + error.position) from None
     try:
-        return join(found, built, *(int(one) for one in numbers[:2]), swaps=tuple(int(one) for one in numbers[2:]))
+        split, shift, *swaps = [one for one in numbers if isinstance(one, int)] + [1, 0][len(numbers) :]
+        return join(found, built, split, shift, swaps)
     except (ParameterError, TopologyError) as error:
         raise SpecError(f"boxes: {error}", text, place) from None
 

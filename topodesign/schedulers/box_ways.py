@@ -61,7 +61,7 @@ def _spread(node: int, inner: dict[int, list[int]], switches: frozenset[int]) ->
     seen, todo = {node}, deque([node])
     while todo:
         source = todo.popleft()
-        passed, ways = {source}, deque([(source,)])
+        passed, ways = {source}, deque[Way]([(source,)])
         while ways:
             way = ways.popleft()
             for after in inner[way[-1]]:
@@ -76,7 +76,7 @@ def _spread(node: int, inner: dict[int, list[int]], switches: frozenset[int]) ->
     return found
 
 
-def _cables(
+def _cables(  # noqa: C901  both ends and what is between
     fabric: Fabric,
     members: list[list[int]],
     box: list[int],

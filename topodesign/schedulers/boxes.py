@@ -20,7 +20,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -48,12 +48,16 @@ _GRAIN = Fraction(1, 10**12)  # seconds to which times of links without a common
 _LAST = 2**20  # after every step, for what no other box waits for
 
 
+_Pieces: TypeAlias = tuple[tuple[int, int, int], ...]
+"""What moves as one: units of the data of boxes, as box, first unit, unit after the last."""
+
+
 class _Sent(NamedTuple):
     """What the schedule of the boxes sends over a cable in a step: units of the data of boxes."""
 
     step: int
     way: Way
-    pieces: tuple[tuple[int, int, int], ...]  # box, first unit, unit after the last
+    pieces: _Pieces
 
 
 class _Lift(NamedTuple):
@@ -89,13 +93,7 @@ def _make(request: Request) -> list[Plan]:
     found: dict[bool, _Made] = {}
     for back in dict.fromkeys(backwards):
         lifts, boxes = _lifts(fabric, back=back)
-        alike = next(iter(found.values()), None)
-        tried = [
-            made
-            for lift in lifts
-            if alike is None or lift.units * lift.steps
-            for made in [_fastest(request, fabric, boxes, lift, chunks, back=back)]
-        ]
+        tried = [_fastest(request, fabric, boxes, lift, chunks, back=back) for lift in lifts]
         found[back] = min(tried, key=lambda made: made.time)
     halves = _written(request, fabric, [(found[back], back) for back in backwards])
     timed = halves[0] if len(halves) == 1 else in_turn(*halves)
@@ -230,8 +228,10 @@ def _messages(
     count = len(messages)
     for chunk in range(1, chunks):
         first = chunk * count
-        for one in messages[:count]:
-            messages.append(one._replace(after=tuple(at + first for at in one.after), urgency=(chunk, one.urgency[1])))
+        messages += [
+            known._replace(after=tuple(at + first for at in known.after), urgency=(chunk, known.urgency[1]))
+            for known in messages[:count]
+        ]
         carried += [(chunk, pieces) for _, pieces in carried[:count]]
     return messages, carried
 

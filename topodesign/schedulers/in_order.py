@@ -31,7 +31,7 @@ class Flights(NamedTuple):
         return max((end[-1] for end in self.end), default=0)
 
 
-def run(
+def run(  # noqa: C901, PLR0912, PLR0915  one loop of events
     messages: Sequence[Message], latency: list[int], per_unit: list[int], gap: list[int], *, in_turn: bool = False
 ) -> Flights:
     """Return when each message is where: a link takes the next when it has transmitted, and its gap is over.
@@ -82,7 +82,7 @@ def run(
         if free[which] > now:
             look(which, free[which])
             continue
-        passed, soonest = [], -1
+        passed, soonest = list[tuple[tuple[int, ...], int]](), -1
         while queue and len(passed) < _LOOKED_AT:
             urgency, number = heapq.heappop(queue)
             way, at = messages[number].way, now
@@ -108,8 +108,8 @@ def run(
             heapq.heappush(events, (ends[-1], 0, number))
             soonest = free[which]
             break
-        for one in passed:
-            heapq.heappush(queue, one)
+        for other in passed:
+            heapq.heappush(queue, other)
         if queue:
             look(which, soonest)
     return Flights(start, end)

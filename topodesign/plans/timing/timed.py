@@ -125,7 +125,7 @@ def simulate_timed(topology: Topology, timed: Timed, **conditions: Any) -> Timed
     return simulate_streams(topology, (timed,), (0,), **conditions)
 
 
-def simulate_streams(
+def simulate_streams(  # noqa: PLR0915  streams, links and journeys in one run
     topology: Topology,
     streams: tuple[Timed, ...],
     begins: tuple[int, ...],
@@ -268,7 +268,7 @@ def _messages(streams: tuple[Timed, ...], links: list[Ints]) -> list[list[int]]:
 
 
 class _Order(NamedTuple):
-    """Messages in the order in which links take them, what each send goes on with, its link, and how long it is held."""
+    """Messages in the order in which links take them, what each send goes on with, its link, how long it is held."""
 
     messages: list[list[int]]
     passed: list[int]

@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from topodesign.base.errors import InfeasibleError
-from topodesign.base.spec import parse
 from topodesign.catalog.ranking import rank
 from topodesign.pricing.all_to_all import all_to_all
 from topodesign.topology.library import as_topology, build
@@ -38,8 +37,8 @@ def graphs_of(boxes: int, ports: int, *, duplex: bool, own: Iterable[str | Topol
     except InfeasibleError:
         if boxes < 2:
             raise
-    for text in (*_strides(boxes, ports), *own):
-        topology = as_topology(parse(text) if isinstance(text, str) and "(" in text else text)
+    for given in (*_strides(boxes, ports), *own):
+        topology = as_topology(given)
         name = str(topology.spec or "own links")
         if name in found or (duplex and not topology.is_duplex):
             continue

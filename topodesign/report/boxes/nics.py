@@ -1,4 +1,4 @@
-"""Which NIC has which cable, where the inside of a box is narrow: exchanges that make all-to-all faster, priced exactly."""
+"""Which NIC has which cable, where the inside of a box is narrow: exchanges that make all-to-all faster."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def number_nics(box: Box, graph: Topology, split: int, start: BoxRates, *, duple
         tried += 1
         if rates.least is not None and rates.least > (best.rates.least or 0):
             best = Numbered(shift, (), rates, tried)
-    draw, failed = random.Random(seed), 0
+    draw, failed = random.Random(seed), 0  # noqa: S311  no secret
     paired = graph.is_duplex and best.shift == 0
     while failed < _FAILED and tried < 8 * _FAILED:
         i, j = draw.sample(range(ports), 2)
-        swaps = (*best.swaps, exchange(graph, ports, 0 if paired else draw.randrange(2), None, min(i, j), max(i, j)))
+        swaps = (*best.swaps, exchange(graph, ports, 0 if paired else draw.randrange(2), None, (min(i, j), max(i, j))))
         rates = box_rates(box, graph, split, best.shift, swaps)
         tried, failed = tried + 1, failed + 1
         if rates.least is not None and rates.least > (best.rates.least or 0):
