@@ -49,12 +49,13 @@ def _prices(_context: click.Context, _option: click.Parameter, values: tuple[str
 @csv_option
 @json_option
 def command(contenders: tuple[str, ...], **options: Any) -> None:
-    """Put designs side by side, every allreduce a verified plan with the same bandwidth of a node.
+    """Put designs side by side, every allreduce a verified plan.
 
     CONTENDERS are everyday names (best, ring, tree, torus, torus2d, torus3d, hypercube, hyperx, jellyfish, slimfly,
     dragonfly, fattree: the best of the kind with -n nodes of -d ports), topologies and fabrics (specs, presets, files),
     either with a method after an at sign, or schedule files. Topologies of more than 2^17 nodes times links are priced
-    from their links without making the plan ("proof" in --json).
+    from their links without making the plan ("proof" in --json). Presets and files of fabrics have the bandwidths of
+    their machines, all else has --bandwidth of a node.
 
     Example: topodesign compare best torus jellyfish fattree 'torus(10,20)@ring' -n 200 -d 6
     """

@@ -76,10 +76,15 @@ def test_ports_that_are_not_used_carry_nothing(name: str) -> None:
     assert (spare.times > own.times) == (degree > used)
 
 
-def test_fabrics_have_the_bandwidth_of_a_node_that_is_asked_for() -> None:
+def test_fabrics_have_the_bandwidths_of_the_machines() -> None:
+    """And an everyday kind of fabric that of a node that is asked for."""
+    rates = ("100Gbps", "400Gbps")
+    some = [compare(["fat_tree(2,4,4)"], alpha=0, gap=0, hop=0, bandwidth=rate).contenders[0] for rate in rates]
+    plan = schedule("fat_tree(2,4,4)", "allreduce")
+    own = simulate(plan, size="1MiB", alpha=0, gap=0, hop=0, chunks=some[0].chunks[0]).time
+    assert [one.times[0] for one in some] == [own, own]
     one, two = (
-        compare(["fat_tree(2,4,4)"], alpha=0, gap=0, hop=0, bandwidth=rate).contenders[0]
-        for rate in ("100Gbps", "400Gbps")
+        compare(["fattree"], nodes=8, degree=4, alpha=0, gap=0, hop=0, bandwidth=rate).contenders[0] for rate in rates
     )
     assert isinstance(one.place, Fabric)
     assert one.times[0] == 4 * two.times[0]
@@ -89,7 +94,7 @@ def test_fabrics_have_the_bandwidth_of_a_node_that_is_asked_for() -> None:
 def test_fabrics_alone_are_compared_with_what_any_network_needs() -> None:
     found = compare(["fat_tree(2,4,4)", "dgx_a100(1)"])
     assert found.bounds == (Cost(1, Fraction(7, 8)),)
-    assert all(one.times[0] >= found.workload.fastest(found.bounds)[0] for one in found.contenders)
+    assert all(one.times[0] >= one.workload.fastest(found.bounds)[0] for one in found.contenders)
 
 
 def test_two_linked_devices_of_a_fabric_have_one_cable() -> None:

@@ -50,7 +50,7 @@ class BoxDesign(Result):
 
     KEYS = (
         key("topology=name", "The graph of boxes, or rails."),
-        key("fabric=fabric.name", "The spec of it all, which `optimum`, `schedule` and `wire plan` take."),
+        key("fabric=fabric.name", "The spec of it all, which `optimum`, `schedule` and others take."),
         key("nodes=len(fabric.compute)", "Nodes of all boxes."),
         key("*rates"),
         key("nic_orders=tried", "Numberings of NICs that were priced; 1 where any is as good."),

@@ -105,8 +105,14 @@ class Comparison(SideBySide):
         more = f"gap {format_time(work.gap)}, hop {format_time(work.hop)}, " if self.switched else ""
         return (
             f"{first.nodes} nodes; allreduce; alpha {format_time(work.alpha)}, {more}"
-            f"{format_bandwidth(work.bandwidth)} per node"
+            f"{format_bandwidth(work.bandwidth)} per node{self._own}"
         )
+
+    @property
+    def _own(self) -> str:
+        """Say that fabrics have bandwidths of their own, if some have others."""
+        own = any(one.workload.bandwidth != self.workload.bandwidth for one in self.contenders)
+        return ", fabrics as they are" if own else ""
 
     @property
     def thresholds(self) -> tuple[Threshold, ...]:
@@ -245,8 +251,8 @@ def compare(
     progress
         Called with the share of the contenders that are done.
     **given
-        The same for all: topologies have the bandwidth over d ports (those that they leave unused carry nothing),
-        fabrics to their switches.
+        Latencies and sizes are the same for all. Topologies and everyday names have the bandwidth, topologies over d
+        ports (those that they leave unused carry nothing); presets and files of fabrics have that of the machines.
 
     Returns
     -------

@@ -78,11 +78,11 @@ class Contender(Declared):
     """One of those that are compared."""
 
     name: str  # what it was called
-    place: Topology | Fabric  # a topology, or a fabric with the bandwidth of a node that was asked for
+    place: Topology | Fabric  # a topology, or a fabric
     method: str  # how its allreduce is made
     plan: Plan | None  # its allreduce, verified; None where the place is so large that its links were priced instead
-    timing: Timing  # what its times are made of, with the bandwidth of a node that was asked for
-    workload: Workload  # what its times are for
+    timing: Timing  # what its times are made of
+    workload: Workload  # what its times are for, with its own bandwidth of a node
     all_to_all: Factor  # all-to-all
     bisection: Interval  # the narrowest half: capacity to the other half, as a part of what its nodes have in all
     counts: Counts  # cables, ports, switches, and failures survived
@@ -177,7 +177,7 @@ def contender(
     if nodes is not None and own != nodes:
         raise ParameterError(f"{name} has {own} nodes, not {nodes}; compare what has as many")
     if isinstance(place, Fabric):
-        place = with_node_bandwidth(place, workload.bandwidth / 8)
+        workload = replace(workload, bandwidth=node_bandwidth(place))
         ports = Fraction(1)
     else:
         if degree is not None and place.degree > degree:
@@ -245,11 +245,9 @@ def found_contender(
         raise ParameterError(f"{text!r:.60} is neither an everyday name nor a spec; {near}") from None
 
 
-def with_node_bandwidth(fabric: Fabric, bandwidth: Fraction) -> Fabric:
-    """Return a fabric whose best connected node has this bandwidth, in bytes a second, all links in proportion."""
-    out = fabric.topology.out_ports
-    most = max(int(out[node]) for node in fabric.compute)
-    return replace(fabric, unit=bandwidth / most)
+def node_bandwidth(fabric: Fabric) -> Fraction:
+    """Return the bandwidth of the best connected node of a fabric, in bits a second."""
+    return 8 * fabric.unit * max(int(fabric.topology.out_ports[node]) for node in fabric.compute)
 
 
 def _single(links: Topology) -> Topology:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -46,7 +47,13 @@ def everyday(name: str, nodes: int, degree: int, work: Workload) -> Found:
     found = EVERYDAY[name].find(nodes, degree, work)
     if isinstance(found, str):
         raise InfeasibleError(f"there is no {name} of {nodes} nodes with {degree} ports: {found}")
-    return found
+    return found._replace(place=_scaled(found.place, work)) if isinstance(found.place, Fabric) else found
+
+
+def _scaled(fabric: Fabric, work: Workload) -> Fabric:
+    """Return a kind of fabric with the bandwidth of a node that is asked for, all links in proportion."""
+    most = max(int(fabric.topology.out_ports[node]) for node in fabric.compute)
+    return replace(fabric, unit=work.bandwidth / 8 / most)
 
 
 def _best(nodes: int, degree: int, work: Workload) -> Found | str:

@@ -52,7 +52,7 @@ def thresholds(parameter: Parameter, contenders: Sequence[Contender], work: Work
 
     def fastest(value: Fraction) -> str:
         latency = replace(work.latency, **{parameter: value})
-        return min(contenders, key=lambda one: one.timing.time(latency, work.sizes[0], work.bandwidth)).name
+        return min(contenders, key=lambda one: one.timing.time(latency, work.sizes[0], one.workload.bandwidth)).name
 
     own: Fraction = getattr(work, parameter)
     now = fastest(own)
