@@ -19,13 +19,14 @@ from topodesign.base.wording import counted
 from topodesign.fabrics.boxes import Box, box_of, join, named_box
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.files import FABRIC_ENDINGS, read_fabric
-from topodesign.optima.boxes import BoxRates, box_rates, carries_anything, exchange_bound
+from topodesign.optima.boxes import ANY_ORDER, BoxRates, box_rates, carries_anything, exchange_bound
 from topodesign.optima.throughput import throughput
 from topodesign.plans.plan import Plan
 from topodesign.report.boxes.candidates import Graph, graphs_of
-from topodesign.report.boxes.nics import number_nics
+from topodesign.report.boxes.nics import Numbered, number_nics
 from topodesign.schedulers.scheduling import schedule
 
+_MOST_ALIKE = 2  # graphs of the same all-to-all that are looked at where the inside is narrow
 COLLECTIVES = ("allgather", "reduce-scatter", "allreduce")  # whose lifted plans are timed
 
 
@@ -261,11 +262,16 @@ def pareto_boxes(
         raise InfeasibleError(f"no graph of {count} boxes with {degree} cables each is known; try other ports")
     kept = _unbeaten(graphs)
     entries = []
-    for place, graph in enumerate(kept):
+    for place, best in enumerate(kept):
+        graph = best
         if progress is not None:
             progress(place / len(kept))
-        start = box_rates(one, graph.topology, split, known=(graph.lower, graph.upper))
-        found = number_nics(one, graph.topology, split, start, duplex=bidirectional, seed=seed)
+        found = _numbered(one, graph, split, duplex=bidirectional, seed=seed)
+        if found.rates.inside != ANY_ORDER:  # of graphs that are as good for all-to-all one may fit the inside better
+            for other in [other for other in graphs if other.upper == graph.upper and other is not graph][:_MOST_ALIKE]:
+                more = _numbered(one, other, split, duplex=bidirectional, seed=seed)
+                if (more.rates.least or 0) > (found.rates.least or 0):
+                    graph, found = other, more
         fabric = join(one, graph.topology, split, found.shift, found.swaps)
         duplex = graph.topology.is_duplex and found.shift == 0
         entries.append(BoxDesign(graph.spec, fabric, found.rates, found.tried, duplex, asked))
@@ -273,6 +279,11 @@ def pareto_boxes(
     whole = one.nic_bandwidth * degree / (most * len(one.nodes))
     bound = whole / exchange_bound(count, degree)
     return BoxFrontier(one, count, degree, split, tuple(entries), _rails(one, count, asked), len(graphs), bound)
+
+
+def _numbered(box: Box, graph: Graph, split: int, *, duplex: bool, seed: int) -> Numbered:
+    start = box_rates(box, graph.topology, split, known=(graph.lower, graph.upper))
+    return number_nics(box, graph.topology, split, start, duplex=duplex, seed=seed)
 
 
 def _unbeaten(graphs: Sequence[Graph]) -> list[Graph]:

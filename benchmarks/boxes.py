@@ -1,0 +1,74 @@
+"""Boxes of eight GPUs wired to each other: rates, lifted plans, numbered NICs, and split ones, with CPU seconds.
+
+    python benchmarks/boxes.py [BOXES ...]
+
+Rates are in GB/s; times in us, of the plan with gaps between messages, and of its simulation with the fabric's
+latencies alone. ``switched`` is the same plan on the rails of the preset, and trees on these.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from fractions import Fraction
+
+from topodesign import build_fabric, pareto_boxes, schedule, simulate, throughput, verify
+
+MICRO = 10**6
+
+
+def seconds(since: float) -> str:
+    """Return the CPU seconds since then."""
+    return f"{time.process_time() - since:.1f} s"
+
+
+def rates(box: str, boxes: int, split: int = 1) -> str:
+    """Print what the best wiring reaches, and return its spec."""
+    since = time.process_time()
+    found = pareto_boxes(box, boxes, split=split)
+    best = found.best.rates
+    words = f"{box} {boxes} split {split}: allgather {best.allgather_gbps:.1f}, all-to-all {best.gbps:.2f}"
+    print(f"{words} (bound of any graph {float(found.bound) / 1e9:.2f}), {seconds(since)}")
+    spec = found.best.fabric.name
+    since = time.process_time()
+    throughput(build_fabric(spec))
+    print(f"  {spec[:100]}: cut proved in {seconds(since)}")
+    return spec
+
+
+def lifted(spec: str, size: str, chunks: int | None = None) -> None:
+    """Print the times of a lifted allgather."""
+    since = time.process_time()
+    plan = schedule(spec, "allgather", method="boxes", size=size, chunks=chunks)
+    made, since = seconds(since), time.process_time()
+    assert verify(plan).ok  # noqa: S101
+    alone = simulate(plan, size=size).time
+    times = f"{float(plan.claim['time'] * MICRO):.1f}, latencies alone {float(alone * MICRO):.1f}"
+    print(f"  {size} chunks {chunks or 'auto'}: {times} ({made}, verified in {seconds(since)})", flush=True)
+
+
+def switched(boxes: int) -> None:
+    """Print the times of 64 MiB on switched rails, lifted and by trees."""
+    trees = simulate(schedule(f"dgx_h100({boxes})", "allgather"), size="64MiB", alpha="fabric").time
+    print(f"  rails of {boxes} by trees, 64MiB: {float(trees * MICRO):.1f}")
+    if boxes <= 16:
+        lifted(f"dgx_h100({boxes})", "64MiB")
+
+
+if __name__ == "__main__":
+    for count in map(int, sys.argv[1:] or ["4", "8", "16", "32", "64"]):
+        for preset in ("dgx_h100", "mi300x"):
+            wiring = rates(preset, count)
+            if count == 64:  # two steps
+                wiring = f"boxes({preset},genkautzjoined(8,64))"
+                print(
+                    f"  {wiring}: allgather {float(throughput(build_fabric(wiring)).bandwidth / Fraction(10**9)):.1f}"
+                )
+            for data in ("1MiB", "64MiB"):
+                lifted(wiring, data)
+            if preset == "dgx_h100":
+                lifted(wiring, "1MiB", 4)
+        switched(count)
+        if count <= 16:
+            rates("pcie_pair", count)
+        rates("dgx_h100", count, split=2)
