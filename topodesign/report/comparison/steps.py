@@ -21,7 +21,7 @@ from topodesign.pricing.training.model import Model
 from topodesign.pricing.training.traffic import StepMix
 from topodesign.pricing.workload import as_workload
 from topodesign.report.comparison.compare import Missing
-from topodesign.report.comparison.contender import ContenderLike, found_contender, with_node_bandwidth
+from topodesign.report.comparison.contender import ContenderLike, found_contender
 from topodesign.report.comparison.everyday import EVERYDAY
 
 
@@ -183,8 +183,6 @@ def compare_steps(
                 raise ParameterError(f"{name}: a step is priced on a network, not for a plan or a method")
             there = place.place
             told.append(not isinstance(there, Fabric) or name.strip() in EVERYDAY)
-            if isinstance(there, Fabric) and told[-1]:
-                there = with_node_bandwidth(there, work.bandwidth / 8)
             wires = Wires.of(there, work.latency, work.bandwidth)
             one = price_on(mix, wires, layouts=layouts)
         except InfeasibleError as error:
