@@ -65,7 +65,7 @@ class Listing(Backend):
     def parse(self, files: Files, options: Options) -> list[str]:
         return [f"{options.name}: {line}" for line in b"".join(files.values()).decode().splitlines()]
 
-    def check(self, files: Files, options: Options, interleavings: int) -> CheckReport:
+    def check(self, files: Files, options: Options, interleavings: int | None) -> CheckReport:
         title = f"{len(self.parse(files, options))} lines"
         return CheckReport("ok", program=title, runtime=str(options.runtime), interleavings=interleavings)
 

@@ -253,7 +253,8 @@ def _dead(plan: Plan, without: tuple[str, ...]) -> list[Link]:
     fabric = plan.fabric
     shares = [one for one in without if "=" in one and one not in fabric.names]
     if shares:
-        raise ParameterError(f"simulate knows links that are down, not {shares[0]!r:.100}; a link table has other bandwidths")
+        reason = "a link table has other bandwidths"
+        raise ParameterError(f"simulate knows links that are down, not {shares[0]!r:.100}; {reason}")
     left = {(link.src, link.dst) for link in part_of(fabric, (), "vanish", without).links()}
     return [
         (fabric.number(one.src), fabric.number(one.dst)) for one in fabric.links() if (one.src, one.dst) not in left
