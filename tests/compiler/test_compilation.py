@@ -67,7 +67,7 @@ class Listing(Backend):
 
     def check(self, files: Files, options: Options, interleavings: int | None) -> CheckReport:
         title = f"{len(self.parse(files, options))} lines"
-        return CheckReport("ok", program=title, runtime=str(options.runtime), interleavings=interleavings)
+        return CheckReport("ok", program=title, runtime=str(options.runtime), interleavings=interleavings or 0)
 
 
 @pytest.fixture
