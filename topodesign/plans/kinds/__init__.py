@@ -24,6 +24,7 @@ KINDS = {
     "timed": "topodesign.plans.kinds.times:OfTimed",
     "routed": "topodesign.plans.kinds.routes:OfRouted",
     "together": "topodesign.plans.kinds.times:OfTogether",
+    "phases": "topodesign.plans.kinds.phases:OfPhases",
 }
 """The kinds by name: where their protocol is, which is loaded when a plan of the kind is met."""
 

@@ -1,0 +1,55 @@
+"""The kind whose circuits change on the way: rounds, over another topology in every phase."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+from topodesign.plans.kinds.kind import Kind
+from topodesign.plans.measure import cost_of
+from topodesign.plans.phases import Phases
+from topodesign.plans.plan import Plan
+from topodesign.plans.replay.found import Found
+from topodesign.plans.replay.phases import verify_phases
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.rounds_ops import relabel
+from topodesign.plans.timing.conditions import Conditions, Run
+from topodesign.plans.timing.phases import run_phases
+from topodesign.topology.topology import IntArray, Topology
+
+
+class OfPhases(Kind[Phases]):
+    """Rounds over circuits that change."""
+
+    movement, words, pace, title = Phases, "phases", "steps", ("phases",)
+
+    def replayed(self) -> Found:
+        """Return what the replay of every block over the circuits of each phase finds."""
+        return verify_phases(self.moved)
+
+    def in_rounds(self, _parts: int = 1, /) -> tuple[Topology, Rounds]:
+        """Return its sends over all links that there are at some time."""
+        return self.plan.topology, self.moved.rounds
+
+    def measures(self) -> Mapping[str, Fraction]:
+        """Return steps, y and changes."""
+        moved, factor = self.moved, Fraction(0)
+        now = moved.phase_of(moved.step)
+        for phase in range(moved.changes + 1):
+            graph = moved.topology_of(phase)
+            cost = cost_of(graph, moved.rounds.rows(now == phase))
+            factor += cost.bandwidth * Fraction(moved.ports, max(1, graph.degree))
+        return {"steps": Fraction(moved.steps), "bandwidth": factor, "changes": Fraction(moved.changes)}
+
+    def timed(self, now: Conditions) -> Run:
+        """Return how long it takes, with the changes."""
+        return run_phases(self.plan, self.moved, now)
+
+    def image(self, order: IntArray) -> Plan:
+        """Return the plan with node v called ``order[v]``."""
+        named = relabel(self.moved.rounds, order)
+        rows = {name: getattr(named, name) for name in ("src", "dst", "block")}
+        ends = {name: order[getattr(self.moved, name)] for name in ("circuit_src", "circuit_dst")}
+        movement = self.moved.having(collective=named.collective, **rows, **ends)
+        return replace(self.plan, place=movement.union(), movement=movement, spec=None)

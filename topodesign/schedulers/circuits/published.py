@@ -1,0 +1,193 @@
+"""What others propose for circuits that change, and topologies that never do: plans to compare with.
+
+Schemes are sequences of circuits, with the best ways that are found over them, so at least as fast as their authors'.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from topodesign.base.errors import TopodesignError
+from topodesign.base.spec import Spec
+from topodesign.catalog.lookup import Catalog
+from topodesign.collectives import ALL_TO_ALL, Collective
+from topodesign.plans.kinds import kind_of
+from topodesign.plans.plan import Plan
+from topodesign.plans.rounds_ops import assemble
+from topodesign.schedulers.circuits.sequence import (
+    Sequence,
+    Ways,
+    circuits_of,
+    exchange,
+    plan_of,
+    sequence_plan,
+    spreading,
+)
+from topodesign.schedulers.scheduling import schedule
+from topodesign.topology.groups import Group, abelian, cyclic
+from topodesign.topology.topology import IntArray
+
+SWEEPS = 40
+_MOST_ROWS = 4  # rows of the catalog that are tried
+_MOST_RINGS = 12  # ways to write N as a product of rings
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A plan that may be the best, made when it is first looked at.
+
+    * ``name``: what it is called.
+    * ``source``: where it is published; empty for what is found here.
+    * ``make``: makes the plan without a delay, or None where there is none.
+    """
+
+    name: str
+    source: str
+    make: Callable[[], Plan | None]
+
+    @cached_property
+    def plan(self) -> Plan | None:
+        """The plan, verified by block replay."""
+        plan = self.make()
+        if plan is None:
+            return None
+        found = kind_of(plan).replayed()
+        if found.problems or dict(found.figures) != dict(plan.claim):
+            raise RuntimeError(f"{self.name}: {found.problems[:3]}")
+        return plan
+
+
+def made(sequence: Sequence, collective: Collective, method: str, units: int) -> Plan | None:
+    """Return the plan of a collective over a sequence that reaches all; None if it does not."""
+    if (sequence.hops() >= sequence.group.order).any():
+        return None
+    ways: Ways | None
+    if collective.pairwise:
+        some = (exchange(sequence, count, SWEEPS) for count in sorted({1, units}))
+        ways = min(some, key=lambda one: (one.factor, one.units))
+    else:
+        ways = spreading(sequence)
+    return None if ways is None else sequence_plan(ways, collective, method)
+
+
+def published(nodes: int, degree: int, collective: Collective, *, duplex: bool) -> list[Candidate]:
+    """Return what is published for so many nodes and ports, and the best static topologies that are known."""
+
+    def of(name: str, source: str, sequence: Sequence) -> Candidate:
+        return Candidate(name, source, lambda: made(sequence, collective, name, 1 if degree == 1 else 2))
+
+    found = [of(*one) for one in _schemes(nodes, degree, duplex=duplex)]
+    if collective.pairwise:
+        found.append(Candidate("direct circuits", "F1", lambda: _direct(nodes, degree, duplex=duplex)))
+    return [*found, *static(nodes, degree, collective, duplex=duplex)]
+
+
+def _schemes(nodes: int, degree: int, *, duplex: bool) -> Iterator[tuple[str, str, Sequence]]:
+    power = nodes.bit_length() - 1
+    if nodes == 2**power and power:
+        xor = abelian(*[2] * power)
+        ports = np.array([[2**i] * degree for i in range(power)])
+        yield "recursive doubling", "Harvest, arXiv:2602.09188", _steps(xor, ports, duplex=duplex)
+    ring = cyclic(nodes)
+    if not duplex:
+        radix = degree + 1
+        digits = [radix**k for k in range(nodes) if radix**k < nodes]
+        ports = np.array([[j * one % nodes or one for j in range(1, radix)] for one in digits])
+        yield f"Bruck, radix {radix}", "Bridge, arXiv:2605.12766", _steps(ring, ports, duplex=False)
+    if degree % 2 == 0:
+        powers = [3**k for k in range(nodes) if 3**k <= max(1, (nodes - 1) / 2 + 3**k / 2)]
+        ports = np.array([[one % nodes, -one % nodes] * (degree // 2) for one in powers if one % nodes])
+        yield "ternary", "ReTri, arXiv:2605.26930", _steps(ring, ports, duplex=duplex)
+    if degree % 2 == 0 or not duplex:
+        for radices in itertools.islice(_products(nodes), _MOST_RINGS):
+            yield f"bridges, rings of {'x'.join(map(str, radices))}", "Bridge, arXiv:2605.12766", _rings(
+                ring, radices, degree, duplex=duplex
+            )
+
+
+def _steps(group: Group, ports: IntArray, *, duplex: bool) -> Sequence:
+    return Sequence(group, ports.astype(np.int64), np.ones(len(ports), dtype=np.int64), duplex)
+
+
+def _products(nodes: int) -> Iterator[tuple[int, ...]]:
+    """Yield ascending products of at least two factors above 1, those of few factors first."""
+    found = [(nodes,)]
+    for one in found:
+        last = one[-1]
+        for factor in range(one[-2] if len(one) > 1 else 2, int(last**0.5) + 1):
+            if last % factor == 0:
+                found.append((*one[:-1], factor, last // factor))
+    yield from found[1:]
+
+
+def _rings(ring: Group, radices: tuple[int, ...], degree: int, *, duplex: bool) -> Sequence:
+    """Return a ring through the elements of each digit: one way with one port, both ways with pairs of them."""
+    both = degree % 2 == 0
+    stride, ports, counts = 1, [], []
+    for radix in radices:
+        ports.append([stride, -stride % ring.order] * (degree // 2) if both else [stride] * degree)
+        counts.append(radix // 2 if both else radix - 1)
+        stride *= radix
+    return Sequence(ring, np.array(ports, dtype=np.int64), np.array(counts, dtype=np.int64), duplex)
+
+
+def _direct(nodes: int, degree: int, *, duplex: bool) -> Plan | None:
+    """Return the all-to-all in which every block goes over a circuit of its own, d at a time: rotations, or matchings.
+
+    Matchings are those of a tournament, of which every node is out of one if their number is odd.
+    """
+    v = np.arange(nodes)
+    if not duplex:
+        partners = [(v + k) % nodes for k in range(1, nodes)]
+    else:
+        odd = nodes + nodes % 2 - 1
+        partners = []
+        for k in range(odd):
+            other = (k - v) % odd
+            if nodes % 2 == 0:
+                alone = np.flatnonzero(other[:-1] == v[:-1])[0]
+                other[-1], other[alone] = alone, nodes - 1
+            partners.append(other)
+    steps = -(-len(partners) // degree)
+    circuits, parts = [], []
+    for step in range(steps):
+        rows = []
+        for port, other in enumerate(partners[step * degree : (step + 1) * degree]):
+            on = other != v
+            rows.append(np.stack((v[on], 0 * v[on] + port, other[on], 0 * v[on] + port), axis=1))
+            parts.append((step + 1, v[on], other[on], (v * nodes + other)[on], 0, 1))
+        circuits.append(np.concatenate(rows))
+    rounds = assemble(ALL_TO_ALL, nodes, 1, steps, parts)
+    one = np.ones(steps, dtype=np.int64)
+    return plan_of(rounds, circuits, one, degree, duplex=duplex, method="direct circuits")
+
+
+def static(nodes: int, degree: int, collective: Collective, *, duplex: bool) -> list[Candidate]:
+    """Return the best plans that are known of a topology that stays: on rows of the catalog, and on rings."""
+    specs = [Spec("biring" if duplex else "uniring", (degree, nodes))] if not duplex or degree % 2 == 0 else []
+    texts = list(map(str, specs)) if nodes > 2 else []
+    try:
+        rows = Catalog().frontier(nodes, degree, duplex=duplex)
+        texts += [row.spec for row in rows[:_MOST_ROWS]]
+    except TopodesignError:
+        pass
+    return [
+        Candidate(f"static {text}", "", lambda text=text: _static(text, degree, collective, duplex=duplex))  # type: ignore[misc]
+        for text in dict.fromkeys(texts)
+    ]
+
+
+def _static(text: str, degree: int, collective: Collective, *, duplex: bool) -> Plan | None:
+    plan = schedule(text, collective)
+    topology, rounds = kind_of(plan).in_rounds()
+    if topology.degree > degree or not rounds.steps:
+        return None
+    counts = np.array([rounds.steps])
+    return plan_of(rounds, [circuits_of(topology, duplex=duplex)], counts, degree, duplex=duplex, method="static", note=text)
+
+
