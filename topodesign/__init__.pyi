@@ -86,6 +86,7 @@ from topodesign.runtime.chakra.check import check_traces as check_traces
 from topodesign.runtime.check import check_file as check_file
 from topodesign.runtime.doctor import doctor as doctor
 from topodesign.runtime.rules import runtime_rules as runtime_rules
+from topodesign.schedulers.circuits.reconfigure import reconfigure as reconfigure
 from topodesign.schedulers.exact_frontier import exact_frontier as exact_frontier
 from topodesign.schedulers.frontier import pipeline_frontier as pipeline_frontier
 from topodesign.schedulers.listing import methods as methods

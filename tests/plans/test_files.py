@@ -31,7 +31,9 @@ from topodesign.plans.movement import Movement
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import assemble
 from topodesign.schedulers.scheduling import schedule
+from topodesign.schedulers.circuits.sequence import Sequence, exchange, sequence_plan, spreading
 from topodesign.schedulers.spff import spff_orbit
+from topodesign.topology.groups import cyclic
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
@@ -70,6 +72,16 @@ def routed_plan() -> Plan:
     return schedule("torus(4,3)", "allgather", method="ternary")
 
 
+
+def phases_plan(collective: str = "allreduce") -> Plan:
+    ring = Sequence(cyclic(6), np.array([[1], [2]]), np.array([1, 2]))
+    ways = exchange(ring, 1, 4) if COLLECTIVES[collective].pairwise else spreading(ring)
+    assert ways is not None
+    plan = sequence_plan(ways, COLLECTIVES[collective], "bridges")
+    assert plan is not None
+    return plan
+
+
 PLANS: dict[str, Callable[[], Plan]] = {
     "rounds": rounds_plan,
     "trees": trees_plan,
@@ -77,6 +89,7 @@ PLANS: dict[str, Callable[[], Plan]] = {
     "timed": timed_plan,
     "orbitrounds": orbit_plan,
     "routed": routed_plan,
+    "phases": phases_plan,
 }
 
 

@@ -121,6 +121,10 @@ class Among(Enum):
         "change between these plans that takes these hosts for its nodes",
         "changes between these plans that take these hosts for their nodes",
     )
+    CIRCUITS = (
+        "plan over circuits that change, an allreduce being a reduce-scatter and an allgather,",
+        "plans over circuits that change, an allreduce being a reduce-scatter and an allgather",
+    )
     REPAIRS = "repair that makes these links between the hosts", "repairs that make these links between the hosts"
 
     @property

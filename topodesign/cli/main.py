@@ -37,6 +37,7 @@ SECTIONS = {
         "pipeline": "Show what every number of steps buys a broadcast in bandwidth.",
         "groups": "Price a collective in several groups that share links.",
         "uneven": "Price an all-to-all of uneven traffic.",
+        "reconfigure": "Find plans whose circuits change on the way.",
         "layout": "Place ranks on nodes so that their groups sit well.",
         "methods": "Compare all methods that schedule a collective.",
         "verify": "Check a schedule, a program or traces.",

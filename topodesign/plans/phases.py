@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,7 +123,7 @@ class Phases(Movement):
         table = np.concatenate(circuits).astype(np.int64)
         own = {one.name: getattr(rounds, one.name) for one in fields(Rounds)}
         names = ("circuit_src", "src_port", "circuit_dst", "dst_port")
-        columns = {name: table[:, place].copy() for place, name in enumerate(names)}
+        columns: dict[str, Any] = {name: table[:, place].copy() for place, name in enumerate(names)}
         return cls(
             **own,
             ports=ports,
@@ -160,7 +160,8 @@ class Phases(Movement):
     def circuits_of(self, phase: int) -> IntArray:
         """Return the circuits of a phase, a row each: node, its port, other node, its port."""
         rows = self.phase == phase
-        return np.stack((self.circuit_src, self.src_port, self.circuit_dst, self.dst_port), axis=1)[rows]
+        found: IntArray = np.stack((self.circuit_src, self.src_port, self.circuit_dst, self.dst_port), axis=1)[rows]
+        return found
 
     def topology_of(self, phase: int) -> Topology:
         """Return the links that the circuits of a phase make."""

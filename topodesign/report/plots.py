@@ -21,6 +21,7 @@ from topodesign.plans.timing.plans import Simulation
 from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.report.charts.by_size import by_size_chart
 from topodesign.report.charts.chart import Chart, Drawing
+from topodesign.report.charts.crossings import crossings_chart
 from topodesign.report.charts.cut import cut_drawing
 from topodesign.report.charts.distances import distances_chart
 from topodesign.report.charts.frontier import frontier_chart
@@ -31,6 +32,7 @@ from topodesign.report.charts.timeline import timeline_chart
 from topodesign.report.charts.times import times_chart
 from topodesign.report.charts.winners import winners_chart
 from topodesign.report.figures import Picture
+from topodesign.schedulers.circuits.reconfigure import Reconfiguration
 from topodesign.topology.files import networkx_graph
 from topodesign.topology.topology import Topology
 
@@ -52,10 +54,15 @@ PLOTS: dict[str, Plot] = {
     "loads": Plot((Topology,), loads_chart),
     "timeline": Plot((Plan,), timeline_chart),
     "use": Plot((Plan,), link_use_chart),
+    "crossings": Plot((Reconfiguration,), crossings_chart),
     "cut": Plot((FabricOptimum, FlowOptimum), cut_drawing),
 }
 """Every plot by its name; the first one that a value has is its usual one."""
-_OPTIONS = {"timeline": {"size", "alpha", "bandwidth"}, "sizes": {"paper"}}  # those that a plot has
+_OPTIONS = {
+    "timeline": {"size", "alpha", "bandwidth"},
+    "sizes": {"paper"},
+    "crossings": {"over"},
+}  # those that a plot has
 
 
 def plot(value: Any, kind: str | None = None, **options: Any) -> Picture:
@@ -66,14 +73,15 @@ def plot(value: Any, kind: str | None = None, **options: Any) -> Picture:
     value
         A result of :func:`topodesign.pareto` (``frontier``, ``times``), of :func:`topodesign.compare` or
         :func:`topodesign.compare_methods` (``times``), of :func:`topodesign.known_topologies`
-        (``sizes``, ``winners``) or of :func:`topodesign.optimum` (``cut``); a topology (``structure``, ``distances``,
+        (``sizes``, ``winners``) of :func:`topodesign.optimum` (``cut``) or of
+        :func:`topodesign.reconfigure` (``crossings``); a topology (``structure``, ``distances``,
         ``loads``) or fabric (``structure``), its spec or file, or a networkx graph; or a plan (``timeline``, ``use``),
         its file, or the simulation of one. Other results that are about a plan, a topology or a place stand for that.
     kind
         Which of these plots; the usual one of the value if None.
     options
         Of the plot: ``size``, ``alpha`` and ``bandwidth`` of a timeline; ``paper`` of ``sizes``, to add what the finder
-        of Efficient Direct-Connect Topologies would have.
+        of Efficient Direct-Connect Topologies would have; ``over`` of ``crossings``: ``delay`` or ``size``.
 
     Returns
     -------

@@ -13,6 +13,7 @@ from tests.samples.relays import Relays
 from topodesign import compile_plan, load_plan, run_plan, save_plan, schedule, simulate, verify
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.plans.kinds import KINDS, kind_named, kind_of
+from topodesign.plans.kinds.phases import OfPhases
 from topodesign.plans.kinds.pipelines import OfPaths, OfTrees
 from topodesign.plans.kinds.routes import OfRouted
 from topodesign.plans.kinds.steps import OfOrbits, OfRounds
@@ -25,7 +26,7 @@ from topodesign.report.charts.link_use import link_use_chart
 
 def test_kinds_are_found_by_name() -> None:
     found = [kind_named(name) for name in KINDS]
-    assert found == [OfRounds, OfTrees, OfOrbits, OfPaths, OfTimed, OfRouted, OfTogether]
+    assert found == [OfRounds, OfTrees, OfOrbits, OfPaths, OfTimed, OfRouted, OfTogether, OfPhases]
     assert [one.movement.kind for one in found] == list(KINDS)
 
 

@@ -31,7 +31,7 @@ class Least:
 def words(topologies: int, hops: int, degree: int, *, duplex: bool) -> int:
     """Return how many words of so many hops there are at most that do not go back at once."""
     if not duplex:
-        return comb(topologies + hops - 1, hops) * degree**hops
+        return comb(topologies + hops - 1, hops) * int(degree**hops)
     return sum(
         comb(topologies, used) * comb(hops - 1, used - 1) * degree**used * (degree - 1) ** (hops - used)
         for used in range(1, min(topologies, hops) + 1)
@@ -57,7 +57,7 @@ def least_steps(nodes: int, degree: int, topologies: int, *, duplex: bool) -> in
 
     def growth(steps: int) -> int:
         onward = degree - 1 if duplex else degree
-        return 1 + degree * sum(onward**i for i in range(steps))
+        return 1 + degree * sum(int(onward**i) for i in range(steps))
 
     best = [1, *[0] * nodes]  # nodes reached in so many steps, over the phases so far
     for _ in range(topologies):

@@ -1,7 +1,7 @@
 """Inner loops of sequences of circuits: how far elements are, walks among sequences, and even loads.
 
-A sequence has phases, each with d elements of a group, and steps, each of a phase. In a step a block at element x may go
-to x*g for one g of its phase, or stay. All nodes do the same, so element x stands for the node that is x away from
+A sequence has phases, each with d elements of a group, and steps, each of a phase. In a step a block at element x may
+go to x*g for one g of its phase, or stay. All nodes do the same, so element x stands for the node that is x away from
 wherever a block begins, and what holds for the blocks of one node holds for all.
 """
 
@@ -45,8 +45,7 @@ def reach(table: Ints, phases: Ints, at: Ints, far: Ints, spare: Ints) -> None:
             for x in range(len(far)):
                 if spare[x] < FAR:
                     y = table[g, x]
-                    if spare[x] + 1 < far[y]:
-                        far[y] = spare[x] + 1
+                    far[y] = min(far[y], spare[x] + 1)
 
 
 @compiled
@@ -163,9 +162,7 @@ def _way(
 
 
 @compiled
-def spread(
-    table: Ints, phases: Ints, at: Ints, units: int, sweeps: int, state: Masks, ways: Ints, loads: Ints
-) -> int:
+def spread(table: Ints, phases: Ints, at: Ints, units: int, sweeps: int, state: Masks, ways: Ints, loads: Ints) -> int:
     """Choose a way for every unit to every element so that the fullest ports of all steps are little full.
 
     ``ways[x * units + u, k]`` becomes 1 + the port over which the unit goes in step k, or 0 where it stays;

@@ -12,10 +12,10 @@ from functools import cached_property
 
 import numpy as np
 
-from topodesign.base.errors import TopodesignError
+from topodesign.base.errors import ScheduleError, TopodesignError
 from topodesign.base.spec import Spec
 from topodesign.catalog.lookup import Catalog
-from topodesign.collectives import ALL_TO_ALL, Collective
+from topodesign.collectives import ALL_TO_ALL, ALLGATHER, Collective
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import assemble
@@ -24,6 +24,7 @@ from topodesign.schedulers.circuits.sequence import (
     Ways,
     circuits_of,
     exchange,
+    forth_and_back,
     plan_of,
     sequence_plan,
     spreading,
@@ -58,7 +59,7 @@ class Candidate:
             return None
         found = kind_of(plan).replayed()
         if found.problems or dict(found.figures) != dict(plan.claim):
-            raise RuntimeError(f"{self.name}: {found.problems[:3]}")
+            raise ScheduleError(f"the verifier refuses {self.name}: {found.problems[:1]}")
         return plan
 
 
@@ -82,8 +83,7 @@ def published(nodes: int, degree: int, collective: Collective, *, duplex: bool) 
         return Candidate(name, source, lambda: made(sequence, collective, name, 1 if degree == 1 else 2))
 
     found = [of(*one) for one in _schemes(nodes, degree, duplex=duplex)]
-    if collective.pairwise:
-        found.append(Candidate("direct circuits", "F1", lambda: _direct(nodes, degree, duplex=duplex)))
+    found.append(Candidate("direct circuits", "", lambda: _direct(nodes, degree, collective, duplex=duplex)))
     return [*found, *static(nodes, degree, collective, duplex=duplex)]
 
 
@@ -105,8 +105,10 @@ def _schemes(nodes: int, degree: int, *, duplex: bool) -> Iterator[tuple[str, st
         yield "ternary", "ReTri, arXiv:2605.26930", _steps(ring, ports, duplex=duplex)
     if degree % 2 == 0 or not duplex:
         for radices in itertools.islice(_products(nodes), _MOST_RINGS):
-            yield f"bridges, rings of {'x'.join(map(str, radices))}", "Bridge, arXiv:2605.12766", _rings(
-                ring, radices, degree, duplex=duplex
+            yield (
+                f"bridges, rings of {'x'.join(map(str, radices))}",
+                "Bridge, arXiv:2605.12766",
+                _rings(ring, radices, degree, duplex=duplex),
             )
 
 
@@ -116,12 +118,11 @@ def _steps(group: Group, ports: IntArray, *, duplex: bool) -> Sequence:
 
 def _products(nodes: int) -> Iterator[tuple[int, ...]]:
     """Yield ascending products of at least two factors above 1, those of few factors first."""
-    found = [(nodes,)]
+    found: list[tuple[int, ...]] = [(nodes,)]
     for one in found:
         last = one[-1]
         for factor in range(one[-2] if len(one) > 1 else 2, int(last**0.5) + 1):
-            if last % factor == 0:
-                found.append((*one[:-1], factor, last // factor))
+            found += [(*one[:-1], factor, last // factor)] if last % factor == 0 else []
     yield from found[1:]
 
 
@@ -136,8 +137,8 @@ def _rings(ring: Group, radices: tuple[int, ...], degree: int, *, duplex: bool) 
     return Sequence(ring, np.array(ports, dtype=np.int64), np.array(counts, dtype=np.int64), duplex)
 
 
-def _direct(nodes: int, degree: int, *, duplex: bool) -> Plan | None:
-    """Return the all-to-all in which every block goes over a circuit of its own, d at a time: rotations, or matchings.
+def _direct(nodes: int, degree: int, collective: Collective, *, duplex: bool) -> Plan:
+    """Return the plan in which every block goes over a circuit of its own, d at a time: rotations, or matchings.
 
     Matchings are those of a tournament, of which every node is out of one if their number is odd.
     """
@@ -154,17 +155,26 @@ def _direct(nodes: int, degree: int, *, duplex: bool) -> Plan | None:
                 other[-1], other[alone] = alone, nodes - 1
             partners.append(other)
     steps = -(-len(partners) // degree)
-    circuits, parts = [], []
+    circuits, forth, back = [], [], []
     for step in range(steps):
-        rows = []
-        for port, other in enumerate(partners[step * degree : (step + 1) * degree]):
+        rows, now = [], partners[step * degree : (step + 1) * degree]
+        for port in range(len(now) * (degree // len(now))):  # where partners are few, several circuits to each
+            other = now[port % len(now)]
             on = other != v
             rows.append(np.stack((v[on], 0 * v[on] + port, other[on], 0 * v[on] + port), axis=1))
-            parts.append((step + 1, v[on], other[on], (v * nodes + other)[on], 0, 1))
+        for other in now:
+            on = other != v
+            source, goal = v[on], other[on]
+            forth.append((step + 1, source, goal, source * nodes + goal if collective.pairwise else source, 0, 1))
+            back.append((step + 1, goal, source, goal, 0, 1))
         circuits.append(np.concatenate(rows))
-    rounds = assemble(ALL_TO_ALL, nodes, 1, steps, parts)
+    what = ALL_TO_ALL if collective.pairwise else ALLGATHER
+    rounds = assemble(what, nodes, 1, steps, forth)
+    turned = assemble(ALLGATHER, nodes, 1, steps, back) if collective.reduces else None
     one = np.ones(steps, dtype=np.int64)
-    return plan_of(rounds, circuits, one, degree, duplex=duplex, method="direct circuits")
+    return forth_and_back(
+        rounds, turned, circuits, one, degree, collective=collective, duplex=duplex, method="direct circuits"
+    )
 
 
 def static(nodes: int, degree: int, collective: Collective, *, duplex: bool) -> list[Candidate]:
@@ -188,6 +198,6 @@ def _static(text: str, degree: int, collective: Collective, *, duplex: bool) -> 
     if topology.degree > degree or not rounds.steps:
         return None
     counts = np.array([rounds.steps])
-    return plan_of(rounds, [circuits_of(topology, duplex=duplex)], counts, degree, duplex=duplex, method="static", note=text)
-
-
+    return plan_of(
+        rounds, [circuits_of(topology, duplex=duplex)], counts, degree, duplex=duplex, method="static", note=text
+    )

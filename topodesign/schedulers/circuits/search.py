@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,11 +24,14 @@ from topodesign.schedulers.circuits.published import made
 from topodesign.schedulers.circuits.sequence import Sequence
 from topodesign.topology.group_catalog import further_groups
 from topodesign.topology.groups import Group, abelian, cyclic, dihedral
+from topodesign.topology.topology import IntArray
 
 MOST_NUMBERS = 8  # numbers of topologies that are walked for at most
 _BEST = 3  # groups with a long walk
-_SHORT, _LONG = 2**21, 2**24  # hops that are followed in a walk, about
-_MOST_PORTS = 2**9  # ports of all phases together in a walk; beyond, direct circuits are as good
+_LONG, _SHORTER, _LEAST = 2**24, 8, 50  # hops that long walks follow, how much shorter others are, tries at least
+_HEAT = 4  # hops, or steps, that a walk may lose at its beginning
+_FAR, _SPARE, _SEED = 64, 2, 88172645463325253  # hops that an element counts that is not reached; more steps to begin
+_FEW = 16  # with more ports, over all phases, than this and 3/4 of the nodes direct circuits are as good
 _HOP = 2**20  # the weight of a hop; others are in proportion
 
 
@@ -42,7 +46,7 @@ class Room:
 
 @cache
 def groups(nodes: int) -> tuple[Group, ...]:
-    """Return groups of an order: abelian ones of equal factors, the dihedral one, and those with few commuting pairs."""
+    """Return groups of an order: cyclic, of equal factors, dihedral, and those with few commuting pairs."""
     found = [cyclic(nodes)]
     for root in range(2, nodes):
         power, count = root, 1
@@ -55,11 +59,20 @@ def groups(nodes: int) -> tuple[Group, ...]:
     return (*found, *further_groups(nodes, 12))
 
 
+class _Tables(NamedTuple):
+    """A group as walks take it: ``table[g, x] = x * g``, inverses, and elements other than 1 that are their own."""
+
+    group: Group
+    table: IntArray
+    inverse: IntArray
+    turns: IntArray
+
+
 @cache
-def _tables(group: Group) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _tables(group: Group) -> _Tables:
     inverse = group.inverses()
     turns = np.flatnonzero(inverse == np.arange(group.order))[1:]
-    return np.ascontiguousarray(group.table()), inverse, turns.astype(np.int64)
+    return _Tables(group, np.ascontiguousarray(group.table()), inverse, turns.astype(np.int64))
 
 
 def search(
@@ -73,13 +86,12 @@ def search(
 ) -> list[Plan]:
     """Return plans that are better than what there is, the best last."""
     found: list[Plan] = []
-    halves = len(collective.parts)
     times = all_least(room.nodes, room.degree, collective, work, duplex=room.duplex)
     numbers = sorted((time, number) for number, time in enumerate(times, 1) if time is not None)
     for place, (least, number) in enumerate(numbers[:MOST_NUMBERS]):
         if progress is not None:
             progress(place / MOST_NUMBERS)
-        if least >= incumbent or number * room.degree > _MOST_PORTS:
+        if least >= incumbent or number * room.degree > max(_FEW, room.nodes * 3 // 4):
             continue
         for sequence in _walked(room, collective, number, work, effort):
             plan = made(sequence, collective, "search", room.degree)
@@ -90,20 +102,25 @@ def search(
             if time < incumbent:
                 incumbent = time
                 found.append(plan)
-    assert halves
     return found
 
 
-def _walked(
-    room: Room, collective: Collective, number: int, work: Work, effort: Fraction
-) -> list[Sequence]:
+def _walked(room: Room, collective: Collective, number: int, work: Work, effort: Fraction) -> list[Sequence]:
     """Return the best sequences of so many topologies that walks find, in one group each."""
     hop = work.second / room.nodes if collective.pairwise else Fraction(0)
     step = work.alpha
     if not hop and not step:
         return []
     scale = Fraction(_HOP) / max(hop, step)
-    return _walks(room, collective.pairwise, number, _near(step * scale), _near(hop * scale), effort)
+    return _walks(room, number, _Weights(_near(step * scale), _near(hop * scale), int(effort * _LONG)))
+
+
+class _Weights(NamedTuple):
+    """What walks take to be worse: of a step and of a hop; and how many hops the long ones follow."""
+
+    step: int
+    hop: int
+    effort: int
 
 
 def _near(weight: Fraction) -> int:
@@ -114,45 +131,44 @@ def _near(weight: Fraction) -> int:
 
 
 @cache
-def _walks(room: Room, pairwise: bool, number: int, step: int, hop: int, effort: Fraction) -> list[Sequence]:
+def _walks(room: Room, number: int, weight: _Weights) -> list[Sequence]:
     least = least_steps(room.nodes, room.degree, number, duplex=room.duplex)
     if least is None:
         return []
-    far = 2 * max(hop, step) * room.nodes if number == 1 and room.degree == 1 else 64 * max(hop, step)
-    weights = np.array([step, hop, far], dtype=np.int64)
+    most = max(weight.step, weight.hop)
+    far = 2 * room.nodes if number * room.degree == 1 else _FAR  # to the last of a ring there are as many hops as nodes
+    weights = np.array([weight.step, weight.hop, far * most], dtype=np.int64)
+    spare = _SPARE if weight.hop else 0
     counts = np.full(number, 1, dtype=np.int64)
-    for extra in range(least - number + (2 if pairwise else 0)):
+    for extra in range(least - number + spare):
         counts[extra % number] += 1
-    each = room.nodes * room.degree * int(counts.sum())
+    tries = weight.effort // (room.nodes * room.degree * int(counts.sum()))
     rng = np.random.default_rng(number)
-    begun: list[tuple[int, int, np.ndarray, np.ndarray, Group]] = []
+
+    def walk(one: _Tables, ports: IntArray, counts: IntArray, tries: int) -> int:
+        state = np.array([_SEED], dtype=np.uint64)
+        ends = one.table, one.inverse, one.turns, room.duplex, ports, counts
+        return kernels.walk(*ends, weights, max(_LEAST, tries), _HEAT * most, state)
+
+    begun = []
     for place, group in enumerate(groups(room.nodes)):
-        table, inverse, turns = _tables(group)
-        if room.duplex and room.degree % 2 and not len(turns):
-            continue
-        ports = _first(rng, inverse, turns, number, room.degree, duplex=room.duplex)
-        mine = counts.copy()
-        score = _walk(table, inverse, turns, room, ports, mine, weights, int(effort * _SHORT / each), place + 1)
-        begun.append((score, place, ports, mine, group))
-    ended = []
-    for score, place, ports, mine, group in sorted(begun, key=lambda one: one[:2])[:_BEST]:
-        table, inverse, turns = _tables(group)
-        score = _walk(table, inverse, turns, room, ports, mine, weights, int(effort * _LONG / each), 99 - place)
-        ended.append((score, place, Sequence(group, ports, mine, room.duplex)))
+        one = _tables(group)
+        if not room.duplex or room.degree % 2 == 0 or len(one.turns):
+            ports, mine = _first(rng, one, (number, room.degree), duplex=room.duplex), counts.copy()
+            begun.append((walk(one, ports, mine, tries // _SHORTER), place, ports, mine, one))
+    ended = [
+        (walk(one, ports, mine, tries), place, Sequence(one.group, ports, mine, room.duplex))
+        for _, place, ports, mine, one in sorted(begun, key=lambda one: one[:2])[:_BEST]
+    ]
     return [one for *_, one in sorted(ended, key=lambda one: one[:2])]
 
 
-def _walk(table, inverse, turns, room, ports, counts, weights, tries, seed) -> int:  # noqa: ANN001
-    state = np.array([88172645463325252 + seed], dtype=np.uint64)
-    heat = 4 * int(max(weights[:2]))
-    return kernels.walk(table, inverse, turns, room.duplex, ports, counts, weights, max(50, tries), heat, state)
-
-
-def _first(rng, inverse, turns, number, degree, *, duplex) -> np.ndarray:  # noqa: ANN001
+def _first(rng: np.random.Generator, one: _Tables, shape: tuple[int, int], *, duplex: bool) -> IntArray:
     """Return any ports of all phases: of duplex circuits pairs, and one that is its own inverse if they are odd."""
-    ports = rng.integers(1, len(inverse), (number, degree))
+    number, degree = shape
+    ports = rng.integers(1, len(one.inverse), shape)
     if duplex:
-        ports[:, 1::2] = inverse[ports[:, 0 : degree - degree % 2 : 2]]
+        ports[:, 1::2] = one.inverse[ports[:, 0 : degree - degree % 2 : 2]]
         if degree % 2:
-            ports[:, -1] = rng.choice(turns, number)
+            ports[:, -1] = rng.choice(one.turns, number)
     return ports

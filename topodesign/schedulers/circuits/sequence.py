@@ -1,8 +1,8 @@
 """A sequence of circuits in which all nodes do the same, and the plans that it has.
 
 The nodes are the elements of a group. In phase i port j of node x has a circuit to x*g for one element g of its own.
-Whatever is done with the blocks of node 1 is then done with those of every node s, with s*x for x: a plan is known from
-one node's blocks, loads of a port are alike for all nodes, and y = d/N * sum over steps of the load of its fullest port.
+Whatever is done with the blocks of node 1 is then done with those of every node s, with s*x for x: a plan is known
+from one node's blocks, loads of a port are alike for all nodes, and y = d/N * sum over steps of the fullest port.
 """
 
 from __future__ import annotations
@@ -98,9 +98,7 @@ class Ways:
         for step, _, g, _, lo, hi in self.rows.tolist():
             found[step, g] = found.get((step, g), 0) + hi - lo
         ports, at = self.sequence.ports, self.sequence.at
-        return {
-            (step, g): Fraction(units, int((ports[at[step - 1]] == g).sum())) for (step, g), units in found.items()
-        }
+        return {(step, g): Fraction(units, int((ports[at[step - 1]] == g).sum())) for (step, g), units in found.items()}
 
     @property
     def factor(self) -> Fraction:
@@ -212,7 +210,7 @@ def _even(choice: dict[tuple[int, int], list[int]], slots: int) -> dict[tuple[in
 
 
 def plan_of(
-    rounds: Rounds, circuits: Circuits, counts: IntArray, ports: int, *, duplex: bool, method: str, note: str = ""
+    rounds: Rounds, circuits: Circuits, counts: IntArray, ports: int, *, duplex: bool, method: str, note: str
 ) -> Plan:
     """Return the plan of rounds over circuits, with no delay yet, and what it costs as its claim."""
     from topodesign.plans.kinds import kind_of  # noqa: PLC0415  the kinds load what moves in them
@@ -224,28 +222,47 @@ def plan_of(
 
 
 def sequence_plan(ways: Ways, collective: Collective, method: str) -> Plan | None:
-    """Return the plan of a collective that ways of an all-to-all or an allgather make; None if they make none.
-
-    A reduce-scatter is an allgather over the circuits turned round, backwards in time. An allreduce is one and the
-    allgather; the topology in the middle is the last of one and the first of the other.
-    """
+    """Return the plan of a collective that ways of an all-to-all or an allgather make; None if they make none."""
     sequence = ways.sequence
-    there, counts, ports = sequence.circuits(), sequence.counts, sequence.ports.shape[1]
-    rounds = ways.rounds()
-    if collective.reduces:
-        turned = spreading(sequence.inverse())
-        if turned is None or not np.array_equal(turned.sequence.counts, counts):
-            return None
-        back = reverse(turned.rounds())
-        rounds = allreduce(back, rounds) if len(collective.parts) > 1 else back
-        before = there[::-1]
-        if len(collective.parts) > 1:
-            there = [*before, *there[1:]]
-            counts = np.concatenate((counts[:0:-1], [2 * counts[0]], counts[1:]))
-        else:
-            there, counts = before, counts[::-1]
+    turned = spreading(sequence.inverse()) if collective.reduces else None
+    if collective.reduces and (turned is None or not np.array_equal(turned.sequence.counts, sequence.counts)):
+        return None
+    back = None if turned is None else turned.rounds()
     note = f"nodes are the elements of {sequence.group.spec}"
-    return plan_of(rounds, there, counts, ports, duplex=sequence.duplex, method=method, note=note)
+    ends = sequence.circuits(), sequence.counts, sequence.ports.shape[1]
+    return forth_and_back(
+        ways.rounds(), back, *ends, collective=collective, duplex=sequence.duplex, method=method, note=note
+    )
+
+
+def forth_and_back(
+    forth: Rounds,
+    back: Rounds | None,
+    circuits: Circuits,
+    counts: IntArray,
+    ports: int,
+    *,
+    collective: Collective,
+    duplex: bool,
+    method: str,
+    note: str = "",
+) -> Plan:
+    """Return the plan of a collective: of one that copies ``forth``, of one that adds ``back`` backwards in time.
+
+    ``back`` is an allgather over the same circuits turned round. An allreduce is both; the topology in the middle is
+    the last of one and the first of the other.
+    """
+    rounds = forth
+    if back is not None:
+        rounds = reverse(back)
+        before, counts_before = circuits[::-1], counts[::-1]
+        if len(collective.parts) > 1:
+            rounds = allreduce(rounds, forth)
+            circuits = [*before, *circuits[1:]]
+            counts = np.concatenate((counts_before[:-1], [2 * counts[0]], counts[1:]))
+        else:
+            circuits, counts = before, counts_before
+    return plan_of(rounds, circuits, counts, ports, duplex=duplex, method=method, note=note)
 
 
 def circuits_of(topology: Topology, *, duplex: bool) -> IntArray:

@@ -1,0 +1,64 @@
+"""Bounds over circuits that change, against every sequence of permutations, and against counting words."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import pytest
+
+from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE
+from topodesign.schedulers.circuits.bounds import Work, all_least, bound, least, least_hops, least_steps, words
+
+WORK = Work(Fraction(1), Fraction(20), Fraction(3))
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3])
+@pytest.mark.parametrize("topologies", [1, 2, 3])
+@pytest.mark.parametrize("duplex", [False, True])
+def test_words_are_counted(degree: int, topologies: int, duplex: bool) -> None:
+    for hops in (1, 2, 3):
+        every = itertools.product(itertools.product(range(topologies), range(degree)), repeat=hops)
+        some = [word for word in every if all(a[0] <= b[0] for a, b in itertools.pairwise(word))]
+        if duplex:  # of every phase one port of d leads back
+            back = [word for word in some if all(a[0] < b[0] or b[1] < degree - 1 for a, b in itertools.pairwise(word))]
+            some = back
+        assert words(topologies, hops, degree, duplex=duplex) == len(some)
+
+
+@pytest.mark.parametrize(("nodes", "topologies"), [(4, 2), (5, 2), (4, 3), (5, 3)])
+def test_no_sequence_of_permutations_has_fewer_hops(nodes: int, topologies: int) -> None:
+    found = least_hops(nodes, 1, topologies, duplex=False)
+    assert found is not None
+    every = list(itertools.permutations(range(nodes)))
+    best = min(hops(nodes, [*chosen], 0) for chosen in itertools.combinations(every, topologies))
+    assert found[0] <= best  # of what one node sends; 4 and 5 nodes meet it
+
+
+def hops(nodes: int, permutations: list[tuple[int, ...]], source: int) -> int:
+    """Hops to all from one node, by breadth-first search through (phase, node)."""
+    far = {source: 0}
+    for one in permutations:
+        for _ in range(nodes):
+            for node, done in list(far.items()):
+                far[one[node]] = min(far.get(one[node], nodes * nodes), done + 1)
+    return sum(far.values()) if len(far) == nodes else nodes * nodes * nodes
+
+
+def test_figures_of_the_table() -> None:
+    assert least_hops(64, 2, 1, duplex=False) == (264, 6)  # 4.125, Moore's
+    assert [least_hops(n, 1, 2, duplex=False) for n in (4, 5, 7, 8)] == [(4, 2), (6, 2), (11, 3), (14, 3)]
+    assert least_hops(64, 1, 5, duplex=True) is None  # five matchings reach 32
+    assert least_hops(64, 1, 6, duplex=True) == (192, 6)
+    assert [least_steps(64, d, 1, duplex=False) for d in (1, 2, 4)] == [63, 6, 3]
+    assert least_steps(64, 1, 3, duplex=False) == 9  # 4x4x4
+    assert least(64, 1, 3, ALLGATHER, duplex=False).factor == Fraction(63, 64)  # type: ignore[union-attr]
+
+
+def test_the_bound_is_the_least_over_the_numbers_of_topologies() -> None:
+    times = all_least(64, 2, ALL_TO_ALL, WORK, duplex=False)
+    known = [one for one in times if one is not None]
+    assert bound(64, 2, ALL_TO_ALL, WORK, duplex=False, moving=False) == (min(known), known.index(min(known)) + 1)
+    both = bound(64, 2, ALLREDUCE, WORK, duplex=False, moving=False)[0]
+    assert both == 2 * bound(64, 2, ALLGATHER, WORK, duplex=False, moving=False)[0]
+    assert bound(64, 2, ALL_TO_ALL, WORK, duplex=False, moving=True)[0] <= min(known)

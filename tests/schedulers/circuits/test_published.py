@@ -1,0 +1,43 @@
+"""Published schemes: verified plans with the steps, changes and y that formulas give."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, REDUCE_SCATTER
+from topodesign.schedulers.circuits.published import published
+
+
+def costs(nodes: int, degree: int, name: str, *, duplex: bool = False) -> dict[str, Fraction]:
+    (one,) = [one for one in published(nodes, degree, ALL_TO_ALL, duplex=duplex) if one.name == name]
+    assert one.plan is not None
+    return dict(one.plan.claim)
+
+
+@pytest.mark.parametrize("nodes", [2, 5, 6, 8, 9, 12, 16])
+@pytest.mark.parametrize(("degree", "duplex"), [(1, False), (1, True), (2, False), (2, True), (3, False), (4, True)])
+def test_all_that_there_are_are_right(nodes: int, degree: int, duplex: bool) -> None:
+    if degree >= nodes:
+        return
+    for collective in (ALL_TO_ALL, ALLGATHER, REDUCE_SCATTER, ALLREDUCE):
+        for one in published(nodes, degree, collective, duplex=duplex):
+            plan = one.plan  # which raises if the verifier refuses it
+            assert plan is None or plan.collective == collective
+            assert plan is None or plan.claim["bandwidth"] >= len(collective.parts) * Fraction(nodes - 1, nodes)
+
+
+def test_formulas() -> None:
+    # F1: direct circuits; the last phase has several circuits to each of the few that are left
+    assert costs(64, 1, "direct circuits") == {"steps": 63, "bandwidth": Fraction(63, 64), "changes": 62}
+    assert costs(64, 2, "direct circuits") == {"steps": 32, "bandwidth": Fraction(63, 64), "changes": 31}
+    assert costs(16, 4, "direct circuits", duplex=True) == {"steps": 4, "bandwidth": 1, "changes": 3}
+    # Bruck, radix 2: log2(N)/2
+    assert costs(64, 1, "Bruck, radix 2") == {"steps": 6, "bandwidth": 3, "changes": 5}
+    assert costs(64, 1, "recursive doubling", duplex=True) == {"steps": 6, "bandwidth": 3, "changes": 5}
+    # two-way ternary: K*d/(d+1) for N = 3^K
+    assert costs(27, 2, "ternary", duplex=True) == {"steps": 3, "bandwidth": 2, "changes": 2}
+    # bridges: the sum of (r-1)/2 of one-way rings
+    assert costs(64, 1, "bridges, rings of 8x8") == {"steps": 14, "bandwidth": 7, "changes": 1}
+    assert costs(64, 1, "bridges, rings of 4x4x4") == {"steps": 9, "bandwidth": Fraction(9, 2), "changes": 2}

@@ -1,0 +1,69 @@
+"""``reconfigure``: verified plans, none faster than the bound, the fastest never slower than anything it knows."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from topodesign import load_plan, reconfigure, save_plan, simulate, verify
+from topodesign.base.errors import ParameterError
+
+US = Fraction(1, 10**6)
+WORK: Any = {"alpha": "1us", "bandwidth": "400Gbps"}
+
+TABLE = {
+    # d, MiB: microseconds of the best all-to-all of an enumeration (N = 64, simplex) at 0, 1, 10, 100, 1000, 10000 us
+    (1, 1): (51, 64, 119, 261, 724, 724),
+    (2, 1): (48, 57, 89, 111, 111, 111),
+    (2, 64): (1375, 1415, 1685, 3395, 5705, 6755),
+}
+
+
+@pytest.mark.parametrize("collective", ["all-to-all", "allgather", "reduce-scatter", "allreduce"])
+@pytest.mark.parametrize(("nodes", "degree", "cabling"), [(6, 1, "simplex"), (9, 2, "duplex"), (12, 3, "simplex")])
+def test_plans_are_verified_and_none_beats_the_bound(collective: str, nodes: int, degree: int, cabling: str) -> None:
+    for dark in ("all", "moved"):
+        for delay in ("0s", "20us", "10ms"):
+            found = reconfigure(nodes, degree, collective, delay=delay, cabling=cabling, dark=dark, **WORK)
+            times = [one.time for one in found.contenders]
+            assert times == sorted(times)
+            assert found.claim.bound is not None
+            assert found.claim.bound <= times[0]
+            assert found.claim.proven == (found.claim.bound == times[0])
+            for one in found.contenders:
+                assert verify(one.plan).ok
+                assert simulate(one.plan, size="1MiB", **WORK).time == one.time
+            assert found.static is None or found.static.changes == 0
+            assert sum(phase.steps for phase in found.phases) == found.best.steps
+            assert len(found.phases) == found.best.changes + 1
+
+
+@pytest.mark.parametrize(("degree", "size"), TABLE)
+def test_the_table_of_the_enumeration_is_met(degree: int, size: int) -> None:
+    for delay, known in zip((0, 1, 10, 100, 1000, 10000), TABLE[degree, size], strict=True):
+        found = reconfigure(64, degree, delay=delay * US, size=f"{size}MiB", **WORK)
+        assert found.best.time <= (known + Fraction(1, 2)) * US
+        assert found.claim.gap is not None
+        assert found.claim.gap < Fraction(1, 12)
+
+
+def test_a_file_has_the_delay(tmp_path: object) -> None:
+    found = reconfigure(8, 1, "allreduce", delay="7us", **WORK)
+    plan = load_plan(save_plan(f"{tmp_path}/plan.npz", found.plan))
+    assert (plan.place, plan.movement, plan.claim) == (found.plan.place, found.plan.movement, found.plan.claim)
+    assert simulate(plan, size="1MiB", **WORK).time == found.best.time
+
+
+@pytest.mark.parametrize(
+    ("words", "question"),
+    [
+        ("circuits change in", (8, 1, "broadcast")),
+        ("nodes", (1, 1)),
+        ("at most 3 ports", (4, 4)),
+    ],
+)
+def test_wrong_questions_are_refused(words: str, question: tuple[object, ...]) -> None:
+    with pytest.raises(ParameterError, match=words):
+        reconfigure(*question, cabling="duplex")  # type: ignore[arg-type]

@@ -1,0 +1,76 @@
+"""``topodesign reconfigure``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+import topodesign
+from topodesign.base.work_options import WorkOptions
+from topodesign.cli.answers import Command, csv_option, json_option, tell
+from topodesign.cli.options import offer, output_option
+from topodesign.cli.progress import progress_bar
+from topodesign.cli.sources import check_ending
+
+
+@click.command(name="reconfigure", cls=Command)
+@click.option("-n", "--nodes", type=int, required=True, help="Number of nodes N.")
+@click.option("-d", "--degree", type=int, required=True, help="Ports of each node.")
+@click.option(
+    "--collective",
+    type=click.Choice(["all-to-all", "allgather", "reduce-scatter", "allreduce"]),
+    default="all-to-all",
+    show_default=True,
+    help="What is done.",
+)
+@click.option("--delay", default="10us", show_default=True, metavar="TIME", help="How long a change of circuits takes.")
+@click.option("--size", default="1MiB", show_default=True, metavar="SIZE", help="Data M.")
+@offer(WorkOptions, "alpha", "bandwidth")
+@click.option(
+    "--cabling",
+    type=click.Choice(["simplex", "duplex"]),
+    default="simplex",
+    show_default=True,
+    help="Whether a circuit leads one way, or back as well.",
+)
+@click.option(
+    "--dark",
+    type=click.Choice(["all", "moved"]),
+    default="all",
+    show_default=True,
+    help="Which ports send nothing during a change: all, or those alone whose circuit is another.",
+)
+@output_option("File to write the fastest plan to (.npz).")
+@click.option("--plot", type=click.Path(path_type=Path), metavar="FILE", help="Picture of the times of these plans.")
+@click.option(
+    "--over",
+    type=click.Choice(["delay", "size"]),
+    help="Over what the picture shows them.  [default: delay]",
+)
+@json_option
+@csv_option
+def command(
+    nodes: int, degree: int, collective: str, output: Path | None, plot: Path | None, over: str | None, **options: Any
+) -> None:
+    """Find fast plans of a collective whose circuits may change on the way, beside what no plan beats.
+
+    N nodes have d ports each, joined to circuit switches. Every plan that is shown is verified block by block:
+    what was found, schemes that are published, and topologies that never change.
+
+    Example: topodesign reconfigure -n 64 -d 2 --delay 10us --size 64MiB -o plan.npz
+    """
+    if output is not None:
+        check_ending(output, "schedule")
+    if over is not None and plot is None:
+        raise click.UsageError("--over is of a picture; say with --plot FILE where it goes.")
+    if plot is not None and options["dark"] != "all":
+        raise click.UsageError("--plot draws plans whose ports are all dark at changes; leave --dark out.")
+    with progress_bar("looking for circuits") as progress:
+        found = topodesign.reconfigure(nodes, degree, collective, progress=progress, **options)
+    if output is not None:
+        topodesign.save_plan(output, found.plan)
+    if plot is not None:
+        found.plot("crossings", over=over or "delay").save(plot)
+    tell(found)

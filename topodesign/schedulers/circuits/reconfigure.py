@@ -1,0 +1,313 @@
+"""``reconfigure``: fast plans of a collective over circuits that change, beside bounds and what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache
+from typing import Literal
+
+from topodesign.base.arguments import as_choice, as_integer
+from topodesign.base.claims import Among, Claim, Of, Proof
+from topodesign.base.declared import Declared, key
+from topodesign.base.errors import ParameterError
+from topodesign.base.records import Result, Table, shortened
+from topodesign.base.units import (
+    Quantity,
+    as_bandwidth,
+    as_size,
+    as_time,
+    format_bandwidth,
+    format_excess,
+    format_size,
+    format_time,
+)
+from topodesign.base.wording import counted
+from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective, as_collective
+from topodesign.plans.phases import Phases
+from topodesign.plans.plan import Plan
+from topodesign.plans.timing.plans import simulate
+from topodesign.schedulers.circuits.bounds import Work, bound
+from topodesign.schedulers.circuits.published import Candidate, published
+from topodesign.schedulers.circuits.search import Room, search
+
+COLLECTIVES = (ALL_TO_ALL, ALLGATHER, REDUCE_SCATTER, ALLREDUCE)
+CABLINGS = ("simplex", "duplex")
+DARK = ("all", "moved")
+MOST_NODES, MOST_DEGREE = 256, 16
+FOUND = "found by search"
+
+
+@dataclass(frozen=True)
+class Contender(Declared):
+    """A verified plan.
+
+    * ``name``: what it is called.
+    * ``source``: where such plans are published; null where nothing is.
+    * ``plan``: the plan itself.
+    * ``time``: seconds, as ``simulate`` tells.
+    """
+
+    name: str
+    source: str | None
+    plan: Plan
+    time: Fraction
+
+    KEYS = (
+        "name",
+        "source",
+        key("steps", "Communication steps."),
+        key("bandwidth", "Its y: sending takes y * M/B."),
+        key("changes", "How often circuits change."),
+        key("time_s=float(time)", "Seconds, rounded."),
+    )
+
+    @property
+    def steps(self) -> int:
+        """Communication steps."""
+        return int(self.plan.claim["steps"])
+
+    @property
+    def bandwidth(self) -> Fraction:
+        """Its y."""
+        return self.plan.claim["bandwidth"]
+
+    @property
+    def changes(self) -> int:
+        """How often circuits change."""
+        return int(self.plan.claim["changes"])
+
+
+@dataclass(frozen=True, slots=True)
+class Phase(Declared):
+    """A topology of a plan.
+
+    * ``number``: from 0.
+    * ``steps``: steps over it.
+    * ``circuits``: circuits that it has, each direction counted.
+    * ``changed``: those that the phase before had not; all of the first.
+    """
+
+    number: int
+    steps: int
+    circuits: int
+    changed: int
+
+    KEYS = "number steps circuits changed"
+
+
+@dataclass(frozen=True, repr=False)
+class Reconfiguration(Result):
+    """How fast a collective is over circuits that change.
+
+    Attributes
+    ----------
+    nodes, degree
+        N and the ports of a node.
+    collective
+        What is done.
+    cabling
+        Whether a circuit leads one way or back as well.
+    dark
+        Which ports send nothing while circuits change.
+    work
+        What it is timed for.
+    size, bandwidth
+        Bytes of the data M, and bits per second of all ports of a node.
+    contenders
+        Verified plans, the fastest first: what was found, what is published, and what never changes.
+    claim
+        How near the fastest is to what no plan beats.
+    topologies
+        With how many topologies the bound might be met; null where that is not known.
+    """
+
+    nodes: int
+    degree: int
+    collective: Collective
+    cabling: Literal["simplex", "duplex"]
+    dark: Literal["all", "moved"]
+    work: Work
+    size: Fraction
+    bandwidth: Fraction
+    contenders: tuple[Contender, ...]
+    claim: Claim
+    topologies: int | None
+
+    KEYS = (
+        "nodes degree",
+        key("collective=collective.name", "What is done."),
+        key("cabling", "Whether a circuit leads one way or back as well.", kind=CABLINGS),
+        key("dark", "Which ports send nothing while circuits change.", kind=DARK),
+        key("alpha_s=float(work.alpha)", "Latency of a step, in seconds."),
+        key("delay_s=float(work.delay)", "A change of circuits, in seconds."),
+        key("size_bytes=number(size)", "Data M, in bytes."),
+        key("bandwidth_bps=float(bandwidth)", "All ports of a node, in bits per second."),
+        key("time_s=float(best.time)", "The fastest plan, in seconds."),
+        key("bound_s=float(claim.bound)", "What no plan beats, in seconds."),
+        key("static_s=float(static.time)", "The fastest plan of a topology that stays; null where there is none."),
+        "topologies claim contenders",
+        key("phases", "The topologies of the fastest plan, one after the other."),
+    )
+    ROWS = "contenders"
+
+    @property
+    def best(self) -> Contender:
+        """The fastest."""
+        return self.contenders[0]
+
+    @property
+    def plan(self) -> Plan:
+        """The fastest plan."""
+        return self.best.plan
+
+    @property
+    def static(self) -> Contender | None:
+        """The fastest of those that never change."""
+        return next((one for one in self.contenders if not one.changes), None)
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """The topologies of the fastest plan."""
+        moved = self.plan.movement
+        if not isinstance(moved, Phases):
+            return ()
+        found, before = [], set[tuple[int, ...]]()
+        ends = [*moved.first_step.tolist()[1:], moved.steps + 1]
+        for number, (first, end) in enumerate(zip(moved.first_step.tolist(), ends, strict=True)):
+            now = set(map(tuple, moved.circuits_of(number).tolist()))
+            found.append(Phase(number, end - first, len(now), len(now - before)))
+            before = now
+        return tuple(found)
+
+    def heading(self) -> str:
+        """Return the question."""
+        what = (
+            f"{self.collective} of {format_size(self.size)} among {self.nodes} nodes of {counted(self.degree, 'port')}"
+        )
+        how = f"{self.cabling} circuits, a change takes {format_time(self.work.delay)}"
+        rest = f"alpha {format_time(self.work.alpha)}, {format_bandwidth(self.bandwidth)} per node"
+        return f"{what}\n{how}, {self.dark} ports dark; {rest}"
+
+    def table(self) -> Table:
+        """Return the plans, with how far each is above the bound."""
+        least = Fraction(self.claim.bound or 0)
+        rows = tuple(
+            (
+                shortened(one.name) if len(one.name) < 40 else f"{one.name[:37]}...",
+                str(one.steps),
+                f"{float(one.bandwidth):.4f}",
+                str(one.changes),
+                format_time(one.time),
+                format_excess(one.time / least) if least else "",
+            )
+            for one in self.contenders
+        )
+        columns = ("plan", "steps", "y", "changes", "time", "over bound")
+        foot = f"bound {format_time(least)}; {self.claim}."
+        return Table(self.heading(), columns, rows, frozenset({"plan"}), footnote=foot)
+
+
+def reconfigure(
+    nodes: int,
+    degree: int,
+    collective: Collective | str = "all-to-all",
+    *,
+    delay: Quantity = "10us",
+    size: Quantity = "1MiB",
+    alpha: Quantity = "10us",
+    bandwidth: Quantity = "100Gbps",
+    cabling: str = "simplex",
+    dark: str = "all",
+    progress: Callable[[float], None] | None = None,
+) -> Reconfiguration:
+    """Find a fast plan of a collective whose circuits may change on the way.
+
+    Parameters
+    ----------
+    nodes, degree
+        N nodes with so many ports each, every port joined to a circuit switch.
+    collective
+        all-to-all, allgather, reduce-scatter or allreduce.
+    delay
+        How long a change of circuits takes: seconds, or text with a unit.
+    size
+        Data M of a node in an all-to-all, and the whole data else: bytes, or text with a unit.
+    alpha
+        Latency of a step.
+    bandwidth
+        Bandwidth B of all ports of a node.
+    cabling
+        ``simplex``, where a circuit leads one way, or ``duplex``, where it leads back as well.
+    dark
+        Which ports are dark in a change: ``all``, or ``moved`` ones alone, while others send.
+    progress
+        Called with the share of the work that is done.
+
+    Returns
+    -------
+    Reconfiguration
+        Verified plans with their times, and what no plan beats.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range, or the collective is another.
+
+    Examples
+    --------
+    >>> from topodesign import reconfigure
+    >>> found = reconfigure(9, 2, "all-to-all", delay="1us", size="64KiB")
+    >>> found.best.changes, found.claim.proven
+    (0, True)
+    """
+    what = as_collective(collective)
+    if what not in COLLECTIVES:
+        raise ParameterError(f"circuits change in {', '.join(map(str, COLLECTIVES))} of all nodes, not in {what!r}")
+    room = Room(
+        as_integer("nodes", nodes, 2, MOST_NODES),
+        as_integer("degree", degree, 1, MOST_DEGREE),
+        as_choice("cabling", cabling, CABLINGS) == "duplex",
+    )
+    if room.degree >= room.nodes:
+        raise ParameterError(f"{room.nodes} nodes need at most {room.nodes - 1} ports each, not {room.degree}")
+    moving = as_choice("dark", dark, DARK) == "moved"
+    amount, rate = as_size(size), as_bandwidth(bandwidth)
+    work = Work(as_time(alpha, latency=True), 8 * amount / rate, as_time(delay))
+    least, topologies = bound(room.nodes, room.degree, what, work, duplex=room.duplex, moving=moving)
+
+    def timed(name: str, source: str, plan: Plan) -> Contender:
+        movement = plan.movement.having(delay=work.delay, moving=moving)
+        now = replace(plan, movement=movement)
+        time = simulate(now, alpha=work.alpha, size=amount, bandwidth=rate).time
+        return Contender(name, source or None, now, time)
+
+    known = [timed(one.name, one.source, one.plan) for one in _known(room, what) if one.plan is not None]
+    fastest = min(one.time for one in known)
+    found = search(room, what, work, fastest, progress=progress)
+    known += [timed(FOUND, "", plan) for plan in found[-1:]]
+    order = sorted(known, key=lambda one: (one.time, one.changes, one.name != FOUND, one.name))
+    proof = Proof.BOUND if order[0].time == least else Proof.NONE
+    claim = Claim(Of.TIME, order[0].time, Among.CIRCUITS, proof, least, _BY if proof is Proof.BOUND else "")
+    return Reconfiguration(
+        nodes=room.nodes,
+        degree=room.degree,
+        collective=what,
+        cabling="duplex" if room.duplex else "simplex",
+        dark="moved" if moving else "all",
+        work=work,
+        size=amount,
+        bandwidth=rate,
+        contenders=tuple(order),
+        claim=claim,
+        topologies=topologies,
+    )
+
+
+_BY = "words of hops, for every number of topologies"
+
+
+@cache
+def _known(room: Room, collective: Collective) -> list[Candidate]:
+    return published(room.nodes, room.degree, collective, duplex=room.duplex)
