@@ -1,4 +1,4 @@
-"""Circuits that change: all cells of N = 64, the fastest plan beside the bound, static topologies and published schemes.
+"""Circuits that change: all cells of N = 64, the fastest plan beside the bound, static ones and published schemes.
 
     python benchmarks/reconfigure.py [all-to-all|allreduce|...]
 

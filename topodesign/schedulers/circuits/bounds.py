@@ -110,8 +110,8 @@ def bound(
 ) -> tuple[Fraction, int | None]:
     """Return the time that no plan beats, and with how many topologies it might be met.
 
-    Where only ports that move are dark, changes may take place while others send: a plan of one topology takes what one
-    takes, and any other at least a change and a step, and what steps and data take with as many topologies as one likes.
+    Where only ports that move are dark, changes may take place while others send: one topology takes what it
+    takes, and any other plan at least a change and a step, and what steps and data take with as many as one likes.
     """
     times = all_least(nodes, degree, collective, work, duplex=duplex)
     known = [(time, number) for number, time in enumerate(times, 1) if time is not None]

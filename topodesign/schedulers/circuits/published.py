@@ -8,13 +8,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from topodesign.base.errors import ScheduleError, TopodesignError
-from topodesign.base.spec import Spec
-from topodesign.catalog.lookup import Catalog
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, Collective
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
@@ -31,6 +29,7 @@ from topodesign.schedulers.circuits.sequence import (
 )
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.groups import Group, abelian, cyclic
+from topodesign.topology.library import build
 from topodesign.topology.topology import IntArray
 
 SWEEPS = 40
@@ -179,17 +178,19 @@ def _direct(nodes: int, degree: int, collective: Collective, *, duplex: bool) ->
 
 def static(nodes: int, degree: int, collective: Collective, *, duplex: bool) -> list[Candidate]:
     """Return the best plans that are known of a topology that stays: on rows of the catalog, and on rings."""
-    specs = [Spec("biring" if duplex else "uniring", (degree, nodes))] if not duplex or degree % 2 == 0 else []
-    texts = list(map(str, specs)) if nodes > 2 else []
-    try:
-        rows = Catalog().frontier(nodes, degree, duplex=duplex)
-        texts += [row.spec for row in rows[:_MOST_ROWS]]
-    except TopodesignError:
-        pass
-    return [
-        Candidate(f"static {text}", "", lambda text=text: _static(text, degree, collective, duplex=duplex))  # type: ignore[misc]
-        for text in dict.fromkeys(texts)
-    ]
+    texts = []
+    if nodes > 2 and (degree % 2 == 0 or not duplex):
+        texts.append(f"{'biring' if duplex else 'uniring'}({degree},{nodes})")
+    word = "catalog_duplex" if duplex else "catalog"
+    texts += [f"{word}({nodes},{degree},{place})" for place in range(1, _MOST_ROWS + 1)]
+    found = []
+    for text in texts:
+        try:
+            build(text)
+        except TopodesignError:  # the catalog has no such row
+            continue
+        found.append(Candidate(f"static {text}", "", partial(_static, text, degree, collective, duplex=duplex)))
+    return found
 
 
 def _static(text: str, degree: int, collective: Collective, *, duplex: bool) -> Plan | None:

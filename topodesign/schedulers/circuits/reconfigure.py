@@ -280,7 +280,11 @@ def reconfigure(
     def timed(name: str, source: str, plan: Plan) -> Contender:
         movement = plan.movement.having(delay=work.delay, moving=moving)
         now = replace(plan, movement=movement)
-        time = simulate(now, alpha=work.alpha, size=amount, bandwidth=rate).time
+        if moving:
+            time = simulate(now, alpha=work.alpha, size=amount, bandwidth=rate).time
+        else:  # which is the same, and quicker; tests hold one against the other
+            claim = plan.claim
+            time = work.time(int(claim["steps"]), claim["bandwidth"], int(claim["changes"]))
         return Contender(name, source or None, now, time)
 
     known = [timed(one.name, one.source, one.plan) for one in _known(room, what) if one.plan is not None]
