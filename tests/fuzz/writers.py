@@ -39,6 +39,7 @@ from topodesign.plans.files import save_plan
 from topodesign.plans.sets import ForSizes, save_plan_set
 from topodesign.report.page.page import report_page
 from topodesign.report.plots import plot
+from topodesign.schedulers.circuits.reconfigure import reconfigure
 from topodesign.schedulers.scheduling import schedule
 from topodesign.search.layout import layout
 from topodesign.topology.library import build
@@ -258,6 +259,12 @@ WRITERS = (
         "cli/frontier",
         "plans",
         lambda path, version: _command("frontier", f"uniring(1,{3 + version})", "--chunks", "1", "-o", str(path)),
+        makes_directory=True,
+    ),
+    Writer(
+        "schedulers/circuits/reconfigure",
+        "circuits",
+        lambda path, version: reconfigure(4 + version, 1, alpha="1us").write_circuits(path),
         makes_directory=True,
     ),
     Writer("plans/sets", "set", _plan_set, makes_directory=True),

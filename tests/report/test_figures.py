@@ -28,6 +28,7 @@ from topodesign import (
     plot,
     price_groups,
     rank,
+    reconfigure,
     schedule,
     simulate,
     survey,
@@ -47,7 +48,7 @@ def pictures() -> dict[str, Picture]:
     of: dict[str, Any] = {
         "frontier": found, "times": found, "sizes": known, "winners": known, "structure": "kautz(2,3)",
         "distances": "genkautz(2,9)", "loads": "genkautz(2,9)", "timeline": plan, "use": plan,
-        "cut": optimum("dgx_a100(2)"),
+        "cut": optimum("dgx_a100(2)"), "crossings": reconfigure(6, 1, delay="1us"),
     }  # fmt: skip
     assert of.keys() == PLOTS.keys()
     return {kind: plot(value, kind) for kind, value in of.items()}

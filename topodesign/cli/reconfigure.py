@@ -43,6 +43,13 @@ from topodesign.cli.sources import check_ending
     help="Which ports send nothing during a change: all, or those alone whose circuit is another.",
 )
 @output_option("File to write the fastest plan to (.npz).")
+@click.option(
+    "--circuits",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Directory for the links of every phase of the fastest plan: phase_0.csv and so on, which 'topodesign wire' "
+    "takes.",
+)
 @click.option("--plot", type=click.Path(path_type=Path), metavar="FILE", help="Picture of the times of these plans.")
 @click.option(
     "--over",
@@ -52,7 +59,14 @@ from topodesign.cli.sources import check_ending
 @json_option
 @csv_option
 def command(
-    nodes: int, degree: int, collective: str, output: Path | None, plot: Path | None, over: str | None, **options: Any
+    nodes: int,
+    degree: int,
+    collective: str,
+    output: Path | None,
+    circuits: Path | None,
+    plot: Path | None,
+    over: str | None,
+    **options: Any,
 ) -> None:
     """Find fast plans of a collective whose circuits may change on the way, beside what no plan beats.
 
@@ -71,6 +85,8 @@ def command(
         found = topodesign.reconfigure(nodes, degree, collective, progress=progress, **options)
     if output is not None:
         topodesign.save_plan(output, found.plan)
+    if circuits is not None:
+        found.write_circuits(circuits)
     if plot is not None:
         found.plot("crossings", over=over or "delay").save(plot)
     tell(found)

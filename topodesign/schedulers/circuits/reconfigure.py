@@ -6,9 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
+from pathlib import Path
 from typing import Literal
 
-from topodesign.base.arguments import as_choice, as_integer
+from topodesign.base.arguments import as_choice, as_integer, as_path
+from topodesign.base.atomic import write_directory
 from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import ParameterError
@@ -31,6 +33,7 @@ from topodesign.plans.timing.plans import simulate
 from topodesign.schedulers.circuits.bounds import Work, bound
 from topodesign.schedulers.circuits.published import Candidate, published
 from topodesign.schedulers.circuits.search import Room, search
+from topodesign.topology.files import write_links
 
 COLLECTIVES = (ALL_TO_ALL, ALLGATHER, REDUCE_SCATTER, ALLREDUCE)
 CABLINGS = ("simplex", "duplex")
@@ -181,6 +184,16 @@ class Reconfiguration(Result):
             before = now
         return tuple(found)
 
+    def write_circuits(self, directory: str | Path) -> Path:
+        """Write the links of every phase of the fastest plan, ``phase_0.csv`` and so on, into a new directory."""
+        moved, where = self.plan.movement, as_path(directory)
+        if isinstance(moved, Phases):
+            links = {
+                f"phase_{one.number}.csv": write_links(moved.topology_of(one.number), "csv") for one in self.phases
+            }
+            write_directory(where, dict(links))
+        return where
+
     def heading(self) -> str:
         """Return the question."""
         what = (
@@ -309,7 +322,7 @@ def reconfigure(
     )
 
 
-_BY = "words of hops, for every number of topologies"
+_BY = "counting hops and what steps reach, for every number of topologies"
 
 
 @cache
