@@ -49,6 +49,19 @@ def test_the_table_of_the_enumeration_is_met(degree: int, size: int) -> None:
         assert found.claim.gap < Fraction(1, 12)
 
 
+def test_planes_in_turn_hide_the_delay_and_have_half_of_the_ports() -> None:
+    """Direct circuits of six nodes: five phases of 1 us and 8 us over a plane; a plane moves while the other sends.
+
+    With 20 us they begin at 0, 9, 9 + 20, 38 and 38 + 20.
+    """
+    size = 6 * 8000  # of each block 8000 bytes, which 8 Gbps take 8 us for
+    for delay, time in ((1, 5 * 9), (9, 5 * 9), (20, 67)):
+        found = reconfigure(6, 2, delay=delay * US, size=size, alpha="1us", bandwidth="16Gbps", dark="moved")
+        (one,) = [one for one in found.contenders if one.name == "planes in turn, direct circuits"]
+        assert (one.steps, one.changes, one.bandwidth) == (5, 4, Fraction(5, 3))
+        assert one.time == time * US
+
+
 def test_a_file_has_the_delay(tmp_path: object) -> None:
     found = reconfigure(8, 1, "allreduce", delay="7us", **WORK)
     plan = load_plan(save_plan(f"{tmp_path}/plan.npz", found.plan))

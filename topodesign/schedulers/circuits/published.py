@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from topodesign.base.errors import ScheduleError, TopodesignError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, Collective
 from topodesign.plans.kinds import kind_of
+from topodesign.plans.phases import Phases
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import assemble
 from topodesign.schedulers.circuits.sequence import (
@@ -60,6 +61,22 @@ class Candidate:
         if found.problems or dict(found.figures) != dict(plan.claim):
             raise ScheduleError(f"the verifier refuses {self.name}: {found.problems[:1]}")
         return plan
+
+
+def in_turn(one: Candidate, degree: int) -> Candidate:
+    """Return the plan of half the ports on two planes of so many: phases take turns, so one moves while one sends."""
+
+    def make() -> Plan | None:
+        plan = one.plan
+        if plan is None or not isinstance(plan.movement, Phases) or not plan.movement.changes:
+            return None
+        moved = plan.movement
+        shift = moved.phase % 2 * (degree // 2)
+        ports = {name: getattr(moved, name) + shift for name in ("src_port", "dst_port")}
+        other = replace(plan, movement=moved.having(ports=degree, **ports))
+        return replace(other, claim=dict(kind_of(other).measures()))
+
+    return Candidate(f"planes in turn, {one.name}", one.source, make)
 
 
 def made(sequence: Sequence, collective: Collective, method: str, units: int) -> Plan | None:

@@ -31,7 +31,7 @@ from topodesign.plans.phases import Phases
 from topodesign.plans.plan import Plan
 from topodesign.plans.timing.plans import simulate
 from topodesign.schedulers.circuits.bounds import Work, bound
-from topodesign.schedulers.circuits.published import Candidate, published
+from topodesign.schedulers.circuits.published import Candidate, in_turn, published
 from topodesign.schedulers.circuits.search import Room, search
 from topodesign.topology.files import write_links
 
@@ -300,7 +300,10 @@ def reconfigure(
             time = work.time(int(claim["steps"]), claim["bandwidth"], int(claim["changes"]))
         return Contender(name, source or None, now, time)
 
-    known = [timed(one.name, one.source, one.plan) for one in _known(room, what) if one.plan is not None]
+    candidates = list(_known(room, what))
+    if moving and room.degree % 2 == 0:
+        candidates += [in_turn(one, room.degree) for one in _known(replace(room, degree=room.degree // 2), what)]
+    known = [timed(one.name, one.source, one.plan) for one in candidates if one.plan is not None]
     fastest = min(one.time for one in known)
     found = search(room, what, work, fastest, progress=progress)
     known += [timed(FOUND, "", plan) for plan in found[-1:]]
