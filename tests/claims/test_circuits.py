@@ -52,9 +52,10 @@ def test_no_sequence_of_few_nodes_takes_less_time(nodes: int, degree: int, cabli
         for phases in itertools.product(topologies, repeat=count) if len(topologies) ** count < 10**4 else ():
             far = [hops(phases, nodes, source) for source in range(nodes)]
             if all(len(one) == nodes for one in far):
-                mean = Fraction(sum(sum(one.values()) for one in far), nodes)
+                hops_all = sum(sum(one.values()) for one in far)
+                ports = nodes * degree - (cabling == "duplex" and nodes * degree % 2)  # one is left over
                 steps = max(count, *(max(one.values()) for one in far))  # of a phase without a step: see fewer
-                figures.append((steps, mean / nodes, count - 1))
+                figures.append((steps, Fraction(degree * hops_all, nodes * ports), count - 1))
     assert figures
     for delay in (0, 3, 200):
         for size in (1500, 150000):

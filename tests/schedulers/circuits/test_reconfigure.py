@@ -49,6 +49,20 @@ def test_the_table_of_the_enumeration_is_met(degree: int, size: int) -> None:
         assert found.claim.gap < Fraction(1, 12)
 
 
+SMALL = [
+    *((nodes, 1, "simplex", delay) for nodes in range(3, 9) for delay in (0, 1, 10, 100)),
+    *((nodes, 2, "duplex", delay) for nodes in range(4, 9) for delay in (0, 1, 10, 100)),
+    *((nodes, 2, "simplex", delay) for nodes in range(4, 9) for delay in (0, 1)),
+]
+"""54 questions about at most eight nodes."""
+
+
+def test_small_questions_are_answered_with_proof() -> None:
+    for nodes, degree, cabling, delay in SMALL:
+        found = reconfigure(nodes, degree, delay=delay * US, cabling=cabling, size="1MiB", **WORK)
+        assert found.claim.proven, (nodes, degree, cabling, delay)
+
+
 def test_planes_in_turn_hide_the_delay_and_have_half_of_the_ports() -> None:
     """Direct circuits of six nodes: five phases of 1 us and 8 us over a plane; a plane moves while the other sends.
 

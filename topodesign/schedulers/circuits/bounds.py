@@ -82,10 +82,13 @@ def least(nodes: int, degree: int, topologies: int, collective: Collective, *, d
     steps = least_steps(nodes, degree, topologies, duplex=duplex)
     if hops is None or steps is None:
         return None
+    factor = Fraction(hops[0] if collective.pairwise else nodes - 1, nodes)
+    if duplex and nodes * degree % 2:  # a port is left over in every phase
+        factor *= Fraction(nodes * degree, nodes * degree - 1)
     if collective.pairwise:
         searched = _SEARCHED.get((nodes, degree, topologies), Fraction(0))
-        return Least(topologies, max(steps, hops[1], topologies), max(searched, Fraction(hops[0], nodes)))
-    return Least(topologies, max(steps, topologies), Fraction(nodes - 1, nodes))
+        return Least(topologies, max(steps, hops[1], topologies), max(searched, factor))
+    return Least(topologies, max(steps, topologies), factor)
 
 
 @dataclass(frozen=True, slots=True)

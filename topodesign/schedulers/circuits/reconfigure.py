@@ -273,7 +273,7 @@ def reconfigure(
     >>> from topodesign import reconfigure
     >>> found = reconfigure(9, 2, "all-to-all", delay="1us", size="64KiB")
     >>> found.best.changes, found.claim.proven
-    (0, True)
+    (1, True)
     """
     what = as_collective(collective)
     if what not in COLLECTIVES:
