@@ -30,8 +30,8 @@ from topodesign.plans.measure import cost_claim, cost_of, path_claim, tree_figur
 from topodesign.plans.movement import Movement
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import assemble
-from topodesign.schedulers.scheduling import schedule
 from topodesign.schedulers.circuits.sequence import Sequence, exchange, sequence_plan, spreading
+from topodesign.schedulers.scheduling import schedule
 from topodesign.schedulers.spff import spff_orbit
 from topodesign.topology.groups import cyclic
 from topodesign.topology.library import build
@@ -70,7 +70,6 @@ def paths_plan(collective: str = "all-to-all") -> Plan:
 
 def routed_plan() -> Plan:
     return schedule("torus(4,3)", "allgather", method="ternary")
-
 
 
 def phases_plan(collective: str = "allreduce") -> Plan:
