@@ -51,8 +51,8 @@ def command(
     FABRIC is a file, the spec of a topology, or one of dgx_a100(boxes), dgx_h100(boxes), dgx_h200(boxes),
     dgx_b200(boxes), dgx_b300(boxes), gb200_nvl72(racks), gb300_nvl72(racks), dgx1_v100(boxes), mi250(boxes),
     mi300x(boxes), mi325x(boxes), mi350x(boxes), mi355x(boxes), gaudi3(boxes), trn2(instances), trn2_ultra(servers),
-    pcie_box(boxes), pcie_pair(boxes), tpu_torus(a,b,...), tpu_v4(a,b,c), tpu_v5p(a,b,c), tpu_v7(a,b,c), tpu_v5e(a,b), tpu_v6e(a,b),
-    ualink_pod(accelerators,stations), sue_pod(accelerators,ports), rail_optimised(boxes,gpus),
+    pcie_box(boxes), pcie_pair(boxes), tpu_torus(a,b,...), tpu_v4(a,b,c), tpu_v5p(a,b,c), tpu_v7(a,b,c), tpu_v5e(a,b),
+    tpu_v6e(a,b), ualink_pod(accelerators,stations), sue_pod(accelerators,ports), rail_optimised(boxes,gpus),
     rail_spine(boxes,gpus,spines[,over[,under]]), fat_tree(leaves,hosts,spines[,over[,under]]),
     fat_tree3(pods,leaves,hosts,spines,cores[,over[,under]]), dragonfly(groups,routers,hosts) and
     dragonfly_plus(groups,leaves,hosts,spines), such as 'dgx_a100(2)' (quote it).

@@ -59,6 +59,7 @@ SIZES: dict[str, tuple[str, str, str]] = {
     "trn2": ("16*instances", "4, and EFA", "trn2(2)"),
     "trn2_ultra": ("64*servers", "6, and EFA", "trn2_ultra(1)"),
     "pcie_box": ("8*boxes", "a PCIe switch", "pcie_box(2)"),
+    "pcie_pair": ("8*boxes", "a PCIe switch", "pcie_pair(2)"),
     "tpu_torus": ("prod(sides)", "2 for each side, 1 for a side of 2", "tpu_torus(4,4)"),
     "tpu_v4": ("a*b*c", "2 for each side of whole cubes", "tpu_v4(4,4,4)"),
     "tpu_v5p": ("a*b*c", "2 for each side of whole cubes", "tpu_v5p(4,4,4)"),
