@@ -1,0 +1,5 @@
+"""From one page of requirements to a decision: the request, its contenders, and the answer.
+
+``request.py`` is the request as a value, ``reading.py`` reads and checks its file, ``contenders.py`` makes what is
+compared, and ``answer.py`` is the decision. A new kind of contender is one line of ``KINDS`` in ``contenders.py``.
+"""
