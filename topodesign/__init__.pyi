@@ -78,6 +78,10 @@ from topodesign.report.boxes.frontier import pareto_boxes as pareto_boxes
 from topodesign.report.comparison.compare import compare as compare
 from topodesign.report.comparison.methods import compare_methods as compare_methods
 from topodesign.report.comparison.steps import compare_steps as compare_steps
+from topodesign.report.design.answer import Decision as Decision
+from topodesign.report.design.design import design as design
+from topodesign.report.design.reading import request_text as request_text
+from topodesign.report.design.request import Request as Request
 from topodesign.report.families import families as families
 from topodesign.report.page.page import report_page as report_page
 from topodesign.report.plots import plot as plot

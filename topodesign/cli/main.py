@@ -24,6 +24,7 @@ SECTIONS = {
         "synthesize": "Make a small topology link by link, with a proof.",
         "catalog": "Look up, list and verify the best known topologies.",
         "evaluate": "Price one topology and set it against the bounds.",
+        "design": "Decide what to wire, from one page of requirements.",
         "compare": "Put designs side by side: yours, tori, fat trees, rings.",
         "step": "Time a training step of a model on several networks.",
         "families": "Describe what specs are made of: families, expansions, names.",

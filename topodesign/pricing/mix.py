@@ -63,14 +63,13 @@ def read_mix(path: str | Path) -> Mix:
     """
     path = as_path(path)
     with expecting(path, FileKind.COLLECTIVES):
-        document = _fields(
-            parse_yaml(read_text(path, (".yaml", ".yml", ".json"), _LARGEST_FILE)),
-            "workload",
-            ("collectives",),
-            ("name",),
-        )
-        shares = _shares(document["collectives"])
-        return Mix(_text(document["name"], "name") if "name" in document else path.stem, shares)
+        return mix_of(parse_yaml(read_text(path, (".yaml", ".yml", ".json"), _LARGEST_FILE)), path.stem)
+
+
+def mix_of(document: Located, name: str) -> Mix:
+    """Return what the document of such a file says, or a part of another file; of the name if it has none."""
+    fields = _fields(document, "workload", ("collectives",), ("name",))
+    return Mix(_text(fields["name"], "name") if "name" in fields else name, _shares(fields["collectives"]))
 
 
 def single(collective: str, size: Fraction) -> Mix:

@@ -199,7 +199,7 @@ def contender(
         method = plan.generator.get("method", method)
     elif isinstance(place, Topology):
         method, timing = _of_links(place, ports, workload)
-    number = counts(_single(links) if isinstance(place, Fabric) else links)
+    number = counts_of(place)
     lower, upper = _all_to_all(place, ports, workload)
     return Contender(
         name,
@@ -211,7 +211,7 @@ def contender(
         Factor(lower, upper),
         _bisection(links, upper, ports),
         number,
-        None if prices is None else _cost(number, prices),
+        None if prices is None else sum_of(number, prices),
     )
 
 
@@ -250,9 +250,12 @@ def node_bandwidth(fabric: Fabric) -> Fraction:
     return 8 * fabric.unit * max(int(fabric.topology.out_ports[node]) for node in fabric.compute)
 
 
-def _single(links: Topology) -> Topology:
-    """Return one link for every linked pair: capacities of a fabric are bandwidths, not numbers of cables."""
-    return Topology.from_arrays(links.nodes, links.src, links.dst, switches=links.switches)
+def counts_of(place: Topology | Fabric) -> Counts:
+    """Return what there is to count; capacities of a fabric are bandwidths, so linked pairs have one cable each."""
+    if not isinstance(place, Fabric):
+        return counts(place)
+    links = place.topology
+    return counts(Topology.from_arrays(links.nodes, links.src, links.dst, switches=links.switches))
 
 
 def _check_allreduce(plan: Plan, name: str) -> None:
@@ -313,6 +316,7 @@ def _bisection(topology: Topology, factor: Fraction | None, ports: Fraction) -> 
     return Interval(lower, None if found is None else found[1] / (half * topology.degree * ports))
 
 
-def _cost(number: Counts, prices: Mapping[str, Fraction]) -> Fraction:
+def sum_of(number: Counts, prices: Mapping[str, Fraction]) -> Fraction:
+    """Return what all that is counted costs, or draws."""
     amounts: Sequence[int] = (number.cables, number.ports, number.switches, number.switch_ports)
     return sum((prices.get(name, Fraction(0)) * many for name, many in zip(PRICED, amounts, strict=True)), Fraction(0))

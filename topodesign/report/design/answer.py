@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Literal
 
+from topodesign.base.arguments import as_path
 from topodesign.base.claims import Claim
 from topodesign.base.declared import Declared, key
-from topodesign.base.records import TextResult
+from topodesign.base.records import Table, TextResult
+from topodesign.base.units import format_time
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.plan import Plan
 from topodesign.pricing.mix import Share
 from topodesign.report.comparison.measures import Counts
+from topodesign.report.design.bundle import saved
 from topodesign.report.design.request import Request
+from topodesign.report.design.words import contenders_table, decision_text, limit_words, loss_words, turn_words
 from topodesign.topology.topology import Topology
 from topodesign.wiring.plan.bill import Bill
 from topodesign.wiring.plan.plan import WiringPlan
@@ -115,16 +120,22 @@ class Turn(Declared):
     * ``what``: ``all sizes``, or a collective of the mix: how often it runs.
     * ``factor``: from which on it wins, times what was asked for.
     * ``above``: whether above that factor, or below.
+    * ``at``: there, bytes of each collective in the order of the request, or how often the collective runs.
     * ``now``, ``then``: names of who is ahead on this side, and on the other.
     """
 
     what: str
     factor: Fraction
     above: bool
+    at: tuple[Fraction, ...]
     now: str
     then: str
 
-    KEYS = ("what factor=float(factor) above now then", key("words=str(self)", "In a sentence.", kind=str))
+    KEYS = ("what factor=float(factor) above at=float(at) now then", key("words=str(self)", "In a sentence.", kind=str))
+
+    def __str__(self) -> str:
+        """Return it in a sentence without its full stop."""
+        return turn_words(self)
 
 
 @dataclass(frozen=True)
@@ -154,6 +165,10 @@ class Limit(Declared):
         key("words=str(self)", "In a sentence.", kind=str),
     )
 
+    def __str__(self) -> str:
+        """Return it in a sentence without its full stop."""
+        return limit_words(self)
+
 
 @dataclass(frozen=True)
 class Loss(Declared):
@@ -178,6 +193,10 @@ class Loss(Declared):
         "looked_at all_of_them",
         key("words=str(self)", "In a sentence.", kind=str),
     )
+
+    def __str__(self) -> str:
+        """Return it in a sentence without its full stop."""
+        return loss_words(self)
 
 
 @dataclass(frozen=True)
@@ -274,6 +293,39 @@ class Decision(TextResult):
         return self.wiring.bill()
 
     @property
+    def ahead(self) -> Offer | None:
+        """What would take less time than the recommendation, if it could be recommended; None where nothing would."""
+        others = (one for one in self.contenders if one.time < self.recommendation.time and one.refused is not None)
+        return min(others, key=lambda one: one.time, default=None)
+
+    @property
     def verdict(self) -> str:
-        """What to wire, in a sentence."""
-        return f"Wire {self.recommendation.name}."
+        """What to wire and what a step takes then; and what would take less, and why it is not that."""
+        best, other = self.recommendation, self.ahead
+        words = f"Wire {best.name}: a step takes {format_time(best.time)}."
+        if other is None:
+            return words
+        return f"{words} {other.name} would take {format_time(other.time)}, but {other.refused}."
+
+    def heading(self) -> str:
+        """Return the question."""
+        asked = self.request
+        return f"{asked.name}: {asked.nodes} nodes of degree {asked.degree}"
+
+    def table(self) -> Table:
+        """Return the contenders side by side, those that cannot be recommended below a line."""
+        return contenders_table(self)
+
+    def __str__(self) -> str:
+        """Return the decision on one screen."""
+        return decision_text(self)
+
+    def save(self, directory: str | Path) -> Decision:
+        """Write everything that goes to the bench and to the racks to a new directory; return it with the files.
+
+        Raises
+        ------
+        FileFormatError
+            If the directory is there already, or cannot be written.
+        """
+        return saved(self, as_path(directory))

@@ -34,6 +34,7 @@ class Request(Declared):
     * ``optimise``: ``time`` of a step, ``price``, or ``both``: their product.
     * ``room``: hosts, panels and switches to wire it in; None for a plain room.
     * ``box``: the box that nodes are in; None where nodes stand alone.
+    * ``cube``: hosts of a pod along x, y and z, where the room has cubes; else None.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Request(Declared):
     optimise: Aim = "time"
     room: Inventory | None = None
     box: str | None = None
+    cube: str | None = None
 
     KEYS = (
         "name nodes degree",
@@ -59,5 +61,5 @@ class Request(Declared):
         key("watts=float(watts)", "Watts of each, likewise."),
         "survive grow optimise",
         key("room=room.name", "Name of the inventory; null for a plain room."),
-        "box",
+        "box cube",
     )

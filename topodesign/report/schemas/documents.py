@@ -33,6 +33,7 @@ SHAPES: dict[str, tuple[Shape, int]] = {
     "evaluate": (topologies.EVALUATE, 1),
     "compare": (topologies.COMPARE, 1),
     "step": (declared("report.comparison.steps:StepComparison"), 1),
+    "design": (declared("report.design.answer:Decision"), 1),
     "families": (topologies.FAMILIES, 1),
     "links": (topologies.LINKS, 1),
     "optimum": (fabrics.OPTIMUM, 1),

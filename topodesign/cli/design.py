@@ -1,0 +1,125 @@
+"""``topodesign design`` and ``topodesign design init``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+import topodesign
+from topodesign.base.atomic import write_whole
+from topodesign.base.errors import FileFormatError
+from topodesign.cli.answers import FILE, Command, json_option, tell
+from topodesign.cli.options import offer
+from topodesign.cli.progress import progress_bar
+from topodesign.report.design.fields import RequestOptions
+
+_DIRECTORY = "topodesign.design"  # key in the ``meta`` of a context: the directory for everything
+_QUESTIONS: dict[str, tuple[str, Any, Any]] = {
+    "nodes": ("How many hosts or accelerators", click.IntRange(2), 12),
+    "degree": ("Ports of each", click.IntRange(1), 4),
+    "bandwidth": ("Bandwidth of each over all its ports", str, "100Gbps"),
+    "alpha": ("Latency of a step", str, "10us"),
+    "workload": ("What a training step sends, a file", str, "workload_moe.yaml"),
+    "cabling": ("Cabling", click.Choice(("simplex", "duplex")), "simplex"),
+}
+"""What ``init`` asks on a terminal, what can be answered, and what counts if nothing is said."""
+
+
+class _Command(Command):
+    """A command whose -o may name a directory, and whose first word may be ``init``."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Leave the rest to ``init`` where that is the first word."""
+        if args[:1] == ["init"]:
+            return init.make_context(f"{info_name} init", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it."""
+        target: Path | None = ctx.meta.get(FILE)
+        if target is not None and not target.suffix:
+            ctx.meta[_DIRECTORY] = ctx.meta.pop(FILE)
+        return super().invoke(ctx)
+
+
+@click.command(name="design", cls=_Command)
+@click.argument("request", type=click.Path(path_type=Path))
+@json_option
+def command(request: Path) -> None:
+    """Decide what to wire: from one page of requirements to a recommendation, with its reasons and its files.
+
+    REQUEST is a file with the machines, their ports, what a training step sends, rivals, prices, the room and what is
+    wanted (see docs/design.md); 'topodesign design init' writes one, and 'topodesign examples' lists some.
+
+    With -o DIR everything that goes to the bench and to the racks is written: schedules, programs, wiring plan, work
+    package, bill, and the answer.
+
+    Example: topodesign design request_testbed.yaml
+    """
+    directory: Path | None = click.get_current_context().meta.get(_DIRECTORY)
+    if directory is not None and directory.exists():
+        raise click.UsageError(f"{directory} is there already; name a new directory.")
+    with progress_bar("designing") as progress:
+        found = topodesign.design(request, progress=progress)
+    if directory is not None:
+        found = found.save(directory)
+    tell(found)
+    if directory is not None:
+        click.echo(f"wrote {directory}", err=True)
+
+
+@click.command(name="init", cls=Command)
+@offer(RequestOptions, section="Options")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="New file to write (.yaml).")
+def init(output: Path | None, **answers: Any) -> None:
+    """Write a request to begin with: a YAML file with comments, to be corrected by hand.
+
+    What is needed and not said is asked on a terminal. The request is read before it is written.
+
+    Example: topodesign design init --nodes 12 --degree 4 --bandwidth 100Gbps --workload workload_moe.yaml -o my.yaml
+    """
+    given = {name for name in answers if _given(name)}
+    said = {name: value for name, value in answers.items() if name in given}
+    for name in ("prices", "watts"):
+        if name in said:
+            said[name] = _amounts(said[name], name)
+    if output is not None and output.suffix.lower() not in {".yaml", ".yml"}:
+        raise click.UsageError(f"A request is written as .yaml, not as {output}.")
+    if output is not None and output.exists():
+        raise FileFormatError(f"{output}: there is such a file; choose another name, or remove it")
+    text = topodesign.request_text(**_asked(said))
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    write_whole(output, text)
+    click.echo(f"wrote {output}", err=True)
+
+
+def _given(name: str) -> bool:
+    source = click.get_current_context().get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _amounts(words: Sequence[str], name: str) -> dict[str, str]:
+    pairs = [word.partition("=") for word in words]
+    wrong = next((word for word, (_, sign, _) in zip(words, pairs, strict=True) if not sign), None)
+    if wrong is not None:
+        raise click.UsageError(f"--{name} is written WHAT=AMOUNT, such as cable=40, not {wrong[:40]}.")
+    return {what: amount for what, _, amount in pairs}
+
+
+def _asked(said: dict[str, Any]) -> dict[str, Any]:
+    """Return the answers, those that are missing asked for on a terminal, else as they are by default."""
+    if not sys.stdin.isatty():
+        return said
+    answers = dict(said)
+    for name, (question, kind, default) in _QUESTIONS.items():
+        if name not in said and not (name in {"nodes", "degree"} and "room" in said):
+            answers[name] = click.prompt(question, default, type=kind, err=True)
+    return answers

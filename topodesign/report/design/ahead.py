@@ -1,0 +1,94 @@
+"""Who is ahead in what was asked, which of them are on the frontier, and where another one would be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from topodesign.report.design.answer import Offer, Turn
+from topodesign.report.design.measure import in_step
+from topodesign.report.design.request import Request
+from topodesign.report.design.words import ALL_SIZES
+
+_FARTHEST = 10  # factors are looked at up to 4 to this power, and down to its inverse
+_HALVINGS = 14  # how often the span that a factor lies in is halved
+
+Merit = tuple[Fraction, ...]
+
+
+def merit(offer: Offer, request: Request, time: Fraction | None = None) -> Merit:
+    """Return what is to be small, the first thing first; the time of a step may be another than the offer's own."""
+    seconds, price = offer.time if time is None else time, offer.price or Fraction(0)
+    rest = (seconds, price, offer.watts or Fraction(0))
+    if request.optimise == "price":
+        return price, *rest
+    return (seconds * price, *rest) if request.optimise == "both" else rest
+
+
+def in_order(offers: Sequence[Offer], request: Request) -> list[Offer]:
+    """Return offers with the first in what was asked first, and those that cannot be recommended last."""
+    ordered = sorted(offers, key=lambda one: (one.refused is not None, *merit(one, request), len(one.name)))
+    return [replace(one, frontier=_on_frontier(one, ordered)) for one in ordered]
+
+
+def _on_frontier(one: Offer, offers: Sequence[Offer]) -> bool:
+    if one.refused is not None:
+        return False
+    own = _figures(one)
+    others = (_figures(other) for other in offers if other.refused is None and other is not one)
+    return not any(other != own and all(map(Fraction.__le__, other, own)) for other in others)
+
+
+def _figures(one: Offer) -> Merit:
+    return one.time, one.price or Fraction(0), one.watts or Fraction(0)
+
+
+def turns(offers: Sequence[Offer], request: Request) -> tuple[Turn, ...]:
+    """Return the nearest factors of all sizes, and of how often a collective runs, with which another one is ahead."""
+    able = [one for one in offers if one.refused is None]
+    if request.optimise == "price" or len(able) < 2:
+        return ()
+    names = dict.fromkeys(share.collective for share in request.mix.shares)
+    found = []
+    for what in (ALL_SIZES, *(names if len(names) > 1 else ())):
+        for above in (False, True):
+            one = _turn(what, above, able, request)
+            found += [] if one is None else [one]
+    return tuple(found)
+
+
+def _turn(what: str, above: bool, able: Sequence[Offer], request: Request) -> Turn | None:
+    def first(factor: Fraction) -> str:
+        size, often = (factor, {}) if what == ALL_SIZES else (Fraction(1), {what: factor})
+        return min(able, key=lambda one: (*merit(one, request, seconds(one, request, size, often)), len(one.name))).name
+
+    now, same = first(Fraction(1)), Fraction(1)
+    for _ in range(_FARTHEST):
+        other = same * 4 if above else same / 4
+        if first(other) != now:
+            factor, then = _between(same, other, now, first)
+            if what == ALL_SIZES:
+                at = tuple(factor * share.size for share in request.mix.shares)
+            else:
+                at = (factor * sum(share.count for share in request.mix.shares if share.collective == what),)
+            return Turn(what, factor, above, at, now, then)
+        same = other
+    return None
+
+
+def _between(same: Fraction, other: Fraction, now: str, first: Callable[[Fraction], str]) -> tuple[Fraction, str]:
+    """Return from which factor on, between two, another one is ahead, and which."""
+    then = first(other)
+    for _ in range(_HALVINGS):
+        middle = (same + other) / 2
+        if (name := first(middle)) == now:
+            same = middle
+        else:
+            other, then = middle, name
+    return other, then
+
+
+def seconds(offer: Offer, request: Request, size: Fraction, often: Mapping[str, Fraction]) -> Fraction:
+    """Return the seconds of a step with all sizes times a factor, and collectives as often as said."""
+    return sum((in_step(one, request, size=size, often=often) for one in offer.parts), Fraction(0))

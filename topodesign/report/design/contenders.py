@@ -1,0 +1,217 @@
+"""What is compared: topologies of the frontier, what the room carries, and rivals.
+
+A new kind of contender is a function from a request to candidates, and a line in ``KINDS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from topodesign.base.deadline import OutOfTime, deadline
+from topodesign.base.errors import CatalogError, InfeasibleError, TopodesignError
+from topodesign.base.progress import Progress, part
+from topodesign.base.spec import Spec
+from topodesign.catalog.lookup import Catalog
+from topodesign.catalog.pareto import pareto
+from topodesign.catalog.ranking import rank
+from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.places import as_place
+from topodesign.report.comparison.contender import counts_of, sum_of, with_node_bandwidth
+from topodesign.report.comparison.everyday import EVERYDAY, everyday
+from topodesign.report.design.answer import Offer, OfferKind
+from topodesign.report.design.measure import parts_of
+from topodesign.report.design.request import Request
+from topodesign.topology.library import build
+from topodesign.topology.topology import Topology
+from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.plant.carry import carry
+
+_ALL_PLANNED = 64  # nodes up to which everything that is known of the size is planned
+_PLANNED = 4  # topologies of a larger size that are planned, the first by their prices
+_SECONDS = 60.0  # for the plans of one contender
+_NOT_CARRIED = 3  # topologies that the room does not carry, and are shown all the same
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What may be wired or bought, not yet measured; ``refused`` says why it cannot be recommended."""
+
+    name: str
+    kind: OfferKind
+    spec: str | None
+    place: Topology | Fabric
+    method: str = "auto"
+    wiring: WiringPlan | None = None
+    refused: str | None = None
+
+
+class Gathered(NamedTuple):
+    """Contenders with their plans, the wiring of those that have one, what is missing, and whether all were planned."""
+
+    offers: list[Offer]
+    wirings: Mapping[str, WiringPlan]
+    missing: list[tuple[str, str]]
+    whole: bool
+
+
+Missing = Callable[[str, str], None]
+
+
+def _direct(request: Request, missing: Missing, progress: Progress | None) -> Iterator[Candidate]:
+    """Yield topologies of the catalog and the families, with fewer ports too where that costs less."""
+    if request.room is not None:
+        return
+    fewest = 1 if request.prices or request.watts else request.degree
+    for degree in range(request.degree, fewest - 1, -1):
+        try:
+            yield from _of_degree(request, degree, progress)
+        except TopodesignError as error:
+            if degree == request.degree:
+                missing("frontier", str(error))
+
+
+def _of_degree(request: Request, degree: int, progress: Progress | None) -> Iterator[Candidate]:
+    work = {"alpha": request.work.alpha, "bandwidth": request.work.bandwidth * degree / request.degree}
+    duplex = request.cabling == "duplex"
+    names = _names(request.nodes, degree)
+    specs: dict[str, Spec] = {}
+    if degree == request.degree or request.nodes <= _ALL_PLANNED:
+        found = rank(request.nodes, degree, workload=request.mix, bidirectional=duplex, progress=progress, **work)
+        ranked = sorted((*found.entries, *found.beaten), key=lambda one: one.times[0])
+        specs = {str(one.spec): one.spec for one in ranked[: _most(request)]}
+    sizes = [share.size for share in request.mix.shares]
+    front = pareto(request.nodes, degree, bidirectional=duplex, sizes=sizes, **work)
+    specs |= {str(one.spec): one.spec for one in front}
+    for text, spec in specs.items():
+        yield Candidate(names.get(text, text), "direct", text, build(spec))
+
+
+def _most(request: Request) -> int | None:
+    return None if request.nodes <= _ALL_PLANNED else _PLANNED
+
+
+def _names(nodes: int, degree: int) -> dict[str, str]:
+    """Return the short names of rows of the catalog by their specs."""
+    try:
+        catalog = Catalog()
+        rows = catalog.rows(degree, nodes, nodes) if degree in catalog.degrees else ()
+    except CatalogError:
+        return {}
+    return {row.spec: row.name for row in rows if row.name is not None and len(row.name) < len(row.spec)}
+
+
+def _plant(request: Request, _missing: Missing, progress: Progress | None) -> Iterator[Candidate]:
+    """Yield what the room carries, with its circuits, and some of what it does not."""
+    if request.room is None:
+        return
+    found = carry(
+        request.room,
+        request.nodes,
+        request.degree,
+        bidirectional=request.cabling == "duplex",
+        workload=request.mix,
+        alpha=request.work.alpha,
+        bandwidth=request.work.bandwidth,
+        cube=request.cube,
+        progress=progress,
+    )
+    names = _names(request.nodes, request.degree)
+    for one in (*found.entries, *found.refused[:_NOT_CARRIED]):
+        name = names.get(one.label, one.title)
+        yield Candidate(name, "plant", one.label, one.topology, "auto", one.plan, one.not_carried_because)
+
+
+def _rivals(request: Request, missing: Missing, progress: Progress | None) -> Iterator[Candidate]:
+    """Yield what people would wire or buy otherwise."""
+    for done, name in enumerate(request.rivals):
+        if progress is not None:
+            progress(done / len(request.rivals))
+        try:
+            yield _rival(name, request)
+        except InfeasibleError as error:
+            missing(name, str(error))
+
+
+def _rival(name: str, request: Request) -> Candidate:
+    method = "auto"
+    if name in EVERYDAY:
+        place, method = everyday(name, request.nodes, request.degree, request.work)
+        if isinstance(place, Fabric):
+            place = with_node_bandwidth(place, request.work.bandwidth / 8)
+    else:
+        place = as_place(name)
+    links = place.topology if isinstance(place, Fabric) else place
+    own = links.nodes - len(links.switches)
+    if own != request.nodes:
+        raise InfeasibleError(f"it has {own} nodes, not {request.nodes}")
+    if isinstance(place, Topology) and place.degree > request.degree:
+        raise InfeasibleError(f"it needs {place.degree} ports a node, not {request.degree}")
+    spec = place.name if isinstance(place, Fabric) else str(place.spec or name)
+    return Candidate(name, "rival", spec, place, method)
+
+
+KINDS: Mapping[str, Callable[[Request, Missing, Progress | None], Iterator[Candidate]]] = {
+    "direct": _direct,
+    "plant": _plant,
+    "rival": _rivals,
+}
+"""The kinds of contenders."""
+
+
+def gathered(request: Request, progress: Progress | None) -> Gathered:
+    """Return all contenders, planned and timed; of two with the same links the first."""
+    missing: list[tuple[str, str]] = []
+    offers: list[Offer] = []
+    wirings: dict[str, WiringPlan] = {}
+    links: list[tuple[Topology, str]] = []
+    for number, (kind, make) in enumerate(KINDS.items()):
+        share = part(progress, number / len(KINDS), (number + 1) / len(KINDS))
+        for one in make(request, lambda name, why: missing.append((name, why)), share):
+            topology = one.place.topology if isinstance(one.place, Fabric) else one.place
+            same = next((name for other, name in links if other == topology), None)
+            if kind == "rival" and same is not None:
+                missing.append((one.name, f"it is {same}, and in the table as that"))
+                continue
+            try:
+                with deadline(_SECONDS):
+                    offers.append(_offer(one, request))
+            except OutOfTime:
+                missing.append((one.name, f"was not scheduled and verified within {_SECONDS:g} s"))
+            except InfeasibleError as error:
+                missing.append((one.name, str(error)))
+            else:
+                links.append((topology, one.name))
+                if one.wiring is not None:
+                    wirings[one.name] = one.wiring
+    if not offers:
+        raise InfeasibleError("\n".join(f"{name}: {why}" for name, why in missing))
+    return Gathered(offers, wirings, missing, request.nodes <= _ALL_PLANNED and request.room is None)
+
+
+def _offer(one: Candidate, request: Request) -> Offer:
+    number = counts_of(one.place)
+    return Offer(
+        one.name,
+        one.kind,
+        one.spec,
+        one.place,
+        parts_of(one.place, request, one.method),
+        number,
+        sum_of(number, request.prices) if request.prices else None,
+        sum_of(number, request.watts) if request.watts else None,
+        one.refused or _refusal(one, number.survives, request),
+    )
+
+
+def _refusal(one: Candidate, survives: int | None, request: Request) -> str | None:
+    """Return why something that could be wired is not what was asked for."""
+    if isinstance(one.place, Fabric):
+        return "it has switches, which are bought and not wired by hand here"
+    if request.cabling == "duplex" and not one.place.is_duplex:
+        return "some links go one way only, and the cabling is duplex"
+    if request.survive and (survives is None or survives < request.survive):
+        known = "is not known to survive" if survives is None else f"survives {survives} failures, not"
+        return f"it {known} {request.survive}"
+    return None

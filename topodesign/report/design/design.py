@@ -1,0 +1,119 @@
+"""``design``: from a request to a decision."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Unpack
+
+from topodesign.base.claims import Among, Claim, Of, Proof
+from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.options import takes
+from topodesign.base.progress import Progress, part
+from topodesign.report.design.ahead import in_order, turns
+from topodesign.report.design.answer import Decision, Offer
+from topodesign.report.design.contenders import Gathered, gathered
+from topodesign.report.design.failures import failures_of
+from topodesign.report.design.fields import RequestOptions
+from topodesign.report.design.growth import stages_of
+from topodesign.report.design.limits import bound_of, limits_of
+from topodesign.report.design.reading import read_request, request_of
+from topodesign.report.design.request import Request
+from topodesign.wiring.inventory.answers import new_inventory
+from topodesign.wiring.inventory.inventory import Inventory
+from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.plan.wire import wire
+
+
+@takes(RequestOptions)
+def design(
+    request: Request | str | Path | None = None,
+    *,
+    progress: Progress | None = None,
+    **fields: Unpack[RequestOptions],
+) -> Decision:
+    """Decide what to wire: for these machines and ports, this training step, this room, against what one would buy.
+
+    Parameters
+    ----------
+    request
+        A request or its file (see docs/design.md); None where its fields are given.
+    progress
+        Called now and then with the share of the work that is done.
+    **fields
+        As :class:`~topodesign.report.design.fields.RequestOptions` says.
+
+    Returns
+    -------
+    Decision
+        The recommendation with its verified plans and its wiring, what else was compared, where that would win, what
+        limits it, what failures cost, stages of growth, the bill, and what is proven. ``save`` writes all of it.
+
+    Raises
+    ------
+    ParameterError, UnitError, FileFormatError
+        If a field is wrong, missing or unknown, or fields contradict each other.
+    InfeasibleError
+        If nothing is known that could be wired.
+
+    Examples
+    --------
+    >>> step = {"collectives": [{"collective": "allreduce", "size": "64MiB"}]}
+    >>> found = design(nodes=12, degree=4, bandwidth="100Gbps", workload=step, rivals=["torus"])
+    >>> found.recommendation.name, found.recommendation.counts.cables
+    ('catalog(12,4,1)', 24)
+    """
+    if (request is None) == (not fields):
+        raise ParameterError("give a request or its file, or the fields of one")
+    if request is None:
+        asked = request_of(fields)
+    else:
+        asked = request if isinstance(request, Request) else read_request(request)
+    found = gathered(asked, part(progress, 0, 0.5))
+    offers, wiring = _wired(found, asked)
+    best = offers[0]
+    missing = list(found.missing)
+    return Decision(
+        asked,
+        tuple(offers),
+        tuple(missing),
+        turns(offers, asked),
+        limits_of(best.parts, asked, wiring),
+        failures_of(best, asked, wiring, part(progress, 0.5, 0.8)),
+        stages_of(asked, wiring, part(progress, 0.8, 1)),
+        wiring,
+        _claims(offers, asked, found),
+    )
+
+
+def _wired(found: Gathered, request: Request) -> tuple[list[Offer], WiringPlan]:
+    """Return the contenders in order, with the wiring of the first; those that cannot be wired say why."""
+    room = request.room or plain_room(request)
+    offers = in_order(found.offers, request)
+    while offers[0].refused is None:
+        best = offers[0]
+        if best.name in found.wirings:
+            return offers, found.wirings[best.name]
+        try:
+            return offers, wire(best.topology, room)
+        except InfeasibleError as error:
+            offers = in_order([replace(best, refused=f"it cannot be wired: {error}"), *offers[1:]], request)
+    raise InfeasibleError("\n".join(f"{one.name}: {one.refused}" for one in offers))
+
+
+def plain_room(request: Request) -> Inventory:
+    """Return the room of a request that names none: hosts in racks beside one panel with room for all lanes."""
+    most, rate = max((request.nodes, *request.grow)), request.work.bandwidth / request.degree
+    return new_inventory(most, ports=request.degree, connector="LC", speed=rate, name="plain room")
+
+
+def _claims(offers: list[Offer], request: Request, found: Gathered) -> tuple[Claim, ...]:
+    """Return what is proven of the recommendation: among those compared, and against every wiring of the size."""
+    best, bound = offers[0], bound_of(request.mix, request)
+    claims = []
+    if request.optimise == "time" and found.whole and not any(one.time < best.time for one in offers):
+        claims.append(Claim(Of.TIME, best.time, Among.FOUND, Proof.LISTED, best.time))
+    among = Among.DUPLEX if request.cabling == "duplex" else Among.TOPOLOGIES
+    met = best.time == bound
+    claims.append(Claim(Of.TIME, best.time, among, Proof.BOUND if met else Proof.NONE, bound))
+    return tuple(claims)

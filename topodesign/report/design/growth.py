@@ -1,0 +1,61 @@
+"""Stages to grow by: for each size the topology that moves few patches and is not much slower than the fastest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from topodesign.base.errors import InfeasibleError
+from topodesign.base.progress import Progress, part
+from topodesign.catalog.ranking import seconds_of
+from topodesign.pricing.all_to_all import all_to_all
+from topodesign.report.design.answer import Stage
+from topodesign.report.design.measure import parts_of
+from topodesign.report.design.request import Request
+from topodesign.wiring.change.growth import Grown, grow
+from topodesign.wiring.change.rewire import rewire
+from topodesign.wiring.plan.plan import WiringPlan
+
+SLOWER = Fraction(1, 20)  # how much more than the fastest a step may take for fewer moves
+
+
+def stages_of(request: Request, wiring: WiringPlan, progress: Progress | None) -> tuple[Stage, ...]:
+    """Return a stage for every size to grow to.
+
+    Raises
+    ------
+    InfeasibleError
+        If nothing is found for a size.
+    """
+    stages: list[Stage] = []
+    now = wiring
+    for place, nodes in enumerate(request.grow):
+        if place:
+            now = rewire(now, stages[-1].topology, inventory=request.room, downtime=True, throughput=False).after
+        share = part(progress, place / len(request.grow), (place + 1) / len(request.grow))
+        stages.append(_stage(request, now, nodes, share))
+    return tuple(stages)
+
+
+def _stage(request: Request, now: WiringPlan, nodes: int, progress: Progress | None) -> Stage:
+    work, larger = request.work, replace(request, nodes=nodes)
+    found = grow(
+        now, nodes, request.degree, sizes=work.sizes, alpha=work.alpha, bandwidth=work.bandwidth, progress=progress
+    )
+    able = [one for one in found.topologies if one.topology.is_duplex or request.cabling == "simplex"]
+    if not able:
+        raise InfeasibleError(f"nothing is known for {nodes} nodes of degree {request.degree} with duplex cables")
+    bounds = {one.name: _at_least(one, larger) for one in able}
+    stages: list[Stage] = []
+    for one in sorted(able, key=lambda one: bounds[one.name]):
+        if not stages or bounds[one.name] <= (1 + SLOWER) * min(stage.seconds for stage in stages):
+            seconds = sum((each.in_step for each in parts_of(one.topology, larger)), Fraction(0))
+            stages.append(Stage(nodes, one.name, one.topology, one.moves, one.at_least, seconds))
+    most = (1 + SLOWER) * min(one.seconds for one in stages)
+    return min((one for one in stages if one.seconds <= most), key=lambda one: (one.moves, one.seconds))
+
+
+def _at_least(one: Grown, request: Request) -> Fraction:
+    """Return the seconds of a step by the price of its reduce-scatter and the bound of its all-to-all."""
+    exchange = all_to_all(one.topology, effort="bounds").lower
+    return seconds_of(request.mix, one.cost, one.cost, exchange, request.work)

@@ -1,0 +1,399 @@
+"""Reads requests: files with line numbers, or the same fields as arguments; what is wrong is told in one line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar, Unpack
+
+from topodesign.base.arguments import as_path
+from topodesign.base.cost import keeps_port_free
+from topodesign.base.errors import FileFormatError, ParameterError, TopodesignError
+from topodesign.base.file_kinds import FileKind, expecting
+from topodesign.base.options import declared, takes
+from topodesign.base.tables import Located, parse_yaml
+from topodesign.base.text_files import read_text
+from topodesign.base.units import as_bandwidth, as_time
+from topodesign.base.wording import suggest
+from topodesign.fabrics.places import as_place
+from topodesign.pricing.mix import Mix, mix_of, read_mix
+from topodesign.pricing.workload import Workload, as_workload
+from topodesign.report.comparison.contender import PRICED
+from topodesign.report.comparison.everyday import EVERYDAY
+from topodesign.report.design.fields import RequestOptions
+from topodesign.report.design.request import Request
+from topodesign.wiring.inventory.answers import new_inventory
+from topodesign.wiring.inventory.files import as_inventory
+from topodesign.wiring.inventory.inventory import MODES, PANEL_KINDS, Inventory
+from topodesign.wiring.plant.cubes import cubes_of
+
+_LARGEST_FILE = 2**20
+_FIELDS = declared(RequestOptions)
+_MEANT = {
+    "accelerators": "nodes",
+    "hosts": "nodes",
+    "gpus": "nodes",
+    "ports": "degree",
+    "latency": "alpha",
+    "speed": "bandwidth",
+    "mix": "workload",
+    "collectives": "workload",
+    "inventory": "room",
+    "plant": "room",
+    "against": "rivals",
+    "costs": "prices",
+    "power": "watts",
+    "failures": "survive",
+    "sizes": "grow",
+    "optimize": "optimise",
+    "objective": "optimise",
+}
+"""Other words for fields, which do not look like them."""
+_ROOM = ("panels", "panel_ports", "kind", "mode", "connector")
+_MOST_PRICE = 10**12
+_Value = TypeVar("_Value")
+
+
+def read_request(path: str | Path) -> Request:
+    """Read a request from a YAML or JSON file; files that it names are looked for beside it."""
+    source = as_path(path)
+    with expecting(source, FileKind.REQUEST):
+        document = parse_yaml(read_text(source, (".yaml", ".yml", ".json"), _LARGEST_FILE))
+        if not isinstance(document.value, dict):
+            raise FileFormatError(f"line {document.line}: expected the fields of a request, such as nodes: 200")
+        return _request(document, source.parent, source.stem)
+
+
+def request_of(given: Mapping[str, Any]) -> Request:
+    """Return the request that arguments make.
+
+    Raises
+    ------
+    ParameterError
+        If one is wrong, or they contradict each other.
+    """
+    try:
+        return _request(_located({name: value for name, value in given.items() if value is not None}), None, "")
+    except FileFormatError as error:
+        raise ParameterError(str(error)) from None
+
+
+def _located(value: Any) -> Located:
+    """Return an argument as a file would have it; what is no text, mapping or list stays as it is."""
+    if isinstance(value, Mapping):
+        return Located({str(name): _located(one) for name, one in value.items()}, 0)
+    if isinstance(value, list | tuple | range | set):
+        return Located([_located(one) for one in value], 0)
+    return Located(value, 0)
+
+
+def _wrong(place: Located, what: str) -> NoReturn:
+    raise FileFormatError(f"line {place.line}: {what}" if place.line else what)
+
+
+class _Fields:
+    """The fields of a request, with what reads each."""
+
+    def __init__(self, document: Located, folder: Path | None) -> None:
+        self.document, self.folder = document, folder
+        self.given: dict[str, Located] = document.value
+        for name, value in self.given.items():
+            if name not in _FIELDS:
+                meant = _MEANT.get(name.lower())
+                hint = f"did you mean {meant!r}?" if meant else suggest(name, _FIELDS, most=1, like=0.6)
+                _wrong(value, f"unknown field {name[:50]!r}; {hint}")
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.given
+
+    def wrong(self, name: str, what: str) -> NoReturn:
+        """Raise the error of a field, at its line."""
+        _wrong(self.given.get(name, self.document), f"{name}: {what}")
+
+    def needs(self, name: str, why: str) -> None:
+        """Raise an error if a field is missing."""
+        if name not in self.given:
+            _wrong(self.document, f"the field '{name}' is missing: {why}")
+
+    def read(self, name: str, reader: Callable[[Any], _Value], value: Located | None = None) -> _Value:
+        """Return the value of a field, or of a part of it, as a function reads it."""
+        place = self.given[name] if value is None else value
+        if isinstance(place.value, dict | list):
+            _wrong(place, f"{name}: expected one value")
+        try:
+            return reader(place.value)
+        except TopodesignError as error:
+            text = str(error)
+            _wrong(place, text if text.startswith(name) else f"{name}: {text}")
+
+    def amount(self, name: str, reader: Callable[[Any], Fraction]) -> Fraction | None:
+        """Return a quantity; None where it is not given."""
+        return self.read(name, reader) if name in self.given else None
+
+    def whole(self, name: str, value: Located | None = None) -> int:
+        """Return a whole number in the range of a field."""
+        return int(self.read(name, lambda said: _FIELDS[name].read(name, _number(said)), value))
+
+    def word(self, name: str) -> Any:
+        """Return one of the words of a field."""
+        option = _FIELDS[name]
+        return self.read(name, lambda said: option.read(name, said)) if name in self.given else option.default
+
+    def items(self, name: str) -> list[Located]:
+        """Return the entries of a field that is a list; one value counts as a list of one."""
+        if name not in self.given:
+            return []
+        value = self.given[name]
+        if isinstance(value.value, dict):
+            self.wrong(name, "expected a list")
+        return value.value if isinstance(value.value, list) else [value]
+
+    def path(self, name: str) -> Path:
+        """Return the path of a file that a field names, beside the request if it is there."""
+        said = self.read(name, as_path)
+        return said if self.folder is None else self.folder / said
+
+
+def _number(said: Any) -> Any:
+    """Return text of digits as a number; all else as it is."""
+    return int(said) if isinstance(said, str) and said.isascii() and said.isdigit() and len(said) < 20 else said
+
+
+def _request(document: Located, folder: Path | None, name: str) -> Request:
+    fields = _Fields(document, folder)
+    if "boxes" in fields and "nodes" in fields:
+        fields.wrong("boxes", "there are nodes, too; give one of them")
+    if "box" in fields and "boxes" not in fields:
+        fields.wrong("box", "say how many 'boxes' there are")
+    if "boxes" in fields:
+        fields.needs("box", "what each box is, such as dgx_h100")
+        fields.whole("boxes")
+        fields.wrong("boxes", "boxes are not designed yet; 'topodesign optimum' and 'compare' take fabrics of boxes")
+    plain = "room" not in fields or isinstance(fields.given["room"].value, dict)
+    room = None if plain else _inventory(fields)
+    if plain:
+        fields.needs("nodes", "how many hosts or accelerators")
+        fields.needs("degree", "how many ports each has")
+    fields.needs("bandwidth", "of a node over all its ports, such as 400Gbps")
+    fields.needs("workload", "what a training step sends")
+    nodes = fields.whole("nodes") if "nodes" in fields or room is None else len(room.hosts)
+    degree = fields.whole("degree") if "degree" in fields or room is None else max(one.lanes for one in room.hosts)
+    work = as_workload(
+        "10us" if "alpha" not in fields else fields.read("alpha", lambda said: as_time(said, latency=True)),
+        1,
+        fields.read("bandwidth", as_bandwidth),
+        gap=fields.amount("gap", lambda said: as_time(said, latency=True)),
+        hop=fields.amount("hop", lambda said: as_time(said, latency=True)),
+    )
+    mix = _mix(fields)
+    cabling = fields.word("cabling")
+    if cabling == "duplex" and degree == 1 and nodes > 2:
+        fields.wrong("degree", f"one duplex port each cannot connect {nodes} nodes; give 2 or more")
+    grow = _growth(fields, nodes)
+    if room is None and "room" in fields:
+        room = _planned(fields, max((nodes, *grow)), degree)
+    _check_room(fields, room, nodes, degree, grow)
+    survive = fields.whole("survive") if "survive" in fields else 0
+    least = degree - keeps_port_free(nodes, degree, duplex=cabling == "duplex")
+    if survive >= max(least, 1):
+        fields.wrong("survive", f"a node of {degree} ports is cut off by {least} failures; give at most {least - 1}")
+    prices, watts = (_amounts(fields, name) for name in ("prices", "watts"))
+    aim = fields.word("optimise")
+    if aim != "time" and not prices:
+        fields.wrong("optimise", f"{aim} needs prices: of a cable, a port, a switch or a switch-port")
+    return Request(
+        _name(fields, name, nodes, degree),
+        nodes,
+        degree,
+        Workload(work.alpha, tuple(dict.fromkeys(one.size for one in mix.shares)), work.bandwidth, work.gap, work.hop),
+        mix,
+        cabling,
+        _rivals(fields),
+        prices,
+        watts,
+        survive,
+        grow,
+        aim,
+        room,
+        cube=fields.read("cube", str) if "cube" in fields else None,
+    )
+
+
+def _name(fields: _Fields, name: str, nodes: int, degree: int) -> str:
+    if "name" in fields:
+        said = str(fields.read("name", str)).strip()
+        if not said or len(said) > 100 or not said.isprintable():
+            fields.wrong("name", "expected text of one line, up to 100 letters")
+        return said
+    return name or f"{nodes} nodes of degree {degree}"
+
+
+def _mix(fields: _Fields) -> Mix:
+    said = fields.given["workload"]
+    if isinstance(said.value, Mix):
+        return said.value
+    if isinstance(said.value, dict):
+        return mix_of(_as_text(said), "workload")
+    if isinstance(said.value, list):
+        fields.wrong("workload", "expected a file, or 'collectives' with a list below")
+    path = fields.path("workload")
+    return fields.read("workload", lambda _: read_mix(path))
+
+
+def _as_text(place: Located) -> Located:
+    """Return a tree whose values are all text, as those of files are."""
+    if isinstance(place.value, dict):
+        return Located({name: _as_text(one) for name, one in place.value.items()}, place.line)
+    if isinstance(place.value, list):
+        return Located([_as_text(one) for one in place.value], place.line)
+    return place if isinstance(place.value, str) else Located(str(place.value), place.line)
+
+
+def _inventory(fields: _Fields) -> Inventory:
+    said = fields.given["room"]
+    if isinstance(said.value, Inventory):
+        return said.value
+    if isinstance(said.value, list):
+        fields.wrong("room", "expected the path of an inventory, or its panels")
+    path = fields.path("room")
+    return fields.read("room", lambda _: as_inventory(path))
+
+
+def _planned(fields: _Fields, nodes: int, degree: int) -> Inventory:
+    """Return the room that a few answers make, with hosts for all that it is to grow to."""
+    answers: dict[str, Any] = {"connector": "LC"}
+    known = fields.given["room"].value
+    for name, value in known.items():
+        if name not in _ROOM:
+            _wrong(value, f"room: unknown field {name[:50]!r}; {suggest(name, _ROOM, most=1, like=0.6)}")
+        words = {"kind": PANEL_KINDS, "mode": MODES, "connector": ("LC", "MPO-12")}.get(name)
+        if words is not None and value.value not in words:
+            _wrong(value, f"room: {name} is one of {', '.join(words)}, not {str(value.value)[:50]!r}")
+        answers[name] = value.value if words is not None else fields.read("room", _number, value)
+    try:
+        return new_inventory(nodes, ports=degree, name="room", **answers)
+    except TopodesignError as error:
+        fields.wrong("room", str(error))
+
+
+def _check_room(fields: _Fields, room: Inventory | None, nodes: int, degree: int, grow: tuple[int, ...]) -> None:
+    if "cube" in fields:
+        if room is None or not fields.given["room"].value or isinstance(fields.given["room"].value, dict):
+            fields.wrong("cube", "it says how hosts of a room are joined; give 'room', an inventory with its cabling")
+        cubes = fields.read("cube", lambda said: cubes_of(room, said))
+        if degree != cubes.degree:
+            fields.wrong("degree", f"hosts in cubes have {cubes.degree} ports, not {degree}")
+        if nodes % cubes.size:
+            fields.wrong("nodes", f"a slice is of whole cubes of {cubes.size} hosts; {nodes} hosts are none")
+        for name in ("grow", "survive"):
+            if name in fields:
+                fields.wrong(name, "links inside cubes are fixed, so a slice has no such thing; leave it out")
+    if room is None:
+        return
+    if nodes > len(room.hosts):
+        fields.wrong("nodes", f"the room has {len(room.hosts)} hosts, not {nodes}")
+    most = max(one.lanes for one in room.hosts)
+    if degree > most:
+        fields.wrong("degree", f"hosts of the room have {most} lanes, not {degree}")
+    if grow and grow[-1] > len(room.hosts):
+        fields.wrong("grow", f"the room has {len(room.hosts)} hosts, not {grow[-1]}")
+
+
+def _growth(fields: _Fields, nodes: int) -> tuple[int, ...]:
+    sizes: list[int] = []
+    for one in fields.items("grow"):
+        size = fields.whole("grow", one)
+        if size <= nodes:
+            _wrong(one, f"grow: {size} nodes are no more than the {nodes} that there are")
+        if sizes and size <= sizes[-1]:
+            _wrong(one, f"grow: sizes ascend, and {size} comes after {sizes[-1]}")
+        sizes.append(size)
+    return tuple(sizes)
+
+
+def _amounts(fields: _Fields, name: str) -> dict[str, Fraction]:
+    """Return what a cable, a port, a switch and a switch-port cost or draw."""
+    if name not in fields:
+        return {}
+    said = fields.given[name].value
+    if not isinstance(said, dict):
+        fields.wrong(name, f"expected a number for each of {', '.join(PRICED)}, such as cable: 40")
+    amounts: dict[str, Fraction] = {}
+    for what, value in said.items():
+        if what not in PRICED:
+            _wrong(value, f"{name}: nothing is called {what[:50]!r}; {suggest(what, PRICED, most=1, like=0.5)}")
+        try:
+            amounts[what] = Fraction(value.value)
+        except (TypeError, ValueError, ZeroDivisionError, OverflowError):
+            _wrong(value, f"{name}: {what}: expected a number, not {str(value.value)[:50]!r}")
+        if not 0 <= amounts[what] <= _MOST_PRICE:
+            _wrong(value, f"{name}: {what}: expected a number from 0 to {_MOST_PRICE}")
+    if not any(amounts.values()):
+        fields.wrong(name, "all are zero; give one, or leave the field out")
+    return amounts
+
+
+def _rivals(fields: _Fields) -> tuple[str, ...]:
+    names: list[str] = []
+    for one in fields.items("rivals"):
+        name = str(fields.read("rivals", str, one)).strip()
+        if name in names:
+            _wrong(one, f"rivals: {name[:50]} is there twice")
+        if name not in EVERYDAY and fields.folder is not None and (fields.folder / name).is_file():
+            name = str(fields.folder / name)
+        if name not in EVERYDAY:
+            try:
+                as_place(name)
+            except TopodesignError as error:
+                plain = name.isidentifier()
+                why = suggest(name, EVERYDAY) if plain else str(error).splitlines()[0]
+                _wrong(one, f"rivals: {name[:50]!r} is no name, spec or file; {why}" if plain else f"rivals: {why}")
+        names.append(name)
+    return tuple(names)
+
+
+@takes(RequestOptions)
+def request_text(**fields: Unpack[RequestOptions]) -> str:
+    """Return a request as the text of its file, with comments, once it has been read and checked.
+
+    Parameters
+    ----------
+    **fields
+        As for :func:`topodesign.design`; what is text, numbers, mappings or lists of these.
+
+    Raises
+    ------
+    ParameterError, UnitError, FileFormatError
+        If a field is wrong, missing or unknown, or fields contradict each other.
+
+    Examples
+    --------
+    >>> from topodesign import request_text
+    >>> step = {"collectives": [{"collective": "allreduce", "size": "64MiB"}]}
+    >>> print(request_text(nodes=12, degree=4, bandwidth="100Gbps", workload=step).splitlines()[1])
+    nodes: 12
+    """
+    request_of(fields)
+    return "".join(f"{line}\n" for line in _lines(fields))
+
+
+def _lines(given: Mapping[str, Any]) -> Iterator[str]:
+    for name, option in _FIELDS.items():
+        value = given.get(name)
+        if value in (None, (), ""):
+            continue
+        yield f"# {option.about.split('  [')[0]}"
+        yield f"{name}: {_flow(value)}"
+
+
+def _flow(value: Any) -> str:
+    """Return a value as YAML in one line."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{name}: {_flow(one)}' for name, one in value.items())}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_flow, value))}]"
+    text = str(value)
+    return text if re.fullmatch(r"[\w./@+-]+( [\w./@+-]+)*", text) else json.dumps(text)
