@@ -44,6 +44,7 @@ from topodesign.plans.timing.workload import load_workload
 from topodesign.pricing.mix import read_mix
 from topodesign.pricing.traffic_matrix import as_matrix
 from topodesign.pricing.training.model import as_model
+from topodesign.report.design.reading import read_request
 from topodesign.runtime.chakra.check import expected_time
 from topodesign.runtime.chakra.network import read_network
 from topodesign.runtime.chakra.traces import read_trace
@@ -288,6 +289,7 @@ READERS = (
         lambda path: read_measured(path, ["ring"]),
     ),
     Reader("pricing/mix", "x.yaml", lambda: shipped("workload_moe.yaml"), read_mix),
+    Reader("report/design/reading", "r.yaml", lambda: shipped("request_moe200.yaml"), read_request),
     Reader("plans/archive", "p.npz", plan_bytes, load_plan),
     Reader("plans/files", "q.npz", plan_bytes, load_plan),
     Reader("plans/sets", INDEX, plan_set_index, read_plan_set),

@@ -184,7 +184,7 @@ def _of_lines(text: str) -> FileKind | None:
 
 
 def _of_fields(fields: set[str]) -> FileKind | None:
-    if "workload" in fields:
+    if fields & {"workload", "degree"}:
         return FileKind.REQUEST
     if "collectives" in fields:
         return FileKind.COLLECTIVES

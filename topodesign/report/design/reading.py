@@ -180,7 +180,7 @@ def _request(document: Located, folder: Path | None, name: str) -> Request:
     fields.needs("bandwidth", "of a node over all its ports, such as 400Gbps")
     fields.needs("workload", "what a training step sends")
     nodes = fields.whole("nodes") if "nodes" in fields or room is None else len(room.hosts)
-    degree = fields.whole("degree") if "degree" in fields or room is None else max(one.lanes for one in room.hosts)
+    degree = fields.whole("degree") if "degree" in fields or room is None else _degree_of(fields, room)
     work = as_workload(
         "10us" if "alpha" not in fields else fields.read("alpha", lambda said: as_time(said, latency=True)),
         1,
@@ -220,6 +220,12 @@ def _request(document: Located, folder: Path | None, name: str) -> Request:
         room,
         cube=fields.read("cube", str) if "cube" in fields else None,
     )
+
+
+def _degree_of(fields: _Fields, room: Inventory) -> int:
+    if "cube" in fields:
+        return fields.read("cube", lambda said: cubes_of(room, said)).degree
+    return max(one.lanes for one in room.hosts)
 
 
 def _name(fields: _Fields, name: str, nodes: int, degree: int) -> str:
@@ -281,7 +287,7 @@ def _planned(fields: _Fields, nodes: int, degree: int) -> Inventory:
 
 def _check_room(fields: _Fields, room: Inventory | None, nodes: int, degree: int, grow: tuple[int, ...]) -> None:
     if "cube" in fields:
-        if room is None or not fields.given["room"].value or isinstance(fields.given["room"].value, dict):
+        if room is None or isinstance(fields.given["room"].value, dict):
             fields.wrong("cube", "it says how hosts of a room are joined; give 'room', an inventory with its cabling")
         cubes = fields.read("cube", lambda said: cubes_of(room, said))
         if degree != cubes.degree:
@@ -295,7 +301,7 @@ def _check_room(fields: _Fields, room: Inventory | None, nodes: int, degree: int
         return
     if nodes > len(room.hosts):
         fields.wrong("nodes", f"the room has {len(room.hosts)} hosts, not {nodes}")
-    most = max(one.lanes for one in room.hosts)
+    most = degree if "cube" in fields else max(one.lanes for one in room.hosts)
     if degree > most:
         fields.wrong("degree", f"hosts of the room have {most} lanes, not {degree}")
     if grow and grow[-1] > len(room.hosts):
