@@ -80,8 +80,8 @@ from topodesign.report.comparison.methods import compare_methods as compare_meth
 from topodesign.report.comparison.steps import compare_steps as compare_steps
 from topodesign.report.design.answer import Decision as Decision
 from topodesign.report.design.design import design as design
-from topodesign.report.design.reading import request_text as request_text
 from topodesign.report.design.request import Request as Request
+from topodesign.report.design.writing import request_text as request_text
 from topodesign.report.families import families as families
 from topodesign.report.page.page import report_page as report_page
 from topodesign.report.plots import plot as plot

@@ -38,6 +38,7 @@ SHIPPED = {
     "inventory": FileKind.INVENTORY,
     "observed": FileKind.NEIGHBOURS,
     "parts": FileKind.PARTS,
+    "request": FileKind.REQUEST,
 }
 ROOT = Path(__file__).parents[2]
 

@@ -1,4 +1,4 @@
-"""Decisions: recomputed from the files that they write, beaten by nothing that is enumerated, the same in every form."""
+"""Decisions: recomputed from the files they write, beaten by nothing that is enumerated, the same in every form."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from topodesign.base.errors import InfeasibleError, TopodesignError
 from topodesign.base.units import format_time
 from topodesign.cli.main import run
 from topodesign.graphs import FAMILIES
-from topodesign.report.design.answer import Offer
 from topodesign.report.design.design import plain_room
 from topodesign.report.design.failures import failures_of
+from topodesign.report.design.parts import Offer
 from topodesign.report.design.reading import request_of
 from topodesign.report.design.request import Request
 from topodesign.topology.topology import Topology
@@ -185,8 +185,8 @@ def known(nodes: int, degree: int, *, duplex: bool) -> list[Topology]:
     """Topologies of families and products of two of them, enumerated here."""
     specs = []
     for family in FAMILIES:
-        for args in itertools.islice(family.find(nodes, degree), 4):
-            specs.append(f"{family.name}({','.join(map(str, args))})")
+        found = itertools.islice(family.find(nodes, degree), 4)
+        specs += [f"{family.name}({','.join(map(str, args))})" for args in found]
     for side in range(2, nodes):
         if nodes % side == 0:
             specs += [f"torus({side},{nodes // side})", f"product(complete({side}),complete({nodes // side}))"]
@@ -222,7 +222,7 @@ def cables_of(one: Topology) -> tuple[int, int]:
 
 
 def random_request(seed: int) -> dict[str, Any]:
-    rng = random.Random(seed)
+    rng = random.Random(seed)  # noqa: S311
     nodes, degree = rng.randrange(8, 65), rng.randrange(2, 7)
     shares = [
         {"collective": name, "size": f"{2 ** rng.randrange(10, 29)}B", "count": rng.randrange(1, 20)}

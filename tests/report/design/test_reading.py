@@ -1,4 +1,4 @@
-"""Requests: what is wrong is told in one line that says where and what; what is right is read from files and arguments."""
+"""Requests: what is wrong is told in one line that says where and what; what is right is read, or taken."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ workload:
 rivals: [torus, ring]
 prices: {cable: 40, port: 300}
 """
-"""Line 1 nodes, 2 degree, 3 bandwidth, 4 alpha, 5 workload, 7 the collective, 8 rivals, 9 prices; 10 is what is added."""
+"""Lines: 1 nodes, 2 degree, 3 bandwidth, 4 alpha, 5 workload, 7 the collective, 8 rivals, 9 prices; 10 is added."""
+MIX = "  collectives:\n    - {collective: allreduce, size: 64MiB, count: 4}\n"
 
 BAD: list[tuple[str, str, int, str]] = [
     # what stands there, what stands in its place, the line, and what is said

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from topodesign.report.design.answer import Offer, Turn
 from topodesign.report.design.measure import in_step
+from topodesign.report.design.parts import ALL_SIZES, Offer, Turn
 from topodesign.report.design.request import Request
-from topodesign.report.design.words import ALL_SIZES
 
 _FARTHEST = 10  # factors are looked at up to 4 to this power, and down to its inverse
 _HALVINGS = 14  # how often the span that a factor lies in is halved

@@ -2,235 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from fractions import Fraction
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 from topodesign.base.arguments import as_path
+from topodesign.base.atomic import write_directory
 from topodesign.base.claims import Claim
-from topodesign.base.declared import Declared, key
-from topodesign.base.records import Table, TextResult
-from topodesign.base.units import format_time
-from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.plan import Plan
-from topodesign.pricing.mix import Share
-from topodesign.report.comparison.measures import Counts
-from topodesign.report.design.bundle import saved
+from topodesign.base.declared import key
+from topodesign.base.fitted import wrapped
+from topodesign.base.records import MOST_WIDE, Table, TextResult
+from topodesign.base.units import format_bandwidth, format_time
+from topodesign.base.wording import counted, listed
+from topodesign.report.design.bundle import files_of
+from topodesign.report.design.parts import File, Limit, Loss, Offer, Stage, Turn, loss_words, over
 from topodesign.report.design.request import Request
-from topodesign.report.design.words import contenders_table, decision_text, limit_words, loss_words, turn_words
-from topodesign.topology.topology import Topology
+from topodesign.wiring.inventory.lengths import format_metres
 from topodesign.wiring.plan.bill import Bill
 from topodesign.wiring.plan.plan import WiringPlan
 
-OfferKind = Literal["direct", "plant", "boxes", "rival"]
-
-
-@dataclass(frozen=True)
-class Part(Declared):
-    """A collective of a step on a contender: its plan, verified, and what it takes.
-
-    * ``share``: the collective, its size and how often.
-    * ``plan``: the verified plan.
-    * ``seconds``: of one run of it, simulated.
-    * ``latency``: seconds of that which it would take without any data.
-    """
-
-    share: Share
-    plan: Plan
-    seconds: Fraction
-    latency: Fraction
-
-    KEYS = (
-        "*share",
-        key("method", "By which method it is scheduled."),
-        key("time_s=float(seconds)", "Seconds of one run."),
-        key("latency_s=float(latency)", "Seconds of that without any data."),
-        key("in_step_s=float(in_step)", "Seconds of all runs in a step."),
-    )
-
-    @property
-    def method(self) -> str:
-        """By which method it is scheduled."""
-        return str(self.plan.generator.get("method", self.plan.kind))
-
-    @property
-    def in_step(self) -> Fraction:
-        """Seconds of all runs in a step."""
-        return self.share.count * self.seconds
-
-
-@dataclass(frozen=True)
-class Offer(Declared):
-    """A contender: what could be wired or bought, with all that is compared.
-
-    * ``name``: short: ``catalog(200,6,1)``, ``torus``.
-    * ``kind``: ``direct`` of the frontier, ``plant`` made for the room, ``boxes``, or a ``rival``.
-    * ``spec``: the text that rebuilds it; None where there is none.
-    * ``place``: its links.
-    * ``parts``: the collectives of a step, in the order of the request.
-    * ``counts``: cables, ports and switches, and the failures that it survives.
-    * ``price``, ``watts``: None where nothing was said to cost or draw any.
-    * ``refused``: why it cannot be the recommendation; None where it can.
-    * ``frontier``: whether none that can be recommended is as fast and as cheap (and draws as little), and better in
-      one of these.
-    """
-
-    name: str
-    kind: OfferKind
-    spec: str | None
-    place: Topology | Fabric
-    parts: tuple[Part, ...]
-    counts: Counts
-    price: Fraction | None
-    watts: Fraction | None
-    refused: str | None = None
-    frontier: bool = False
-
-    KEYS = (
-        "name kind spec",
-        key("time_s=float(seconds)", "Seconds of a step."),
-        key("time", "Seconds of a step, exactly."),
-        key("parts", "The collectives of the step."),
-        "*counts",
-        key("price=float(price)", "Price of cables, ports and switches; null where no prices are given."),
-        key("watts=float(watts)", "Watts; null where none are given."),
-        key("simplex=not(topology.is_duplex)", "Whether links go one way only."),
-        "refused frontier",
-    )
-    SHARED = "offer"
-
-    @property
-    def time(self) -> Fraction:
-        """Seconds of a step, exactly."""
-        return sum((one.in_step for one in self.parts), Fraction(0))
-
-    seconds = time
-
-    @property
-    def topology(self) -> Topology:
-        """The links."""
-        return self.place.topology if isinstance(self.place, Fabric) else self.place
-
-
-@dataclass(frozen=True)
-class Turn(Declared):
-    """Where the runner-up wins: sizes, or one collective of the mix, times a factor.
-
-    * ``what``: ``all sizes``, or a collective of the mix: how often it runs.
-    * ``factor``: from which on it wins, times what was asked for.
-    * ``above``: whether above that factor, or below.
-    * ``at``: there, bytes of each collective in the order of the request, or how often the collective runs.
-    * ``now``, ``then``: names of who is ahead on this side, and on the other.
-    """
-
-    what: str
-    factor: Fraction
-    above: bool
-    at: tuple[Fraction, ...]
-    now: str
-    then: str
-
-    KEYS = ("what factor=float(factor) above at=float(at) now then", key("words=str(self)", "In a sentence.", kind=str))
-
-    def __str__(self) -> str:
-        """Return it in a sentence without its full stop."""
-        return turn_words(self)
-
-
-@dataclass(frozen=True)
-class Limit(Declared):
-    """What limits a collective of the recommendation.
-
-    * ``collective``: which.
-    * ``by``: the time of ``steps`` (latency), or of ``links`` (bandwidth), whichever is more.
-    * ``links``: the fullest links by the names of their hosts, a few of them.
-    * ``full``: how many links are as full.
-    * ``of``: how many links there are.
-    * ``seconds``: of one run; ``least``: what no wiring of as many nodes and ports undercuts.
-    """
-
-    collective: str
-    by: Literal["steps", "links"]
-    links: tuple[str, ...]
-    full: int
-    of: int
-    seconds: Fraction
-    least: Fraction
-
-    KEYS = (
-        "collective by links full of",
-        key("time_s=float(seconds)", "Seconds of one run."),
-        key("least_s=float(least)", "What no wiring of as many nodes and ports undercuts."),
-        key("words=str(self)", "In a sentence.", kind=str),
-    )
-
-    def __str__(self) -> str:
-        """Return it in a sentence without its full stop."""
-        return limit_words(self)
-
-
-@dataclass(frozen=True)
-class Loss(Declared):
-    """What failures of cables cost, with schedules made anew for what is left.
-
-    * ``cables``: the cables that fail, by their names in the wiring plan.
-    * ``links``: the same by the names of hosts.
-    * ``seconds``: of a step then; None where not all reach each other.
-    * ``looked_at``: failures that were compared; ``all_of_them``: whether these are all that there can be, but for
-      symmetry.
-    """
-
-    cables: tuple[str, ...]
-    links: tuple[str, ...]
-    seconds: Fraction | None
-    looked_at: int
-    all_of_them: bool
-
-    KEYS = (
-        "cables links",
-        key("time_s=float(seconds)", "Seconds of a step then; null where not all reach each other."),
-        "looked_at all_of_them",
-        key("words=str(self)", "In a sentence.", kind=str),
-    )
-
-    def __str__(self) -> str:
-        """Return it in a sentence without its full stop."""
-        return loss_words(self)
-
-
-@dataclass(frozen=True)
-class Stage(Declared):
-    """A size to grow to.
-
-    * ``nodes``: how many then.
-    * ``name``: what is wired then.
-    * ``topology``: its links.
-    * ``moves``: patches to move from the stage before; ``at_least``: what any change to it moves.
-    * ``seconds``: of a step then, with as many ports.
-    """
-
-    nodes: int
-    name: str
-    topology: Topology
-    moves: int
-    at_least: int
-    seconds: Fraction
-
-    KEYS = (
-        "nodes name moves bound=at_least",
-        key("time_s=float(seconds)", "Seconds of a step then."),
-    )
-
-
-@dataclass(frozen=True)
-class File(Declared):
-    """A file that was written: its path, and what it is for."""
-
-    path: str
-    about: str
-
-    KEYS = "path about"
+_LEAST_NAME = 16  # letters of a name that tables show at least
 
 
 @dataclass(frozen=True, repr=False)
@@ -314,11 +106,11 @@ class Decision(TextResult):
 
     def table(self) -> Table:
         """Return the contenders side by side, those that cannot be recommended below a line."""
-        return contenders_table(self)
+        return _table(self)
 
     def __str__(self) -> str:
         """Return the decision on one screen."""
-        return decision_text(self)
+        return _text(self)
 
     def save(self, directory: str | Path) -> Decision:
         """Write everything that goes to the bench and to the racks to a new directory; return it with the files.
@@ -328,4 +120,110 @@ class Decision(TextResult):
         FileFormatError
             If the directory is there already, or cannot be written.
         """
-        return saved(self, as_path(directory))
+        made = list(files_of(self.recommendation, self.wiring, self.growth))
+        told = replace(self, files=tuple(File(one.path, one.about) for one in made))
+        answer = {"decision.json": json.dumps(told.record(), indent=2) + "\n", "decision.txt": f"{told}\n"}
+        write_directory(as_path(directory), answer | {one.path: one.content for one in made})
+        return told
+
+
+def _text(found: Decision) -> str:
+    """Return the decision on one screen."""
+    asked, best = found.request, found.recommendation
+    work = asked.work
+    lines = [
+        found.heading(),
+        f"{asked.mix.words}; alpha {format_time(work.alpha)}, {format_bandwidth(work.bandwidth)} per node",
+        "",
+        found.verdict,
+        *_beside(found),
+        "",
+    ]
+    text = [line for long in lines for line in (wrapped(long, MOST_WIDE, 2) or [""])]
+    text += [found.table().text(), ""]
+    rest = [f"limit of {one.collective}: {one}" for one in found.limits]
+    rest += [
+        f"{'one cable' if len(one.links) == 1 else 'two cables'} lost: {loss_words(one, best)}"
+        for one in found.failures
+    ]
+    rest += [
+        f"grow to {one.nodes}: {counted(one.moves, 'move')} (no way has below {one.at_least}), then a step takes "
+        f"{format_time(one.seconds)}: {_short(one.name, 60)}"
+        for one in found.growth
+    ]
+    rest += list(_bill(found))
+    rest += [f"{str(claim)[:1].upper()}{str(claim)[1:]}." for claim in found.claims]
+    rest += [f"{name} is not in the table: {why}" for name, why in found.missing]
+    rest += [f"wrote {counted(len(found.files), 'file')}, listed in decision.json"] if found.files else []
+    return "\n".join([*text, *(line for long in rest for line in wrapped(long, MOST_WIDE, 2))])
+
+
+def _beside(found: Decision) -> Iterator[str]:
+    other, best = found.runner_up, found.recommendation
+    if other is None:
+        yield "There is no runner-up."
+        return
+    yield f"Runner-up: {other.name}, {format_time(other.time)} ({over(other.time / best.time)})."
+    yield from (f"{one}." for one in found.turns)
+
+
+def _bill(found: Decision) -> Iterator[str]:
+    bill, plan = found.bill, found.wiring
+    items = [
+        f"{one.count} x {one.kind}" + (f" {format_metres(one.length)} m" if one.length else "") for one in bill.items
+    ]
+    metres = "" if bill.metres is None else f", {format_metres(bill.metres)} m of cable"
+    yield (
+        f"wiring: {plan.mode}, {counted(len(plan.connects), 'cross-connect')}, checked{metres}"
+        f"{f': {listed(items)}' if items else ''}"
+    )
+
+
+def _table(found: Decision) -> Table:
+    """Return the contenders, those that cannot be recommended below a line."""
+    offers, best = found.contenders, found.recommendation
+    priced, drawn = best.price is not None, best.watts is not None
+    titles = [
+        "step",
+        "over",
+        "cables",
+        "switches",
+        "survives",
+        *(["price"] if priced else []),
+        *(["watts"] if drawn else []),
+    ]
+    cells = [
+        [
+            format_time(one.time),
+            over(one.time / best.time),
+            str(one.counts.cables),
+            str(one.counts.switches),
+            "" if one.counts.survives is None else str(one.counts.survives),
+            *([f"{float(one.price or 0):.6g}"] if priced else []),
+            *([f"{float(one.watts or 0):.6g}"] if drawn else []),
+        ]
+        for one in offers
+    ]
+    widths = [max(len(title), *(len(row[place]) for row in cells)) for place, title in enumerate(titles)]
+    room = max(_LEAST_NAME, MOST_WIDE - sum(width + 2 for width in widths))
+    rows = tuple((*row, _short(_name_of(one), room)) for one, row in zip(offers, cells, strict=True))
+    able = sum(one.refused is None for one in offers)
+    return Table(
+        "",
+        (*titles, "contender"),
+        rows,
+        words=frozenset(("contender",)),
+        spare=frozenset(("switches", "survives")),
+        compared=able if able < len(offers) else None,
+        footnote="below the line: what cannot be recommended" if able < len(offers) else "",
+    )
+
+
+def _name_of(one: Offer) -> str:
+    """Return what tables call a contender: its name, and what that stands for if it is another."""
+    return one.name if one.spec in {None, one.name} or one.kind != "rival" else f"{one.name}: {one.spec}"
+
+
+def _short(text: str, width: int) -> str:
+    """Return a text, or its beginning where it is too long."""
+    return text if len(text) <= width else f"{text[: width - 3]}..."

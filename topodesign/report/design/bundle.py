@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from topodesign.base.atomic import write_directory
 from topodesign.base.errors import TopodesignError
 from topodesign.base.tables import write_csv
 from topodesign.compiler.compilation import compile_plan
 from topodesign.plans.files import save_plan
 from topodesign.plans.plan import Plan
+from topodesign.report.design.parts import Offer, Stage
 from topodesign.topology.files import write_links
 from topodesign.wiring.bringup.bringup import bringup
 from topodesign.wiring.exports.export import export_wiring
 from topodesign.wiring.plan.files import plan_text
 from topodesign.wiring.plan.plan import WiringPlan
 
-if TYPE_CHECKING:
-    from topodesign.report.design.answer import Decision
-
 _TARGET = "msccl"
 
 
-class _Made(NamedTuple):
+class Made(NamedTuple):
     """A file or directory, what it is for, and what it holds."""
 
     path: str
@@ -34,45 +29,35 @@ class _Made(NamedTuple):
     content: str | Callable[[Path], object]
 
 
-def saved(found: Decision, directory: Path) -> Decision:
-    """Write a new directory, whole or not at all; return the decision with the files in it."""
-    from topodesign.report.design.answer import File  # noqa: PLC0415  which imports this module
-
-    made = list(_files(found))
-    told = replace(found, files=tuple(File(one.path, one.about) for one in made))
-    decision = {"decision.json": json.dumps(told.record(), indent=2) + "\n", "decision.txt": f"{told}\n"}
-    write_directory(directory, decision | {one.path: one.content for one in made})
-    return told
-
-
-def _files(found: Decision) -> Iterator[_Made]:
-    wiring, lacking = found.wiring, []
-    for place, part in enumerate(found.recommendation.parts, start=1):
+def files_of(best: Offer, wiring: WiringPlan, growth: Iterable[Stage]) -> Iterator[Made]:
+    """Yield the files and directories of a recommendation."""
+    lacking = []
+    for place, part in enumerate(best.parts, start=1):
         name, what = f"{place}-{part.share.collective}", part.share.collective
-        yield _Made(f"{name}.npz", f"schedule of {what}, for 'topodesign verify' and 'simulate'", _schedule(part.plan))
+        yield Made(f"{name}.npz", f"schedule of {what}, for 'topodesign verify' and 'simulate'", _schedule(part.plan))
         try:
             program = compile_plan(part.plan, _TARGET)
         except TopodesignError as error:
             lacking.append(f"{name}.xml: {error}")
         else:
-            yield _Made(f"{name}.xml", f"program of {what} for {_TARGET}", program.save)
-    yield _Made("links.json", "links of the recommendation", write_links(found.recommendation.topology, "json"))
-    yield _Made("wiring.json", "wiring plan, for 'topodesign wire'", plan_text(wiring))
-    items = [(one.kind, "" if one.length is None else float(one.length), one.count) for one in found.bill.items]
-    yield _Made("bill.csv", "what to buy", write_csv([("type", "length_m", "count"), *items]))
-    yield _Made("patches.csv", "patches, a row each", _export(wiring, "patches"))
-    yield _Made("package.html", "work package for those who wire it", _export(wiring, "package"))
+            yield Made(f"{name}.xml", f"program of {what} for {_TARGET}", program.save)
+    yield Made("links.json", "links of the recommendation", write_links(best.topology, "json"))
+    yield Made("wiring.json", "wiring plan, for 'topodesign wire'", plan_text(wiring))
+    items = [(one.kind, "" if one.length is None else float(one.length), one.count) for one in wiring.bill().items]
+    yield Made("bill.csv", "what to buy", write_csv([("type", "length_m", "count"), *items]))
+    yield Made("patches.csv", "patches, a row each", _export(wiring, "patches"))
+    yield Made("package.html", "work package for those who wire it", _export(wiring, "package"))
     try:
         bringup(wiring)
     except TopodesignError as error:
         lacking.append(f"bringup: {error}")
     else:
-        yield _Made("bringup", "addresses, routes and link tests, a directory a host", _export(wiring, "bringup"))
-    for one in found.growth:
+        yield Made("bringup", "addresses, routes and link tests, a directory a host", _export(wiring, "bringup"))
+    for one in growth:
         about = f"links of {one.nodes} nodes, for 'topodesign wire diff wiring.json'"
-        yield _Made(f"grown-{one.nodes}.json", about, write_links(one.topology, "json"))
+        yield Made(f"grown-{one.nodes}.json", about, write_links(one.topology, "json"))
     if lacking:
-        yield _Made("not-made.txt", "what could not be made, and why", "\n".join([*lacking, ""]))
+        yield Made("not-made.txt", "what could not be made, and why", "\n".join([*lacking, ""]))
 
 
 def _schedule(plan: Plan) -> Callable[[Path], object]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from topodesign.base.deadline import OutOfTime, deadline
 from topodesign.base.errors import CatalogError, InfeasibleError, TopodesignError
@@ -20,8 +20,8 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import as_place
 from topodesign.report.comparison.contender import counts_of, sum_of, with_node_bandwidth
 from topodesign.report.comparison.everyday import EVERYDAY, everyday
-from topodesign.report.design.answer import Offer, OfferKind
 from topodesign.report.design.measure import parts_of
+from topodesign.report.design.parts import Offer, OfferKind
 from topodesign.report.design.request import Request
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
@@ -73,7 +73,10 @@ def _direct(request: Request, missing: Missing, progress: Progress | None) -> It
 
 
 def _of_degree(request: Request, degree: int, progress: Progress | None) -> Iterator[Candidate]:
-    work = {"alpha": request.work.alpha, "bandwidth": request.work.bandwidth * degree / request.degree}
+    work: dict[str, Any] = {
+        "alpha": request.work.alpha,
+        "bandwidth": request.work.bandwidth * degree / request.degree,
+    }
     duplex = request.cabling == "duplex"
     names = _names(request.nodes, degree)
     specs: dict[str, Spec] = {}

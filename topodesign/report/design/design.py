@@ -11,12 +11,13 @@ from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.options import takes
 from topodesign.base.progress import Progress, part
 from topodesign.report.design.ahead import in_order, turns
-from topodesign.report.design.answer import Decision, Offer
+from topodesign.report.design.answer import Decision
 from topodesign.report.design.contenders import Gathered, gathered
 from topodesign.report.design.failures import failures_of
 from topodesign.report.design.fields import RequestOptions
 from topodesign.report.design.growth import stages_of
 from topodesign.report.design.limits import bound_of, limits_of
+from topodesign.report.design.parts import Offer
 from topodesign.report.design.reading import read_request, request_of
 from topodesign.report.design.request import Request
 from topodesign.wiring.inventory.answers import new_inventory

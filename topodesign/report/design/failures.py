@@ -12,8 +12,8 @@ import numpy as np
 from topodesign.base.errors import DisconnectedError, InfeasibleError
 from topodesign.base.progress import Progress
 from topodesign.pricing.closed_form import price
-from topodesign.report.design.answer import Loss, Offer
 from topodesign.report.design.measure import parts_of
+from topodesign.report.design.parts import Loss, Offer
 from topodesign.report.design.request import Request
 from topodesign.topology.automorphisms import find_symmetry, link_classes
 from topodesign.topology.topology import Topology

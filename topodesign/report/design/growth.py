@@ -9,8 +9,8 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.base.progress import Progress, part
 from topodesign.catalog.ranking import seconds_of
 from topodesign.pricing.all_to_all import all_to_all
-from topodesign.report.design.answer import Stage
 from topodesign.report.design.measure import parts_of
+from topodesign.report.design.parts import Stage
 from topodesign.report.design.request import Request
 from topodesign.wiring.change.growth import Grown, grow
 from topodesign.wiring.change.rewire import rewire

@@ -9,8 +9,8 @@ from topodesign.base.cost import lower_bounds, moore_distances
 from topodesign.catalog.ranking import least_seconds_of
 from topodesign.plans.timing.rounds import SimulationResult
 from topodesign.pricing.mix import Mix
-from topodesign.report.design.answer import Limit, Part
 from topodesign.report.design.measure import run_of
+from topodesign.report.design.parts import Limit, Part
 from topodesign.report.design.request import Request
 from topodesign.wiring.plan.plan import WiringPlan
 

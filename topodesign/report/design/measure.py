@@ -14,7 +14,7 @@ from topodesign.plans.timing.chunked import PipelineSimulation
 from topodesign.plans.timing.plans import Simulation, simulate
 from topodesign.pricing.deferral import why_not
 from topodesign.pricing.mix import Share
-from topodesign.report.design.answer import Part
+from topodesign.report.design.parts import Part
 from topodesign.report.design.request import Request
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.topology import Topology

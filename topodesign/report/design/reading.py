@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar, Unpack
+from typing import Any, NoReturn, TypeVar
 
 from topodesign.base.arguments import as_path
 from topodesign.base.cost import keeps_port_free
 from topodesign.base.errors import FileFormatError, ParameterError, TopodesignError
 from topodesign.base.file_kinds import FileKind, expecting
-from topodesign.base.options import declared, takes
+from topodesign.base.options import declared
 from topodesign.base.tables import Located, parse_yaml
 from topodesign.base.text_files import read_text
 from topodesign.base.units import as_bandwidth, as_time
@@ -359,47 +357,3 @@ def _rivals(fields: _Fields) -> tuple[str, ...]:
                 _wrong(one, f"rivals: {name[:50]!r} is no name, spec or file; {why}" if plain else f"rivals: {why}")
         names.append(name)
     return tuple(names)
-
-
-@takes(RequestOptions)
-def request_text(**fields: Unpack[RequestOptions]) -> str:
-    """Return a request as the text of its file, with comments, once it has been read and checked.
-
-    Parameters
-    ----------
-    **fields
-        As for :func:`topodesign.design`; what is text, numbers, mappings or lists of these.
-
-    Raises
-    ------
-    ParameterError, UnitError, FileFormatError
-        If a field is wrong, missing or unknown, or fields contradict each other.
-
-    Examples
-    --------
-    >>> from topodesign import request_text
-    >>> step = {"collectives": [{"collective": "allreduce", "size": "64MiB"}]}
-    >>> print(request_text(nodes=12, degree=4, bandwidth="100Gbps", workload=step).splitlines()[1])
-    nodes: 12
-    """
-    request_of(fields)
-    return "".join(f"{line}\n" for line in _lines(fields))
-
-
-def _lines(given: Mapping[str, Any]) -> Iterator[str]:
-    for name, option in _FIELDS.items():
-        value = given.get(name)
-        if value in (None, (), ""):
-            continue
-        yield f"# {option.about.split('  [')[0]}"
-        yield f"{name}: {_flow(value)}"
-
-
-def _flow(value: Any) -> str:
-    """Return a value as YAML in one line."""
-    if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{name}: {_flow(one)}' for name, one in value.items())}}}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_flow, value))}]"
-    text = str(value)
-    return text if re.fullmatch(r"[\w./@+-]+( [\w./@+-]+)*", text) else json.dumps(text)

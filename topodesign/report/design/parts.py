@@ -1,0 +1,265 @@
+"""What a decision is made of: contenders with their plans, where others win, limits, failures, stages, and files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from topodesign.base.declared import Declared, key
+from topodesign.base.units import format_excess, format_time, rounded_size
+from topodesign.base.wording import listed
+from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.plan import Plan
+from topodesign.pricing.mix import Share
+from topodesign.report.comparison.measures import Counts
+from topodesign.topology.topology import Topology
+
+ALL_SIZES = "all sizes"  # what a turn is about that is about no collective
+OfferKind = Literal["direct", "plant", "boxes", "rival"]
+
+
+@dataclass(frozen=True)
+class Part(Declared):
+    """A collective of a step on a contender: its plan, verified, and what it takes.
+
+    * ``share``: the collective, its size and how often.
+    * ``plan``: the verified plan.
+    * ``seconds``: of one run of it, simulated.
+    * ``latency``: seconds of that which it would take without any data.
+    """
+
+    share: Share
+    plan: Plan
+    seconds: Fraction
+    latency: Fraction
+
+    KEYS = (
+        "*share",
+        key("method", "By which method it is scheduled."),
+        key("time_s=float(seconds)", "Seconds of one run."),
+        key("latency_s=float(latency)", "Seconds of that without any data."),
+        key("in_step_s=float(in_step)", "Seconds of all runs in a step."),
+    )
+
+    @property
+    def method(self) -> str:
+        """By which method it is scheduled."""
+        return str(self.plan.generator.get("method", self.plan.kind))
+
+    @property
+    def in_step(self) -> Fraction:
+        """Seconds of all runs in a step."""
+        return self.share.count * self.seconds
+
+
+@dataclass(frozen=True)
+class Offer(Declared):
+    """A contender: what could be wired or bought, with all that is compared.
+
+    * ``name``: short: ``catalog(200,6,1)``, ``torus``.
+    * ``kind``: ``direct`` of the frontier, ``plant`` made for the room, ``boxes``, or a ``rival``.
+    * ``spec``: the text that rebuilds it; None where there is none.
+    * ``place``: its links.
+    * ``parts``: the collectives of a step, in the order of the request.
+    * ``counts``: cables, ports and switches, and the failures that it survives.
+    * ``price``, ``watts``: None where nothing was said to cost or draw any.
+    * ``refused``: why it cannot be the recommendation; None where it can.
+    * ``frontier``: whether none that can be recommended is as fast and as cheap (and draws as little), and better in
+      one of these.
+    """
+
+    name: str
+    kind: OfferKind
+    spec: str | None
+    place: Topology | Fabric
+    parts: tuple[Part, ...]
+    counts: Counts
+    price: Fraction | None
+    watts: Fraction | None
+    refused: str | None = None
+    frontier: bool = False
+
+    KEYS = (
+        "name kind spec",
+        key("time_s=float(seconds)", "Seconds of a step."),
+        key("time", "Seconds of a step, exactly."),
+        key("parts", "The collectives of the step."),
+        "*counts",
+        key("price=float(price)", "Price of cables, ports and switches; null where no prices are given."),
+        key("watts=float(watts)", "Watts; null where none are given."),
+        key("simplex=not(topology.is_duplex)", "Whether links go one way only."),
+        "refused frontier",
+    )
+    SHARED = "offer"
+
+    @property
+    def time(self) -> Fraction:
+        """Seconds of a step, exactly."""
+        return sum((one.in_step for one in self.parts), Fraction(0))
+
+    seconds = time
+
+    @property
+    def topology(self) -> Topology:
+        """The links."""
+        return self.place.topology if isinstance(self.place, Fabric) else self.place
+
+
+@dataclass(frozen=True)
+class Turn(Declared):
+    """Where the runner-up wins: sizes, or one collective of the mix, times a factor.
+
+    * ``what``: ``all sizes``, or a collective of the mix: how often it runs.
+    * ``factor``: from which on it wins, times what was asked for.
+    * ``above``: whether above that factor, or below.
+    * ``at``: there, bytes of each collective in the order of the request, or how often the collective runs.
+    * ``now``, ``then``: names of who is ahead on this side, and on the other.
+    """
+
+    what: str
+    factor: Fraction
+    above: bool
+    at: tuple[Fraction, ...]
+    now: str
+    then: str
+
+    KEYS = ("what factor=float(factor) above at=float(at) now then", key("words=str(self)", "In a sentence.", kind=str))
+
+    def __str__(self) -> str:
+        """Return it in a sentence without its full stop."""
+        return turn_words(self)
+
+
+@dataclass(frozen=True)
+class Limit(Declared):
+    """What limits a collective of the recommendation.
+
+    * ``collective``: which.
+    * ``by``: the time of ``steps`` (latency), or of ``links`` (bandwidth), whichever is more.
+    * ``links``: the fullest links by the names of their hosts, a few of them.
+    * ``full``: how many links are as full.
+    * ``of``: how many links there are.
+    * ``seconds``: of one run.
+    * ``least``: what no wiring of as many nodes and ports undercuts.
+    """
+
+    collective: str
+    by: Literal["steps", "links"]
+    links: tuple[str, ...]
+    full: int
+    of: int
+    seconds: Fraction
+    least: Fraction
+
+    KEYS = (
+        "collective by links full of",
+        key("time_s=float(seconds)", "Seconds of one run."),
+        key("least_s=float(least)", "What no wiring of as many nodes and ports undercuts."),
+        key("words=str(self)", "In a sentence.", kind=str),
+    )
+
+    def __str__(self) -> str:
+        """Return it in a sentence without its full stop."""
+        return limit_words(self)
+
+
+@dataclass(frozen=True)
+class Loss(Declared):
+    """What failures of cables cost, with schedules made anew for what is left.
+
+    * ``cables``: the cables that fail, by their names in the wiring plan.
+    * ``links``: the same by the names of hosts.
+    * ``seconds``: of a step then; None where not all reach each other.
+    * ``looked_at``: failures that were compared.
+    * ``all_of_them``: whether these are all that there can be; those that a symmetry makes alike count.
+    """
+
+    cables: tuple[str, ...]
+    links: tuple[str, ...]
+    seconds: Fraction | None
+    looked_at: int
+    all_of_them: bool
+
+    KEYS = (
+        "cables links",
+        key("time_s=float(seconds)", "Seconds of a step then; null where not all reach each other."),
+        "looked_at all_of_them",
+        key("words=str(self)", "In a sentence.", kind=str),
+    )
+
+    def __str__(self) -> str:
+        """Return it in a sentence without its full stop."""
+        return loss_words(self)
+
+
+@dataclass(frozen=True)
+class Stage(Declared):
+    """A size to grow to.
+
+    * ``nodes``: how many then.
+    * ``name``: what is wired then.
+    * ``topology``: its links.
+    * ``moves``: patches to move from the stage before.
+    * ``at_least``: what any change to it moves.
+    * ``seconds``: of a step then, with as many ports.
+    """
+
+    nodes: int
+    name: str
+    topology: Topology
+    moves: int
+    at_least: int
+    seconds: Fraction
+
+    KEYS = (
+        "nodes name moves bound=at_least",
+        key("time_s=float(seconds)", "Seconds of a step then."),
+    )
+
+
+@dataclass(frozen=True)
+class File(Declared):
+    """A file that was written.
+
+    * ``path``: relative to the directory.
+    * ``about``: what it is for.
+    """
+
+    path: str
+    about: str
+
+    KEYS = "path about"
+
+
+def over(ratio: Fraction) -> str:
+    """Return by how much something takes more, or less, than something else."""
+    return format_excess(ratio) if ratio >= 1 else f"{float(ratio - 1) * 100:.1f}%"
+
+
+def turn_words(one: Turn) -> str:
+    """Return where another contender is ahead, in a sentence without its full stop."""
+    side = "above" if one.above else "below"
+    if len(one.at) == 1 and one.what != ALL_SIZES:
+        return f"{one.then} is ahead with {one.what} {side} {float(one.at[0]):.4g} times a step"
+    sizes = listed([rounded_size(size) for size in one.at])
+    return f"{one.then} is ahead {side} {float(one.factor):.3g} times {ALL_SIZES} ({sizes})"
+
+
+def limit_words(one: Limit) -> str:
+    """Return what limits a collective in a sentence without its full stop."""
+    what = "steps" if one.by == "steps" else f"links; {one.full} of {one.of} are the fullest, such as {one.links[0]}"
+    if one.by == "links" and not one.links:
+        what = "links"
+    return f"{what}; {format_time(one.seconds)}, {format_excess(one.seconds / one.least)} over the bound of any wiring"
+
+
+def loss_words(one: Loss, best: Offer | None = None) -> str:
+    """Return what failures cost in a sentence without its full stop."""
+    if one.seconds is None:
+        costs = "not all reach each other"
+    else:
+        more = "" if best is None else f" ({over(one.seconds / best.time)})"
+        costs = f"a step takes {format_time(one.seconds)}{more}"
+    among = "the worst of all" if one.all_of_them else "the worst that was found, of"
+    return f"{costs}, {among} {one.looked_at}: {listed(list(one.links))}"
