@@ -37,6 +37,7 @@ from topodesign.cli.main import run
 from topodesign.compiler.compilation import compile_plan
 from topodesign.plans.files import save_plan
 from topodesign.plans.sets import ForSizes, save_plan_set
+from topodesign.report.design.design import design
 from topodesign.report.page.page import report_page
 from topodesign.report.plots import plot
 from topodesign.schedulers.circuits.reconfigure import reconfigure
@@ -72,6 +73,16 @@ ROUTES = [routes(spec, lanes=1) for spec in ("torus(3,3)", "hypercube(3)")]
 LAYOUTS = [layout("torus(4,2)", f"4x2:{axis}=all-to-all@1MiB") for axis in (0, 1)]
 PICTURES = [plot(build(spec)) for spec in ("circulant(6,1,2)", "circulant(6,1,3)")]
 REPORTS = [report_page(build(spec)) for spec in ("circulant(6,1,2)", "circulant(6,1,3)")]
+DECISIONS = [
+    design(
+        nodes=6,
+        degree=ports,
+        bandwidth="100Gbps",
+        workload={"collectives": [{"collective": "allreduce", "size": "1MiB"}]},
+        cabling="duplex",
+    )
+    for ports in (2, 3)
+]
 PLANTS = [carry(plain_inventory(6, lanes)) for lanes in (2, 3)]
 FABRICS = ["dgx_a100(2)", "mi250(2)"]
 PLACES = places(Catalog(), [2], 3, 400)
@@ -237,6 +248,9 @@ WRITERS = (
     ),
     Writer("wiring/exports/change_sheets", "c.html", lambda path, version: write_change_sheets(CHANGES[version], path)),
     Writer("wiring/plant/answer", "plans", lambda path, version: PLANTS[version].write(path), makes_directory=True),
+    Writer(
+        "report/design/answer", "decided", lambda path, version: DECISIONS[version].save(path), makes_directory=True
+    ),
     Writer("wiring/plan/files", "w.json", lambda path, version: save_wiring(WIRINGS[version], path)),
     Writer("catalog/packing", "packed", _packed, makes_directory=True),
     Writer("catalog/merge", "merged", _merged, makes_directory=True),

@@ -147,7 +147,7 @@ def _text(found: Decision) -> str:
         for one in found.failures
     ]
     rest += [
-        f"grow to {one.nodes}: {counted(one.moves, 'move')} (no way has below {one.at_least}), then a step takes "
+        f"grow to {one.nodes}: {counted(one.moves, 'move')} (bound {one.at_least}), then a step takes "
         f"{format_time(one.seconds)}: {_short(one.name, 60)}"
         for one in found.growth
     ]

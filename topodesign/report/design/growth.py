@@ -1,4 +1,4 @@
-"""Stages to grow by: for each size the topology that moves few patches and is not much slower than the fastest."""
+"""Stages to grow by: of the topology with the fewest moves and the one that promises most, whichever is worth it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from topodesign.wiring.change.growth import Grown, grow
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.plan.plan import WiringPlan
 
-SLOWER = Fraction(1, 20)  # how much more than the fastest a step may take for fewer moves
+SLOWER = Fraction(1, 20)  # how much more than with the other a step may take for fewer moves
 
 
 def stages_of(request: Request, wiring: WiringPlan, progress: Progress | None) -> tuple[Stage, ...]:
@@ -45,12 +45,11 @@ def _stage(request: Request, now: WiringPlan, nodes: int, progress: Progress | N
     able = [one for one in found.topologies if one.topology.is_duplex or request.cabling == "simplex"]
     if not able:
         raise InfeasibleError(f"nothing is known for {nodes} nodes of degree {request.degree} with duplex cables")
-    bounds = {one.name: _at_least(one, larger) for one in able}
-    stages: list[Stage] = []
-    for one in sorted(able, key=lambda one: bounds[one.name]):
-        if not stages or bounds[one.name] <= (1 + SLOWER) * min(stage.seconds for stage in stages):
-            seconds = sum((each.in_step for each in parts_of(one.topology, larger)), Fraction(0))
-            stages.append(Stage(nodes, one.name, one.topology, one.moves, one.at_least, seconds))
+    quickest, nearest = min(able, key=lambda one: _at_least(one, larger)), min(able, key=lambda one: one.moves)
+    stages = []
+    for one in (quickest, nearest) if nearest is not quickest else (quickest,):
+        seconds = sum((each.in_step for each in parts_of(one.topology, larger)), Fraction(0))
+        stages.append(Stage(nodes, one.name, one.topology, one.moves, one.at_least, seconds))
     most = (1 + SLOWER) * min(one.seconds for one in stages)
     return min((one for one in stages if one.seconds <= most), key=lambda one: (one.moves, one.seconds))
 
