@@ -18,7 +18,7 @@ from topodesign.catalog.pareto import pareto
 from topodesign.catalog.ranking import rank
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import as_place
-from topodesign.report.comparison.contender import counts_of, sum_of, with_node_bandwidth
+from topodesign.report.comparison.contender import counts_of, sum_of
 from topodesign.report.comparison.everyday import EVERYDAY, everyday
 from topodesign.report.design.measure import parts_of
 from topodesign.report.design.parts import Offer, OfferKind
@@ -141,8 +141,6 @@ def _rival(name: str, request: Request) -> Candidate:
     method = "auto"
     if name in EVERYDAY:
         place, method = everyday(name, request.nodes, request.degree, request.work)
-        if isinstance(place, Fabric):
-            place = with_node_bandwidth(place, request.work.bandwidth / 8)
     else:
         place = as_place(name)
     links = place.topology if isinstance(place, Fabric) else place

@@ -169,7 +169,7 @@ def _request(document: Located, folder: Path | None, name: str) -> Request:
     if "boxes" in fields:
         fields.needs("box", "what each box is, such as dgx_h100")
         fields.whole("boxes")
-        fields.wrong("boxes", "boxes are not designed yet; 'topodesign optimum' and 'compare' take fabrics of boxes")
+        fields.wrong("boxes", "boxes are not designed here yet; 'topodesign pareto --box BOX -n N' finds their wirings")
     plain = "room" not in fields or isinstance(fields.given["room"].value, dict)
     room = None if plain else _inventory(fields)
     if plain:
