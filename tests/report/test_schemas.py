@@ -58,6 +58,7 @@ CASES = {
         compare best fattree -n 16 -d 4 --workload workload_moe.yaml
         step model_gpt3.yaml --on torus(4,2) --on slimfly -d 4 --set data=1,tensor=4,pipeline=2
         step workload_moe.yaml --on torus(4,2)
+        design asked.yaml -o decided
         uneven torus(3,3) --matrix zipf:1 --tokens 90
         uneven fat_tree(2,2,2) --matrix dirichlet:0.5 --tokens 90
         families
@@ -238,6 +239,8 @@ cabling:
   - {host: "h[1-5]", port: p1, panel: ocs1, panel_port: "[1-5]"}
   - {host: "h[1-5]", port: p2, panel: ocs2, panel_port: "[1-5]"}
 """,
+    "asked.yaml": "nodes: 12\ndegree: 2\nbandwidth: 100Gbps\nrivals: [slimfly]\ngrow: [14]\n"
+    "workload: {collectives: [{collective: allreduce, size: 8KiB}]}\nprices: {cable: 3}\nwatts: {port: 2}\n",
     "own.txt": "torus(4,4)\ncirculant(16,3,4)\n",
     "links.csv": "src,dst\n0,1\n1,2\n2,0\n",
     "limited.yaml": "nodes: [a, b]\nlinks: [{from: a, to: b, bandwidth: 2GB/s, duplex: true}]\n"
