@@ -213,7 +213,7 @@ def test_the_shipped_requests_are_read(tmp_path: Path) -> None:
     copy_examples([*names, "inventory_testbed.yaml", "inventory_cubes.yaml"], tmp_path)
     for name in names:
         if "boxes" in name:
-            with pytest.raises(FileFormatError, match="boxes are not designed yet"):
+            with pytest.raises(FileFormatError, match="boxes are not designed here yet"):
                 read_request(tmp_path / name)
         else:
             assert read_request(tmp_path / name).mix.shares

@@ -19,7 +19,7 @@ from topodesign.topology.automorphisms import find_symmetry, link_classes
 from topodesign.topology.topology import Topology
 from topodesign.wiring.plan.plan import WiringPlan
 
-_ALL_PAIRS = 64  # pairs up to which all are scheduled anew
+_ALL_PAIRS = 100  # pairs up to which all are scheduled anew
 _ONES, _PRICED, _SCHEDULED = 12, 48, 2
 """Single failures that are scheduled, pairs that are priced, and the dearest of them that are scheduled."""
 
