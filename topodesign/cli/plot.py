@@ -158,6 +158,27 @@ _of_a_place(
     "Example: topodesign plot structure 'torus(6,6)' -o torus.svg",
 )
 _of_a_place(
+    "matrix",
+    short_help="Every link as a cell, for large ones.",
+    its_help="Every link of a topology or fabric as a cell: its row is where it begins, its column where it ends. "
+    "Colours tell the links that symmetry takes to each other. PLACE is a spec or a file.\n\n"
+    "Example: topodesign plot matrix 'catalog(200,6,2)' -o matrix.svg",
+)
+_of_a_place(
+    "orbits",
+    short_help="Links by what symmetry takes to what.",
+    its_help="The links of each orbit in a picture of its own: symmetry takes each of them to every other one there. "
+    "PLACE is the spec of a topology with symmetry.\n\n"
+    "Example: topodesign plot orbits 'catalog(200,6,2)' -o orbits.svg",
+)
+_of_a_place(
+    "boxes",
+    short_help="A fabric box by box.",
+    its_help="A fabric box by box: every box with its name, and what joins two of them as one line. PLACE is a preset "
+    "or a file in which names such as box0/gpu3 tell boxes.\n\n"
+    "Example: topodesign plot boxes 'dgx_h100(4)' -o boxes.svg",
+)
+_of_a_place(
     "distances",
     short_help="How far nodes are from each other.",
     its_help="How far nodes are from each other, beside the best that any topology could do.\n\n"

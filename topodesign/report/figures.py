@@ -51,6 +51,7 @@ _RC: Any = {
 _HEAD: Any = {"mutation_scale": 14, "shrinkA": 0, "shrinkB": 0}  # of arrows
 _MOST_NAMED = 12  # points that have their texts beside them
 _MOST_NUMBERED = 150  # nodes that have their names in them
+_MOST_ROWS = 72  # rows of a matrix that have their names
 _LONGEST_NAME = 34
 _WIDE = 88  # letters of a title or note in a line
 
@@ -114,15 +115,74 @@ def _figure(picture: Chart | Drawing) -> Figure:
     with _style():
         from matplotlib.figure import Figure  # noqa: PLC0415  heavy, and an optional extra
 
+        if isinstance(picture, Drawing) and picture.kind == "orbits":
+            return _orbits(picture)
         if isinstance(picture, Drawing):
             wide, high = (max(places) - min(places) for places in (picture.x, picture.y))
             drawn = Figure(figsize=(6.4, 1.2 + 5.2 * max(0.35, high / max(wide, high, 1e-9))), layout="constrained")
-            _draw(drawn.add_subplot(), picture)
+            (_cells if picture.kind == "matrix" else _draw)(drawn.add_subplot(), picture)
             return drawn
         height = 4.0 if len(picture.lanes) < 20 else min(4.0 + 0.11 * (len(picture.lanes) - 20), 20.0)
         drawn = Figure(figsize=(7.2, height), layout="constrained")
         _chart(drawn.add_subplot(), picture)
         return drawn
+
+
+def _orbits(drawing: Drawing) -> Figure:
+    """Draw a picture for each orbit of links; that after which it is called stands out."""
+    from matplotlib.figure import Figure  # noqa: PLC0415  heavy, and an optional extra
+
+    high = max(drawing.y) - min(drawing.y)
+    across = min(3, len(drawing.orbit_names)) if high > 0.7 else 1
+    down = -(-len(drawing.orbit_names) // across)
+    shown = Figure(figsize=(max(2.6 * across, 5), 0.8 + max(2.75 if across > 1 else 2.5 * high, 0.8) * down),
+                   layout="constrained")  # fmt: skip
+    for orbit, name in enumerate(drawing.orbit_names):
+        places = [place for place, own in enumerate(drawing.orbits) if own == orbit]
+        axes = shown.add_subplot(down, across, orbit + 1)
+        axes.set_axis_off()
+        axes.set_aspect("equal")
+        axes.plot(drawing.x, drawing.y, "o", color="#9A9A9A", markersize=1.5)
+        for place in places:
+            points = _curve(drawing, place)
+            first = place == places[0]
+            axes.plot(*zip(*points, strict=True), color=_INK if first else _OURS[orbit % len(_OURS)],
+                      linewidth=1.6 if first else 0.5, zorder=2 if first else 1)  # fmt: skip
+        axes.set_title(name, fontsize=9)
+    shown.suptitle("\n".join(textwrap.wrap(drawing.title, _WIDE)), fontsize=10, x=0.01, ha="left")
+    shown.supxlabel(
+        "\n".join(textwrap.wrap(drawing.note, max(30 * across, 60))), fontsize=8, color=_INK, x=0.01, ha="left"
+    )
+    return shown
+
+
+def _cells(axes: Axes, drawing: Drawing) -> None:
+    """Draw links as cells of a matrix, from the first node at the top left."""
+    import numpy as np  # noqa: PLC0415  heavy
+    from matplotlib.patches import Patch, PathPatch  # noqa: PLC0415  heavy
+    from matplotlib.path import Path as Outline  # noqa: PLC0415  heavy
+
+    nodes = len(drawing.names)
+    orbits = drawing.orbits or (0,) * len(drawing.links)
+    cells: dict[str, list[tuple[int, int]]] = {}
+    for (u, v), both, marked, orbit in zip(drawing.links, drawing.duplex, drawing.marked, orbits, strict=True):
+        colour = "#D55E00" if marked else _OURS[orbit % len(_OURS)]
+        cells.setdefault(colour, []).extend([(v, u), (u, v)][: 1 + both])
+    square = np.array([(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)])
+    for colour, places in cells.items():
+        corners = np.array(places)[:, None, :] + square
+        axes.add_patch(PathPatch(Outline.make_compound_path_from_polys(corners), facecolor=colour, linewidth=0))
+    axes.set_aspect("equal")
+    axes.set_xlim(-0.5, nodes - 0.5)
+    axes.set_ylim(nodes - 0.5, -0.5)
+    axes.tick_params(top=True, bottom=False, labeltop=True, labelbottom=False, labelrotation=0)
+    if nodes <= _MOST_ROWS:
+        axes.set_xticks(range(nodes), drawing.names, rotation=90, fontsize=6)
+        axes.set_yticks(range(nodes), drawing.names, fontsize=6)
+    if drawing.orbits:
+        keys = [Patch(color=_OURS[k % len(_OURS)], label=name) for k, name in enumerate(drawing.orbit_names)]
+        axes.legend(handles=keys, loc="upper left", bbox_to_anchor=(0, 0), ncols=4)
+    _words(axes, drawing)
 
 
 def _words(axes: Axes, picture: Chart | Drawing) -> None:

@@ -19,6 +19,7 @@ from topodesign.plans.files import load_plan
 from topodesign.plans.plan import Plan
 from topodesign.plans.timing.plans import Simulation
 from topodesign.pricing.flows.flow_optimum import FlowOptimum
+from topodesign.report.charts.boxes import boxes_drawing
 from topodesign.report.charts.by_size import by_size_chart
 from topodesign.report.charts.chart import Chart, Drawing
 from topodesign.report.charts.crossings import crossings_chart
@@ -26,6 +27,7 @@ from topodesign.report.charts.cut import cut_drawing
 from topodesign.report.charts.distances import distances_chart
 from topodesign.report.charts.frontier import frontier_chart
 from topodesign.report.charts.link_use import link_use_chart
+from topodesign.report.charts.links import matrix_drawing, orbits_drawing
 from topodesign.report.charts.loads import loads_chart
 from topodesign.report.charts.structure import structure_drawing
 from topodesign.report.charts.timeline import timeline_chart
@@ -50,6 +52,9 @@ PLOTS: dict[str, Plot] = {
     "sizes": Plot((Known,), by_size_chart),
     "winners": Plot((Known,), winners_chart),
     "structure": Plot((Topology, Fabric), structure_drawing),
+    "matrix": Plot((Topology, Fabric), matrix_drawing),
+    "orbits": Plot((Topology,), orbits_drawing),
+    "boxes": Plot((Fabric,), boxes_drawing),
     "distances": Plot((Topology,), distances_chart),
     "loads": Plot((Topology,), loads_chart),
     "timeline": Plot((Plan,), timeline_chart),
@@ -73,10 +78,11 @@ def plot(value: Any, kind: str | None = None, **options: Any) -> Picture:
     value
         A result of :func:`topodesign.pareto` (``frontier``, ``times``), of :func:`topodesign.compare` or
         :func:`topodesign.compare_methods` (``times``), of :func:`topodesign.known_topologies`
-        (``sizes``, ``winners``) of :func:`topodesign.optimum` (``cut``) or of
-        :func:`topodesign.reconfigure` (``crossings``); a topology (``structure``, ``distances``,
-        ``loads``) or fabric (``structure``), its spec or file, or a networkx graph; or a plan (``timeline``, ``use``),
-        its file, or the simulation of one. Other results that are about a plan, a topology or a place stand for that.
+        (``sizes``, ``winners``), of :func:`topodesign.optimum` (``cut``) or of :func:`topodesign.reconfigure`
+        (``crossings``); a topology (``structure``, ``matrix``, ``orbits``, ``distances``, ``loads``) or fabric
+        (``structure``, ``matrix``, ``boxes``), its spec or file, or a networkx graph; or a plan (``timeline``,
+        ``use``), its file, or the simulation of one. Other results that are about a plan, a topology or a place stand
+        for that.
     kind
         Which of these plots; the usual one of the value if None.
     options

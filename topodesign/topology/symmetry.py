@@ -98,6 +98,13 @@ class Symmetry:
         starts = np.flatnonzero(np.diff(self.orbit_of[order], prepend=-1))
         return tuple(sealed(orbit) for orbit in np.split(order, starts[1:]))
 
+    def link_orbits(self, topology: Links) -> Nodes:
+        """Return the smallest link of every link's orbit, int64 of shape ``(links,)``."""
+        first = np.arange(len(topology.src))
+        for generator in self.generators:
+            first = joined(first, topology.link_index(generator[topology.src], generator[topology.dst]))
+        return first
+
     @cached_property
     def represented_by(self) -> Nodes:
         """The first representative in every node's orbit, -1 if there is none; int64 of shape ``(nodes,)``."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pytest
 
 from topodesign import (
@@ -30,6 +32,7 @@ from topodesign.plans.timed_ops import timed_of
 from topodesign.pricing.evaluation import price_both
 from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.report.charts.chart import Chart, Drawing
+from topodesign.report.charts.links import MOST_ORBITS, pictures
 
 
 def chart(value: object, kind: str | None = None, **options: object) -> Chart:
@@ -144,6 +147,92 @@ def test_a_drawing_has_every_link_once() -> None:
             link for (u, v), both in zip(made.links, made.duplex, strict=True) for link in [(u, v), (v, u)][: 1 + both]
         }
         assert drawn == {(u, v) for u, v, _ in topology.links() if u != v}
+
+
+def links_of(made: Drawing) -> set[tuple[int, int]]:
+    both = zip(made.links, made.duplex, strict=True)
+    return {link for (u, v), duplex in both for link in [(u, v), (v, u)][: 1 + duplex]}
+
+
+@pytest.mark.parametrize("spec", ["torus(4,3)", "kautz(2,2)", "genkautz(6,200)", "randomregular(24,3,1)"])
+def test_a_matrix_has_a_cell_for_every_link(spec: str) -> None:
+    topology, made = build(spec), drawing(spec, "matrix")
+    assert links_of(made) == {(u, v) for u, v, _ in topology.links() if u != v}
+    assert made.x == tuple(-y for y in made.y) == tuple(sorted(made.x))
+
+
+@pytest.mark.parametrize(
+    "spec", ["torus(4,3)", "circulant(12,2,3)", "circulant(9,1,-2,4)", "genkautz(2,9)", "kautz(2,1)"]
+)
+def test_orbits_of_links_are_what_all_products_of_generators_reach(spec: str) -> None:
+    topology = build(spec)
+    assert topology.symmetry is not None
+    reached: dict[tuple[int, int], frozenset[tuple[int, int]]] = {}
+    for u, v, _ in topology.links():
+        if u == v or (u, v) in reached:
+            continue
+        orbit, new = {(u, v)}, [(u, v)]
+        while new:
+            a, b = new.pop()
+            own = [(int(g[a]), int(g[b])) for g in topology.symmetry.generators]
+            own += [(b, a)] if (b, a) in set(map(tuple, np.stack((topology.src, topology.dst), 1).tolist())) else []
+            new += [link for link in own if link not in orbit]
+            orbit.update(own)
+        reached.update(dict.fromkeys(orbit, frozenset(orbit)))
+    made = drawing(spec, "matrix")
+    if len(set(reached.values())) > MOST_ORBITS:
+        assert made.orbits == ()
+        with pytest.raises(TooLargeError, match="orbits of links"):
+            plot(spec, "orbits")
+        return
+    assert drawing(spec, "orbits").orbits == made.orbits
+    groups: dict[int, set[tuple[int, int]]] = {}
+    for link, orbit_number in zip(made.links, made.orbits, strict=True):
+        groups.setdefault(orbit_number, set()).add(link)
+    assert all(len({reached[link] for link in group}) == 1 for group in groups.values())
+    assert len(groups) == len(set(reached.values())) == len(made.orbit_names)
+    for number, name in enumerate(made.orbit_names):
+        assert tuple(map(int, re.split(" . ", name))) in groups[number]
+
+
+def test_what_is_read_is_drawn() -> None:
+    for spec, kinds in (
+        ("catalog(200,6,2)", ["matrix", "orbits"]),
+        ("genkautz(6,200)", ["matrix"]),
+        ("torus(16,16)", ["structure"]),
+        ("circulant(12,2,3)", ["structure"]),
+    ):
+        assert [one.kind for one in pictures(build(spec))] == kinds
+    assert [one.kind for one in pictures(as_fabric("dgx_h100(2)"))] == ["boxes"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "kind"), [("dgx_h100(4)", "boxes"), ("mi250(3)", "boxes"), ("dgx_a100(20)", "matrix")]
+)
+def test_boxes_are_joined_by_all_their_links(spec: str, kind: str) -> None:
+    fabric = as_fabric(spec)
+    made = drawing(fabric, "boxes")
+    assert made.kind == kind
+    total: dict[tuple[str, str], Fraction] = {}
+    for link in fabric.links():
+        ends = (link.src.split("/")[0], link.dst.split("/")[0])
+        if ends[0] != ends[1]:
+            total[ends[0], ends[1]] = total.get((ends[0], ends[1]), Fraction(0)) + link.bandwidth
+    most = max(total.values())
+    name = made.names
+    weights = {(name[u], name[v]): weight for (u, v), weight in zip(made.links, made.weights, strict=True)}
+    assert {(name[u], name[v]) for u, v in links_of(made)} == set(total)
+    assert all(weight == total[ends] / most for ends, weight in weights.items())
+    assert len(set(zip(made.x, made.y, strict=True))) == len(made.names)
+    assert {made.legend[group] for group in made.groups} == {f"box of {16 if 'mi' in spec else 8} nodes", "switch"}
+
+
+def test_what_has_no_orbits_or_boxes_is_refused() -> None:
+    with pytest.raises(ParameterError, match="no symmetry"):
+        plot("randomregular(24,3,1)", "orbits")
+    for fabric in ("dgx_a100(1)", "tpu_v4(4,4,4)"):
+        with pytest.raises(ParameterError, match="no boxes"):
+            plot(fabric, "boxes")
 
 
 def test_the_bottleneck_is_marked() -> None:

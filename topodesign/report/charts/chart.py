@@ -152,6 +152,7 @@ class Line(Declared):
     duplex: bool
     weight: float
     marked: bool
+    orbit: str | None = None
 
     KEYS = (
         key("from=begin", "A node or switch."),
@@ -159,6 +160,7 @@ class Line(Declared):
         key("duplex", "Whether it is one line for both directions."),
         key("weight", "How thick."),
         key("marked", "Whether it stands out."),
+        key("orbit", "A link that symmetry takes to it, the same for all of its orbit; null where not told apart."),
     )
 
 
@@ -166,7 +168,8 @@ class Line(Declared):
 class Drawing(Result):
     """Nodes and links.
 
-    * ``kind``: which plot.
+    * ``kind``: which plot. A ``matrix`` has a cell for every link, at the ``x`` of its end and the ``y`` of its
+      beginning, and ``orbits`` have a picture for each of ``orbit_names``; others have lines.
     * ``title``: what it shows.
     * ``note``: a line below.
     * ``names``: what the nodes are called.
@@ -177,6 +180,7 @@ class Drawing(Result):
     * ``duplex``: for every link whether it goes both ways.
     * ``weights``: for every link how much of it there is, as a share of the thickest.
     * ``marked``: for every link whether it is one of those that the drawing is about.
+    * ``orbits``: for every link the number of its orbit in ``orbit_names``; nothing where orbits are not told apart.
     """
 
     kind: str
@@ -191,6 +195,8 @@ class Drawing(Result):
     weights: tuple[float, ...]
     marked: tuple[bool, ...]
     note: str = ""
+    orbits: tuple[int, ...] = ()
+    orbit_names: tuple[str, ...] = ()
 
     KEYS = "kind title nodes=spots links=lines note"
     ROWS = "lines"
@@ -205,7 +211,9 @@ class Drawing(Result):
     def lines(self) -> list[Line]:
         """Links."""
         begins, ends = ([self.names[link[side]] for link in self.links] for side in (0, 1))
-        return list(map(Line, begins, ends, self.duplex, self.weights, self.marked))
+        orbits: list[str | None] = [self.orbit_names[orbit] for orbit in self.orbits]
+        orbits = orbits or [None] * len(self.links)
+        return list(map(Line, begins, ends, self.duplex, self.weights, self.marked, orbits))
 
     def heading(self) -> str:
         """Return the title."""

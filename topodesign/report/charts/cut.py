@@ -20,4 +20,4 @@ def cut_drawing(best: FabricOptimum | FlowOptimum) -> Drawing:
     sides = ("inside the bottleneck", "outside", "switch inside", "switch outside") if cut else ("node", "", "switch")
     groups = [int(bool(cut) and node not in cut) + 2 * (node in switches) for node in range(fabric.topology.nodes)]
     note = f"marked: the links that bind; {words}"
-    return drawn(fabric.topology, fabric.names, (groups, sides), "cut", best.heading(), marked=binding, note=note)
+    return drawn(fabric.topology, fabric.names, (groups, sides), best.heading(), "cut", marked=binding, note=note)

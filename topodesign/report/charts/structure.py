@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topodesign.base.errors import TooLargeError
 from topodesign.fabrics.fabric import Fabric
 from topodesign.report.charts.chart import Drawing, name_of
 from topodesign.topology.positions import MOST_RINGS, positions_of
 from topodesign.topology.topology import Topology
+
+Groups: TypeAlias = tuple[Sequence[int], tuple[str, ...]]  # for every node the number of its group, and their names
 
 MOST_NODES = 2048
 MOST_LINKS = 8192
@@ -23,9 +27,14 @@ _SHAPES = {
 
 def structure_drawing(place: Topology | Fabric) -> Drawing:
     """Return the drawing of a topology, or of a fabric with its switches."""
+    return drawn(*outline(place), "structure")
+
+
+def outline(place: Topology | Fabric) -> tuple[Topology, Sequence[str], Groups, str]:
+    """Return the links of a topology or fabric, the names of its nodes, the groups they are of, and its name."""
     if isinstance(place, Fabric):
         groups = [1 if node in place.topology.switches else 0 for node in range(place.topology.nodes)]
-        return drawn(place.topology, place.names, (groups, ("node", "switch")), "structure", place.name)
+        return place.topology, place.names, (groups, ("node", "switch")), place.name
     orbits = [0] * place.nodes
     legend: tuple[str, ...] = ("node",)
     if place.symmetry is not None:
@@ -34,28 +43,39 @@ def structure_drawing(place: Topology | Fabric) -> Drawing:
             orbits, legend = number.tolist(), tuple(f"orbit of node {node}" for node in found.tolist())
     if place.switches:
         orbits, legend = [int(node in place.switches) for node in range(place.nodes)], ("node", "switch")
-    names = [str(node) for node in range(place.nodes)]
-    return drawn(place, names, (orbits, legend), "structure", name_of(place))
+    return place, [str(node) for node in range(place.nodes)], (orbits, legend), name_of(place)
+
+
+def diagonal(nodes: int) -> NDArray[np.float64]:
+    """Return the places of the nodes of a matrix: a link is a cell at the ``x`` of its end, the ``y`` of its start."""
+    along = np.linspace(-1, 1, nodes)
+    return np.stack((along, -along), axis=1)
 
 
 def drawn(
     topology: Topology,
     names: Sequence[str],
-    groups: tuple[Sequence[int], tuple[str, ...]],
-    kind: str,
+    groups: Groups,
     title: str,
+    kind: str,
     *,
     marked: Collection[int] = (),
     note: str = "",
+    places: NDArray[np.float64] | None = None,
 ) -> Drawing:
-    """Return the drawing of a topology; pairs of opposite links of one capacity are one line."""
+    """Return the drawing of a topology; pairs of opposite links of one capacity are one line.
+
+    ``places`` is where nodes are, as of :class:`topodesign.topology.positions.Positions`; by structure if None.
+    """
     real = np.flatnonzero(topology.src != topology.dst)
     if topology.nodes > MOST_NODES or len(real) > 2 * MOST_LINKS:
         raise TooLargeError(
             f"{topology.nodes} nodes and {len(real)} links are too many to tell apart in a drawing; "
             f"at most {MOST_NODES} and {MOST_LINKS}"
         )
-    found = positions_of(topology)
+    if places is None:
+        shape, places = positions_of(topology)
+        note = note or _SHAPES[shape]
     about, room = set(marked), {}
     for link in real.tolist():
         room[int(topology.src[link]), int(topology.dst[link])] = (int(topology.capacity[link]), link in about)
@@ -70,13 +90,13 @@ def drawn(
         kind,
         title,
         tuple(names),
-        tuple(found.places[:, 0].tolist()),
-        tuple(found.places[:, 1].tolist()),
+        tuple(places[:, 0].tolist()),
+        tuple(places[:, 1].tolist()),
         tuple(groups[0]),
         groups[1],
         tuple(links),
         tuple(duplex),
         tuple(room[link][0] / most for link in links),
         tuple(room[link][1] for link in links),
-        note or _SHAPES[found.shape],
+        note,
     )

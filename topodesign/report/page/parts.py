@@ -83,7 +83,9 @@ class Compact(Declared):
     drawing: Drawing
 
     KEYS = (
-        "title=drawing.title note=drawing.note legend=drawing.legend",
+        "kind=drawing.kind title=drawing.title note=drawing.note legend=drawing.legend",
+        key("orbits=drawing.orbit_names", "What orbits of links are called; empty where they are not told apart."),
+        key("orbit_of=drawing.orbits", "For every link the number of its orbit; empty likewise."),
         key(
             "nodes",
             "Nodes and switches: name, x from left to right, y from bottom to top, number of its group.",

@@ -21,6 +21,7 @@ from topodesign.pricing.workload import Workload
 from topodesign.report.charts.chart import Chart, Series
 from topodesign.report.charts.distances import distances_chart
 from topodesign.report.charts.link_use import link_use_chart
+from topodesign.report.charts.links import pictures
 from topodesign.report.charts.loads import loads_chart
 from topodesign.report.charts.structure import structure_drawing
 from topodesign.report.charts.times import SIZES, over_sizes
@@ -209,9 +210,8 @@ def picture_of(place: Topology | Fabric, plan: Plan | None) -> tuple[Part, ...]:
     links = place.topology if isinstance(place, Fabric) else place
     if links.nodes > _MOST_DRAWN[0] or len(links.src) > _MOST_DRAWN[1]:
         return ()
-    drawing = structure_drawing(place)
-    played = None if plan is None else player_of(plan, drawing)
-    return (Drawn(drawing),) if played is None else (played,)
+    played = None if plan is None else player_of(plan, structure_drawing(place))
+    return tuple(map(Drawn, pictures(place))) if played is None else (played,)
 
 
 def plan_fact(checked: Report) -> Fact:

@@ -423,7 +423,8 @@
       const legend = drawing.legend[group] || "";
       const box = shape("g", { class: `node group${group % 6}${legend.includes("switch") ? " switch" : ""}` });
       const r = near(view.radius);
-      if (legend.includes("switch")) box.append(shape("rect", { x: x - r, y: y - r, width: 2 * r, height: 2 * r, rx: 3, class: "body" }));
+      if (legend.startsWith("box")) box.append(shape("rect", { x: x - 2 * r, y: y - r, width: 4 * r, height: 2 * r, rx: 3, class: "body" }));
+      else if (legend.includes("switch")) box.append(shape("rect", { x: x - r, y: y - r, width: 2 * r, height: 2 * r, rx: 3, class: "body" }));
       else box.append(shape("circle", { cx: x, cy: y, r, class: "body" }));
       const ring = shape("circle", {
         cx: x, cy: y, r: near(view.radius * 0.85), class: "ring", pathLength: 100, transform: `rotate(-90 ${x} ${y})`,
@@ -431,9 +432,9 @@
       ring.style.strokeWidth = String(near(Math.max(2.5, view.radius * 0.3)));
       const title = shape("title", {}, `${name} (${legend})`);
       box.append(ring, title);
-      if (longest <= 3 && view.radius >= 6) {
+      if ((longest <= 3 && view.radius >= 6) || (legend.startsWith("box") && view.radius >= 8 && name.length <= 8)) {
         const text = shape("text", { x, y, class: "inside" }, name);
-        text.style.fontSize = `${near(Math.min(15, view.radius * 0.95))}px`;
+        text.style.fontSize = `${near(Math.min(15, view.radius * 0.95, (4.8 * view.radius) / Math.max(name.length, 3)))}px`;
         box.append(text);
       } else if (drawing.nodes.length <= 48) {
         box.append(shape("text", { x, y: near(y + view.radius + 11), class: "below" }, name));
@@ -452,7 +453,7 @@
       if (!drawing.nodes.some((node) => node[3] === group)) return;
       const sample = shape("svg", { viewBox: "0 0 14 14", width: 14, height: 14, "aria-hidden": "true" });
       const own = shape("g", { class: `node group${group % 6}` });
-      own.append(name.includes("switch") ? shape("rect", { x: 1, y: 1, width: 12, height: 12, rx: 2, class: "body" })
+      own.append(/switch|^box/.test(name) ? shape("rect", { x: 1, y: 1, width: 12, height: 12, rx: 2, class: "body" })
         : shape("circle", { cx: 7, cy: 7, r: 6, class: "body" }));
       sample.append(own);
       list.append(make("li", {}, sample, make("span", {}, name)));
@@ -462,7 +463,90 @@
 
   function drawing(box) {
     const part = partOf(box);
-    box.append(picture(part).image, groups(part));
+    if (part.kind === "matrix") matrix(box, part);
+    else if (part.kind === "orbits") box.append(panels(part));
+    else box.append(picture(part).image, groups(part));
+  }
+
+  // A cell for every link. Pointing at a row, or tapping it, tells where the links of its node end.
+  function matrix(box, part) {
+    const many = part.nodes.length;
+    const [edge, side] = [44, 720];
+    const cell = side / many;
+    const image = shape("svg", {
+      viewBox: `0 0 ${edge + side + 16} ${edge + side + 4}`, role: "img", class: "net matrix",
+      "aria-label": `${part.title}: ${many} rows and columns. ${part.note}`, "data-nodes": many,
+    });
+    const at = (place) => near(edge + place * cell);
+    image.append(shape("rect", { x: edge, y: edge, width: side, height: side, class: "ground" }));
+    const named = many <= 40 && part.nodes.every((node) => node[0].length <= 6);
+    const apart = named ? 1 : [2, 5, 10, 20, 25, 50, 100, 200, 500].find((step) => many / step <= 10) || 500;
+    for (let place = 0; place < many; place += apart) {
+      const [middle, name] = [near(at(place) + cell / 2), part.nodes[place][0]];
+      if (place) image.append(shape("path", { d: `M${at(place)} ${edge}v${side}M${edge} ${at(place)}h${side}`, class: "rule" }));
+      image.append(shape("text", { x: edge - 6, y: middle, class: "row" }, name));
+      image.append(shape("text", { x: middle, y: edge - 8, class: "column" }, name));
+    }
+    const row = shape("rect", { x: edge, y: 0, width: side, height: 0, class: "row" });
+    image.append(row);
+    const cells = new Map();
+    const out = part.nodes.map(() => []);
+    const put = (u, v, marked, orbit) => {
+      const kind = marked ? "marked" : `orbit${orbit % 6}`;
+      const big = Math.max(cell, 2.5);
+      const by = (cell - big) / 2;
+      cells.set(kind, `${cells.get(kind) || ""}M${near(at(v) + by)} ${near(at(u) + by)}h${near(big)}v${near(big)}h${near(-big)}z`);
+      out[u].push(part.nodes[v][0]);
+    };
+    part.links.forEach(([u, v, duplex, , marked], place) => {
+      const orbit = part.orbit_of[place] || 0;
+      put(u, v, marked, orbit);
+      if (duplex) put(v, u, marked, orbit);
+    });
+    for (const [kind, d] of cells) image.append(shape("path", { d, class: `cell ${kind}` }));
+    const said = make("p", { class: "hover", role: "status" }, "Point at a row for the links of its node.");
+    const say = (event) => {
+      const frame = image.getBoundingClientRect();
+      const y = ((event.clientY - frame.top) / frame.height) * (edge + side + 4) - edge;
+      const u = Math.floor(y / cell);
+      if (u < 0 || u >= many) return;
+      row.setAttribute("y", at(u));
+      row.setAttribute("height", near(cell));
+      said.classList.add("told");
+      said.textContent = `From ${part.nodes[u][0]} to ${out[u].slice(0, 40).join(", ")}${out[u].length > 40 ? ", ..." : ""}`;
+    };
+    image.addEventListener("pointermove", say);
+    image.addEventListener("pointerdown", say);
+    box.append(image, orbits(part), said);
+  }
+
+  function orbits(part) {
+    const list = make("ul", { class: "legend" });
+    part.orbits.forEach((name, orbit) => {
+      const sample = shape("svg", { viewBox: "0 0 14 14", width: 14, height: 14, "aria-hidden": "true" },
+        shape("rect", { x: 1, y: 1, width: 12, height: 12, class: `cell orbit${orbit % 6}` }));
+      list.append(make("li", {}, sample, make("span", {}, name)));
+    });
+    return list;
+  }
+
+  // The links of every orbit in a picture of its own; one of them stands out.
+  function panels(part) {
+    const view = geometry(part);
+    const flat = view.wide > 2.5 * view.high;
+    const list = make("div", { class: flat ? "panels flat" : "panels" });
+    part.orbits.forEach((name, orbit) => {
+      const lines = part.links.filter((_, place) => part.orbit_of[place] === orbit);
+      const image = shape("svg", {
+        viewBox: `0 0 ${near(view.wide)} ${near(view.high)}`, role: "img", class: "net", "aria-label": `${lines.length} links such as ${name}`,
+      });
+      const path = ([u, v, duplex]) => curve(view, u, v, duplex ? 0 : 0.14, 0).line;
+      image.append(shape("path", { d: lines.map(path).join(""), class: `arc orbit${orbit % 6}` }));
+      image.append(shape("path", { d: view.place.map(([x, y]) => `M${near(x)} ${near(y)}h0`).join(""), class: "dots" }));
+      image.append(shape("path", { d: path(lines[0]), class: "arc first" }));
+      list.append(make("figure", {}, image, make("figcaption", {}, `${lines.length} such as ${name}`)));
+    });
+    return list;
   }
 
   // ---- the player -------------------------------------------------------------------------------------------------
