@@ -17,6 +17,8 @@ from topodesign.catalog.rows import VERSION, Row, undominated
 from topodesign.catalog.sizes import MOST_NODES
 from topodesign.pricing.workload import Workload
 
+LONGEST_SHORT = 24  # letters of a spec that is its own short name
+
 
 @dataclass(frozen=True, repr=False)
 class Catalog:
@@ -83,6 +85,13 @@ class Catalog:
             As :meth:`rows`.
         """
         return ResultList(self.named(undominated(self.rows(degree, nodes, nodes), duplex=duplex), duplex=duplex))
+
+    def short(self, spec: str, nodes: int, degree: int) -> str:
+        """Return a spec, or the name of its row where it has one and the spec is long."""
+        if len(spec) <= LONGEST_SHORT or degree not in self.degrees:
+            return spec
+        fronts = (self.frontier(nodes, degree, duplex=duplex) for duplex in (False, True))
+        return next((row.name for front in fronts for row in front if row.spec == spec and row.name), spec)
 
     def named(self, front: Iterable[Row], *, duplex: bool) -> list[Row]:
         """Return the rows of a frontier with the short names that are specs of theirs, if they are of this catalog.

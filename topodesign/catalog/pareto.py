@@ -42,7 +42,7 @@ from topodesign.base.work_options import WorkOptions
 from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.close_sizes import SMOOTH, Better, better_multiple, better_size, better_smooth
 from topodesign.catalog.idle import has_idle_ports, idle_row
-from topodesign.catalog.lookup import Catalog, as_catalog
+from topodesign.catalog.lookup import LONGEST_SHORT, Catalog, as_catalog
 from topodesign.catalog.own import Own, as_candidates, plugged_in, priced
 from topodesign.catalog.rows import Row, how_found
 from topodesign.catalog.sizes import DEGREES, covers
@@ -124,6 +124,12 @@ class Entry(Result):
         """What tables show: the spec, or the short one where it is very long."""
         text = str(self.spec)
         return text if len(text) <= LONGEST_CELL or self.name is None else self.name
+
+    @property
+    def short(self) -> str:
+        """What pages and plots call it: the spec, or the name of its row where it has one and the spec is long."""
+        text = str(self.spec)
+        return text if len(text) <= LONGEST_SHORT or self.name is None else self.name
 
     @property
     def found(self) -> str:

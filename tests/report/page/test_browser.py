@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from fractions import Fraction
@@ -20,7 +21,7 @@ import pytest
 from matplotlib import image
 
 from tests.report.page.test_page import EVIL
-from topodesign import export_wiring, pareto, plain_inventory, report_page, schedule, wire
+from topodesign import build, export_wiring, pareto, plain_inventory, report_page, schedule, wire
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.report.page.page import Page
 
@@ -125,7 +126,7 @@ def test_what_is_chosen_is_shown(browser: Any, tmp_path: Path) -> None:
     find(browser, f"tr[data-pick='{1 - best}']").click()
     assert shown(browser) == [1 - best]
     assert find(browser, f"input[value='{1 - best}']").is_selected()
-    assert find(browser, ".choice:not([hidden]) h2").text.endswith(str(found[1 - best].spec))
+    assert find(browser, ".choice:not([hidden]) h2").text.endswith(found[1 - best].short)
     assert find(browser, ".choice:not([hidden]) .net").is_displayed()
     press(browser, f"input[value='{1 - best}']", DOWN)
     assert shown(browser) == [best]
@@ -214,6 +215,62 @@ def test_light_dark_narrow_and_printed(browser: Any, tmp_path: Path) -> None:
     for width in (390, 1200):
         look(browser, "light", width)
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+OFF_SCREEN = """
+return [...document.querySelectorAll("body *")].filter((one) => {
+  const box = one.getBoundingClientRect();
+  return box.width && box.height && box.right > innerWidth + 1
+    && !one.closest(".skip, .unseen, details:not([open])") && getComputedStyle(one).visibility !== "hidden";
+}).map((one) => `${one.tagName}.${one.getAttribute("class")}`)"""
+
+
+def check_looks(browser: Any, path: Path) -> None:
+    """Check a page at a desk and on a phone, light and dark: nothing off-screen, and pictures where they belong."""
+    assert path.stat().st_size < 3_000_000
+    for scheme in ("light", "dark"):
+        for width in (390, 1280):
+            look(browser, scheme, width)
+            browser.get(path.as_uri())
+            assert browser.execute_script(OFF_SCREEN) == []
+            assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+            assert all(one.size["height"] > 100 for one in browser.find_elements("css selector", ".summary .net"))
+
+
+SHOWN = ["catalog(200,6,2)", "genkautz(6,200)", "torus(5,5,8)", "dgx_a100(8)", "circulant(12,2,3)"]
+
+
+@pytest.mark.parametrize("what", SHOWN)
+def test_pages_fit_and_their_summary_is_one_page(browser: Any, tmp_path: Path, what: str) -> None:
+    path = tmp_path / "page.html"
+    report_page(what).save(path)
+    check_looks(browser, path)
+    look(browser, "light", 1280)
+    for box in ("section:not(.summary)", "footer"):
+        browser.execute_script(f"document.querySelectorAll('{box}').forEach((one) => one.remove())")
+    browser.execute_script("document.querySelector('.summary').style.breakAfter = 'avoid'")
+    assert pages_of(browser) == 1
+
+
+def pages_of(browser: Any) -> int:
+    """Return on how many sheets of A4 a page is printed."""
+    size = {"printBackground": True, "paperWidth": 8.27, "paperHeight": 11.69}
+    printed = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", size)["data"])
+    return len(re.findall(rb"/Type\s*/Page\b", printed))
+
+
+def test_a_matrix_tells_the_links_of_a_row(browser: Any, tmp_path: Path) -> None:
+    from selenium.webdriver import ActionChains
+
+    show(browser, report_page("catalog(200,6,2)"), tmp_path)
+    image = find(browser, ".summary .matrix")
+    ActionChains(browser).move_to_element(image).perform()
+    told = find(browser, ".summary .hover").text
+    match = re.fullmatch(r"From (\d+) to ([\d, ]+)", told)
+    assert match
+    graph = build("catalog(200,6,2)")
+    assert sorted(map(int, match[2].split(", "))) == graph.neighbours(int(match[1])).tolist()
+    assert len(browser.find_elements("css selector", ".panels svg")) == 3
 
 
 def test_names_stay_names(browser: Any, tmp_path: Path) -> None:

@@ -58,7 +58,8 @@ def facts(page: Page, choice: int = 0) -> dict[str, str]:
 def every_part(page: Page) -> list[dict[str, Any]]:
     record = page.record()
     sections = [*record["sections"], *(one for choice in record["choices"] for one in choice["sections"])]
-    return [part for section in sections for part in section["parts"]]
+    first = record["summary"]["picture"]
+    return [*([first] if first else []), *(part for section in sections for part in section["parts"])]
 
 
 @pytest.mark.parametrize("kind", ["answer", "topology", "fabric", "plan"])
@@ -103,7 +104,7 @@ def test_every_moving_part_has_its_place(pages: dict[str, Page]) -> None:
 def test_an_answer_holds_exact_figures_of_every_choice(pages: dict[str, Page]) -> None:
     found, page = pareto(30, 4, sizes=["1MiB", "1GB"], runners_up=1), pages["answer"]
     headline = page.record()["verdict"]
-    assert headline.startswith(f"Wire {found.best.label}: an allreduce of 1MiB takes ")
+    assert headline.startswith(f"Wire {found.best.short}: an allreduce of 1MiB takes ")
     assert headline.endswith(f". {found.verdict}")
     assert {**found.record(), "against": page.record()["result"]["against"]} == page.record()["result"]
     assert len(page.document.choices) == len(found)

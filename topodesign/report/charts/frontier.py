@@ -20,7 +20,7 @@ def frontier_chart(found: Pareto) -> Chart:
             steps,
             [entry.mean.bandwidth for entry in entries],
             "points",
-            texts=[shortened(str(entry.spec)) for entry in entries],
+            texts=[shortened(entry.short) for entry in entries],
         ),
         Series(
             "lower bound (both at once)",

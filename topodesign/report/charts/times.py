@@ -23,7 +23,7 @@ def times_chart(found: Pareto | SideBySide) -> Chart:
         return _side_by_side(*found.side_by_side())
     work = replace(found.workload, sizes=SIZES)
     series = [
-        *(Series(shortened(str(one.spec)), SIZES, work.allreduce(one.mean)) for one in found.entries),
+        *(Series(shortened(one.short), SIZES, work.allreduce(one.mean)) for one in found.entries),
         Series("lower bound", SIZES, work.fastest(found.bounds), role="bound"),
         *(Series(one.name, SIZES, one.allreduce, role="other") for one in baselines(found.nodes, found.degree, work)),
     ]

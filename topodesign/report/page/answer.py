@@ -13,13 +13,15 @@ from topodesign.report.charts.chart import Chart, Series
 from topodesign.report.charts.frontier import frontier_chart
 from topodesign.report.charts.times import over_sizes, times_chart
 from topodesign.report.page.details import Beside, made_for
-from topodesign.report.page.parts import Choice, Document, Facts, Listing, Plotted, Section
+from topodesign.report.page.parts import Choice, Document, Facts, Listing, Plotted, Section, Summary
 from topodesign.report.page.topology import (
     MOST_WORK,
     Priced,
     computed_from_links,
     figures,
+    headline_figures,
     loading,
+    summary_of,
     topology_sections,
 )
 
@@ -36,17 +38,17 @@ def answer_document(found: Pareto, others: Beside | None) -> Document:
     )
     compared = () if others is None else (_beside(found, others),)
     own = {} if others is None else {"against": others.record}
+    told = [_about(entry, found.bounds, duplex=found.bidirectional) for entry in found.entries]
+    chosen = found.entries.index(found.best)
     return Document(
         "answer",
         f"{found.nodes} nodes of degree {found.degree}",
         found.heading(),
         headline(found),
+        told[chosen][0],
         (frontier, times, *more, *compared),
-        tuple(
-            Choice(shortened(entry.label), _sections(entry, found.bounds, duplex=found.bidirectional))
-            for entry in found.entries
-        ),
-        found.entries.index(found.best),
+        tuple(Choice(summary.name, sections) for summary, sections in told),
+        chosen,
         found.record() | own,
     )
 
@@ -55,12 +57,15 @@ def headline(found: Pareto) -> str:
     """Return what to wire at the first size of data, by name, with its time, and then the verdict."""
     best, size = found.best, format_size(found.workload.sizes[0])
     takes = f"an allreduce of {size} takes {format_time(best.allreduce[0])}"
-    return f"Wire {shortened(best.label)}: {takes}. {found.verdict}"
+    return f"Wire {shortened(best.short)}: {takes}. {found.verdict}"
 
 
 def _without_verdict(found: Pareto) -> Table:
     table = found.table()
-    return replace(table, heading="", footnote=table.footnote.splitlines()[0])
+    names = [shortened(entry.short) for entry in found.entries]
+    rows = [(*row[:-1], name) for row, name in zip(table.rows, names, strict=False)]
+    rows += table.rows[len(names) :]
+    return replace(table, heading="", rows=tuple(rows), footnote=table.footnote.splitlines()[0])
 
 
 def _frontier(found: Pareto) -> Chart:
@@ -68,21 +73,22 @@ def _frontier(found: Pareto) -> Chart:
     chart = frontier_chart(found)
     first = format_size(found.workload.sizes[0])
     texts = [
-        f"{shortened(one.label)}: {one.cost.steps} steps, y = {one.mean.bandwidth} = "
+        f"{shortened(one.short)}: {one.cost.steps} steps, y = {one.mean.bandwidth} = "
         f"{float(one.mean.bandwidth):.4f}, allreduce of {first} in {format_time(one.allreduce[0])}"
         for one in found.entries
     ]
     return replace(chart, series=(replace(chart.series[0], texts=texts), *chart.series[1:]))
 
 
-def _sections(entry: Entry, bounds: tuple[Cost, ...], *, duplex: bool) -> tuple[Section, ...]:
+def _about(entry: Entry, bounds: tuple[Cost, ...], *, duplex: bool) -> tuple[Summary, tuple[Section, ...]]:
     """Return all that is told of one topology of the frontier: built and priced again, unless it is huge."""
-    name = str(entry.spec)
+    name, short = str(entry.spec), shortened(entry.short)
     exchange = None if entry.all_to_all is None else (entry.all_to_all.lower, entry.all_to_all.upper)
     if entry.nodes * entry.nodes * entry.degree > MOST_WORK:
         basis = "as the catalog says; building and pricing it again takes 'topodesign evaluate'"
         priced = Priced(entry.cost, entry.allgather, bounds, duplex, basis, exchange)
-        return (
+        links = (f"{entry.nodes * entry.degree} links, no switch",)
+        return Summary(short, name, headline_figures(entry.workload, priced), links, None), (
             Section("Exact figures", (Facts(figures(entry.workload, priced)),)),
             Section("Commands", (loading(name),)),
         )
@@ -90,7 +96,11 @@ def _sections(entry: Entry, bounds: tuple[Cost, ...], *, duplex: bool) -> tuple[
     prices = price_each(graph, True if entry.basis is Basis.DEFERRED else None)
     methods, pair = prices.ways[-1 if entry.basis is Basis.DEFERRED else 0]
     priced = Priced(*pair, bounds, duplex, computed_from_links(graph, methods), exchange)
-    return topology_sections(graph, name, entry.workload, priced, made_for(graph))
+    made = made_for(graph)
+    return (
+        summary_of(graph, short, entry.workload, priced, made),
+        topology_sections(graph, short, entry.workload, priced, made, drawn=False),
+    )
 
 
 def _beside(found: Pareto, others: Beside) -> Section:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any, cast
 
 from topodesign.base.records import Table
+from topodesign.base.wording import counted
 from topodesign.catalog.pareto import Pareto
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
@@ -30,6 +31,11 @@ class Cabling:
     connects: int
     cables: int
     metres: Fraction | None
+
+    def __str__(self) -> str:
+        """Return how many cables, and how long."""
+        length = "" if self.metres is None else f", {float(self.metres):g} m in all with the hosts in a row"
+        return f"{counted(self.cables, 'cable')}{length}"
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -22,6 +21,7 @@ from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.pricing.workload import Workload
 from topodesign.report.charts.chart import Chart, Drawing, Series
 from topodesign.report.charts.cut import cut_drawing
+from topodesign.report.charts.structure import structure_drawing
 from topodesign.report.charts.times import over_sizes
 from topodesign.report.page.details import plan_for
 from topodesign.report.page.parts import (
@@ -30,16 +30,19 @@ from topodesign.report.page.parts import (
     Drawn,
     Fact,
     Facts,
+    Figure,
     Listing,
     Part,
     Plotted,
     Section,
+    Summary,
     Words,
 )
 from topodesign.report.page.player import player_of
 from topodesign.report.page.topology import loading, plan_fact
 
 _SIZES = tuple(Fraction(4**power) for power in range(6, 16))  # from 4 KiB to 1 GiB
+_RATE = "whole data over time"
 _MOST_LINKS = 24  # links of a bottleneck that are listed
 
 
@@ -57,9 +60,9 @@ def fabric_document(found: FabricOptimum | FlowOptimum, work: Workload, name: st
     checked = () if plan is None else (plan_fact(verify(plan)),)
     sections = [
         *told.first,
-        Section("The bottleneck", (Words((f"{words[:1].upper()}{words[1:]}.",)), Drawn(picture), _binding(links))),
+        Section("The bottleneck", (Words((f"{words[:1].upper()}{words[1:]}.",)), _binding(links))),
         Section("What more bandwidth would buy", (gains,)),
-        *_of_plan(plan, work, _unmarked(picture, fabric)),
+        *_of_plan(plan, work, structure_drawing(fabric)),
         Section("Exact figures", (Facts((*told.facts, *checked)),)),
         Section("What it is made of", (_links(fabric),)),
         Section("Commands", (loading(name, collective=collective.name),)),
@@ -69,6 +72,7 @@ def fabric_document(found: FabricOptimum | FlowOptimum, work: Workload, name: st
         str(fabric),
         f"{collective}; alpha {format_time(work.alpha)}, the fabric's own bandwidths",
         f"A{'n' if collective.name[0] in 'aeiou' else ''} {collective} reaches {told.verdict}",
+        Summary(name, name, told.figures, (_amount(fabric),), Drawn(picture)),
         (),
         (Choice(fabric.name, tuple(sections)),),
         0,
@@ -80,6 +84,7 @@ class _Told(NamedTuple):
     """What is told of one kind of optimum alone."""
 
     verdict: str
+    figures: tuple[Figure, ...]
     facts: tuple[Fact, ...]
     first: tuple[Section, ...] = ()
 
@@ -89,8 +94,10 @@ def _of_trees(found: FabricOptimum) -> _Told:
     own = found.claims[0]
     bound = "the bottleneck" if found.proven else "cuts, in whole numbers"
     how = "max-flows in whole numbers find what binds; no schedule gets around it"
+    every = [Figure(one.collective.name, format_rate(one.bandwidth), _RATE) for one in found.collectives]
     return _Told(
         f"{format_rate(best.bandwidth)}; {own}. {counted(found.trees, 'tree')} per root are enough for it.",
+        (*every[:2], Figure("Bound", format_rate(found.bound), bound)),
         (
             Fact("Throughput", f"{best.bandwidth} B/s", format_rate(best.bandwidth), how),
             Fact("1/x*", f"{best.inverse_rate} s", "for a byte of every shard", "the same, the other way round"),
@@ -105,17 +112,12 @@ def _of_flow(found: FlowOptimum) -> _Told:
     proof = "a cut that all blocks have to cross" if found.cut else "prices of links, which no flow gets around"
     return _Told(
         f"{format_rate(found.bandwidth)}; {found.claims[0]}.",
+        (Figure(found.collective.name, format_rate(found.bandwidth), _RATE),),
         (
             Fact("Throughput", f"{found.bandwidth} B/s", format_rate(found.bandwidth), f"a flow, and {proof}"),
             Fact("1/x*", f"{found.inverse_rate} s", "for a byte of every block", "the same, the other way round"),
         ),
     )  # fmt: skip
-
-
-def _unmarked(drawing: Drawing, fabric: Fabric) -> Drawing:
-    """Return the drawing of a cut without the cut."""
-    groups = tuple(int(node in fabric.topology.switches) for node in range(fabric.topology.nodes))
-    return replace(drawing, marked=(False,) * len(drawing.links), groups=groups, legend=("node", "switch"))
 
 
 def _left(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], words: tuple[str, ...]) -> Listing:
@@ -174,6 +176,11 @@ def plan_times(plan: Plan, work: Workload) -> Chart:
     times = [simulate(plan, size=size, bandwidth=rate, **work.model).time for size in _SIZES]
     title = f"{plan.collective} on {plan.spec or plan.fabric.name}: time over message size"
     return over_sizes(title, [Series("this plan", _SIZES, times)], collective=plan.collective.name)
+
+
+def _amount(fabric: Fabric) -> str:
+    switches = len(fabric.topology.switches)
+    return f"{counted(len(fabric.compute), 'node')}, {counted(switches, 'switch', 'switches')}, links by class below"
 
 
 def _links(fabric: Fabric) -> Listing:

@@ -24,6 +24,7 @@ from topodesign.report.page.parts import (
     Played,
     Plotted,
     Section,
+    Summary,
     Words,
 )
 
@@ -31,6 +32,7 @@ _ASSETS = Path(__file__).with_name("assets")
 _CLOSING = "All figures are exact; decimals are rounded for reading. Charts: uPlot 1.6.32, MIT licence."
 _THEME = '<button type="button" id="theme" aria-label="Switch between light and dark">Light / dark</button>'
 _HINT = "Point at the chart for its numbers."
+_MOST_NARROW = 2  # columns of a table that stays one on a phone; of more every row is a card
 _MOST_NUMBERS = 300  # points of a chart whose numbers are also given as a table
 
 
@@ -51,6 +53,7 @@ def markup(document: Document, program: str) -> str:
     several = len(document.choices) > 1
     body = [
         _header(document),
+        _summary(document.summary),
         *(_section(section, f"s{number}", document) for number, section in enumerate(document.sections)),
         *_choices(document, several=several),
         f"<footer><p>Made by {_text(program)}. {_CLOSING}</p></footer>",
@@ -105,7 +108,8 @@ def _broken(text: str) -> str:
 
 def _header(document: Document) -> str:
     titles = [section.title for section in document.sections]
-    links = [f'<a href="#s{number}">{_text(title)}</a>' for number, title in enumerate(titles)]
+    links = ['<a href="#summary">Summary</a>']
+    links += [f'<a href="#s{number}">{_text(title)}</a>' for number, title in enumerate(titles)]
     links += [f'<a href="#c{document.chosen}s{n}" data-place="{n}">{_text(section.title)}</a>' for n, section in
               enumerate(document.choices[document.chosen].sections)]  # fmt: skip
     return "\n".join([
@@ -118,6 +122,25 @@ def _header(document: Document) -> str:
         f'<nav aria-label="Sections">{"".join(links)}</nav>',
         "</header>",
         '<main id="main">',
+    ])  # fmt: skip
+
+
+def _summary(summary: Summary) -> str:
+    """Return what is read first, which is printed on a page of its own with the header."""
+    figures = "\n".join(
+        f'<div class="figure"><dt>{_text(one.name)}</dt><dd>{_broken(one.value)}</dd>'
+        f'<dd class="note">{_broken(one.about)}</dd></div>'
+        for one in summary.figures
+    )
+    price = "".join(f"<p>{_broken(line)}</p>" for line in summary.price)
+    picture = "" if summary.picture is None else _part(summary.picture, "summary-picture", None)
+    name = f'<p class="name">{_broken(summary.name)}</p>'
+    return "\n".join([
+        '<section class="summary" id="summary" aria-labelledby="summaryh">',
+        '<h2 id="summaryh" class="unseen">Summary</h2>',
+        f'{name}<dl class="figures">\n{figures}\n</dl><div class="price">{price}</div>',
+        picture,
+        "</section>",
     ])  # fmt: skip
 
 
@@ -147,7 +170,7 @@ def _section(section: Section, name: str, document: Document) -> str:
     ])  # fmt: skip
 
 
-def _part(part: Part, name: str, document: Document) -> str:
+def _part(part: Part, name: str, document: Document | None) -> str:
     if isinstance(part, Words):
         return "\n".join(f"<p>{_broken(line)}</p>" for line in part.lines)
     if isinstance(part, Facts):
@@ -173,36 +196,36 @@ def _facts(part: Facts) -> str:
     )
 
 
-def _listing(part: Listing, name: str, document: Document) -> str:
+def _listing(part: Listing, name: str, document: Document | None) -> str:
     table = part.table
     order = list(range(len(table.columns)))
     if part.named:
         order = [order[-1], *order[:-1]]
-    several = part.chooses and len(document.choices) > 1
+    chosen = document if part.chooses and document is not None and len(document.choices) > 1 else None
     head = "".join(f'<th scope="col"{_side(table.columns[k], table)}>{_text(table.columns[k])}</th>' for k in order)
     rows = []
     for place, cells in enumerate(table.rows):
         kind = ' class="compared"' if table.compared is not None and place >= table.compared else ""
         pick = ""
-        if several:
-            kind, pick = (
-                (_pick(place, document), _radio(place, document)) if place < len(document.choices) else (kind, "")
-            )
+        if chosen is not None:
+            if place < len(chosen.choices):
+                kind, pick = _pick(place, chosen), _radio(place, chosen)
             pick = f'<td class="pick">{pick}</td>'
         body = "".join(
             f'<th scope="row" class="spec">{_cell(cells[k])}</th>'
             if part.named and k == order[0]
-            else f"<td{_side(table.columns[k], table)}>{_cell(cells[k])}</td>"
+            else f'<td{_side(table.columns[k], table)} data-label="{_text(table.columns[k])}">{_cell(cells[k])}</td>'
             for k in order
         )
         rows.append(f"<tr{kind}>{pick}{body}</tr>")
-    first = '<th scope="col" class="pick"><span class="unseen">Show</span></th>' if several else ""
+    first = '<th scope="col" class="pick"><span class="unseen">Show</span></th>' if chosen is not None else ""
     note = "".join(f'<p class="note">{_broken(line)}</p>' for line in table.footnote.splitlines())
-    hint = '<p class="note">Choose a row or a point: the sections below follow.</p>' if several else ""
+    hint = '<p class="note">Choose a row or a point: the sections below follow.</p>' if chosen is not None else ""
     title = f"<caption>{_text(table.heading)}</caption>" if table.heading else ""
     body = "\n".join(rows)
+    kind = ' class="cards"' if len(order) > _MOST_NARROW else ""
     return (
-        f'{hint}<div class="wide"><table id="{name}">{title}<thead><tr>{first}{head}</tr></thead>\n'
+        f'{hint}<div class="wide"><table id="{name}"{kind}>{title}<thead><tr>{first}{head}</tr></thead>\n'
         f"<tbody>\n{body}\n</tbody></table></div>{note}"
     )
 

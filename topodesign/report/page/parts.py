@@ -213,6 +213,41 @@ class Commands(Declared):
     )
 
 
+@dataclass(frozen=True)
+class Figure(Declared):
+    """A figure that is read first."""
+
+    name: str
+    value: str
+    about: str
+
+    KEYS = (
+        key("name", "What it is."),
+        key("value", "It, rounded for reading as everywhere."),
+        key("about", "What to hold it against."),
+    )
+    SHARED = "report_figure"
+
+
+@dataclass(frozen=True)
+class Summary(Declared):
+    """What is read first, and printed on one page."""
+
+    name: str
+    spec: str
+    figures: tuple[Figure, ...]
+    price: tuple[str, ...]
+    picture: Drawn | Plotted | None
+
+    KEYS = (
+        key("name", "The answer, or what the report is on, by its short name."),
+        key("spec", "The text that rebuilds it; the name where there is none."),
+        key("figures", "Three figures."),
+        key("price", "What it takes, a line each."),
+        key("picture", "A picture of it; null where it is too large for one."),
+    )
+
+
 Part = Words | Facts | Listing | Plotted | Drawn | Played | Commands
 
 
@@ -245,6 +280,7 @@ class Document(Declared):
     title: str
     setting: str
     verdict: str
+    summary: Summary
     sections: tuple[Section, ...]
     choices: tuple[Choice, ...]
     chosen: int
@@ -255,6 +291,7 @@ class Document(Declared):
         key("title", "What it is on, in words."),
         key("setting", "What times are for."),
         key("verdict", "The answer in a sentence or two."),
+        key("summary", "What is read first."),
         key("sections", "What is told of all choices together."),
         key("choices", "What there is to choose from; one where the report is on one thing."),
         key("chosen", "Number of the choice that is shown first."),

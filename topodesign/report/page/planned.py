@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from topodesign.base.records import Table
+from topodesign.base.records import Table, shortened
 from topodesign.base.units import format_size, format_time
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
@@ -17,13 +17,14 @@ from topodesign.report.page.parts import (
     Document,
     Fact,
     Facts,
+    Figure,
     Listing,
-    Played,
     Plotted,
     Section,
+    Summary,
     Words,
 )
-from topodesign.report.page.topology import loading_plan, picture_of, plan_fact, setting
+from topodesign.report.page.topology import loading_plan, pictured, pictures_of, plan_fact, setting
 from topodesign.topology.topology import Topology
 
 _MOST_LANES = 64
@@ -35,8 +36,9 @@ def plan_document(plan: Plan, work: Workload, name: str) -> Document:
     rate = work.bandwidth if isinstance(plan.place, Topology) else None
     runs = [simulate(plan, size=size, bandwidth=rate, **work.model) for size in work.sizes]
     told = checked.heading() if checked.ok else "; ".join((checked.heading(), *checked.problems[:3]))
-    picture = picture_of(plan.place, plan)
-    title = "Plan, step by step" if picture and isinstance(picture[0], Played) else "Where it runs"
+    where = shortened(str(plan.spec or plan.fabric.name))
+    drawings = pictures_of(plan.place, where)
+    title, picture = pictured(plan.place, plan, where)
     sections = [
         *([Section(title, picture)] if picture else []),
         Section("Times", (_times(runs), *_charts(plan, work))),
@@ -49,11 +51,20 @@ def plan_document(plan: Plan, work: Workload, name: str) -> Document:
         f"{plan.collective} on {plan.spec or plan.fabric.name}",
         f"{plan.heading()}; {setting(work)}",
         f"{'The plan is right' if checked.ok else 'The plan is WRONG'}: {told}. {runs[0].heading()}.",
+        Summary(name, name, _headline(checked, runs), (plan.heading(),), drawings[0] if drawings else None),
         (),
         (Choice(plan.spec or plan.fabric.name, tuple(sections)),),
         0,
         {"verify": checked.record(), "simulate": [run.record() for run in runs]},
     )
+
+
+def _headline(checked: Report, runs: list[Simulation]) -> tuple[Figure, ...]:
+    """Return what is read first: the time of the first size, and two figures of the plan."""
+    size = format_size(runs[0].conditions.size)
+    time = Figure(f"Time of {size}", format_time(runs[0].time), f"exactly {runs[0].time} s")
+    own = [Figure(name, f"{float(value):.6g}", "by a replay") for name, value in checked.figures.items()]
+    return (time, *own[:2])
 
 
 def _times(runs: list[Simulation]) -> Listing:

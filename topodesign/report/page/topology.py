@@ -12,13 +12,14 @@ from topodesign.base.cost import Cost
 from topodesign.base.records import Table, shortened
 from topodesign.base.units import format_bandwidth, format_excess, format_size, format_time
 from topodesign.base.wording import counted
+from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.verdict import claims_on, verdict_on
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.replay.plans import Report, verify
 from topodesign.pricing.baselines import baselines
 from topodesign.pricing.evaluation import Evaluation
 from topodesign.pricing.workload import Workload
-from topodesign.report.charts.chart import Chart, Series
+from topodesign.report.charts.chart import Chart, Series, name_of
 from topodesign.report.charts.distances import distances_chart
 from topodesign.report.charts.link_use import link_use_chart
 from topodesign.report.charts.links import pictures
@@ -33,10 +34,12 @@ from topodesign.report.page.parts import (
     Drawn,
     Fact,
     Facts,
+    Figure,
     Listing,
     Part,
     Plotted,
     Section,
+    Summary,
     Words,
 )
 from topodesign.report.page.player import player_of
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
     from topodesign.plans.plan import Plan
 
 MOST_WORK = 2**25  # nodes times links of a topology that is looked at from all sides
+_SHOWN = {"matrix": ": every link as a cell", "orbits": ": links by orbit", "boxes": ": box by box"}
 _MOST_DRAWN = (1100, 4400)  # nodes and links of a drawing that a browser shows at once
 
 
@@ -84,17 +88,61 @@ def topology_document(found: Evaluation, name: str) -> Document:
         computed_from_links(graph, found.methods),
         (found.all_to_all.lower, found.all_to_all.upper),
     )
-    sections = topology_sections(graph, name, work, priced, made_for(graph))
+    short, made = shortened(short_name(name, graph)), made_for(graph)
+    sections = topology_sections(graph, short if graph.spec else name, work, priced, made, drawn=True)
     return Document(
         "topology",
-        shortened(name),
+        short,
         f"{counted(graph.nodes, 'node')} of degree {graph.degree}; {setting(work)}",
         _verdict(work, priced),
+        summary_of(graph, short, work, priced, made),
         (Section("Time over message size", (Plotted(_times(found)),)),),
-        (Choice(shortened(name), sections),),
+        (Choice(short, sections),),
         0,
         found.record(),
     )
+
+
+def short_name(name: str, graph: Topology) -> str:
+    """Return what a page calls a topology: as it was named, or a row of the catalog where its own spec is longer."""
+    return Catalog().short(name, graph.nodes, graph.degree) if name == str(graph.spec) else name
+
+
+def summary_of(graph: Topology, name: str, work: Workload, priced: Priced, made: Made) -> Summary:
+    """Return what is read first of a topology: three figures, what wiring takes, and a picture."""
+    drawings = pictures_of(graph, name)
+    spec = name if graph.spec is None else str(graph.spec)
+    first = drawings[0] if drawings else None
+    return Summary(name, spec, headline_figures(work, priced), price_of(graph, made.cabling), first)
+
+
+def headline_figures(work: Workload, priced: Priced) -> tuple[Figure, ...]:
+    """Return what an allreduce and an all-to-all take, against the bounds."""
+    cost, bound = priced.cost, priced.bound
+    time, least = work.allreduce(priced.reduce_scatter, priced.allgather)[0], work.fastest(priced.bounds)[0]
+    figures = [
+        Figure(
+            f"Allreduce of {format_size(work.sizes[0])}",
+            format_time(time),
+            f"at least {format_time(least)}, {format_excess(time / least)}",
+        ),
+        Figure(
+            "Steps and y of half of it",
+            f"{cost.steps} and {float(cost.bandwidth):.4f}",
+            f"at least {bound.steps} and {float(bound.bandwidth):.4f}",
+        ),
+    ]
+    if priced.all_to_all is not None:
+        exchange = _exchange(*priced.all_to_all)
+        figures.append(Figure(exchange.name, exchange.about, exchange.proof))
+    return tuple(figures)
+
+
+def price_of(graph: Topology, cabling: Cabling | None) -> tuple[str, ...]:
+    """Return what wiring takes, in words."""
+    if cabling is None:
+        return (f"{counted(len(graph.src), 'link')}, no switch",)
+    return (f"cables and cords: {cabling}", f"{cabling.connects} cross-connects on one panel, no switch")
 
 
 def setting(work: Workload) -> str:
@@ -143,21 +191,44 @@ def _times(found: Evaluation) -> Chart:
     )
 
 
-def topology_sections(graph: Topology, name: str, work: Workload, priced: Priced, made: Made) -> tuple[Section, ...]:
-    """Return all that is told of one topology."""
+def topology_sections(
+    graph: Topology, short: str, work: Workload, priced: Priced, made: Made, *, drawn: bool
+) -> tuple[Section, ...]:
+    """Return all that is told of one topology, which is called by a short name; commands have its spec.
+
+    ``drawn`` is whether the summary of the page has its picture.
+    """
+    name = short if graph.spec is None else str(graph.spec)
     plan = made.plan
     checked = () if plan is None else (plan_fact(verify(plan)),)
     return tuple(
         Section(title, parts)
         for title, parts in (
-            ("Exact figures", (Facts((*figures(work, priced), *checked)),)),
-            ("Plan, step by step" if plan is not None else "Drawing", picture_of(graph, plan)),
-            ("Distances, loads and the bottleneck", _loads(graph, plan, priced)),
+            ("Exact figures", (Facts((*_spec(graph), *figures(work, priced), *checked)),)),
+            pictured(graph, plan, short, drawn=drawn),
+            ("Distances, loads and the bottleneck", _loads(graph, plan, priced, short)),
             ("Wiring", _wiring(graph, name, made.cabling)),
             ("Commands", (loading(name),)),
         )
         if parts
     )
+
+
+def _spec(graph: Topology) -> tuple[Fact, ...]:
+    if graph.spec is None:
+        return ()
+    return (Fact("Spec", shortened(str(graph.spec)), f"{graph.nodes} nodes", "rebuilds the same links, everywhere"),)
+
+
+def pictured(
+    place: Topology | Fabric, plan: Plan | None, name: str, *, drawn: bool = True
+) -> tuple[str, tuple[Part, ...]]:
+    """Return what is drawn beside the picture of the summary, and its title: a plan to play, or what else there is."""
+    if plan is not None and _is_drawn(place):
+        played = player_of(plan, structure_drawing(place))
+        if played is not None:
+            return "Plan, step by step", (played,)
+    return "Links by orbit" if drawn else "Links", pictures_of(place, name)[drawn:]
 
 
 def figures(work: Workload, priced: Priced) -> tuple[Fact, ...]:
@@ -205,13 +276,16 @@ def _exchange(lower: Fraction, upper: Fraction | None) -> Fact:
     return Fact(name, f"{lower} to {upper}", about, f"a flow takes the second, and {least} than the first")
 
 
-def picture_of(place: Topology | Fabric, plan: Plan | None) -> tuple[Part, ...]:
-    """Return a plan to play where it is small enough, else the drawing of where it runs; nothing if that is large."""
-    links = place.topology if isinstance(place, Fabric) else place
-    if links.nodes > _MOST_DRAWN[0] or len(links.src) > _MOST_DRAWN[1]:
+def pictures_of(place: Topology | Fabric, name: str) -> tuple[Drawn, ...]:
+    """Return the drawings of where something runs, nothing if that is large; ``name`` is what to call it."""
+    if not _is_drawn(place):
         return ()
-    played = None if plan is None else player_of(plan, structure_drawing(place))
-    return tuple(map(Drawn, pictures(place))) if played is None else (played,)
+    return tuple(Drawn(replace(one, title=f"{name}{_SHOWN.get(one.kind, '')}")) for one in pictures(place))
+
+
+def _is_drawn(place: Topology | Fabric) -> bool:
+    links = place.topology if isinstance(place, Fabric) else place
+    return links.nodes <= _MOST_DRAWN[0] and len(links.src) <= _MOST_DRAWN[1]
 
 
 def plan_fact(checked: Report) -> Fact:
@@ -224,12 +298,13 @@ def plan_fact(checked: Report) -> Fact:
     )
 
 
-def _loads(graph: Topology, plan: Plan | None, priced: Priced) -> tuple[Part, ...]:
+def _loads(graph: Topology, plan: Plan | None, priced: Priced, name: str) -> tuple[Part, ...]:
     words = Words((bottleneck_of(graph, priced),))
     if graph.nodes * len(graph.src) > MOST_WORK:
         return (words,)
     use = () if plan is None else (Plotted(link_use_chart(plan)),)
-    return (words, Plotted(distances_chart(graph)), Plotted(loads_chart(graph)), *use)
+    charts = (distances_chart(graph), loads_chart(graph))
+    return (words, *(Plotted(replace(one, title=one.title.replace(name_of(graph), name))) for one in charts), *use)
 
 
 def bottleneck_of(graph: Topology, priced: Priced) -> str:
@@ -254,9 +329,8 @@ def _wiring(graph: Topology, name: str, cabling: Cabling | None) -> tuple[Part, 
     if graph.self_loops:
         rows.append(("Unused", f"{counted(graph.self_loops, 'port')} that a self-loop would take"))
     if cabling is not None:
-        length = "" if cabling.metres is None else f", {float(cabling.metres):g} m in all with the hosts in a row"
         rows.append(("On one panel", f"{cabling.connects} cross-connects, checked to make these links"))
-        rows.append(("Cables and cords", counted(cabling.cables, "cable") + length))
+        rows.append(("Cables and cords", str(cabling)))
     table = Table("", ("what", "how much"), tuple(rows), frozenset(("what", "how much")))
     line = f"topodesign wire plan {shlex.quote(name)} --inventory hosts.yaml -o wiring.json"
     return (

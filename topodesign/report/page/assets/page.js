@@ -67,6 +67,7 @@
   }
 
   function partOf(box) {
+    if (box.id === "summary-picture") return data.summary.picture;
     const [, choice, section, part] = /^(?:c(\d+))?s(\d+)p(\d+)$/.exec(box.id);
     const sections = choice === undefined ? data.sections : data.choices[Number(choice)].sections;
     return sections[Number(section)].parts[Number(part)];
