@@ -17,6 +17,7 @@ from topodesign import (
     compare,
     compare_methods,
     compile_plan,
+    design,
     evaluate,
     failure_impact,
     known_topologies,
@@ -44,10 +45,12 @@ from topodesign.report.plots import PLOTS
 @pytest.fixture(scope="module")
 def pictures() -> dict[str, Picture]:
     found, known = pareto(30, 4), known_topologies(range(20, 60), 4)
-    plan = schedule("circulant(12,2,3)")
+    plan, step = schedule("circulant(12,2,3)"), {"collectives": [{"collective": "allreduce", "size": "64MiB"}]}
+    decided = design(nodes=12, degree=4, bandwidth="100Gbps", workload=step, rivals=["torus"])
     of: dict[str, Any] = {
         "frontier": found, "times": found, "sizes": known, "winners": known, "structure": "kautz(2,3)",
         "distances": "genkautz(2,9)", "loads": "genkautz(2,9)", "timeline": plan, "use": plan,
+        **dict.fromkeys(("tradeoff", "ahead", "sensitivity"), decided),
         "matrix": "torus(3,4)", "orbits": "circulant(12,2,3)", "boxes": "dgx_a100(2)",
         "cut": optimum("dgx_a100(2)"), "crossings": reconfigure(6, 1, delay="1us"),
     }  # fmt: skip

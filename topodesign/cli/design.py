@@ -17,6 +17,7 @@ from topodesign.cli.options import offer
 from topodesign.cli.progress import progress_bar
 from topodesign.report.design.fields import RequestOptions
 
+_PAGE = "topodesign.page"  # the same for a page
 _DIRECTORY = "topodesign.design"  # key in the ``meta`` of a context: the directory for everything
 _QUESTIONS: dict[str, tuple[str, Any, Any]] = {
     "nodes": ("How many hosts or accelerators", click.IntRange(2), 12),
@@ -43,7 +44,9 @@ class _Command(Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Run it."""
         target: Path | None = ctx.meta.get(FILE)
-        if target is not None and not target.suffix:
+        if target is not None and target.suffix.lower() in {".html", ".htm"}:
+            ctx.meta[_PAGE] = ctx.meta.pop(FILE)
+        elif target is not None and not target.suffix:
             ctx.meta[_DIRECTORY] = ctx.meta.pop(FILE)
         return super().invoke(ctx)
 
@@ -57,6 +60,7 @@ def command(request: Path) -> None:
     REQUEST is a file with the machines, their ports, what a training step sends, rivals, prices, the room and what is
     wanted (see docs/design.md); 'topodesign design init' writes one, and 'topodesign examples' lists some.
 
+    With -o FILE.html the decision is written as a page that opens offline, and prints its summary on one sheet.
     With -o DIR everything that goes to the bench and to the racks is written: schedules, programs, wiring plan, work
     package, bill, and the answer.
 
@@ -69,6 +73,10 @@ def command(request: Path) -> None:
         found = topodesign.design(request, progress=progress)
     if directory is not None:
         found = found.save(directory)
+    page: Path | None = click.get_current_context().meta.get(_PAGE)
+    if page is not None:
+        topodesign.report_page(found).save(page)
+        click.echo(f"wrote {page}", err=True)
     tell(found)
     if directory is not None:
         click.echo(f"wrote {directory}", err=True)

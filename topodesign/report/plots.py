@@ -24,6 +24,7 @@ from topodesign.report.charts.by_size import by_size_chart
 from topodesign.report.charts.chart import Chart, Drawing
 from topodesign.report.charts.crossings import crossings_chart
 from topodesign.report.charts.cut import cut_drawing
+from topodesign.report.charts.decision import ahead_chart, sensitivity_chart, tradeoff_chart
 from topodesign.report.charts.distances import distances_chart
 from topodesign.report.charts.frontier import frontier_chart
 from topodesign.report.charts.link_use import link_use_chart
@@ -33,6 +34,7 @@ from topodesign.report.charts.structure import structure_drawing
 from topodesign.report.charts.timeline import timeline_chart
 from topodesign.report.charts.times import times_chart
 from topodesign.report.charts.winners import winners_chart
+from topodesign.report.design.answer import Decision
 from topodesign.report.figures import Picture
 from topodesign.schedulers.circuits.reconfigure import Reconfiguration
 from topodesign.topology.files import networkx_graph
@@ -60,6 +62,9 @@ PLOTS: dict[str, Plot] = {
     "timeline": Plot((Plan,), timeline_chart),
     "use": Plot((Plan,), link_use_chart),
     "crossings": Plot((Reconfiguration,), crossings_chart),
+    "tradeoff": Plot((Decision,), tradeoff_chart),
+    "ahead": Plot((Decision,), ahead_chart),
+    "sensitivity": Plot((Decision,), sensitivity_chart),
     "cut": Plot((FabricOptimum, FlowOptimum), cut_drawing),
 }
 """Every plot by its name; the first one that a value has is its usual one."""
@@ -76,7 +81,8 @@ def plot(value: Any, kind: str | None = None, **options: Any) -> Picture:
     Parameters
     ----------
     value
-        A result of :func:`topodesign.pareto` (``frontier``, ``times``), of :func:`topodesign.compare` or
+        A result of :func:`topodesign.pareto` (``frontier``, ``times``), of :func:`topodesign.design` (``tradeoff``,
+        ``ahead``, ``sensitivity``), of :func:`topodesign.compare` or
         :func:`topodesign.compare_methods` (``times``), of :func:`topodesign.known_topologies`
         (``sizes``, ``winners``), of :func:`topodesign.optimum` (``cut``) or of :func:`topodesign.reconfigure`
         (``crossings``); a topology (``structure``, ``matrix``, ``orbits``, ``distances``, ``loads``) or fabric

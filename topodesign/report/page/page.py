@@ -25,7 +25,9 @@ from topodesign.plans.plan import Plan
 from topodesign.pricing.evaluation import evaluate
 from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.pricing.workload import as_workload
+from topodesign.report.design.answer import Decision
 from topodesign.report.page.answer import answer_document
+from topodesign.report.page.decision import decision_document
 from topodesign.report.page.details import beside
 from topodesign.report.page.fabric import fabric_document
 from topodesign.report.page.markup import markup
@@ -68,7 +70,7 @@ class Page(Result):
 
 
 def report_page(
-    what: Pareto | FabricOptimum | FlowOptimum | Plan | PlaceLike,
+    what: Pareto | Decision | FabricOptimum | FlowOptimum | Plan | PlaceLike,
     *,
     against: Plan | PlaceLike | Sequence[Plan | PlaceLike] = (),
     collective: Collective | str | None = None,
@@ -81,7 +83,8 @@ def report_page(
     Parameters
     ----------
     what
-        What :func:`topodesign.pareto` or :func:`topodesign.optimum` returned; a topology or fabric, its spec or file;
+        What :func:`topodesign.pareto`, :func:`topodesign.design` or :func:`topodesign.optimum`
+        returned; a topology or fabric, its spec or file;
         or a plan or its file.
     against
         For an answer of ``pareto``: designs to put beside its fastest topology, as :func:`topodesign.compare` takes
@@ -118,11 +121,13 @@ def report_page(
     others = [against] if one else as_several("against", against)
     if others and not isinstance(what, Pareto):
         raise ParameterError("designs are put beside an answer of pareto; compare takes any")
-    subject, name = (what, "") if isinstance(what, Pareto | FabricOptimum | FlowOptimum) else _subject(what)
+    subject, name = (what, "") if isinstance(what, Pareto | Decision | FabricOptimum | FlowOptimum) else _subject(what)
     if collective is not None and not isinstance(subject, Fabric):
         raise ParameterError("a collective is for the report on a fabric")
     if isinstance(subject, Pareto):
         return Page(answer_document(subject, beside(subject, others) if others else None))
+    if isinstance(subject, Decision):
+        return Page(decision_document(subject))
     if isinstance(subject, Plan):
         return Page(plan_document(subject, work, name))
     if isinstance(subject, Fabric):

@@ -276,7 +276,7 @@ class Choice(Declared):
 class Document(Declared):
     """All that a page tells."""
 
-    kind: Literal["answer", "topology", "fabric", "plan"]
+    kind: Literal["answer", "decision", "topology", "fabric", "plan"]
     title: str
     setting: str
     verdict: str
@@ -297,7 +297,7 @@ class Document(Declared):
         key("chosen", "Number of the choice that is shown first."),
         key(
             "result",
-            "What the command about the same thing prints: pareto, evaluate, optimum, or verify and simulate.",
+            "What the command about the same thing prints: pareto, design, evaluate, optimum, or verify and simulate.",
             kind=dict,
         ),
     )

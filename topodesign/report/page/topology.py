@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 MOST_WORK = 2**25  # nodes times links of a topology that is looked at from all sides
 _SHOWN = {"matrix": ": every link as a cell", "orbits": ": links by orbit", "boxes": ": box by box"}
-_MOST_DRAWN = (1100, 4400)  # nodes and links of a drawing that a browser shows at once
+_MOST_DRAWN = (1100, 8800)  # nodes and links of a drawing that a browser shows at once
 
 
 @dataclass(frozen=True)

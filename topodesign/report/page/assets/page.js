@@ -188,9 +188,13 @@
       filter: (_, ticks) => ticks, stroke: colour("soft"), grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line"), width: 1 },
       values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : shown(tick, label))),
     };
-    if (name === "y") made.size = part.lanes.length ? 70 : 72;
+    const longest = Math.max(0, ...part.lanes.map((lane) => lane.length));
+    if (name === "y") made.size = part.lanes.length ? Math.max(70, Math.min(narrow ? 110 : 160, 6 * longest + 14)) : 72;
     if (label.includes("bytes")) made.splits = () => ticksOfBytes(part, narrow);
-    else if (part[name].scale === "log") made.splits = () => ticksOfLog(part, name);
+    else if (part[name].scale === "log2") {
+      made.splits = () => ticksOfFactors(part, name);
+      made.values = (_, ticks) => ticks.map((tick) => (tick < 1 ? `1/${Math.round(1 / tick)}` : String(tick)));
+    } else if (part[name].scale === "log") made.splits = () => ticksOfLog(part, name);
     if (/steps?|distance/.test(label)) made.incrs = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
     if (name === "y" && part.lanes.length) {
       made.splits = () => part.lanes.map((_, place) => place);
@@ -208,6 +212,11 @@
     const ticks = [];
     for (let power = Math.ceil(Math.log2(low)); power <= Math.log2(high); power += narrow ? 10 : 4) ticks.push(2 ** power);
     return ticks;
+  }
+
+  function ticksOfFactors(part, name) {
+    const [low, high] = range(part, name);
+    return [-8, -6, -4, -2, 0, 2, 4, 6, 8].map((power) => 2 ** power).filter((tick) => tick >= low && tick <= high);
   }
 
   function ticksOfLog(part, name) {

@@ -1,0 +1,158 @@
+"""The decision page: every figure is that of the decision's JSON and text, and pictures are recomputed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from lxml import html as lxml_html
+
+from topodesign import design, report_page, simulate
+from topodesign.base.units import format_time
+from topodesign.report.charts.decision import ahead_chart, labels, sensitivity_chart, tradeoff_chart
+from topodesign.report.design.ahead import merit
+from topodesign.report.design.answer import Decision, Offer
+from topodesign.topology.topology import Topology
+
+STEP = {
+    "collectives": [
+        {"collective": "all-to-all", "size": "1MiB", "count": 4},
+        {"collective": "allreduce", "size": "2MiB", "count": 3},
+    ]
+}
+FIGURE = re.compile(r"(?<![\w.])[+-]?\d+(?:\.\d+)?(?:us|ms|ns|s|%)(?!\w)|x\d+(?:\.\d+)?\b")
+
+
+@pytest.fixture(scope="module")
+def found() -> Decision:
+    prices = {"cable": 40, "port": 300, "switch": 5000, "switch-port": 400}
+    return design(
+        name="two sizes", nodes=16, degree=4, bandwidth="400Gbps", alpha="5us", workload=STEP, prices=prices,
+        rivals=["torus", "fattree"], grow=[18], optimise="both",
+    )  # fmt: skip
+
+
+def told(found: Decision) -> str:
+    """The text of the page but for its scripts."""
+    tree: Any = lxml_html.document_fromstring(report_page(found).html())
+    for one in tree.xpath("//script|//style|//details"):
+        one.getparent().remove(one)
+    return " ".join(" ".join(tree.itertext()).split())
+
+
+def numbers(value: Any) -> set[float]:
+    """All numbers of a JSON document."""
+    if isinstance(value, dict):
+        return set().union(*map(numbers, value.values())) if value else set()
+    if isinstance(value, list | tuple):
+        return set().union(*map(numbers, value)) if value else set()
+    return {float(value)} if isinstance(value, int | float) and not isinstance(value, bool) else set()
+
+
+def test_every_figure_is_that_of_the_document_and_of_the_text(found: Decision) -> None:
+    record, page = found.record(), told(found)
+    known = set(FIGURE.findall(str(found)))
+    known |= {format_time(Fraction(one).limit_denominator(10**15)) for one in numbers(record) if one > 0}
+    best = record["recommendation"]
+    known |= {f"{part['in_step_s'] / best['time_s']:.1%}" for part in best["parts"]}
+    figures = FIGURE.findall(page)
+    assert len(figures) > 30
+    assert set(figures) <= known, set(figures) - known
+    for line in found.verdict, *(str(one) for one in (*found.limits, *found.turns)):
+        assert " ".join(line.split()) in page
+    assert report_page(found).record()["result"] == record
+
+
+def test_the_table_has_the_cells_of_the_text(found: Decision) -> None:
+    sections = report_page(found).record()["choices"][0]["sections"]
+    rows = next(part["rows"] for one in sections for part in one["parts"] if "contender" in part.get("columns", ()))
+    assert [row[:-1] for row in rows] == [list(row[:-1]) for row in found.table().rows]
+    assert [row[-1] for row in rows] == list(labels(found))
+    for row, one in zip(rows, found.record()["contenders"], strict=True):
+        assert row[0] == format_time(Fraction(one["time"]))
+        assert float(row[5]) == float(f"{one['price']:.6g}")
+    assert len(set(labels(found))) == len(found.contenders)
+    facts = {one["name"]: one["exact"] for part in sections[-1]["parts"] for one in part["facts"]}
+    assert all(facts[name] == one.spec for name, one in zip(labels(found), found.contenders, strict=True) if one.spec)
+
+
+def test_the_summary_is_the_recommendation(found: Decision) -> None:
+    summary, best = report_page(found).record()["summary"], found.record()["recommendation"]
+    step, price, worst = summary["figures"]
+    assert step["value"] == format_time(Fraction(best["time"]))
+    assert float(price["value"]) == float(f"{best['price']:.6g}")
+    assert worst["value"] == format_time(found.failures[0].seconds or 0)
+    assert summary["spec"] == best["spec"]
+    assert summary["picture"]["part"] == "drawing"
+
+
+def test_points_are_those_of_the_contenders(found: Decision) -> None:
+    points = sorted((x, y) for one in tradeoff_chart(found).series for x, y in zip(one.x, one.y, strict=True))
+    assert points == sorted((one.price, one.time) for one in found.contenders)
+
+
+def seconds(one: Offer, found: Decision, other: tuple[str | None, Fraction, Fraction, Fraction]) -> Fraction:
+    """The time of a step, or of one collective of it, from simulations with other figures."""
+    only, size, alpha, rate = other
+    asked, time = found.request, Fraction(0)
+    for part in one.parts:
+        if only in {None, part.share.collective}:
+            assert isinstance(one.place, Topology)
+            bandwidth = asked.work.bandwidth * one.topology.degree / asked.degree * rate
+            run = simulate(part.plan, size=size * part.share.size, alpha=asked.work.alpha * alpha, bandwidth=bandwidth)
+            time += part.share.count * run.time
+    return time
+
+
+def test_who_is_ahead_is_who_simulations_say(found: Decision) -> None:
+    able = [(one, name) for one, name in zip(found.contenders, labels(found), strict=True) if one.refused is None]
+    one = Fraction(1)
+    ways: dict[str, Callable[[Fraction], tuple[str | None, Fraction, Fraction, Fraction]]] = {
+        "the mix": lambda f: (None, f, one, one),
+        "all-to-all alone": lambda f: ("all-to-all", f, one, one),
+        "allreduce alone": lambda f: ("allreduce", f, one, one),
+        "latencies": lambda f: (None, one, f, one),
+        "bandwidth": lambda f: (None, one, one, f),
+    }
+    looked = 0
+    for chart in (ahead_chart(found), sensitivity_chart(found)):
+        for number, lane in enumerate(chart.lanes):
+            if lane not in ways:
+                assert lane.startswith("price of a ")
+                continue
+            for power in range(-6, 7):
+                factor = Fraction(2) ** power
+                shown = [
+                    series.name
+                    for series in chart.series
+                    for begin, until, at in zip(series.x, series.until, series.y, strict=True)
+                    if at == number and begin < factor < until
+                ]
+                worth = {
+                    name: (*merit(offer, found.request, seconds(offer, found, ways[lane](factor))), len(offer.name))
+                    for offer, name in able
+                }
+                assert shown == [min(worth, key=lambda name: worth[name])]
+                looked += 1
+    assert looked == 5 * 13
+
+
+def test_prices_decide_where_they_were_asked_about(found: Decision) -> None:
+    chart = sensitivity_chart(found)
+    lane = chart.lanes.index("price of a port")
+    names = dict(zip(labels(found), found.contenders, strict=True))
+    for series in chart.series:
+        for begin, until, at in zip(series.x, series.until, series.y, strict=True):
+            if at != lane:
+                continue
+            for factor in (Fraction(2) ** power for power in range(-6, 7)):
+                if begin < factor < until:
+                    costs = {
+                        name: one.time * (one.price - (1 - factor) * 300 * one.counts.ports)
+                        for name, one in names.items()
+                        if one.refused is None and one.price is not None
+                    }
+                    assert costs[series.name] == min(costs.values())

@@ -1,0 +1,221 @@
+"""The decision page: what to wire, why, against what, when another would win, failures, growth, wiring, how to run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from topodesign.base.records import Table, shortened
+from topodesign.base.units import format_bandwidth, format_size, format_time
+from topodesign.base.wording import counted
+from topodesign.report.charts.decision import ahead_chart, labels, sensitivity_chart, tradeoff_chart
+from topodesign.report.design.answer import Decision, Offer
+from topodesign.report.design.words import loss_words, over
+from topodesign.report.page.parts import (
+    Choice,
+    Commands,
+    Document,
+    Fact,
+    Facts,
+    Figure,
+    Listing,
+    Plotted,
+    Section,
+    Summary,
+    Words,
+)
+from topodesign.report.page.topology import pictures_of
+from topodesign.wiring.inventory.lengths import format_metres
+
+
+def decision_document(found: Decision) -> Document:
+    """Return the decision page."""
+    best, asked, name = found.recommendation, found.request, labels(found)[0]
+    drawings = pictures_of(best.place, name)
+    chart = Plotted(tradeoff_chart(found))
+    sections = [
+        Section("Why", (Words(_why(found)), _step(best), _limits(found))),
+        Section("Against the rivals", (chart, Listing(_contenders(found), named=True), *_missing(found))),
+        *([] if found.runner_up is None else [Section("When another would win", _turns(found))]),
+        Section("Failures", (_failures(found),)),
+        *([Section("Growth", (_growth(found),))] if found.growth else []),
+        Section("Wiring", (_bill(found), *drawings[1:])),
+        Section("How to run it", (_commands(found),)),
+        Section("Details", (Facts(tuple(_details(found))),)),
+    ]
+    return Document(
+        "decision",
+        found.heading(),
+        f"{asked.mix.words}; alpha {format_time(asked.work.alpha)}, {format_bandwidth(asked.work.bandwidth)} per node",
+        found.verdict,
+        Summary(
+            name,
+            best.spec or best.name,
+            _figures(found),
+            tuple(_price(found)),
+            drawings[0] if drawings else chart,
+        ),
+        (),
+        (Choice(name, tuple(sections)),),
+        0,
+        found.record(),
+    )
+
+
+def _figures(found: Decision) -> tuple[Figure, ...]:
+    best, other = found.recommendation, found.runner_up
+    beside = "there is no runner-up"
+    if other is not None:
+        name = labels(found)[found.contenders.index(other)]
+        beside = f"runner-up {name}: {format_time(other.time)}, {over(other.time / best.time)}"
+    figures = [Figure("A step", format_time(best.time), beside)]
+    cheapest = [one.price for one in found.contenders if one.refused is None and one.price is not None]
+    if best.price is not None:
+        figures.append(
+            Figure("Price", _number(best.price), f"of all that can be recommended {_number(min(cheapest))} and up")
+        )
+    else:
+        figures.append(Figure("Cables", str(best.counts.cables), counted(best.counts.switches, "switch", "switches")))
+    worst = next((one for one in found.failures if len(one.links) == 1), None)
+    if worst is None or worst.seconds is None:
+        figures.append(Figure("Survives", _or_none(best.counts.survives), "links that may fail, whichever they are"))
+    else:
+        figures.append(Figure("With one cable lost", format_time(worst.seconds), loss_words(worst, best)))
+    return tuple(figures)
+
+
+def _number(value: object) -> str:
+    return f"{float(value):.6g}"  # type: ignore[arg-type]
+
+
+def _or_none(value: int | None) -> str:
+    return "not worked out" if value is None else str(value)
+
+
+def _price(found: Decision) -> Iterator[str]:
+    best = found.recommendation
+    number = best.counts
+    yield (
+        f"{counted(number.cables, 'cable')}, {counted(number.ports, 'port')} of nodes, "
+        f"{counted(number.switches, 'switch', 'switches')}"
+    )
+    if best.price is not None:
+        watts = "" if best.watts is None else f", {_number(best.watts)} watts"
+        yield f"price {_number(best.price)}{watts}"
+
+
+def _why(found: Decision) -> tuple[str, ...]:
+    claims = [f"{str(claim)[:1].upper()}{str(claim)[1:]}." for claim in found.claims]
+    return (*(f"Limit of {one.collective}: {one}." for one in found.limits), *claims)
+
+
+def _step(best: Offer) -> Listing:
+    rows = [
+        (
+            one.share.collective,
+            format_size(one.share.size),
+            str(one.share.count),
+            one.method,
+            format_time(one.seconds),
+            format_time(one.in_step),
+            f"{float(one.in_step / best.time):.1%}",
+        )
+        for one in best.parts
+    ]
+    columns = ("collective", "size", "times", "method", "one run", "in a step", "share")
+    return Listing(Table("", columns, tuple(rows), frozenset(("collective", "method"))))
+
+
+def _limits(found: Decision) -> Listing:
+    rows = [
+        (one.collective, one.by, f"{one.full} of {one.of}", format_time(one.seconds), format_time(one.least))
+        for one in found.limits
+    ]
+    columns = ("collective", "limited by", "fullest links", "takes", "no wiring takes less than")
+    return Listing(Table("", columns, tuple(rows), frozenset(("collective", "limited by"))))
+
+
+def _contenders(found: Decision) -> Table:
+    """Return the table of the text, with the names of the page."""
+    table = found.table()
+    rows = [(*row[:-1], name) for row, name in zip(table.rows, labels(found), strict=True)]
+    return replace(table, rows=tuple(rows))
+
+
+def _missing(found: Decision) -> tuple[Words, ...]:
+    named = zip(found.contenders, labels(found), strict=True)
+    refused = [f"{name} cannot be recommended: {one.refused}." for one, name in named if one.refused]
+    lines = [*refused, *(f"{name} is not in the table: {why}." for name, why in found.missing)]
+    return (Words(tuple(lines)),) if lines else ()
+
+
+def _turns(found: Decision) -> tuple[Words | Plotted, ...]:
+    words = Words(tuple(f"{one}." for one in found.turns) or ("No other is ahead at any size that was looked at.",))
+    if found.request.optimise == "price":
+        return (Words(("Price alone was asked for, which no size changes.",)), Plotted(sensitivity_chart(found)))
+    return (words, Plotted(ahead_chart(found)), Plotted(sensitivity_chart(found)))
+
+
+def _failures(found: Decision) -> Listing | Words:
+    if not found.failures:
+        return Words((f"Links that may fail, whichever they are: {_or_none(found.recommendation.counts.survives)}.",))
+    best = found.recommendation
+    rows = [
+        (
+            ", ".join(one.links),
+            "not all reach each other" if one.seconds is None else format_time(one.seconds),
+            "" if one.seconds is None else over(one.seconds / best.time),
+            f"{'all' if one.all_of_them else 'some'}, {one.looked_at}",
+        )
+        for one in found.failures
+    ]
+    return Listing(
+        Table("", ("cables lost", "a step takes", "more", "the worst of"), tuple(rows), frozenset(("cables lost",)))
+    )
+
+
+def _growth(found: Decision) -> Listing:
+    rows = [
+        (str(one.nodes), str(one.moves), str(one.at_least), format_time(one.seconds), shortened(one.name))
+        for one in found.growth
+    ]
+    columns = ("nodes", "moves", "no way has below", "a step takes", "what is wired then")
+    return Listing(Table("", columns, tuple(rows), frozenset(("what is wired then",))))
+
+
+def _bill(found: Decision) -> Listing:
+    bill, plan = found.bill, found.wiring
+    rows = [
+        (one.kind, "" if one.length is None else f"{format_metres(one.length)} m", str(one.count)) for one in bill.items
+    ]
+    metres = "" if bill.metres is None else f", {format_metres(bill.metres)} m of cable"
+    note = f"{plan.mode}, {counted(len(plan.connects), 'cross-connect')}, checked{metres}"
+    return Listing(
+        Table("", ("what to buy", "length", "how many"), tuple(rows), frozenset(("what to buy",)), footnote=note)
+    )
+
+
+def _commands(found: Decision) -> Commands:
+    first = f"1-{found.recommendation.parts[0].share.collective}.npz"
+    return Commands((
+        ("Everything for the bench and the racks, in one directory", "topodesign design REQUEST.yaml -o DIR"),
+        ("Check a schedule again, by a replay", f"topodesign verify DIR/{first}"),
+        ("Compile it; the program is executed before it is written", f"topodesign compile DIR/{first} -o program.xml"),
+        ("Work package for those who patch", "open DIR/package.html"),
+        ("Compare what is patched with the plan", "topodesign wire check DIR/wiring.json OBSERVED.csv"),
+    ))  # fmt: skip
+
+
+def _details(found: Decision) -> Iterator[Fact]:
+    best = found.recommendation
+    yield Fact(
+        "A step", f"{best.time} s", format_time(best.time), "simulated exactly, from plans that a replay verified"
+    )
+    for part in best.parts:
+        what = f"{part.share.collective} of {format_size(part.share.size)}"
+        yield Fact(what, f"{part.seconds} s", format_time(part.seconds), f"its plan, by {part.method}")
+    if best.price is not None:
+        yield Fact("Price", str(best.price), _number(best.price), "cables, ports and switches times their prices")
+    for one, name in zip(found.contenders, labels(found), strict=True):
+        if one.spec is not None:
+            yield Fact(name, shortened(one.spec), f"{one.topology.nodes} nodes", "the text that rebuilds its links")
