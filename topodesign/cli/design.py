@@ -69,11 +69,13 @@ def command(request: Path) -> None:
     directory: Path | None = click.get_current_context().meta.get(_DIRECTORY)
     if directory is not None and directory.exists():
         raise click.UsageError(f"{directory} is there already; name a new directory.")
+    page: Path | None = click.get_current_context().meta.get(_PAGE)
+    if page is not None and not page.parent.is_dir():
+        raise click.UsageError(f"{page.parent} is no directory; make it first.")
     with progress_bar("designing") as progress:
         found = topodesign.design(request, progress=progress)
     if directory is not None:
         found = found.save(directory)
-    page: Path | None = click.get_current_context().meta.get(_PAGE)
     if page is not None:
         topodesign.report_page(found).save(page)
         click.echo(f"wrote {page}", err=True)

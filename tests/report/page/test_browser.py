@@ -20,9 +20,11 @@ import numpy as np
 import pytest
 from matplotlib import image
 
+from tests.report.page.test_decision import STEP
 from tests.report.page.test_page import EVIL
-from topodesign import build, export_wiring, pareto, plain_inventory, report_page, schedule, wire
+from topodesign import build, design, export_wiring, pareto, plain_inventory, report_page, schedule, wire
 from topodesign.fabrics.fabric import Fabric, FabricLink
+from topodesign.report.charts.decision import labels
 from topodesign.report.page.page import Page
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -248,6 +250,26 @@ def test_pages_fit_and_their_summary_is_one_page(browser: Any, tmp_path: Path, w
     look(browser, "light", 1280)
     for box in ("section:not(.summary)", "footer"):
         browser.execute_script(f"document.querySelectorAll('{box}').forEach((one) => one.remove())")
+    browser.execute_script("document.querySelector('.summary').style.breakAfter = 'avoid'")
+    assert pages_of(browser) == 1
+
+
+def test_a_decision_fits_and_tells_who_is_ahead(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    found = design(
+        nodes=16, degree=4, bandwidth="400Gbps", workload=STEP, rivals=["torus"], prices={"cable": 40}, grow=[18]
+    )
+    report_page(found).save(path)
+    check_looks(browser, path)
+    look(browser, "light", 1280)
+    browser.get(path.as_uri())
+    charts = browser.find_elements("css selector", ".chart")
+    assert len(charts) == 3
+    for chart in charts:
+        chart.send_keys(HOME)
+        told = browser.find_element("id", f"{chart.get_attribute('id')}t").text
+        assert any(name in told for name in labels(found)), told
+    browser.execute_script("document.querySelectorAll('section:not(.summary)').forEach((one) => one.remove())")
     browser.execute_script("document.querySelector('.summary').style.breakAfter = 'avoid'")
     assert pages_of(browser) == 1
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from lxml import html as lxml_html
 
 from topodesign import design, report_page, simulate
 from topodesign.base.units import format_time
+from topodesign.cli.main import run
 from topodesign.report.charts.decision import ahead_chart, labels, sensitivity_chart, tradeoff_chart
 from topodesign.report.design.ahead import merit
 from topodesign.report.design.answer import Decision, Offer
@@ -40,6 +43,8 @@ def told(found: Decision) -> str:
     tree: Any = lxml_html.document_fromstring(report_page(found).html())
     for one in tree.xpath("//script|//style|//details"):
         one.getparent().remove(one)
+    for one in tree.xpath("//wbr"):
+        one.drop_tag()
     return " ".join(" ".join(tree.itertext()).split())
 
 
@@ -156,3 +161,25 @@ def test_prices_decide_where_they_were_asked_about(found: Decision) -> None:
                         if one.refused is None and one.price is not None
                     }
                     assert costs[series.name] == min(costs.values())
+
+
+def test_the_command_writes_the_page_that_python_does(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    asked = tmp_path / "asked.yaml"
+    asked.write_text(
+        "name: twelve\nnodes: 12\ndegree: 4\nbandwidth: 100Gbps\n"
+        "workload:\n  name: one\n  collectives:\n    - {collective: allreduce, size: 64MiB}\nrivals: [torus]\n"
+    )
+    page = tmp_path / "decision.html"
+    assert run(["design", str(asked), "--json", "-o", str(page)]) == 0
+    printed = capsys.readouterr()
+    assert printed.err.endswith(f"wrote {page}\n")
+    again = report_page(design(asked))
+    assert page.read_text() == again.html()
+    document = json.loads(printed.out)
+    document.pop("schema")
+    assert document == json.loads(json.dumps(again.record()["result"]))
+    assert run(["design", str(asked), "-o", str(tmp_path / "none" / "a.html")]) == 2
+    assert "make it first" in capsys.readouterr().err
+    written = design(asked).save(tmp_path / "all")
+    assert "decision.html" in [one.path for one in written.files]
+    assert (tmp_path / "all" / "decision.html").read_text() == again.html()
