@@ -62,7 +62,7 @@ def command(request: Path) -> None:
 
     With -o FILE.html the decision is written as a page that opens offline, and prints its summary on one sheet.
     With -o DIR everything that goes to the bench and to the racks is written: schedules, programs, wiring plan, work
-    package, bill, and the answer.
+    package, bill, and the answer, as a page too.
 
     Example: topodesign design request_testbed.yaml
     """
@@ -76,6 +76,7 @@ def command(request: Path) -> None:
         found = topodesign.design(request, progress=progress)
     if directory is not None:
         found = found.save(directory)
+        topodesign.report_page(found).save(directory / "decision.html")
     if page is not None:
         topodesign.report_page(found).save(page)
         click.echo(f"wrote {page}", err=True)

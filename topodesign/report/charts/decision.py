@@ -14,7 +14,8 @@ from topodesign.catalog.lookup import Catalog
 from topodesign.report.charts.chart import Chart, Series
 from topodesign.report.comparison.contender import sum_of
 from topodesign.report.design.ahead import merit, seconds
-from topodesign.report.design.answer import Decision, Offer
+from topodesign.report.design.answer import Decision
+from topodesign.report.design.parts import Offer
 
 _FACTORS = tuple(Fraction(2) ** power for power in range(-6, 7))
 _FAR = 5  # times as slow as the first is the last, from which on times are on a scale of logarithms

@@ -9,8 +9,8 @@ from topodesign.base.records import Table, shortened
 from topodesign.base.units import format_bandwidth, format_size, format_time
 from topodesign.base.wording import counted
 from topodesign.report.charts.decision import ahead_chart, labels, sensitivity_chart, tradeoff_chart
-from topodesign.report.design.answer import Decision, Offer
-from topodesign.report.design.words import loss_words, over
+from topodesign.report.design.answer import Decision
+from topodesign.report.design.parts import Offer, loss_words, over
 from topodesign.report.page.parts import (
     Choice,
     Commands,
