@@ -114,7 +114,7 @@ def sensitivity_chart(found: Decision) -> Chart:
     lanes = [
         _Lane("latencies", lambda one, factor: merit(one, asked, factor * taken(one, 1 / factor, {}))),
         _Lane("bandwidth", lambda one, factor: merit(one, asked, taken(one, 1 / factor, {}))),
-        *(_Lane(f"price of a {item}", priced(item)) for item in asked.prices if asked.prices[item]),
+        *(_Lane(f"{item} price", priced(item)) for item in asked.prices if asked.prices[item]),
     ]
     return _spans(found, "sensitivity", "who is ahead if this were another", "times what was asked", lanes)
 

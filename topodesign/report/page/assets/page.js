@@ -189,7 +189,7 @@
       values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : shown(tick, label))),
     };
     const longest = Math.max(0, ...part.lanes.map((lane) => lane.length));
-    if (name === "y") made.size = part.lanes.length ? Math.max(70, Math.min(narrow ? 110 : 160, 6 * longest + 14)) : 72;
+    if (name === "y") made.size = part.lanes.length ? Math.max(70, Math.min(narrow ? 120 : 160, 6 * longest + 14)) : 72;
     if (label.includes("bytes")) made.splits = () => ticksOfBytes(part, narrow);
     else if (part[name].scale === "log2") {
       made.splits = () => ticksOfFactors(part, name);
