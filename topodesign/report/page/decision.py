@@ -72,7 +72,7 @@ def _figures(found: Decision) -> tuple[Figure, ...]:
     cheapest = [one.price for one in found.contenders if one.refused is None and one.price is not None]
     if best.price is not None:
         figures.append(
-            Figure("Price", _number(best.price), f"others that can be recommended: from {_number(min(cheapest))}")
+            Figure("Price", _number(best.price), f"all that can be recommended: from {_number(min(cheapest))}")
         )
     else:
         figures.append(Figure("Cables", str(best.counts.cables), counted(best.counts.switches, "switch", "switches")))
