@@ -180,6 +180,8 @@ def _of_lines(text: str) -> FileKind | None:
     table = next((kind for needed, kind in _TABLES.items() if columns.issuperset(needed)), None)
     if table is not None:
         return table
+    if any(re.fullmatch(r"nodes\s*:\s*[0-9]+", line) for line in lines):  # of a fabric they are a list
+        return FileKind.REQUEST
     return _of_fields({match[1] for line in lines if (match := re.match(r"([a-z_]+)\s*:(\s|$)", line))})
 
 
