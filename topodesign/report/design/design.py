@@ -62,7 +62,7 @@ def design(
     >>> step = {"collectives": [{"collective": "allreduce", "size": "64MiB"}]}
     >>> found = design(nodes=12, degree=4, bandwidth="100Gbps", workload=step, rivals=["torus"])
     >>> found.recommendation.name, found.recommendation.counts.cables
-    ('catalog(12,4,1)', 24)
+    ('circulant(12,2,3)', 24)
     """
     if (request is None) == (not fields):
         raise ParameterError("give a request or its file, or the fields of one")
