@@ -36,6 +36,7 @@ MADE = {
 SHIPPED = {
     "fabric": FileKind.FABRIC,
     "inventory": FileKind.INVENTORY,
+    "model": FileKind.MODEL,
     "observed": FileKind.NEIGHBOURS,
     "parts": FileKind.PARTS,
     "request": FileKind.REQUEST,

@@ -141,6 +141,13 @@ def _fabric(path: Path, version: int) -> None:
     _command("fabric", FABRICS[version], "-o", str(path))
 
 
+def _request(path: Path, version: int) -> None:
+    given = ("--nodes", str(12 + version), "--degree", "4", "--bandwidth", "100Gbps")
+    _command(
+        "design", "init", *given, "--workload", str(shipped_folder("configs") / "workload_moe.yaml"), "-o", str(path)
+    )
+
+
 def _runs(path: Path, version: int) -> None:
     write_whole(path, BOUGHT[version].runs_text())
 
@@ -260,6 +267,7 @@ WRITERS = (
     Writer("search/layout", "l.csv", lambda path, version: LAYOUTS[version].save(path)),
     Writer("report/figures", "f.svg", lambda path, version: PICTURES[version].save(path)),
     Writer("report/page/page", "r.html", lambda path, version: REPORTS[version].save(path)),
+    Writer("cli/design", "request.yaml", _request, makes_directory=True),  # nor does it write over a file
     Writer("cli/fabric", "f.yaml", _fabric),
     Writer("cli/links", "l.csv", _links),
     Writer("cli/answers", "a.json", _answer),

@@ -188,6 +188,8 @@ def _of_lines(text: str) -> FileKind | None:
 def _of_fields(fields: set[str]) -> FileKind | None:
     if fields & {"workload", "degree"}:
         return FileKind.REQUEST
+    if {"layers", "hidden"} <= fields:
+        return FileKind.MODEL
     if "collectives" in fields:
         return FileKind.COLLECTIVES
     if fields & _SOLD:

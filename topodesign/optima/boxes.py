@@ -30,7 +30,7 @@ from topodesign.topology.topology import Topology
 ANY_ORDER = "the inside carries whatever may come, however NICs are numbered"
 PARTS = "nodes behind one switch are taken for one, which their links allow; the flow among these is exact"
 NODES = "the flow among all nodes is exact"
-OPEN = "between boxes alone; whether the inside carries it is not proved"
+OPEN = "between boxes alone; whether the inside carries it is left open"
 _MOST_NODES = 128  # of a fabric up to which the flow among all nodes is solved
 
 

@@ -48,6 +48,7 @@ SIZES: dict[str, tuple[str, str, str]] = {
     "dgx_b200": ("8*boxes", "links of its box and its NIC", "dgx_b200(2)"),
     "dgx_b300": ("8*boxes", "links of its box and its NIC", "dgx_b300(2)"),
     "dgx1_v100": ("8*boxes", "links of its box", "dgx1_v100(2)"),
+    "boxes": ("nodes of a box for each node of G", "links of its box and its cables", "boxes(dgx_h100,complete(4))"),
     "mi250": ("16*boxes", "links of its box and its NIC", "mi250(2)"),
     "gb200_nvl72": ("72*racks", "an NVSwitch and a rail", "gb200_nvl72(2)"),
     "gb300_nvl72": ("72*racks", "an NVSwitch and a rail", "gb300_nvl72(2)"),

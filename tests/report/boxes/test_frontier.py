@@ -24,7 +24,7 @@ def test_all_to_all_is_as_fast_as_was_ever_found(boxes: int, least: float) -> No
     assert best.rates.least is not None
     assert best.rates.least <= best.rates.most <= found.bound
     assert best.rates.allgather == throughput(as_fabric(best.fabric.name)).bandwidth
-    assert (best.rates.least == found.bound) == (boxes in {4, 16})
+    assert best.rates.least == found.bound or boxes not in {4, 16, 32}
 
 
 @pytest.mark.parametrize(("boxes", "least"), [(4, 54), (8, 41), (16, 32)])

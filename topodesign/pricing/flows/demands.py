@@ -73,7 +73,7 @@ def demand_flow(
     *,
     allowed: NDArray[np.bool_] | None = None,
     limits: Sequence[Limit] = (),
-    most: int = MOST_COLUMNS,
+    most: int | None = None,
 ) -> DemandFlow:
     """Return the flow of least time, and of least cost among those.
 
@@ -83,7 +83,7 @@ def demand_flow(
     * ``costs``: of a unit of flow on each link, not negative; the time alone counts if None.
     * ``allowed``: vertices that what comes from each source may go over, shape ``(sources, nodes)``; all if None.
     * ``limits``: on what links carry together.
-    * ``most``: unknowns up to which it is worked out.
+    * ``most``: unknowns up to which it is worked out; ``MOST_COLUMNS`` if None.
 
     Examples
     --------
@@ -124,7 +124,7 @@ class Reduced:
         *,
         allowed: NDArray[np.bool_] | None = None,
         limits: Sequence[Limit] = (),
-        most: int = MOST_COLUMNS,
+        most: int | None = None,
     ) -> None:
         self.topology, self.sources, self.demand, self.classes = topology, sources, demand, classes
         self.limits = limits
@@ -158,6 +158,7 @@ class Reduced:
             shut = ~allowed.reshape(-1)[self.vertex_first]
             self._require(shut[vertex], ~allowed)
             self.closed = self.closed | shut[self.head] | shut[self.tail]
+        most = MOST_COLUMNS if most is None else most
         if self.columns > most:
             raise TooLargeError(
                 f"the exact flow has {self.columns} unknowns, since little looks alike (at most {most})"

@@ -144,7 +144,7 @@ class BoxFrontier(Result):
         """What the first is, and how much is left."""
         reached = self.best.rates.least
         if reached is None:
-            return f"{shortened(self.best.name)}: the inside of {self.box.name} is not proved to carry it"
+            return f"{shortened(self.best.name)}: whether the inside of {self.box.name} carries it is left open"
         left = self.bound / reached - 1
         room = "which meets the bound of any graph" if not left else f"any graph has at most {float(left):.1%} more"
         return f"{shortened(self.best.name)}: all-to-all {_rate(reached)} GB/s, {room}"

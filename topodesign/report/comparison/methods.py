@@ -44,6 +44,7 @@ from topodesign.plans.timing.plans import simulate
 from topodesign.pricing.closed_form import distances
 from topodesign.pricing.flows.flow_optimum import FLOWS, flow_optimum
 from topodesign.report.comparison.timing import GAPS_AND_HOPS, Timing, gaps_and_hops, step_words
+from topodesign.schedulers.method import Method
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
@@ -357,15 +358,24 @@ def _called(where: Topology | Fabric) -> str:
     return "a topology without a spec" if where.spec is None else str(where.spec)
 
 
+def _no_use(method: Method, where: Topology | Fabric, collective: Collective) -> str | None:
+    """Say why a method is not asked; None if it is."""
+    if not method.does(collective):
+        return f"makes no {collective}"
+    if not method.fabrics and isinstance(where, Fabric):
+        return "is for topologies without switches and names"
+    if method.movement == "routed":  # the bound and the other times are for nodes that nothing passes through
+        return "messages pass through nodes: see 'topodesign routed'"
+    return None
+
+
 def _tried(
     where: Topology | Fabric, collective: Collective, name: str, sizes: tuple[Fraction, ...], given: Mapping[str, Any]
 ) -> MethodResult:
     """Return what a method makes, or why it makes nothing."""
     method = SCHEDULERS[name]
-    if not method.does(collective):
-        return MethodResult(name, reason=f"makes no {collective}")
-    if not method.fabrics and isinstance(where, Fabric):
-        return MethodResult(name, reason="is for topologies without switches and names")
+    if (reason := _no_use(method, where, collective)) is not None:
+        return MethodResult(name, reason=reason)
     known = method.options if "overlap" in method.options else method.options - {"link_table"}
     options = {key: value for key, value in given.items() if key in known and value is not None}
     if "alpha" in options and "time_limit" in options:  # one search for each size
