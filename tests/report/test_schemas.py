@@ -41,6 +41,7 @@ CASES = {
         pareto -n 16 -d 4 --against torus,ring,slimfly --size 1MiB --size 1GiB
         pareto -n 16 -d 4 --collective all-to-all
         pareto -n 8 -d 2 --hop 200ns
+        pareto --box dgx_h100 -n 4
         pareto -n 16 -d 4 --workload workload_moe.yaml
         pareto -n 151 -d 5 --runners-up 1
         pareto -n 16 -d 4 --candidates own.txt
@@ -192,6 +193,7 @@ CASES = {
         report -n 5 -d 2 --against ring
         report circulant(5,1,2)
         report torus(9,8)
+        report catalog(200,6,2)
         report dgx_a100(1)
     """,
     "commands": """

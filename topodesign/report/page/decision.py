@@ -53,7 +53,7 @@ def decision_document(found: Decision) -> Document:
             best.spec or best.name,
             _figures(found),
             tuple(_price(found)),
-            drawings[0] if drawings else chart,
+            drawings[0] if drawings else None,
         ),
         (),
         (Choice(name, tuple(sections)),),

@@ -237,7 +237,7 @@ class Summary(Declared):
     spec: str
     figures: tuple[Figure, ...]
     price: tuple[str, ...]
-    picture: Drawn | Plotted | None
+    picture: Drawn | None
 
     KEYS = (
         key("name", "The answer, or what the report is on, by its short name."),
