@@ -70,3 +70,28 @@ def mesh(prefix: str, pairs: str, rate: int | Fraction, kind: str) -> Iterator[F
 def duplex(a: str, b: str, rate: int | Fraction, kind: str) -> list[FabricLink]:
     """Return a link in both directions; the rate is in GB/s."""
     return [FabricLink(a, b, Fraction(rate) * GB, kind), FabricLink(b, a, Fraction(rate) * GB, kind)]
+
+
+def nvswitch_boxes(
+    name: str,
+    boxes: int,
+    gpus: int,
+    *,
+    nvlink: int,
+    nic: int,
+    outer: tuple[str, ...],
+    nvls: bool = False,
+    box: str = "box",
+) -> Fabric:
+    """Return boxes of GPUs on an NVSwitch; with more than one box, NIC i is on rail i modulo their number."""
+    check_boxes(boxes, gpus)
+    nodes = members(boxes, gpus, "gpu", box)
+    inner = [f"{box}{number}/nvswitch" for number in range(boxes)]
+    links: list[FabricLink] = []
+    for number, gpu in enumerate(nodes):
+        links += duplex(gpu, inner[number // gpus], nvlink, "NVLink")
+        if boxes > 1:
+            links += duplex(gpu, outer[number % gpus % len(outer)], nic, "InfiniBand")
+    switches = [*inner, *outer] if boxes > 1 else inner
+    capable = inner if nvls else []
+    return drawn(name, nodes, switches, links, multicast=capable, aggregation=capable)

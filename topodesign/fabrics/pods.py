@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
-from topodesign.fabrics.drawing import check_boxes, drawn, duplex, members, mesh, rails
+from topodesign.fabrics.drawing import check_boxes, drawn, duplex, members, mesh, nvswitch_boxes, rails
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.topology.topology import check_buildable
 
@@ -44,15 +45,7 @@ def gb300_nvl72(racks: int) -> Fabric:
 def _nvl72(name: str, racks: int, nic: int) -> Fabric:
     """Return racks of 72 GPUs on one switch each, with NICs on four rails."""
     check_boxes(racks, 72, "racks")
-    gpus = members(racks, 72, "gpu", "rack")
-    inner = [f"rack{rack}/nvswitch" for rack in range(racks)]
-    outer = rails(4) if racks > 1 else ()
-    links: list[FabricLink] = []
-    for number, gpu in enumerate(gpus):
-        links += duplex(gpu, inner[number // 72], 900, "NVLink")
-        if outer:
-            links += duplex(gpu, outer[number % 4], nic, "InfiniBand")
-    return drawn(name, gpus, [*inner, *outer], links, multicast=inner, aggregation=inner)
+    return nvswitch_boxes(name, racks, 72, nvlink=900, nic=nic, outer=rails(4), nvls=True, box="rack")
 
 
 def mi325x(boxes: int) -> Fabric:
@@ -316,14 +309,7 @@ def _pod(name: str, sides: tuple[int, int], rate: int) -> Fabric:
         require_at_least("a side", side, 1)
         if side > _WHOLE:
             raise ParameterError(f"a pod has {_WHOLE} chips on a side")
-    links: list[FabricLink] = []
-    places = list(itertools.product(*map(range, sides)))
-    for place in places:
-        for axis, side in enumerate(sides):
-            if place[axis] < side - 1 or side == _WHOLE:
-                other = (*place[:axis], (place[axis] + 1) % side, *place[axis + 1 :])
-                links += duplex(_chip(place), _chip(other), rate, "ICI")
-    return drawn(name, [_chip(place) for place in places], [], links)
+    return _grid(name, sides, rate, [side == _WHOLE for side in sides], lambda _at, _side: "ICI")
 
 
 def _cubes(name: str, sides: tuple[int, ...], rate: int) -> Fabric:
@@ -334,14 +320,24 @@ def _cubes(name: str, sides: tuple[int, ...], rate: int) -> Fabric:
     if not whole and max(sides) > _CUBE:
         raise ParameterError(f"sides beyond {_CUBE} chips are made of cubes: all have to be multiples of {_CUBE}")
     check_buildable(math.prod(sides), 6 * math.prod(sides))
+    return _grid(
+        name,
+        sides,
+        rate,
+        [whole] * len(sides),
+        lambda at, side: "OCS" if at % _CUBE == _CUBE - 1 or at == side - 1 else "ICI",
+    )
+
+
+def _grid(name: str, sides: Sequence[int], rate: int, rings: Sequence[bool], kind: Callable[[int, int], str]) -> Fabric:
+    """Return chips with links along every side, a ring or a line; ``kind`` takes where on a side of how many."""
     places = list(itertools.product(*map(range, sides)))
     links: list[FabricLink] = []
     for place in places:
         for axis, side in enumerate(sides):
-            outside = place[axis] % _CUBE == _CUBE - 1 or place[axis] == side - 1
-            if whole or place[axis] < side - 1:
+            if rings[axis] or place[axis] < side - 1:
                 other = (*place[:axis], (place[axis] + 1) % side, *place[axis + 1 :])
-                links += duplex(_chip(place), _chip(other), rate, "OCS" if outside else "ICI")
+                links += duplex(_chip(place), _chip(other), rate, kind(place[axis], side))
     return drawn(name, [_chip(place) for place in places], [], links)
 
 

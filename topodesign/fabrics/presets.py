@@ -15,7 +15,7 @@ from topodesign.base.errors import ParameterError, SpecError, TopologyError
 from topodesign.base.spec import Spec, name_alone, parse
 from topodesign.base.wording import nearest, suggest
 from topodesign.fabrics.boxes import join, named_box
-from topodesign.fabrics.drawing import GB, check_boxes, drawn, duplex, members, mesh, rails
+from topodesign.fabrics.drawing import GB, check_boxes, drawn, duplex, members, mesh, nvswitch_boxes, rails
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.networks import dragonfly_plus, fat_tree3, rail_spine
 from topodesign.fabrics.pods import (
@@ -110,7 +110,7 @@ def dgx_a100(boxes: int) -> Fabric:
     ----------
     NVIDIA DGX A100 System Architecture; ForestColl, figure 1 and section 7.3.
     """
-    return _nvswitch_boxes(f"dgx_a100({boxes})", boxes, 8, nvlink=300, nic=25, outer=rails(2))
+    return nvswitch_boxes(f"dgx_a100({boxes})", boxes, 8, nvlink=300, nic=25, outer=rails(2))
 
 
 def dgx_a100_rails(boxes: int) -> Fabric:
@@ -123,7 +123,7 @@ def dgx_a100_rails(boxes: int) -> Fabric:
     ----------
     Algorithmic Techniques for Optimal Collective Communication, section 6.1 (tables 6.3 and 6.6).
     """
-    return _nvswitch_boxes(f"dgx_a100_rails({boxes})", boxes, 8, nvlink=300, nic=25, outer=rails(8))
+    return nvswitch_boxes(f"dgx_a100_rails({boxes})", boxes, 8, nvlink=300, nic=25, outer=rails(8))
 
 
 def dgx_a100_pcie(boxes: int) -> Fabric:
@@ -159,7 +159,7 @@ def dgx_h100(boxes: int) -> Fabric:
     ----------
     NVIDIA DGX H100 User Guide; H100 Tensor Core GPU Architecture Overview.
     """
-    return _nvswitch_boxes(f"dgx_h100({boxes})", boxes, 8, nvlink=450, nic=50, outer=rails(8), nvls=True)
+    return nvswitch_boxes(f"dgx_h100({boxes})", boxes, 8, nvlink=450, nic=50, outer=rails(8), nvls=True)
 
 
 def dgx_h200(boxes: int) -> Fabric:
@@ -169,7 +169,7 @@ def dgx_h200(boxes: int) -> Fabric:
     ----------
     NVIDIA DGX H100/H200 User Guide.
     """
-    return _nvswitch_boxes(f"dgx_h200({boxes})", boxes, 8, nvlink=450, nic=50, outer=rails(8), nvls=True)
+    return nvswitch_boxes(f"dgx_h200({boxes})", boxes, 8, nvlink=450, nic=50, outer=rails(8), nvls=True)
 
 
 def dgx_b200(boxes: int) -> Fabric:
@@ -181,7 +181,7 @@ def dgx_b200(boxes: int) -> Fabric:
     ----------
     NVIDIA DGX B200 data sheet (1.8 TB/s a GPU, both directions together; eight ConnectX-7 at 400 Gb/s).
     """
-    return _nvswitch_boxes(f"dgx_b200({boxes})", boxes, 8, nvlink=900, nic=50, outer=rails(8), nvls=True)
+    return nvswitch_boxes(f"dgx_b200({boxes})", boxes, 8, nvlink=900, nic=50, outer=rails(8), nvls=True)
 
 
 def dgx_b300(boxes: int) -> Fabric:
@@ -191,7 +191,7 @@ def dgx_b300(boxes: int) -> Fabric:
     ----------
     NVIDIA DGX B300 data sheet (1.8 TB/s a GPU, both directions together; eight ConnectX-8 at 800 Gb/s).
     """
-    return _nvswitch_boxes(f"dgx_b300({boxes})", boxes, 8, nvlink=900, nic=100, outer=rails(8), nvls=True)
+    return nvswitch_boxes(f"dgx_b300({boxes})", boxes, 8, nvlink=900, nic=100, outer=rails(8), nvls=True)
 
 
 def dgx1_v100(boxes: int) -> Fabric:
@@ -281,7 +281,7 @@ def rail_optimised(boxes: int, gpus: int) -> Fabric:
     """
     require_at_least("gpus", gpus, 1)
     check_buildable(gpus, 0)
-    return _nvswitch_boxes(f"rail_optimised({boxes},{gpus})", boxes, gpus, nvlink=450, nic=50, outer=rails(gpus))
+    return nvswitch_boxes(f"rail_optimised({boxes},{gpus})", boxes, gpus, nvlink=450, nic=50, outer=rails(gpus))
 
 
 def fat_tree(leaves: int, hosts: int, spines: int, over: int = 1, under: int = 1) -> Fabric:
@@ -405,23 +405,6 @@ def _boxes(spec: Spec, text: str) -> Fabric:
         return join(found, built, split, shift, swaps)
     except (ParameterError, TopologyError) as error:
         raise SpecError(f"boxes: {error}", text, place) from None
-
-
-def _nvswitch_boxes(
-    name: str, boxes: int, gpus: int, *, nvlink: int, nic: int, outer: tuple[str, ...], nvls: bool = False
-) -> Fabric:
-    """Return boxes of GPUs on an NVSwitch; with more than one box, NIC i is on rail i modulo their number."""
-    check_boxes(boxes, gpus)
-    nodes = members(boxes, gpus, "gpu")
-    inner = [f"box{box}/nvswitch" for box in range(boxes)]
-    links: list[FabricLink] = []
-    for number, gpu in enumerate(nodes):
-        links += duplex(gpu, inner[number // gpus], nvlink, "NVLink")
-        if boxes > 1:
-            links += duplex(gpu, outer[number % gpus % len(outer)], nic, "InfiniBand")
-    switches = [*inner, *outer] if boxes > 1 else inner
-    capable = inner if nvls else []
-    return drawn(name, nodes, switches, links, multicast=capable, aggregation=capable)
 
 
 def _pcie_boxes(name: str, boxes: int, *, nvlink: int) -> Fabric:
