@@ -9,19 +9,8 @@ import click
 import topodesign
 from topodesign.cli.answers import Command, csv_option, json_option, show
 from topodesign.cli.completion import SPEC
-from topodesign.cli.options import message_options, time_limit_option, work_options
+from topodesign.cli.options import message_options, named_values, time_limit_option, work_options
 from topodesign.cli.progress import progress_bar
-
-
-def _prices(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> dict[str, str] | None:
-    """Return prices by what they are of."""
-    prices: dict[str, str] = {}
-    for text in (part for value in values for part in value.split(",")):
-        name, equals, price = text.partition("=")
-        if not equals:
-            raise click.BadParameter(f"{text!r} is not such as cable=50.")
-        prices[name.strip()] = price.strip()
-    return prices or None
 
 
 @click.command(name="compare", cls=Command)
@@ -34,7 +23,7 @@ def _prices(_context: click.Context, _option: click.Parameter, values: tuple[str
     "--price",
     "prices",
     multiple=True,
-    callback=_prices,
+    callback=named_values("cable=50"),
     metavar="WHAT=PRICE",
     help="Price of a cable, a port of a node, a switch or a switch-port, with commas between: adds a column.",
 )

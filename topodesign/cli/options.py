@@ -232,3 +232,18 @@ def schedule_options(function: _Command) -> _Command:
 work_options = offer(WorkOptions)
 own_work_options = offer(OwnWorkOptions)
 message_options = offer(MessageOptions)
+
+
+def named_values(example: str) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], dict[str, str] | None]:
+    """Return what reads NAME=VALUE, several with commas between or repeated, as values by name; ``example`` is one."""
+
+    def read(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> dict[str, str] | None:
+        found: dict[str, str] = {}
+        for text in (part for value in values for part in value.split(",")):
+            name, equals, said = text.partition("=")
+            if not equals:
+                raise click.BadParameter(f"{text!r} is not such as {example}.")
+            found[name.strip()] = said.strip()
+        return found or None
+
+    return read

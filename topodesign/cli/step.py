@@ -10,19 +10,8 @@ import topodesign
 from topodesign.base.work_options import OwnWorkOptions, WorkOptions
 from topodesign.cli.answers import Command, csv_option, json_option, show
 from topodesign.cli.completion import SPEC
-from topodesign.cli.options import message_options, offer, whole
+from topodesign.cli.options import message_options, named_values, offer, whole
 from topodesign.cli.progress import progress_bar
-
-
-def _changes(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> dict[str, str] | None:
-    """Return fields with their values."""
-    changes: dict[str, str] = {}
-    for text in (part for value in values for part in value.split(",")):
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise click.BadParameter(f"{text!r} is not such as tensor=8.")
-        changes[name.strip()] = value.strip()
-    return changes or None
 
 
 @click.command(name="step", cls=Command)
@@ -41,7 +30,7 @@ def _changes(_context: click.Context, _option: click.Parameter, values: tuple[st
     "--set",
     "changes",
     multiple=True,
-    callback=_changes,
+    callback=named_values("tensor=8"),
     metavar="FIELD=VALUE",
     help="Another value of a field of the model, such as tensor=8,data=25, with commas between.",
 )

@@ -71,7 +71,7 @@ class SingleFailures(Result):
                 one.first,
                 one.kind,
                 str(one.alike),
-                "none" if one.bandwidth is None else f"{float(one.bandwidth) / 10**9:.3f}",
+                "none" if one.bandwidth is None else f"{_gigabytes(one.bandwidth):.3f}",
                 f"{-100 * float(one.lost):+.1f}%",
             )
             for one in self.parts

@@ -80,10 +80,7 @@ class Rounds(Movement):
         if self.nodes < 1 or self.units < 1 or self.steps < 0:
             raise ScheduleError("a schedule needs at least one node, one unit and a number of steps")
         self.take_over()
-        if not 0 <= self.reduce_steps <= self.steps or not reduce_steps_fit(
-            self.collective, self.steps, self.reduce_steps
-        ):
-            raise ScheduleError(f"reduce_steps {self.reduce_steps} does not fit {self.collective}, {self.steps} steps")
+        check_reduce_steps(self.collective, self.steps, self.reduce_steps)
         node, blocks = (0, self.nodes - 1), self.collective.block_count(self.nodes)
         self.check_ranges(step=(1, self.steps), src=node, dst=node, block=(0, blocks - 1))
         check_intervals(self.lo, self.hi, self.units)
@@ -105,6 +102,12 @@ class Rounds(Movement):
 
 
 COLUMNS = Rounds.column_names()
+
+
+def check_reduce_steps(collective: Collective, steps: int, reduce_steps: int) -> None:
+    """Raise ScheduleError if so many steps that reduce are not what a collective of so many steps has."""
+    if not 0 <= reduce_steps <= steps or not reduce_steps_fit(collective, steps, reduce_steps):
+        raise ScheduleError(f"reduce_steps {reduce_steps} does not fit {collective}, {steps} steps")
 
 
 def reduce_steps_fit(collective: Collective, steps: int, reduce_steps: int) -> bool:

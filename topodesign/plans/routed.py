@@ -11,9 +11,8 @@ import numpy as np
 
 from topodesign.base.errors import ScheduleError
 from topodesign.collectives import Collective
-from topodesign.plans.archive import MAX_INTEGER
-from topodesign.plans.movement import MAX_STEPS, Column, Movement, check_cuts, check_intervals, integer
-from topodesign.plans.rounds import Rounds, reduce_steps_fit
+from topodesign.plans.movement import Column, Movement, check_cuts, check_intervals
+from topodesign.plans.rounds import Rounds, check_reduce_steps
 from topodesign.topology.topology import IntArray, Topology
 
 
@@ -38,11 +37,7 @@ class Routed(Movement):
     """
 
     kind: ClassVar = "routed"
-    FIELDS: ClassVar = {
-        "units": integer(1, MAX_INTEGER),
-        "steps": integer(0, MAX_STEPS),
-        "reduce_steps": integer(0, MAX_STEPS),
-    }
+    FIELDS: ClassVar = Rounds.FIELDS
     TABLES: ClassVar = {
         "rows": (
             Column("step", "communication step, from 1"),
@@ -72,10 +67,7 @@ class Routed(Movement):
         """Check the form (not the meaning: that is the verifier's) and take the columns over."""
         self.take_over()
         routes, nodes = max(0, len(self.hop_start) - 1), self.topology.nodes
-        if not 0 <= self.reduce_steps <= self.steps or not reduce_steps_fit(
-            self.collective, self.steps, self.reduce_steps
-        ):
-            raise ScheduleError(f"reduce_steps {self.reduce_steps} does not fit {self.collective}, {self.steps} steps")
+        check_reduce_steps(self.collective, self.steps, self.reduce_steps)
         check_cuts(self.hop_start, self.hop, routes, "routes")
         blocks = self.collective.block_count(nodes)
         self.check_ranges(step=(1, self.steps), route=(0, routes - 1), block=(0, blocks - 1), hop=(0, nodes - 1))
