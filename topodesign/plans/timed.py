@@ -144,8 +144,9 @@ class Timed(Movement):
         ``link`` is the index of each; messages come link by link, by their starts.
         """
         order = np.lexsort((self.end, self.start, link))
-        ends = np.stack((link, self.start, self.end))[:, order]
-        new = np.any(np.diff(ends, prepend=-2) != 0, axis=0)
+        new = np.zeros(len(order), dtype=np.bool_)
+        for column in (link, self.start, self.end):
+            new |= np.diff(column[order], prepend=-2) != 0
         return order, np.flatnonzero(new)
 
     def busy_until(self, link: IntArray) -> IntArray:

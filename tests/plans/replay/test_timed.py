@@ -177,6 +177,23 @@ def test_damaged_plans_are_judged_as_unit_by_unit(collective: Collective, kind: 
             reached("accepted" if right else "refused")
 
 
+def test_blocks_are_replayed_some_after_others_as_all_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(3)
+    plan = schedule("torus(3,3)", collective="all-to-all", method="tacos", chunks=2)
+    samples = [(plan.topology, plan.movement), *(timed_sample(random, one)[::2] for one in COLLECTIVES * 4)]
+    for topology, timed in samples:
+        assert isinstance(timed, Timed)
+        for damaged in (timed, drop(random, timed), twice(random, timed), timed.rows(np.arange(0, len(timed), 3))):
+            whole = verify_timed(topology, damaged)
+            with monkeypatch.context() as patched:
+                patched.setattr("topodesign.plans.replay.timed._AT_ONCE", 1)
+                alone = verify_timed(topology, damaged)
+            assert (alone.redundant, alone.refilled) == (whole.redundant, whole.refilled)
+            assert len(alone.problems) == len(whole.problems)
+            numbers = [[one for one in found.problems if one.startswith("... and")] for found in (alone, whole)]
+            assert numbers[0] == numbers[1]
+
+
 def three_in_a_row(slow: int) -> tuple[Topology, Timed, Timed]:
     """0 -> 1 -> 2 -> 0 with the times of even links, and with a first link that is slower."""
     topology = Topology.from_links(3, [(0, 1), (1, 2), (2, 0)])

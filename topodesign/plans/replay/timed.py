@@ -23,7 +23,7 @@ link that start together and end together.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
@@ -44,6 +44,7 @@ from topodesign.plans.together import Together
 from topodesign.topology.topology import Topology
 
 MAX_CELLS = 2**27  # cells of all sends, and of all blocks and nodes, that are looked at
+_AT_ONCE = 2**22  # so many of them together, unless those of one block are more
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -185,48 +186,74 @@ def _expanded(timed: Timed, rows: Ints, spans: tuple[Ints, Ints], pieces: tuple[
 
 
 def _replay(timed: Timed, rows: Ints, members: Ints, numbers: Ints) -> tuple[list[str], int, int]:
-    """Return the problems, the redundant and the refilled units."""
-    problems: list[str] = []
+    """Return the problems, the redundant and the refilled units; some blocks after others, for they are independent."""
+    movements = timed.collective.movements
+    bad = np.zeros((len(movements), len(timed)), dtype=np.bool_)
+    examples: list[list[str]] = [[] for _ in movements]
+    unfinished = [0] * len(movements)
     redundant = refilled = 0
-    cells = cells_of(timed, rows, numbers)
-    if len(members) * len(cells.piece_block) > MAX_CELLS:
-        raise TooLargeError(f"{len(cells.piece_block)} pieces on {len(members)} nodes are too many to replay")
-    ready = np.zeros(len(cells.piece_block), dtype=np.int64)
-    all_of = _cells_of_all(timed, members, cells.piece_block)
-    for part, movement in enumerate(timed.collective.movements):
-        chosen = timed.part[cells.row] == part
-        own = cells._replace(row=cells.row[chosen], sent=cells.sent[chosen], received=cells.received[chosen])
-        source, target = timed.collective.places(movement, cells.piece_block, timed.nodes)
+    for own, blocks in _by_blocks(timed, rows, numbers, len(members)):
+        cells = cells_of(timed, own, blocks)
+        if len(members) * len(cells.piece_block) > MAX_CELLS:
+            raise TooLargeError(f"{len(cells.piece_block)} pieces on {len(members)} nodes are too many to replay")
+        ready = np.zeros(len(cells.piece_block), dtype=np.int64)
+        for part, movement in enumerate(movements):
+            chosen = timed.part[cells.row] == part
+            some = cells._replace(row=cells.row[chosen], sent=cells.sent[chosen], received=cells.received[chosen])
+            source, target = timed.collective.places(movement, cells.piece_block, timed.nodes)
+            if movement.adds:
+                fate = _add(timed, some, _cells_of_all(timed, members, cells.piece_block), target)
+                refilled += fate.extra
+                kind = "the partial sum of {what} at node {node} never gets to node {goal}"
+            else:
+                every = np.flatnonzero(target == EVERYONE)
+                wanted = _cells_of_all(timed, members, cells.piece_block, every)
+                fate = _copy(timed, some, ready, source, (wanted, target))
+                redundant += fate.extra
+                kind = "node {node} never gets {what}"
+            bad[part, fate.lacking] = True
+            unfinished[part] += len(fate.unfinished)
+            examples[part] += _unfinished(timed, cells, fate.unfinished[: SHOWN - len(examples[part])], target, kind)
+            ready = fate.complete
+    problems: list[str] = []
+    for part, movement in enumerate(movements):
+        why = "does not have all of them at that time"
         if movement.adds:
-            fate = _add(timed, own, all_of, target)
-            refilled += fate.extra
             why = "has no partial sum of all of them to send at that time, or has sent it before"
-            kind = "the partial sum of {what} at node {node} never gets to node {goal}"
-        else:
-            fate = _copy(timed, own, ready, source, (all_of, target))
-            redundant += fate.extra
-            why = "does not have all of them at that time"
-            kind = "node {node} never gets {what}"
-        bad = np.zeros(len(timed), dtype=np.bool_)
-        bad[fate.lacking] = True
 
         def words(row: int, why: str = why) -> str:
             return f"node {timed.src[row]} {why}"
 
-        problems += _listed(timed, bad, words, "sends of what the sender does not have")
-        problems += _unfinished(timed, cells, fate.unfinished, target, kind)
-        ready = fate.complete
+        problems += _listed(timed, bad[part], words, "sends of what the sender does not have")
+        problems += listed(examples[part], unfinished[part], "such pieces and nodes")
     return problems, redundant, refilled
 
 
-def _cells_of_all(timed: Timed, members: Ints, blocks: Ints) -> Ints:
-    """Return the cells of every piece at all members of the group that its block belongs to; pieces have these blocks.
+def _by_blocks(timed: Timed, rows: Ints, numbers: Ints, members: int) -> Iterator[tuple[Ints, Ints]]:
+    """Yield some sends and some blocks after others: all sends of these, as many as are looked at together."""
+    block = timed.block[rows]
+    cuts = 1 + (timed.lo[rows] > 0) + (timed.hi[rows] < timed.units)
+    most = np.bincount(np.searchsorted(numbers, block), cuts, len(numbers)) + 1
+    turn = (np.cumsum(most) * members // _AT_ONCE).astype(np.int64)
+    if len(numbers) == 0 or turn[-1] == 0:
+        yield rows, numbers
+        return
+    order = np.argsort(block, kind="stable")
+    begins = np.append(np.flatnonzero(np.diff(turn, prepend=-1)), len(numbers))
+    ends = np.append(np.searchsorted(block, numbers[begins[:-1]], sorter=order), len(rows)).tolist()
+    for a, b, first, last in zip(ends[:-1], ends[1:], begins[:-1].tolist(), begins[1:].tolist(), strict=True):
+        yield np.sort(rows[order[a:b]]), numbers[first:last]
 
-    By member, and for each by piece.
+
+def _cells_of_all(timed: Timed, members: Ints, blocks: Ints, pieces: Ints | None = None) -> Ints:
+    """Return the cells of all or some pieces at all members of the group that their block belongs to.
+
+    By member, and for each by piece; all pieces have these blocks.
     """
     team = timed.collective.teams(timed.nodes)
-    cells = members[:, None] * len(blocks) + np.arange(len(blocks))
-    near: Ints = cells[team[members][:, None] == team[timed.collective.owners(blocks, timed.nodes)]]
+    pieces = np.arange(len(blocks)) if pieces is None else pieces
+    cells = members[:, None] * len(blocks) + pieces
+    near: Ints = cells[team[members][:, None] == team[timed.collective.owners(blocks[pieces], timed.nodes)]]
     return near
 
 
@@ -245,9 +272,8 @@ def _copy(timed: Timed, cells: Cells, ready: Ints, source: Ints, goals: tuple[In
     there, when = there[order], when[order]
     at = np.minimum(np.searchsorted(there, cells.sent), max(0, len(there) - 1))
     late = (there[at] != cells.sent) | (when[at] > timed.start[cells.row])
-    all_of, target = goals
+    every, target = goals
     wanted = target * pieces + np.arange(pieces)
-    every = all_of[target[all_of % pieces] == EVERYONE] if pieces else all_of
     wanted = np.concatenate((wanted[target != EVERYONE], every))
     useful = width[there[~_among(there, np.sort(own))] % pieces] if pieces else width
     extra = sum(width[cells.received % max(1, pieces)].tolist()) - sum(useful.tolist())
@@ -290,23 +316,22 @@ def _add(timed: Timed, cells: Cells, starts: Ints, sink: Ints) -> _Fate:
 
 
 def _unfinished(timed: Timed, cells: Cells, wrong: Ints, goal: Ints, kind: str) -> list[str]:
-    """Return in words which cells are not as they should be in the end."""
+    """Return in words that cells are not as they should be in the end."""
     pieces = max(1, len(goal))
     examples = []
-    for cell in wrong[:SHOWN].tolist():
+    for cell in wrong.tolist():
         piece = cell % pieces
         units = f"units [{cells.piece_lo[piece]},{cells.piece_hi[piece]})"
         what = f"{units} of {_called(timed, int(cells.piece_block[piece]))}"
         examples.append(kind.format(what=what, node=cell // pieces, goal=goal[piece]))
-    return listed(examples, len(wrong), "such pieces and nodes")
+    return examples
 
 
 def _link_problems(timed: Timed, link: Ints) -> list[str]:
     """Return the sends that are faster than their link, or have it while another one does."""
-    order = np.lexsort((timed.end, timed.start, link))
-    new = np.any(np.diff(np.stack((link, timed.start, timed.end))[:, order], prepend=-2) != 0, axis=0)
-    begin, of_row = np.flatnonzero(new), np.empty(len(order), dtype=np.int64)
-    of_row[order] = np.cumsum(new) - 1
+    order, begin = timed.messages(link)
+    of_row = np.empty(len(order), dtype=np.int64)
+    of_row[order] = np.repeat(np.arange(len(begin)), np.diff(np.append(begin, len(order))))
     width = timed.hi - timed.lo
     units = np.zeros(len(begin), dtype=np.int64)
     np.add.at(units, of_row, width)
