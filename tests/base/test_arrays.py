@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from topodesign.base.arrays import distinct, owned, sealed
+from topodesign.base.arrays import distinct, owned, sealed, stable_order
 
 Ints = NDArray[np.int64]
 
@@ -63,3 +63,11 @@ def test_what_is_sealed_is_not_copied() -> None:
 @pytest.mark.parametrize("values", [[], [3], [2, 2, 2], [5, -1, 5, 0, -1]])
 def test_distinct_entries_ascend(values: list[int]) -> None:
     assert distinct(np.array(values, dtype=np.int64)).tolist() == sorted(set(values))
+
+
+@pytest.mark.parametrize("most", [1, 2, 2**16, 2**16 + 1, 2**31, 2**62])
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_the_order_is_that_of_numpy(most: int, kind: type[np.signedinteger[Any]]) -> None:
+    values = np.random.default_rng(most).integers(min(most, np.iinfo(kind).max), size=500).astype(kind)
+    for some in (values, values % 7, values[:0]):
+        assert np.array_equal(stable_order(some), np.argsort(some, kind="stable"))

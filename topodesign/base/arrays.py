@@ -39,3 +39,16 @@ def distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
     ordered = np.sort(values)
     found: NDArray[np.int64] = ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
     return found
+
+
+def stable_order(values: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return the order that sorts numbers from 0 up, equal ones as they were.
+
+    As ``numpy.argsort`` with ``kind="stable"``, which is several times faster at 16 bits than at more: so, digit by
+    digit of 16 bits.
+    """
+    order: NDArray[np.int64] = np.argsort(values.astype(np.uint16), kind="stable")
+    for shift in range(16, int(values.max(initial=0)).bit_length(), 16):
+        digit = (values >> shift).astype(np.uint16)
+        order = order[np.argsort(digit[order], kind="stable")]
+    return order

@@ -367,7 +367,7 @@ class Collective:
 
         whole = self.shards(members)
         if self.groups is None or "each" not in self.ends:
-            return np.ones(len(blocks), dtype=np.int64), whole
+            return np.broadcast_to(np.int64(1), len(blocks)), whole
         part = np.array([whole // len(group) for group in self.groups], dtype=np.int64)
         return part[np.maximum(self.teams(nodes)[self.owners(blocks, nodes)], 0)], whole
 

@@ -52,7 +52,9 @@ def make_plan(request: Request, method: str, methods: Methods) -> Plan:
         where = "this topology" if ask is _plans else "these nodes of this topology"
         hint = "" if method == "auto" else "; leave --method out for one that has"
         raise InfeasibleError(f"the method '{method}' has no schedule for {where}{hint}")
-    best = _told(_in_turn([min(plans, key=_rank) for plans in parts]), [_in_turn(plans) for plans in _alike(parts)])
+    first = [min(plans, key=_rank) for plans in parts]
+    best = _in_turn(first)
+    best = _told(best, [best if row == first else _in_turn(row) for row in _alike(parts)])
     if method == "auto" and request.plain and request.without:
         best = replace(best, notes=(*best.notes, f"by --method {_method(best)}, which can do without what has failed"))
     return best

@@ -7,8 +7,10 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topodesign.base.arguments import as_integer
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
@@ -203,7 +205,7 @@ def _bandwidth(topology: Topology, splits: list[Split]) -> Fraction:
     return Fraction(topology.degree, topology.nodes) * sum(worst.values(), Fraction(0))
 
 
-def _schedule(topology: Topology, rows: IntArray, units: int, steps: int) -> Rounds:
+def _schedule(topology: Topology, rows: NDArray[Any], units: int, steps: int) -> Rounds:
     """Turn rows (distance, source, neighbour, destination, lo, hi) into columns: distance x goes at step D + 1 - x."""
     distance, source, neighbour, destination, lo, hi = rows.T
     block = (steps + 1 - distance, source, neighbour, destination, lo, hi)
@@ -289,14 +291,15 @@ def _sources(topology: Topology) -> IntArray:
     return np.array(topology.representatives or range(topology.nodes), dtype=np.int64)
 
 
-def _rows(topology: Topology, units: int, limits: list[Fraction], progress: Progress | None) -> IntArray:
+def _rows(topology: Topology, units: int, limits: list[Fraction], progress: Progress | None) -> NDArray[Any]:
+    kind = np.int32 if units < 2**31 else np.int64  # half the memory
     batch = max(1, _BATCH_ROWS // (topology.nodes * int(np.diff(topology.indptr).max())))
     parts = []
     for first in range(0, topology.nodes, batch):
         if progress is not None:
             progress(first / topology.nodes)
         sources = np.arange(first, min(first + batch, topology.nodes), dtype=np.int64)
-        parts.append(_split(topology, sources, units, limits))
+        parts.append(_split(topology, sources, units, limits).astype(kind))
     return np.concatenate(parts)
 
 

@@ -265,6 +265,23 @@ GATHER: list[Row] = [(1, 0, 1, 0, 0, 2), (2, 1, 2, 0, 0, 2), (1, 1, 2, 1, 0, 2),
 GATHER += [(1, 2, 0, 2, 0, 2), (2, 0, 1, 2, 0, 2)]
 
 
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_some_rows_and_blocks_after_others_as_all_together(
+    collective: Collective, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.default_rng(len(collective))
+    for mutation in MUTATIONS:
+        topology, schedule = valid(random, collective)
+        broken = damaged(random, schedule, mutation)
+        if broken is None:
+            continue
+        together = verify_rounds(topology, broken)
+        with monkeypatch.context() as patched:
+            for module in ("rounds", "replay"):
+                patched.setattr(f"topodesign.plans.replay.{module}._AT_ONCE", 1)
+            assert verify_rounds(topology, broken) == together
+
+
 def report_of(rows: list[Row], collective: Collective = "allgather", steps: int = 2) -> RoundsReport:
     return verify_rounds(RING, make(collective, 3, 2, rows, steps=steps))
 

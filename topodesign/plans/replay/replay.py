@@ -7,12 +7,14 @@ a step see the bits as they were before the step.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.arrays import stable_order
 from topodesign.base.compiled import Ints, compiled, find, sort, tiered
 from topodesign.base.errors import TooLargeError
 from topodesign.collectives.collective import EVERYONE, Collective
@@ -25,6 +27,7 @@ Flags = NDArray[np.bool_]
 STUCK = 1  # bit of ``unfinished``: the node still has a partial sum at the end of the reduction
 MISSING = 2  # bit of ``unfinished``: the node does not have the whole shard at the end
 MAX_CELLS = 2**28  # pieces of one block times nodes: 1 GiB where each takes four bytes
+_AT_ONCE = 2**20  # rows that are replayed together, unless those of one block are more
 
 
 class Rows(NamedTuple):
@@ -101,14 +104,31 @@ def pairs_in(table: NDArray[Any], blocks: Blocks) -> NDArray[np.int64]:
     return np.stack((place, node), axis=1).astype(np.int64)
 
 
-def sort_rows(schedule: Rounds, blocks: Blocks) -> tuple[Ints, Rows]:
-    """Sort the rows of a schedule by block and step; return their numbers in the schedule and their columns.
+def by_blocks(schedule: Rounds, blocks: Blocks) -> Iterator[tuple[Ints | None, Blocks]]:
+    """Yield some blocks after others with the numbers of their rows, about :data:`_AT_ONCE`; None for all rows.
+
+    What is replayed together takes memory, and blocks are independent.
+    """
+    if len(schedule) <= _AT_ONCE:
+        yield None, blocks
+        return
+    order = stable_order(schedule.block)
+    numbers = blocks.number.astype(schedule.block.dtype)  # of another type all rows would be copied
+    begins, ends = (np.searchsorted(schedule.block, numbers, side=side, sorter=order) for side in ("left", "right"))
+    last = np.append(np.flatnonzero(np.diff(ends // _AT_ONCE)), len(ends) - 1) + 1
+    for a, b in pairwise([0, *last.tolist()]):
+        yield order[begins[a] : ends[b - 1]], Blocks._make((*(column[a:b] for column in blocks[:-1]), blocks.team))
+
+
+def sort_rows(schedule: Rounds, blocks: Blocks, some: Ints | None = None) -> tuple[Ints, Rows]:
+    """Sort the rows of a schedule, or some, by block and step; return their numbers in it and their columns.
 
     Rows of what is no block of the collective come last, and belong to no block.
     """
     last = int(schedule.step.max(initial=0))
     width = last + 2
-    key = schedule.block.astype(np.int64) * width + schedule.step
+    block, step = (schedule.block, schedule.step) if some is None else (schedule.block[some], schedule.step[some])
+    key = block.astype(np.int64) * width + step
     order = np.argsort(key, kind="stable")
     key = key[order]
     begin = blocks.number * width
@@ -118,6 +138,7 @@ def sort_rows(schedule: Rounds, blocks: Blocks) -> tuple[Ints, Rows]:
     pieces = min(schedule.units, 2 * int((bounds[:, 2] - bounds[:, 0]).max(initial=0)) + 1)
     if pieces * schedule.nodes > MAX_CELLS:
         raise TooLargeError(f"{pieces} pieces of one block on {schedule.nodes} nodes are too many to replay")
+    order = order if some is None else some[order]
     return order, Rows(
         bounds,
         schedule.step[order],

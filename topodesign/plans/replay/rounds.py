@@ -44,6 +44,7 @@ from topodesign.topology.topology import Topology
 if TYPE_CHECKING:
     from topodesign.plans.replay.replay import Blocks, Rows
 
+_AT_ONCE = 2**20  # rows that are looked at together
 FEW_NODES = 2**13
 """Up to this many nodes a schedule that has too few rows to be right is replayed all the same, to say what lacks."""
 
@@ -119,6 +120,7 @@ def verify_rounds(topology: Topology, schedule: Rounds, claim: Cost | None = Non
     known = np.isin(schedule.block, schedule.collective.blocks(members, topology.nodes))
     linked = (link >= 0) & compute[schedule.src] & compute[schedule.dst] & known
     problems = bad_links(topology, schedule, link, compute, known)
+    del link, known  # memory
     short = _too_few(schedule, members)
     problems += short
     redundant = refilled = 0
@@ -139,10 +141,17 @@ def find_links(topology: Topology, schedule: Rounds) -> NDArray[np.int64]:
     if not len(topology.src):
         return np.full(len(schedule), -1, dtype=np.int64)
     keys = topology.src * topology.nodes + topology.dst
-    wanted = schedule.src.astype(np.int64) * topology.nodes + schedule.dst
-    link = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    link[(keys[link] != wanted) | (schedule.src == schedule.dst)] = -1
+    link = np.empty(len(schedule), dtype=np.int64)
+    for some in _stretches(len(schedule)):
+        wanted = schedule.src[some].astype(np.int64) * topology.nodes + schedule.dst[some]
+        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        link[some] = np.where((keys[place] != wanted) | (schedule.src[some] == schedule.dst[some]), -1, place)
     return link
+
+
+def _stretches(rows: int) -> list[slice]:
+    """Return which rows to look at together, so that what is in between takes little memory."""
+    return [slice(first, first + _AT_ONCE) for first in range(0, rows, _AT_ONCE)]
 
 
 def schedule_cost(topology: Topology, schedule: Rounds, link: NDArray[np.int64]) -> Cost:
@@ -158,17 +167,28 @@ def schedule_cost(topology: Topology, schedule: Rounds, link: NDArray[np.int64])
     share, shards = schedule.collective.shares(schedule.block, topology.nodes, len(members))
     if schedule.units * int(share.max(initial=1)) * max(1, len(schedule)) >= 2**63:
         raise TooLargeError(f"{schedule.units} units per shard are too many for {len(schedule)} sends; use fewer units")
-    used = link >= 0
-    if not used.any():
-        return Cost(schedule.steps, Fraction(0))
     links = len(topology.src)
-    key = schedule.step[used].astype(np.int64) * links + link[used]
+    if not np.any(link >= 0):
+        return Cost(schedule.steps, Fraction(0))
+
+    def loads(some: slice) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the step and link of some rows that have one, as one number, and what goes there."""
+        used = link[some] >= 0
+        key = schedule.step[some].astype(np.int64) * links + link[some]
+        return key[used], ((schedule.hi[some] - schedule.lo[some]) * share[some])[used]
+
+    sums = [_sums(*loads(some)) for some in _stretches(len(schedule))]
+    key, load = _sums(*map(np.concatenate, zip(*sums, strict=True)))
+    fullest = fullest_of_steps(key // links, topology.capacity[key % links], load)
+    return Cost(schedule.steps, Fraction(topology.degree, shards * schedule.units) * fullest)
+
+
+def _sums(key: NDArray[np.int64], width: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the different keys, ascending, and the sums of their widths."""
     order = np.argsort(key, kind="stable")
     key = key[order]
-    begin = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))
-    load = np.add.reduceat(((schedule.hi - schedule.lo) * share)[used][order], begin)
-    fullest = fullest_of_steps(key[begin] // links, topology.capacity[key[begin] % links], load)
-    return Cost(schedule.steps, Fraction(topology.degree, shards * schedule.units) * fullest)
+    begin = np.flatnonzero(np.diff(key, prepend=-1))
+    return key[begin], np.add.reduceat(width[order], begin) if len(begin) else width
 
 
 def fullest_of_steps(step: NDArray[np.int64], capacity: NDArray[np.int64], load: NDArray[np.int64]) -> Fraction:
@@ -250,22 +270,34 @@ def _too_few(schedule: Rounds, members: NDArray[np.int64]) -> list[str]:
 def replay_problems(
     topology: Topology, schedule: Rounds, linked: NDArray[np.bool_], numbers: NDArray[np.int64] | None = None
 ) -> tuple[list[str], int, int]:
-    """Replay all blocks, or these alone; return the problems, the redundant and the refilled units.
+    """Replay all blocks, or these alone, some after others; return the problems, the redundant and the refilled units.
 
     Only the sends that are linked happen; where some blocks are replayed, no send may be of another.
     """
     from topodesign.plans.replay import replay  # noqa: PLC0415  loads the compiler
 
     blocks = replay.blocks_of(schedule.collective, schedule.nodes, topology.switches, numbers)
-    order, rows = replay.sort_rows(schedule, blocks)
-    alive = linked[order]
-    unfinished = replay.table_of(blocks, np.uint8)
-    redundant, refilled = replay.replay(rows, blocks, alive, unfinished)
-    happens = np.empty(len(order), dtype=np.bool_)
-    happens[order] = alive
+    happens = np.zeros(len(schedule), dtype=np.bool_)
+    examples: dict[int, list[str]] = {replay.STUCK: [], replay.MISSING: []}
+    counts = dict.fromkeys(examples, 0)
+    redundant = refilled = 0
+    for own, some in replay.by_blocks(schedule, blocks):
+        order, rows = replay.sort_rows(schedule, some, own)
+        alive = linked[order]
+        unfinished = replay.table_of(some, np.uint8)
+        twice, again = replay.replay(rows, some, alive, unfinished)
+        redundant, refilled = redundant + twice, refilled + again
+        happens[order] = alive
+        for bit, shown in examples.items():
+            pairs = replay.pairs_in(unfinished & bit, some)
+            counts[bit] += len(pairs)
+            shown += [
+                _unfinished(schedule, rows, some, alive, bit=bit, place=place, node=node)
+                for place, node in pairs[: SHOWN - len(shown)].tolist()
+            ]
 
     first, count = _first_rows(schedule, linked & ~happens)
-    examples = [
+    late = [
         f"{_describe(schedule, row)}: node {schedule.src[row]} "
         + (
             "has no partial sum of all of them to send, it sent it before or twice in this step"
@@ -274,14 +306,9 @@ def replay_problems(
         )
         for row in first
     ]
-    problems = listed(examples, count, "sends of what the sender does not have")
-    for bit in (replay.STUCK, replay.MISSING):
-        pairs = replay.pairs_in(unfinished & bit, blocks)
-        examples = [
-            _unfinished(schedule, rows, blocks, alive, bit=bit, place=place, node=node)
-            for place, node in pairs[:SHOWN].tolist()
-        ]
-        problems += listed(examples, len(pairs), "such pairs of owner and node")
+    problems = listed(late, count, "sends of what the sender does not have")
+    for bit, shown in examples.items():
+        problems += listed(shown, counts[bit], "such pairs of owner and node")
     return problems, redundant, refilled
 
 
