@@ -1,13 +1,15 @@
-"""CPU seconds and peak memory of what people wait for: whole commands, each a process of its own.
+"""CPU seconds and peak memory of whole commands: what people wait for, and how it grows.
 
 Run it with ``python benchmarks/waits.py [PATTERN] [--first] [--beside CHECKOUT]``, where only commands with the pattern
 are measured. ``--first`` measures them with an empty cache of machine code, too, and ``--beside`` runs each in another
-checkout as well, one after the other in the same sitting.
+checkout as well, one after the other in the same sitting. With ``--growth`` the main commands are measured at three
+sizes each, in the form of the table of ``docs/growth.md``.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import subprocess
 import sys
@@ -15,19 +17,20 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parents[1]
-LIMIT = 300  # seconds after which a command counts as unfinished
+LIMIT = 600  # seconds after which a command counts as unfinished
+TIMED = "--collective all-to-all --method tacos"
 COMMANDS = (
     "catalog list --quality",
     "evaluate genkautz(4,2000)",
     "evaluate genkautz(4,2000) --no-deferred",
     "evaluate genkautz(4,4000)",
-    "schedule genkautz(4,200) -o {folder}/large.npz",
+    "schedule genkautz(4,200) -o large.npz",
     "pareto -n 1999 -d 4 --no-catalog",
-    "schedule torus(50,50) -o {folder}/torus.npz",
-    "verify {folder}/torus.npz",
-    "schedule torus(8,8,8) --collective all-to-all --method tacos -o {folder}/timed.npz",
-    "schedule torus(10,10,10) --collective all-to-all --method tacos -o {folder}/timed10.npz",
-    "schedule hypercube(10) --collective all-to-all -o {folder}/cube.npz",
+    "schedule torus(50,50) -o torus.npz",
+    "verify torus.npz",
+    f"schedule torus(8,8,8) {TIMED} -o timed.npz",
+    f"schedule torus(10,10,10) {TIMED} -o timed10.npz",
+    "schedule hypercube(10) --collective all-to-all -o cube.npz",
     "optimum mesh(8,8,8) --collective all-to-all",
     "optimum randomregular(50,4,0) --collective all-to-all",
     "optimum randomregular(100,4,0) --collective all-to-all",
@@ -37,27 +40,69 @@ COMMANDS = (
     "pareto -n 100000 -d 16",
     "pareto -n 1000000 -d 8",
 )
+GROWTH = (
+    ("pareto -n {} -d 8", (10_000, 40_000, 160_000), "links of the topologies that are priced"),
+    ("evaluate genkautz(4,{}) --no-deferred", (1000, 2000, 4000), "a search from every node"),
+    ("schedule genkautz(4,{}) -o plan{}.npz", (200, 400, 800), "deferral; the plan has N² sends at least"),
+    ("verify plan{}.npz", (200, 400, 800), "sends"),
+    ("simulate plan{}.npz", (200, 400, 800), "sends"),
+    ("compile plan{}.npz -o plan{}.xml", (50, 100, 200), "instructions, one by one"),
+    ("optimum dgx_a100({})", (32, 128, 512), "maximum flows"),
+    ("optimum randomregular({},4,0) --collective all-to-all", (20, 30, 45), "a linear program"),
+    (f"schedule torus({{0}},{{0}},4) {TIMED} -o t.npz", (8, 12, 16), "N² blocks, and the links on their ways"),
+)
 
 
 def measure(command: str, folder: str, checkout: Path, cache: str | None) -> tuple[float, float, int]:
     """CPU seconds, peak MB and exit status (-1: killed after the limit) of one command in one checkout."""
-    env = {**os.environ, "PYTHONPATH": str(checkout)}
-    if cache:
-        env["NUMBA_CACHE_DIR"] = cache
-    arguments = [part.format(folder=folder) for part in command.split()]
+    env = {**os.environ, "PYTHONPATH": str(checkout)} | ({"NUMBA_CACHE_DIR": cache} if cache else {})
     script = (
         "import resource, subprocess, sys\n"
-        f"try: status = subprocess.run([sys.executable, '-m', 'topodesign', *{arguments!r}], "
-        f"stdout=subprocess.DEVNULL, timeout={LIMIT}).returncode\n"
+        f"try: status = subprocess.run([sys.executable, '-m', 'topodesign', *{command.split()!r}], "
+        f"stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout={LIMIT}).returncode\n"
         "except subprocess.TimeoutExpired: status = -1\n"
         "used = resource.getrusage(resource.RUSAGE_CHILDREN)\n"
         "print(used.ru_utime + used.ru_stime, used.ru_maxrss, status)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=env, cwd=folder, capture_output=True, text=True, check=True
-    )
+    arguments = [sys.executable, "-c", script]
+    done = subprocess.run(arguments, env=env, cwd=folder, capture_output=True, text=True, check=True)
     seconds, kilobytes, status = done.stdout.split()
     return float(seconds), int(kilobytes) / 1000, int(status)
+
+
+def show_waits(pattern: str, folder: str, checkouts: list[Path], states: tuple[str, ...]) -> None:
+    for command in COMMANDS:
+        if pattern not in command and not (command.startswith("schedule") and pattern.startswith("verify")):
+            continue
+        for checkout in checkouts:
+            for state in states:
+                cache = tempfile.mkdtemp(dir=folder) if state == "first" else None
+                seconds, megabytes, status = measure(command, folder, checkout, cache)
+                ended = {0: "", -1: "  unfinished"}.get(status, f"  exit {status}")
+                row = f"{command:75}{state:>6}{seconds:8.2f} s{megabytes:8.0f} MB{ended}"
+                print(row + (f"  {checkout}" if len(checkouts) > 1 else ""), flush=True)
+
+
+def show_growth(pattern: str, folder: str) -> None:
+    """Print seconds over those of ``--help`` and memory at three sizes, and the exponent from the first to the last."""
+    start, least, _ = measure("--help", folder, HERE, None)
+    print("| command | sizes | CPU s | MB | s grows as | MB as | with |\n|---|---|---|---|---|---|---|")
+    for command, sizes, limit in GROWTH:
+        if command.startswith("compile"):
+            for size in sizes:
+                measure(f"schedule genkautz(4,{size}) -o plan{size}.npz", folder, HERE, None)
+        if pattern not in command:
+            continue
+        found = [measure(command.format(size, size), folder, HERE, None) for size in sizes]
+        grown = math.log(sizes[-1] / sizes[0])
+        time, memory = (
+            math.log(max(found[-1][i] - base, 0.01) / max(found[0][i] - base, 0.01)) / grown
+            for i, base in enumerate((start, least))
+        )
+        columns = ("/".join(f"{one[i]:{form}}" for one in found) for i, form in enumerate((".1f", ".0f")))
+        failed = "" if all(one[2] == 0 for one in found) else f" (exit {[one[2] for one in found]})"
+        cells = ("`" + command.replace("{}", "N").replace("{0}", "n") + "`", "/".join(map(str, sizes)), *columns)
+        print("| " + " | ".join((*cells, f"{time:.1f}", f"{memory:.1f}", limit + failed)) + " |", flush=True)
 
 
 def main() -> None:
@@ -65,21 +110,14 @@ def main() -> None:
     parser.add_argument("pattern", nargs="?", default="")
     parser.add_argument("--first", action="store_true")
     parser.add_argument("--beside", type=Path)
+    parser.add_argument("--growth", action="store_true")
     options = parser.parse_args()
-    checkouts = [HERE, *([options.beside.resolve()] if options.beside else [])]
     with tempfile.TemporaryDirectory() as folder:
-        for command in COMMANDS:
-            if options.pattern not in command:
-                continue
-            for checkout in checkouts:
-                for state in ("first", "later") if options.first else ("later",):
-                    cache = tempfile.mkdtemp(dir=folder) if state == "first" else None
-                    if state == "later":
-                        measure(command, folder, checkout, None)
-                    seconds, megabytes, status = measure(command, folder, checkout, cache)
-                    ended = "" if status == 0 else f"  exit {status}" if status > 0 else "  unfinished"
-                    row = f"{command:75.75}{state:>6}{seconds:8.2f} s{megabytes:8.0f} MB{ended}"
-                    print(row + (f"  {checkout.name}" if len(checkouts) > 1 else ""), flush=True)
+        if options.growth:
+            show_growth(options.pattern, folder)
+            return
+        checkouts = [HERE, *([options.beside.resolve()] if options.beside else [])]
+        show_waits(options.pattern, folder, checkouts, ("first", "later") if options.first else ("later",))
 
 
 if __name__ == "__main__":
