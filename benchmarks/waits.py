@@ -9,7 +9,6 @@ sizes each, in the form of the table of ``docs/growth.md``.
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import subprocess
 import sys
@@ -40,17 +39,17 @@ COMMANDS = (
     "pareto -n 100000 -d 16",
     "pareto -n 1000000 -d 8",
 )
-GROWTH = (
-    ("pareto -n {} -d 8", (10_000, 40_000, 160_000), "links of the topologies that are priced"),
-    ("evaluate genkautz(4,{}) --no-deferred", (1000, 2000, 4000), "a search from every node"),
-    ("schedule genkautz(4,{}) -o plan{}.npz", (200, 400, 800), "deferral; the plan has N² sends at least"),
-    ("verify plan{}.npz", (200, 400, 800), "sends"),
-    ("simulate plan{}.npz", (200, 400, 800), "sends"),
-    ("compile plan{}.npz -o plan{}.xml", (50, 100, 200), "instructions, one by one"),
-    ("optimum dgx_a100({})", (32, 128, 512), "maximum flows"),
-    ("optimum randomregular({},4,0) --collective all-to-all", (20, 30, 45), "a linear program"),
-    (f"schedule torus({{0}},{{0}},4) {TIMED} -o t.npz", (8, 12, 16), "N² blocks, and the links on their ways"),
-)
+GROWTH = {
+    "pareto": ("pareto -n {} -d 8", (20_000, 40_000, 80_000)),
+    "evaluate": ("evaluate randomregular({},4,0) --no-deferred", (2000, 4000, 8000)),
+    "schedule": ("schedule genkautz(4,{}) -o plan{}.npz", (200, 400, 800)),
+    "verify": ("verify plan{}.npz", (200, 400, 800)),
+    "simulate": ("simulate plan{}.npz", (200, 400, 800)),
+    "compile": ("compile plan{}.npz -o plan{}.xml", (50, 100, 200)),
+    "trees": ("optimum dgx_a100({})", (128, 256, 512)),
+    "flows": ("optimum randomregular({},4,0) --collective all-to-all", (20, 30, 45)),
+    "timed": (f"schedule torus({{0}},{{0}},{{0}}) {TIMED} -o t.npz", (6, 8, 10)),
+}
 
 
 def measure(command: str, folder: str, checkout: Path, cache: str | None) -> tuple[float, float, int]:
@@ -83,26 +82,40 @@ def show_waits(pattern: str, folder: str, checkouts: list[Path], states: tuple[s
                 print(row + (f"  {checkout}" if len(checkouts) > 1 else ""), flush=True)
 
 
+def exponent(sizes: tuple[int, ...], values: list[float]) -> str:
+    """Return p where values at three sizes are a constant and a multiple of their p-th power; - where there is none."""
+    (a, b, c), (first, second, third) = sizes, values
+    if third <= second or second <= first:
+        return "-"
+    low, high = 0.01, 9.0
+    for _ in range(60):
+        p = (low + high) / 2
+        grows = (c**p - b**p) * (second - first) < (third - second) * (b**p - a**p)
+        low, high = (p, high) if grows else (low, p)
+    return f"{high:.1f}" if high > 0.05 else "-"
+
+
 def show_growth(pattern: str, folder: str) -> None:
-    """Print seconds over those of ``--help`` and memory at three sizes, and the exponent from the first to the last."""
-    start, least, _ = measure("--help", folder, HERE, None)
-    print("| command | sizes | CPU s | MB | s grows as | MB as | with |\n|---|---|---|---|---|---|---|")
-    for command, sizes, limit in GROWTH:
-        if command.startswith("compile"):
+    """Print seconds and memory at three sizes, and the power that they grow as beside what a start takes."""
+    print("| | sizes | CPU s | MB | s grow as | MB as |\n|---|---|---|---|---|---|")
+    for name, (command, sizes) in GROWTH.items():
+        if name == "compile":
             for size in sizes:
                 measure(f"schedule genkautz(4,{size}) -o plan{size}.npz", folder, HERE, None)
         if pattern not in command:
             continue
         found = [measure(command.format(size, size), folder, HERE, None) for size in sizes]
-        grown = math.log(sizes[-1] / sizes[0])
-        time, memory = (
-            math.log(max(found[-1][i] - base, 0.01) / max(found[0][i] - base, 0.01)) / grown
-            for i, base in enumerate((start, least))
+        ended = [status for *_, status in found]
+        seconds, megabytes = ([one[i] for one in found] for i in range(2))
+        cells = (
+            name if not any(ended) else f"{name}, exit {ended}",
+            "/".join(map(str, sizes)),
+            "/".join(f"{one:.1f}" for one in seconds),
+            "/".join(f"{one:.0f}" for one in megabytes),
+            exponent(sizes, seconds),
+            exponent(sizes, megabytes),
         )
-        columns = ("/".join(f"{one[i]:{form}}" for one in found) for i, form in enumerate((".1f", ".0f")))
-        failed = "" if all(one[2] == 0 for one in found) else f" (exit {[one[2] for one in found]})"
-        cells = ("`" + command.replace("{}", "N").replace("{0}", "n") + "`", "/".join(map(str, sizes)), *columns)
-        print("| " + " | ".join((*cells, f"{time:.1f}", f"{memory:.1f}", limit + failed)) + " |", flush=True)
+        print(f"| {' | '.join(cells)} |", flush=True)
 
 
 def main() -> None:
