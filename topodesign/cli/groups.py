@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.command(name="groups", cls=Command)
 @click.argument("place", type=SPEC)
 @collective_option
-@offer(PlaceOptions, "group", "placement", "others", others="forward")
+@offer(PlaceOptions, "group", "placement", "others", "without", others="forward")
 @root_option
 @json_option
 def command(place: str, collective: Collective, group: tuple[str, ...], **options: Any) -> None:
@@ -28,7 +28,8 @@ def command(place: str, collective: Collective, group: tuple[str, ...], **option
 
     PLACE is a spec (quote it), a file of links, or a fabric. The price is exact: no way to route blocks, or no trees of
     the members, are faster by bandwidth, unless it says otherwise. `topodesign schedule --group` makes a plan,
-    `topodesign layout` places ranks on nodes so that the price is low.
+    `topodesign layout` places ranks on nodes so that the price is low. With --without it is the price of what is left,
+    by the bandwidth of the node that then has most.
 
     Example: topodesign groups 'torus(4,4)' --group 4x4:0 --collective all-to-all
     """

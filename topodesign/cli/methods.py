@@ -16,6 +16,7 @@ from topodesign.cli.options import (
     own_work_options,
     root_option,
     time_limit_option,
+    without_option,
 )
 from topodesign.cli.progress import progress_bar
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 @click.argument("place", type=SPEC, required=False)
 @collective_option
 @root_option
+@without_option
 @own_work_options
 @message_options
 @click.option(
@@ -45,12 +47,14 @@ def command(place: str | None, collective: Collective, **options: Any) -> None:
 
     PLACE is a spec (quote it), a file of links, or a fabric: a file or a spec such as 'dgx_a100(2)'. Every plan is
     verified and timed exactly; the bandwidth factor y is set against a bound that is proved. Methods that do not apply
-    say why.
+    say why. With --without all is of what is left, whose links are as fast as before.
 
     Examples: topodesign methods 'torus(4,4)' --collective allgather --size 64KiB --size 64MiB,
     topodesign methods 'dgx_a100(2)' --method ring --method hierarchical --method forest
     """
     if place is None:
+        if options["without"]:
+            raise click.UsageError("--without says what has failed of PLACE; name one.")
         show(topodesign.methods())
         return
     with progress_bar("comparing") as progress:

@@ -29,8 +29,8 @@ from topodesign.compiler.measured import Measured, between, read_measured
 from topodesign.compiler.options import SetOptions
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.groups import as_groups
-from topodesign.fabrics.part import nodes_named, part_of
-from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
+from topodesign.fabrics.part import nodes_named
+from topodesign.fabrics.places import PlaceLike, as_fabric, as_place, working
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.sets import ForSizes, PlanSet, save_plan_set, wiring_digest
@@ -185,19 +185,13 @@ class _Maker:
     """Makes plans one after another."""
 
     def __init__(self, place: Topology | Fabric, said: Mapping[str, Any], targets: Sequence[str]) -> None:
-        whole, without = as_fabric(place), said["without"]
-        self.fabric = part_of(whole, without=without) if without else whole
         self.plain = isinstance(place, Topology)
-        self.place = place if not without else self.fabric.topology if self.plain else self.fabric
         self._alpha = as_time(said["alpha"], latency=True)
         if not self.plain and (said["bandwidth"] is not None or said["group"]):
             word = "--group" if said["group"] else "--bandwidth"
-            raise ParameterError(f"{word} of a set is for plain topologies; leave it out for {whole.name}")
-        # A link is as fast as before also where no node has all of its links left.
-        ports, before = (max(int(one.topology.out_ports[v]) for v in one.compute) for one in (self.fabric, whole))
-        self.bandwidth = Fraction(ports) * whole.unit * 8
-        if said["bandwidth"] is not None:
-            self.bandwidth = as_bandwidth(said["bandwidth"]) * ports / before
+            raise ParameterError(f"{word} of a set is for plain topologies; leave it out for {as_fabric(place).name}")
+        rate = None if said["bandwidth"] is None else as_bandwidth(said["bandwidth"])
+        self.place, self.fabric, self.bandwidth = working(place, said["without"], rate)
         self._targets = targets
         self._measured: Measured = {} if said["measured"] is None else read_measured(said["measured"], CANDIDATES)
         self._plans: list[ForSizes] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -12,6 +13,7 @@ from topodesign.base.units import Quantity, as_bandwidth
 from topodesign.base.wording import nearest
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.fabrics.files import FABRIC_ENDINGS, fabric_from_graph, read_fabric
+from topodesign.fabrics.part import Some, part_of
 from topodesign.fabrics.presets import build_fabric
 from topodesign.topology.everyday import SPOKEN
 from topodesign.topology.files import READERS, networkx_graph, read_topology
@@ -92,6 +94,29 @@ def as_place(value: PlaceLike) -> Topology | Fabric:
         return fabric_from_graph(graph)
     topology = as_topology(value)
     return as_fabric(value) if topology.switches else topology
+
+
+def working(
+    place: Topology | Fabric, without: Some = (), bandwidth: Fraction | None = None
+) -> tuple[Topology | Fabric, Fabric, Fraction]:
+    """Return what works of a place, as a topology if it is one; as a fabric; and bits per second of its largest node.
+
+    A link of a topology is as fast as before, also where no node has all of its links left.
+
+    * ``without``: what has failed, as :func:`topodesign.fabrics.part.part_of` takes it.
+    * ``bandwidth``: of a node of the whole topology over all its links, in bits per second; of a fabric None.
+
+    Examples
+    --------
+    >>> place, fabric, bandwidth = working(build("biring(2,4)"), "0", Fraction(10**11))
+    >>> place.nodes, fabric.links()[0].bandwidth * 8 == bandwidth / 2
+    (3, True)
+    """
+    whole = as_fabric(place, bandwidth)
+    part = part_of(whole, without=without)
+    return part.topology if without and isinstance(place, Topology) else place if part is whole else part, part, (
+        8 * part.unit * max(int(part.topology.out_ports[node]) for node in part.compute)
+    )
 
 
 def named_preset(value: PlaceLike) -> str | None:

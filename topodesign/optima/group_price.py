@@ -16,7 +16,7 @@ from topodesign.base.records import Result
 from topodesign.collectives import Collective, as_collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.groups import Groups, Placement, as_groups, roots_of
-from topodesign.fabrics.part import Others
+from topodesign.fabrics.part import Others, Some, part_of
 from topodesign.fabrics.places import PlaceLike, as_fabric
 from topodesign.optima.alternatives import best_allreduce
 from topodesign.optima.forest.in_network import narrowest
@@ -125,6 +125,7 @@ def price_groups(
     root: str | int | Iterable[str | int] | None = None,
     others: Others = "forward",
     placement: Placement | None = None,
+    without: Some = (),
 ) -> GroupPrice:
     """Price a collective in several groups of nodes that run at the same time on shared links.
 
@@ -141,6 +142,8 @@ def price_groups(
         The root of each group, or ``first``.
     others
         Whether nodes outside a group ``forward`` its data or ``vanish``; switches always forward.
+    without
+        What has failed, as :func:`topodesign.part_of` takes it.
 
     Returns
     -------
@@ -172,7 +175,7 @@ def price_groups(
     Shahrokhi and Matula, The Maximum Concurrent Flow Problem (1990); ForestColl, section 5.
     """
     as_choice("others", others, ("vanish", "forward"))
-    fabric = as_fabric(place)
+    fabric = part_of(as_fabric(place), without=without)
     groups = as_groups(fabric, group, placement) or (tuple(fabric.compute),)
     wanted = as_collective(collective)
     if wanted.rooted != (root is not None):

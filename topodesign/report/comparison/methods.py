@@ -33,8 +33,8 @@ from topodesign.base.work_options import OwnTimingOptions
 from topodesign.collectives import ALLREDUCE, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, Collective, as_collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
 from topodesign.fabrics.latencies import as_latency
-from topodesign.fabrics.part import compute_node
-from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
+from topodesign.fabrics.part import Some, compute_node
+from topodesign.fabrics.places import PlaceLike, as_fabric, as_place, working
 from topodesign.optima.throughput import throughput
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
@@ -260,6 +260,7 @@ def compare_methods(
     collective: Collective | str = "allreduce",
     *,
     root: str | int | None = None,
+    without: Some = (),
     methods: Sequence[str] = (),
     time_limit: Quantity = "10s",
     progress: Callable[[float], None] | None = None,
@@ -275,6 +276,8 @@ def compare_methods(
         What.
     root
         Name or number of the node of a collective that has one.
+    without
+        What has failed, as :func:`topodesign.part_of` takes it; the name of a root is then that of the whole.
     methods
         Names of those to compare; all if there are none.
     time_limit
@@ -311,7 +314,8 @@ def compare_methods(
         raise ParameterError(f"{asked} {'needs a root' if asked.rooted else 'has no root; leave it out'}")
     where, said = as_place(place), read(OwnTimingOptions, work, "compare_methods")
     sizes, rate = said["sizes"], None if said["bandwidth"] is None else as_bandwidth(said["bandwidth"])
-    fabric = as_fabric(where, rate)
+    whole = as_fabric(where, rate)
+    where, fabric, left = working(where, without, rate)
     several = [sizes] if isinstance(sizes, str | int | float | Fraction) else list(sizes)
     amounts = tuple(as_size(size) for size in several)
     if not amounts:
@@ -321,11 +325,13 @@ def compare_methods(
         raise ParameterError(f"time_limit must be above zero and at most {MOST_SECONDS} seconds")
     names = [as_choice("method", name, SCHEDULERS) for name in methods] or list(SCHEDULERS)
     if root is not None:
-        last = len(fabric.names) - 1
-        number = fabric.number(root) if isinstance(root, str) else as_integer("root", root, 0, last)
-        asked = asked.at(compute_node(fabric, fabric.names[number]))
+        last = len(whole.names) - 1
+        asked = asked.at(
+            compute_node(fabric, root if isinstance(root, str) else whole.names[as_integer("root", root, 0, last)])
+        )
     total = 8 * fabric.unit * max(1, fabric.topology.degree)
     if isinstance(where, Topology):
+        rate = left if without else rate
         total = 8 * NODE_BANDWIDTH if rate is None else rate
     steps, factor = _bound(fabric, asked, total, float(limit))
     latency = _least_latency(fabric, asked, messages)
@@ -342,7 +348,8 @@ def compare_methods(
             progress((done + 1) / len(names))
     results.sort(key=lambda one: (not one.times, one.times))
     nodes = len(fabric.compute)
-    found = MethodComparison(_called(where), nodes, asked, amounts, messages, total, factor, steps, latency, ())
+    name = fabric.name if without else _called(where)
+    found = MethodComparison(name, nodes, asked, amounts, messages, total, factor, steps, latency, ())
     return replace(found, methods=tuple(replace(one, over_bound=_over_bound(one, found)) for one in results))
 
 
