@@ -92,6 +92,8 @@ from topodesign.runtime.doctor import doctor as doctor
 from topodesign.runtime.rules import runtime_rules as runtime_rules
 from topodesign.schedulers.circuits.reconfigure import reconfigure as reconfigure
 from topodesign.schedulers.exact_frontier import exact_frontier as exact_frontier
+from topodesign.schedulers.failure_plans import failure_plans as failure_plans
+from topodesign.schedulers.failure_plans import replan as replan
 from topodesign.schedulers.frontier import pipeline_frontier as pipeline_frontier
 from topodesign.schedulers.listing import methods as methods
 from topodesign.schedulers.scheduling import schedule as schedule

@@ -55,6 +55,8 @@ from topodesign.runtime.msccl.parse import parse_xml
 from topodesign.runtime.msccl.profiles import PROFILES
 from topodesign.runtime.mscclpp.check import check_plan_file
 from topodesign.runtime.mscclpp.parse import parse_plan
+from topodesign.schedulers.failure_plans import INDEX as FAILURES
+from topodesign.schedulers.failure_plans import failure_plans, read_failures
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.files import LinkFormat, read_topology, write_links
 from topodesign.topology.library import build
@@ -111,6 +113,12 @@ def plan_set_index() -> bytes:
         plans = [ForSizes(schedule(RING, "allgather"), 0, 2**20, {"msccl": {"a.xml": "<algo/>"}})]
         save_plan_set(Path(folder) / "s", plans, alpha=1e-5, bandwidth=1e11)
         return (Path(folder) / "s" / INDEX).read_bytes()
+
+
+def failures_index() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        failure_plans("dgx_a100(1)").save(Path(folder) / "s")
+        return (Path(folder) / "s" / FAILURES).read_bytes()
 
 
 def program() -> bytes:
@@ -293,6 +301,7 @@ READERS = (
     Reader("plans/archive", "p.npz", plan_bytes, load_plan),
     Reader("plans/files", "q.npz", plan_bytes, load_plan),
     Reader("plans/sets", INDEX, plan_set_index, read_plan_set),
+    Reader("schedulers/failure_plans", FAILURES, failures_index, lambda path: read_failures(path.parent)),
     Reader("compiler/check_sets", INDEX, plan_set_index, check_plan_set),
     Reader("runtime/msccl/parse", "p.xml", program, lambda path: parse_xml(path, PROFILES["msccl"])),
     Reader("runtime/check", "c.xml", program, lambda path: check_file(path).ok),

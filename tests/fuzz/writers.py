@@ -41,6 +41,7 @@ from topodesign.report.design.design import design
 from topodesign.report.page.page import report_page
 from topodesign.report.plots import plot
 from topodesign.schedulers.circuits.reconfigure import reconfigure
+from topodesign.schedulers.failure_plans import failure_plans
 from topodesign.schedulers.scheduling import schedule
 from topodesign.search.layout import layout
 from topodesign.topology.library import build
@@ -290,6 +291,12 @@ WRITERS = (
         makes_directory=True,
     ),
     Writer("plans/sets", "set", _plan_set, makes_directory=True),
+    Writer(
+        "schedulers/failure_plans",
+        "failures",
+        lambda path, version: failure_plans(f"dgx_a100({1 + version})").save(path),
+        makes_directory=True,
+    ),
     Writer("wiring/switches/stage_files", "stages", _stages, makes_directory=True),
     Writer("cli/compile", "programs", _groups, makes_directory=True),
     Writer(

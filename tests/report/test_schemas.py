@@ -83,6 +83,7 @@ CASES = {
     """,
     "fabrics": """
         optimum torus(3,3) --failures
+        optimum torus(3,3) --failures -o failed
         fabric dgx_a100(2) --without box0/gpu0>box0/nvswitch
         optimum dgx_a100(2)
         optimum dgx_a100(2) --collective all-to-all --cost InfiniBand=1
@@ -118,6 +119,7 @@ CASES = {
         schedule line(kautz(2,1)) -o both.npz
         schedule torus(4,4) --collective allgather --group 4x4:0 -o groups.npz
         schedule dgx_a100(2) --collective allreduce -o trees.npz
+        replan trees.npz --without box0/gpu0-rail0 -o left.npz
         schedule star.yaml --collective allgather --shards 2,1,1 -o switched.npz
         schedule dgx_a100(2) --collective all-to-all -o paths.npz
         schedule torus(3,3) --method tacos --collective allgather -o timed.npz

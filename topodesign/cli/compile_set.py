@@ -9,12 +9,11 @@ import click
 
 import topodesign
 from topodesign.base.doors import BACKENDS
-from topodesign.base.errors import FileFormatError
 from topodesign.cli.answers import Command, form, json_option, print_json, say
 from topodesign.cli.completion import SPEC
 from topodesign.cli.options import COLLECTIVES, offer, output_option
 from topodesign.cli.progress import progress_bar
-from topodesign.cli.sources import wired_place
+from topodesign.cli.sources import check_new, wired_place
 from topodesign.compiler.options import SetOptions
 
 if TYPE_CHECKING:
@@ -64,8 +63,7 @@ def command(
     """
     if no_programs and targets:
         raise click.UsageError("--no-programs leaves out what --target asks for; give one of them")
-    if output.is_symlink() or (output.exists() and (not output.is_dir() or any(output.iterdir()))):
-        raise FileFormatError(f"{output} is there already; name a new directory")
+    check_new(output)
     wired = wired_place(place)
     asked: dict[str, Any] = {"collectives": collectives} if collectives else {}
     with progress_bar("making plans") as progress:

@@ -34,6 +34,7 @@ SECTIONS = {
         "optimum": "Find the best throughput of a fabric, and what limits it.",
         "fabric": "Write a fabric, or what is left of it, as a file.",
         "schedule": "Write the explicit schedule of a collective.",
+        "replan": "Repair a plan after a failure, from the plan before.",
         "frontier": "List the best chunks, steps and rounds, with proofs.",
         "pipeline": "Show what every number of steps buys a broadcast in bandwidth.",
         "groups": "Price a collective in several groups that share links.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,8 +11,9 @@ import topodesign
 from topodesign.base.work_options import OwnWorkOptions
 from topodesign.cli.answers import Command, form, json_option, print_json, say, show, tell
 from topodesign.cli.completion import SPEC
-from topodesign.cli.options import collective_of, offer, whole
+from topodesign.cli.options import collective_of, offer, output_option, whole
 from topodesign.cli.progress import progress_bar
+from topodesign.cli.sources import check_new
 from topodesign.fabrics.options import PartOptions
 from topodesign.schedulers.options import ShapeOptions
 
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Rank all single failures, of links, nodes and switches, by what they cost; nothing else is told.",
 )
+@output_option("With --failures: a new directory for a plan for each, which 'topodesign replan' reads.", "DIR")
 @click.option("--gap", default="0", metavar="PART", help="For fluid: stop when so near to what is proven, such as 1%.")
 @click.option(
     "--mirrored/--standard",
@@ -90,6 +93,7 @@ def command(
     scan: int | None,
     frontier: bool,
     failures: bool,
+    output: Path | None,
     prices: tuple[str, ...],
     target: str | None,
     budget: str | None,
@@ -107,8 +111,10 @@ def command(
     """
     if failures:
         given = {"scan": scan, "frontier": frontier, "upgrade": prices, "target": target, "budget": budget, **options}
-        _failures(fabric, collective, given)
+        _failures(fabric, collective, output, given)
         return
+    if output is not None:
+        raise click.UsageError("-o is for the plans of --failures; 'topodesign schedule' makes one.")
     if prices or target or budget:
         _upgrade(fabric, collective, scan, frontier, prices=prices, target=target, budget=budget, **options)
         return
@@ -123,17 +129,23 @@ def command(
         print_json(answer, result.to_records)
 
 
-def _failures(fabric: str, collective: Collective, given: dict[str, Any]) -> None:
-    """Print what each single failure costs."""
+def _failures(fabric: str, collective: Collective, output: Path | None, given: dict[str, Any]) -> None:
+    """Print what each single failure costs, or make a plan for each."""
     defaults = {param.name: param.default for param in click.get_current_context().command.params}
     place = topodesign.as_fabric(fabric, given.pop("bandwidth"))
     part = topodesign.part_of(place, given.pop("only"), given.pop("others"), given.pop("without"))
     wrong = next((name for name, value in given.items() if value and value != defaults.get(name, value)), None)
     if wrong is not None:
         raise click.UsageError(f"--{wrong.replace('_', '-')} does not go with --failures.")
-    with progress_bar("pricing failures") as progress:
-        result = topodesign.single_failures(part, collective, progress=progress)
-    show(result)
+    if output is None:
+        with progress_bar("pricing failures") as progress:
+            show(topodesign.single_failures(part, collective, progress=progress))
+        return
+    check_new(output)
+    with progress_bar("making plans") as progress:
+        made = topodesign.failure_plans(part, collective, progress=progress)
+    made.save(output)
+    show(made)
 
 
 def _upgrade(fabric: str, collective: Collective, scan: int | None, frontier: bool, **options: Any) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 from click.core import ParameterSource
 
-from topodesign.base.errors import ParameterError
+from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.file_kinds import FileKind, kind_of
 from topodesign.base.options import flagged
 
@@ -39,6 +39,12 @@ def wired_place(text: str) -> str | Topology:
     import topodesign  # noqa: PLC0415  not for help
 
     return topodesign.load_wiring(text).topology
+
+
+def check_new(folder: Path) -> None:
+    """Raise FileFormatError if a directory that is to be written is there and not empty."""
+    if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
+        raise FileFormatError(f"{folder} is there already; name a new directory")
 
 
 def names_schedule(text: str) -> bool:

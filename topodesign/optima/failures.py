@@ -17,10 +17,12 @@ from topodesign.base.records import Result, Table
 from topodesign.base.units import format_rate
 from topodesign.collectives import Collective, as_collective
 from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.part import part_of
 from topodesign.fabrics.places import PlaceLike, as_fabric
 from topodesign.optima.throughput import throughput
 from topodesign.topology.automorphisms import Links, find_symmetry, link_classes
-from topodesign.topology.topology import Topology, check_buildable
+from topodesign.topology.symmetry import Symmetry
+from topodesign.topology.topology import IntArray, Topology, check_buildable
 
 
 @dataclass(frozen=True)
@@ -119,21 +121,71 @@ def single_failures(
         raise ParameterError(f"failures are ranked for {', '.join(_KNOWN)}, not {kind}")
     before = throughput(fabric, kind).bandwidth
     told = progress or (lambda _share: None)
-    vertices = [*fabric.compute, *sorted(fabric.topology.switches)]
-    pairs = sorted({(min(u, v), max(u, v)) for u, v, _ in fabric.topology.links()})
-    sets: list[Links] = [((u, v), (v, u)) for u, v in pairs]
-    sets += [tuple(link[:2] for link in fabric.topology.links() if node in link[:2]) for node in vertices]
-    numbers = _classes(fabric, sets)
-    what: list[int | tuple[int, int]] = [*pairs, *vertices]
-    alike: dict[tuple[bool, int], list[int]] = {}
-    for place_of, number in enumerate(numbers):
-        alike.setdefault((place_of < len(pairs), number), []).append(place_of)
-    parts = []
-    for done, group in enumerate(alike.values()):
+    alike, parts = alike_failures(fabric), []
+    for done, (what, names) in enumerate(alike):
         told(done / len(alike))
-        parts.append(_part(fabric, kind, before, what[group[0]], len(group)))
+        try:
+            bandwidth: Fraction | None = throughput(part_of(fabric, without=names[:1]), kind).bandwidth
+        except (InfeasibleError, TopologyError):
+            bandwidth = None
+        parts.append(FailedPart(what, names[0], len(names), bandwidth, 1 - (bandwidth or 0) / before))
     parts.sort(key=lambda one: (-one.lost, one.kind, one.first))
     return SingleFailures(fabric.name, kind, before, tuple(parts))
+
+
+def alike_failures(fabric: Fabric) -> list[tuple[str, tuple[str, ...]]]:
+    """Return what can fail, as ``--without`` takes it: for each kind those that a symmetry turns into each other."""
+    named = _failing(fabric)
+    numbers = link_classes(_symmetry(fabric), list(named.values()))
+    alike: dict[tuple[str, int], list[str]] = {}
+    for name, number in zip(named, numbers, strict=True):
+        kind = "link" if name not in fabric.names else "node"
+        if kind == "node" and fabric.number(name) in fabric.topology.switches:
+            kind = "switch"
+        alike.setdefault((kind, number), []).append(name)
+    return [(kind, tuple(names)) for (kind, _), names in alike.items()]
+
+
+def failure_image(fabric: Fabric, first: str, other: str) -> IntArray | None:
+    """Return a symmetry of the fabric that turns a failure into another: where each vertex goes; None if none does."""
+    named = _failing(fabric)
+    if other not in named:
+        known = ", ".join([*named][:2])
+        raise ParameterError(f"'{other}' is no single failure of {fabric.name}; they are such as {known}")
+    start, goal = (tuple(sorted(named[name])) for name in (first, other))
+    images: dict[Links, IntArray] = {start: np.arange(fabric.topology.nodes)}
+    waiting, generators = [start], _symmetry(fabric).generators
+    for links in waiting:
+        if links == goal:
+            return images[links]
+        for generator in generators:
+            image = tuple(sorted((int(generator[u]), int(generator[v])) for u, v in links))
+            if image not in images:
+                images[image] = generator[images[links]].astype(np.int64)
+                waiting.append(image)
+    return None
+
+
+def _failing(fabric: Fabric) -> dict[str, Links]:
+    """Return the links that go with each single failure, by its name."""
+    names, links = fabric.names, [link[:2] for link in fabric.topology.links()]
+    present = set(links)
+    found: dict[str, Links] = {}
+    for u, v in sorted({(min(pair), max(pair)) for pair in links}):
+        found[f"{names[u]}-{names[v]}"] = tuple(pair for pair in ((u, v), (v, u)) if pair in present)
+    for vertex in (*fabric.compute, *sorted(fabric.topology.switches)):
+        found[names[vertex]] = tuple(link for link in links if vertex in link)
+    return found
+
+
+def _symmetry(fabric: Fabric) -> Symmetry:
+    """Return the symmetry of a fabric that also keeps what switches can do."""
+    here = fabric.topology
+    check_buildable(here.nodes, here.nodes**2)  # what a symmetry's table takes
+    plain = Topology.from_arrays(here.nodes, here.src, here.dst, here.capacity)
+    able = (here.switches, fabric.multicast, fabric.aggregation, fabric.memory)
+    colours = [sum((node in some) << bit for bit, some in enumerate(able)) for node in range(here.nodes)]
+    return find_symmetry(plain, np.array(colours, dtype=np.int64))
 
 
 _KNOWN = ("allgather", "reduce-scatter", "allreduce")
@@ -141,37 +193,3 @@ _KNOWN = ("allgather", "reduce-scatter", "allreduce")
 
 def _gigabytes(rate: Fraction | None) -> float | None:
     return None if rate is None else float(rate) / 10**9
-
-
-def _classes(fabric: Fabric, sets: list[Links]) -> list[int]:
-    """Return a number for each set of links; those of one number are images by a symmetry of the fabric."""
-    here = fabric.topology
-    check_buildable(here.nodes, here.nodes**2)  # what a symmetry's table takes
-    plain = Topology.from_arrays(here.nodes, here.src, here.dst, here.capacity)
-    colours = np.array([node in here.switches for node in range(here.nodes)], dtype=np.int64)
-    return link_classes(find_symmetry(plain, colours), sets)
-
-
-def _part(
-    fabric: Fabric, collective: Collective, before: Fraction, failed: int | tuple[int, int], alike: int
-) -> FailedPart:
-    """Price one failure: of a vertex, or of a link both ways."""
-    names = fabric.names
-    if isinstance(failed, tuple):
-        kind, first = "link", f"{names[failed[0]]}-{names[failed[1]]}"
-    else:
-        kind, first = ("switch" if failed in fabric.topology.switches else "node"), names[failed]
-    try:
-        if isinstance(failed, tuple):
-            both = [(names[a], names[b]) for a, b in (failed, failed[::-1])]
-            left = fabric.without(one_way=[ends for ends in both if _is_link(fabric, *ends)])
-        else:
-            left = fabric.without(vertices=[first])
-        bandwidth: Fraction | None = throughput(left, collective).bandwidth
-    except (InfeasibleError, TopologyError):
-        bandwidth = None
-    return FailedPart(kind, first, alike, bandwidth, 1 - (bandwidth or 0) / before)
-
-
-def _is_link(fabric: Fabric, a: str, b: str) -> bool:
-    return int(fabric.topology.link_index(fabric.number(a), fabric.number(b))) >= 0

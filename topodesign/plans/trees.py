@@ -261,15 +261,23 @@ class Trees(Movement):
         return self.topology == topology
 
 
-def relabelled(trees: Trees, order: IntArray) -> Trees:
-    """Return trees with node v called ``order[v]``, where that keeps all links."""
-    topology = trees.topology
-    images = topology.link_index(order[topology.src], order[topology.dst])
-    if np.any(images < 0) or not np.array_equal(topology.capacity[images], topology.capacity):
+def relabelled(trees: Trees, order: IntArray, topology: Topology | None = None) -> Trees:
+    """Return trees with node v called ``order[v]``, on another topology whose links are these with the new names.
+
+    Without a topology the names have to keep all links.
+    """
+    here = trees.topology
+    there = here if topology is None else topology
+    images = there.link_index(order[here.src], order[here.dst])
+    if np.any(images < 0) or not np.array_equal(there.capacity[images], here.capacity):
         raise ScheduleError("the permutation does not keep the links, so that trees have no image")
-    if trees.shard is not None:
+    if trees.shard is not None and topology is None:
         raise ScheduleError("trees with shards of unequal size have no image")
+    shard = None
+    if trees.shard is not None:
+        sizes = dict(zip(order[trees.compute_nodes].tolist(), trees.shard, strict=True))
+        shard = tuple(sizes[node] for node in sorted(sizes))
     root = trees.collective.root
     named = trees.collective if root is None else trees.collective.at(int(order[root]))
     columns = {name: order[getattr(trees, name)].astype(np.int64) for name in ("root", "src", "dst", "hop")}
-    return replace(trees, collective=named, **columns)
+    return replace(trees, collective=named, topology=there, shard=shard, **columns)

@@ -19,6 +19,7 @@ EXAMPLES = either(
 SCHEMA = record({"schemas": mapping({"type": "object"}, "The JSON Schema of each command that was named, or of all.")})
 CHART, DRAWING = declared("report.charts.chart:Chart"), declared("report.charts.chart:Drawing")
 ROUTES = declared("wiring.routes.routes:Routes", more={"file": nullable(text("What -o wrote; null without it."))})
+REPLAN = declared("schedulers.replan:Replanned", more={"file": text("What -o wrote.")})
 SHAPES: dict[str, tuple[Shape, int]] = {
     "pareto": (topologies.ANSWER, 1),
     "synthesize": (topologies.SYNTHESIZE, 1),
@@ -39,6 +40,7 @@ SHAPES: dict[str, tuple[Shape, int]] = {
     "optimum": (fabrics.OPTIMUM, 1),
     "fabric": (fabrics.FABRIC, 1),
     "schedule": (plans.SCHEDULE, 1),
+    "replan": (REPLAN, 1),
     "frontier": (plans.FRONTIER, 1),
     "pipeline": (plans.PIPELINE, 1),
     "groups": (declared("optima.group_price:GroupPrice"), 1),

@@ -1,0 +1,54 @@
+"""Plans for all single failures: every failure finds one that is verified, those that are alike by a symmetry too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from topodesign import failure_plans, part_of, replan, single_failures, verify
+from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError
+from topodesign.schedulers.failure_plans import INDEX
+
+
+@pytest.mark.parametrize(("spec", "collective"), [("dgx_h100(2)", "allgather"), ("ualink_pod(6,3)", "allreduce")])
+def test_every_failure_has_a_plan(spec: str, collective: str, tmp_path: Path) -> None:
+    made = failure_plans(spec, collective)
+    assert {(one.kind, one.failures[0]) for one in made.entries} == {
+        (one.kind, one.first) for one in single_failures(spec, collective).parts
+    }
+    made.save(tmp_path / "set")
+    for entry in made.entries:
+        for failure in {entry.failures[0], entry.failures[-1], entry.failures[len(entry.failures) // 2]}:
+            found = replan(tmp_path / "set", failure)
+            assert found.plan.fabric == part_of(made.before.fabric, without=(failure,))
+            assert verify(found.plan).ok
+            assert found.bandwidth == entry.bandwidth
+            assert entry.bound is not None
+            assert found.bandwidth <= entry.bound
+
+
+def test_failures_that_end_it_say_so(tmp_path: Path) -> None:
+    made = failure_plans("dgx_a100(1)")
+    assert [(one.made, one.plan is None) for one in made.entries][:2] == [("nothing", True)] * 2
+    assert "none" in str(made)
+    made.save(tmp_path / "set")
+    with pytest.raises(InfeasibleError, match="no longer reach each other"):
+        replan(tmp_path / "set", "box0/nvswitch")
+    with pytest.raises(ParameterError, match="is no single failure"):
+        replan(tmp_path / "set", "box0/gpu9")
+    with pytest.raises(ParameterError, match="name one with --without"):
+        replan(tmp_path / "set", ("box0/gpu0", "box0/gpu1"))
+    with pytest.raises(ParameterError, match="plans for failures are of"):
+        failure_plans("dgx_a100(1)", "broadcast")
+
+
+def test_an_index_that_is_none(tmp_path: Path) -> None:
+    failure_plans("dgx_a100(1)").save(tmp_path / "set")
+    index = tmp_path / "set" / INDEX
+    whole = index.read_text()
+    for wrong, words in ((whole.replace("failure plans", "failure"), "no index"), (whole.replace('"00"', '"a/b"'), "")):
+        index.write_text(wrong)
+        if wrong != whole:
+            with pytest.raises(FileFormatError, match=words):
+                replan(tmp_path / "set", "box0/gpu0")

@@ -1,0 +1,37 @@
+"""``topodesign replan``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+import topodesign
+from topodesign.cli.answers import Command, form, json_option, print_json, say
+from topodesign.cli.options import output_option, without_option
+from topodesign.cli.progress import progress_bar
+from topodesign.cli.sources import check_ending
+
+
+@click.command(name="replan", cls=Command)
+@click.argument("plan", type=click.Path(path_type=Path))
+@without_option
+@output_option("File to write (.npz).", required=True)
+@json_option
+def command(plan: Path, without: tuple[str, ...], output: Path) -> None:
+    """Make a plan for what a failure leaves, from the plan before.
+
+    PLAN is a file of 'topodesign schedule' with trees: those that survive stay, and torn ones are joined again over the
+    emptiest ways, which takes about a second where a new plan may take minutes. Or it is a directory of 'topodesign
+    optimum --failures -o DIR', and the one failure is looked up there. Either is verified before it is written.
+
+    Example: topodesign replan boxes.npz --without box0/gpu0-rail0 -o left.npz
+    """
+    check_ending(output, "schedule")
+    with progress_bar("repairing"):
+        found = topodesign.replan(plan, without)
+        found.save(output)
+    if form() != "text":
+        print_json({**found.record(), "file": str(output)}, found.to_records)
+        return
+    say(f"{found}\nwritten to {output}")

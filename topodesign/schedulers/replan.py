@@ -1,0 +1,131 @@
+"""A plan for what a failure leaves, from the plan before: trees that survive stay, and torn ones are joined again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+
+from topodesign.base.claims import Among, Claim, Of
+from topodesign.base.deadline import Stopwatch
+from topodesign.base.declared import key
+from topodesign.base.errors import ParameterError, ScheduleError
+from topodesign.base.records import Result
+from topodesign.base.units import format_rate
+from topodesign.base.wording import counted, listed
+from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.part import Some, part_of
+from topodesign.fabrics.part import listed as as_list
+from topodesign.optima.forest.repair import repaired
+from topodesign.optima.question import Question
+from topodesign.optima.throughput import cut_bound
+from topodesign.plans.files import save_plan
+from topodesign.plans.measure import tree_figures
+from topodesign.plans.plan import Plan
+from topodesign.plans.replay.plans import verify
+from topodesign.plans.trees import Trees
+
+
+@dataclass(frozen=True, repr=False)
+class Replanned(Result):
+    """A plan after a failure, beside the one before.
+
+    * ``plan``: the plan of what is left, verified.
+    * ``without``: what has failed.
+    * ``before``: algorithmic bandwidth of the plan before, bytes per second.
+    * ``seconds``: seconds that making it took, without the replay.
+    """
+
+    plan: Plan
+    without: tuple[str, ...]
+    before: Fraction
+    seconds: float
+
+    KEYS = (
+        key("place=plan.fabric.name", "What is left."),
+        key("collective=plan.collective.name", "What it does."),
+        "without",
+        key("algorithmic_bandwidth=bandwidth", "Whole data over the time, without latency, in bytes per second."),
+        key("algorithmic_bandwidth_GBps=gigabytes", "The same in GB/s."),
+        key("before", "That of the plan before, in bytes per second."),
+        key("bound", "What no plan on what is left exceeds, by the cuts around nodes, in bytes per second."),
+        "claims",
+        key("trees=tree_count", "How many different trees it has."),
+        key("made_in_s=seconds", "Seconds that making it took, without the replay."),
+    )
+
+    @property
+    def bandwidth(self) -> Fraction:
+        """Algorithmic bandwidth of the new plan, bytes per second."""
+        return Fraction(self.plan.claim["algorithmic_bandwidth"])
+
+    @property
+    def gigabytes(self) -> float:
+        """The same in GB/s."""
+        return float(self.bandwidth) / 10**9
+
+    @property
+    def tree_count(self) -> int:
+        """How many different trees it has."""
+        return len(self.plan.movement.table()["root"])
+
+    @cached_property
+    def bound(self) -> Fraction:
+        """Bytes per second that nothing exceeds on what is left, whatever its switches can do."""
+        return cut_bound(Question(self.plan.fabric, self.plan.collective))
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """What is said of the bandwidth."""
+        missed = "trees that survive were kept"
+        return (Claim.to_bound(Of.RATE, self.bandwidth, Among.SCHEDULES, self.bound, missed=missed),)
+
+    def heading(self) -> str:
+        """Return what is left, in a sentence."""
+        now, before = format_rate(self.bandwidth), format_rate(self.before)
+        change = f"{100 * float(self.bandwidth / self.before - 1):+.1f}%"
+        what = f"{self.plan.collective} on {self.plan.fabric.name}, without {listed(list(self.without))}"
+        return f"{what}: {now} in {counted(self.tree_count, 'tree')}, {before} before ({change}); {self.claims[0]}"
+
+    def __str__(self) -> str:
+        """Return the heading."""
+        return self.heading()
+
+    def save(self, path: str | Path) -> None:
+        """Write the plan (.npz)."""
+        save_plan(path, self.plan)
+
+
+def repaired_plan(plan: Plan, without: Some) -> Replanned:
+    """Return a plan for what a failure leaves, from one over trees; see :func:`topodesign.replan`."""
+    begun = Stopwatch()
+    if not isinstance(plan.movement, Trees):
+        raise ParameterError(
+            f"plans of {plan.kind} are not repaired, those of trees are; make a new one with --without"
+        )
+    fabric, gone = plan.fabric, tuple(map(str, as_list(without)))
+    if not gone:
+        raise ParameterError("say what has failed with --without")
+    fabric.check_unshared("a repair of trees")
+    left = part_of(fabric, without=without)
+    place = {name: number for number, name in enumerate(left.names)}
+    order = [place.get(name, -1) for name in fabric.names]
+    before = {(link.src, link.dst): link.bandwidth for link in fabric.links()}
+    slower = {
+        (place[link.src], place[link.dst]): link.bandwidth / before[link.src, link.dst]
+        for link in left.links()
+        if link.bandwidth != before[link.src, link.dst]
+    }
+    trees = repaired(plan.movement, left.topology, order, (left.aggregation, left.multicast), slower)
+    return Replanned(_checked(plan, left, trees, gone), gone, plan.claim["algorithmic_bandwidth"], begun())
+
+
+def _checked(plan: Plan, left: Fabric, trees: Trees, gone: tuple[str, ...]) -> Plan:
+    """Return the plan of repaired trees, after a replay."""
+    made = {**plan.generator, "repaired_without": list(gone)}
+    new = Plan(left, trees, tree_figures(left, trees).claim(), None, made, ("repaired after a failure",))
+    report = verify(new)
+    if not report.ok:
+        raise ScheduleError(f"the repaired plan is wrong: {report.problems[0]}")
+    return new
