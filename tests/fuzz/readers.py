@@ -37,12 +37,13 @@ from topodesign.fabrics.groups import as_groups
 from topodesign.fabrics.machines.outputs import fabric_of_machine
 from topodesign.fabrics.node_values import as_ready, as_shards
 from topodesign.fabrics.options import MachineTool
+from topodesign.fabrics.places import as_fabric
 from topodesign.fabrics.presets import build_fabric
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.sets import INDEX, ForSizes, read_plan_set, save_plan_set
 from topodesign.plans.timing.workload import load_workload
 from topodesign.pricing.mix import read_mix
-from topodesign.pricing.traffic_matrix import as_matrix
+from topodesign.pricing.traffic_matrix import as_demand
 from topodesign.pricing.training.model import as_model
 from topodesign.report.design.reading import read_request
 from topodesign.runtime.chakra.check import expected_time
@@ -72,7 +73,7 @@ from topodesign.wiring.netbox.tables import read_cables
 from topodesign.wiring.parts.parts import read_parts
 from topodesign.wiring.plan.circuit_losses import read_circuit_losses
 from topodesign.wiring.plan.files import load_wiring, plan_text
-from topodesign.wiring.routes.traffic import read_ports, read_traffic
+from topodesign.wiring.routes.ports import read_ports
 from topodesign.wiring.switches.drivers import DRIVERS
 from topodesign.wiring.switches.journal import Journal as SentJournal
 from topodesign.wiring.switches.journal import read_journal
@@ -275,13 +276,13 @@ READERS = (
         for tool, name, text in MACHINES
     ),
     Reader(
-        "wiring/routes/traffic",
+        "pricing/traffic_matrix",
         "traffic.csv",
         lambda: b"src,dst,amount\n0,1,2.5\n3,2,1\n",
-        lambda path: read_traffic(path, Fabric.from_topology(RING)),
+        lambda path: as_demand(path, Fabric.from_topology(RING)),
     ),
     Reader(
-        "wiring/routes/traffic",
+        "wiring/routes/ports",
         "ports.csv",
         lambda: b"node,peer,port,address,guid\n0,1,eth0,10.0.0.1,0xa0\n1,0,eth0,10.0.0.2,0xa1\n",
         lambda path: read_ports(path, Fabric.from_topology(RING)),
@@ -289,7 +290,12 @@ READERS = (
     Reader("topology/link_table", "l.csv", lambda: b"src,dst,alpha,bandwidth\n0,1,1us,25Gbps\n", read_link_table),
     Reader("plans/timing/workload", "w.csv", lambda: shipped("workload_gpt2.csv"), load_workload),
     Reader("pricing/training/model", "m.yaml", lambda: shipped("model_mixtral.yaml"), as_model),
-    Reader("pricing/traffic_matrix", "t.csv", lambda: b"0,3,1\n2,0,5\n1,1,0\n", lambda path: as_matrix(path, 3)),
+    Reader(
+        "pricing/traffic_matrix",
+        "t.csv",
+        lambda: b"0,3,1\n2,0,5\n1,1,0\n",
+        lambda path: as_demand(path, as_fabric("complete(3)")),
+    ),
     Reader(
         "compiler/measured",
         "t.csv",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.pricing.test_demands import by_pairs
+from topodesign import Paths, schedule
 from topodesign.base.errors import ParameterError
 from topodesign.optima.uneven import price_uneven
 from topodesign.pricing.all_to_all import all_to_all
@@ -62,4 +64,25 @@ def test_what_is_wrong_is_said(matrix: Any, options: dict[str, Any], words: str)
 def test_a_file_is_the_matrix(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("# from, to\n0,3,1\n2,0,5\n1,1,0\n")
-    assert price_uneven("circulant(3,1)", path).demand.tolist() == [[0, 3, 1], [2, 0, 5], [1, 1, 0]]
+    found = price_uneven("circulant(3,1)", path)
+    assert found.demand.amounts.tolist() == [[0, 3, 1], [2, 0, 5], [1, 1, 0]]
+    found.save(tmp_path / "again.csv")
+    assert price_uneven("circulant(3,1)", tmp_path / "again.csv").record() == found.record()
+
+
+@pytest.mark.parametrize("spec", ["dgx_h100(2)", "fat_tree(2,3,2)", "mi250(1)"])
+def test_regret_on_fabrics_is_that_of_the_plan_that_schedule_makes(spec: str) -> None:
+    found = price_uneven(spec, "zipf:1", tokens=50, seed=7, piece=1)
+    plan = schedule(spec, "all-to-all")
+    paths = plan.movement
+    assert isinstance(paths, Paths)
+    pieces = found.demand.amounts.ravel()[paths.block]
+    loads = np.zeros(len(paths.topology.src))
+    for path, (start, end) in enumerate(pairwise(paths.hop_start.tolist())):
+        for u, v in pairwise(paths.hop[start:end].tolist()):
+            loads[paths.topology.link_index(u, v)] += pieces[path] * paths.weight[path] / paths.units
+    assert float(found.kept_seconds or 0) == pytest.approx(
+        max(loads / paths.topology.capacity / float(plan.fabric.unit))
+    )
+    assert found.regret is not None
+    assert found.regret >= 1

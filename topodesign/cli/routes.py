@@ -31,9 +31,9 @@ _ENGINES = (
 )
 @click.option(
     "--traffic",
-    type=click.Path(path_type=Path),
-    metavar="CSV",
-    help="How much goes from which node to which (src,dst,amount); without it as much for all pairs.",
+    metavar="CSV|NAME:NUMBER",
+    help="How much goes from which node to which (src,dst,amount), or drawn: zipf:1.2, top2:1.2, dirichlet:0.3, as for "
+    "'topodesign uneven'; without it as much for all pairs.",
 )
 @click.option("--engine", type=click.Choice(_ENGINES), default="auto", show_default=True, help="How ways are found.")
 @seed_option("Settles the order in which targets are routed; 0 for that of their numbers.")
@@ -54,7 +54,7 @@ _ENGINES = (
 def command(
     place: str,
     lanes: int | None,
-    traffic: Path | None,
+    traffic: str | None,
     engine: str,
     seed: int,
     file_format: str | None,
@@ -74,7 +74,7 @@ def command(
         raise click.UsageError("--ports names what --format writes; give both.")
     if file_format is not None and lanes not in {None, 1}:
         raise click.UsageError(f"Tables for {file_format} carry no lanes; leave --lanes out, or give 1.")
-    for source in (traffic, ports, Path(place)):
+    for source in (None if traffic is None else Path(traffic), ports, Path(place)):
         if source is not None and output is not None:
             check_not_input(output, source)
     limit = 1 if file_format is not None else lanes

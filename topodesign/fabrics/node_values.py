@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from topodesign.base.errors import FileFormatError, ParameterError, UnitError
 from topodesign.base.tables import fixed_columns
@@ -21,8 +21,11 @@ from topodesign.base.wording import counted
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import nodes_named
 
-Shards: TypeAlias = str | Path | Sequence[int] | Mapping[str, int | str | Fraction]
-"""What relative sizes of shards may be given as; they are exact numbers such as 2, 0.5 or 2/3."""
+if TYPE_CHECKING:
+    from topodesign.topology.topology import IntArray
+
+Shards: TypeAlias = "str | Path | Sequence[int] | Mapping[str, int | str | Fraction] | IntArray"
+"""What relative sizes of shards may be given as; they are exact numbers such as 2, 0.5 or 2/3. A matrix is traffic."""
 Ready: TypeAlias = str | Path | Sequence[Quantity] | Mapping[str, Quantity]
 """What the times from which on nodes are ready may be given as."""
 

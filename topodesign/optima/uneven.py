@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 
-import numpy as np
-
+from topodesign.base.arguments import as_path
+from topodesign.base.atomic import write_whole
 from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.declared import key
-from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.base.records import Result, Table
 from topodesign.base.units import Quantity, as_size, format_time
+from topodesign.collectives import ALL_TO_ALL
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
 from topodesign.pricing.all_to_all import all_to_all
 from topodesign.pricing.flows.demands import MOST_COLUMNS, UnreachableError
+from topodesign.pricing.flows.flow_optimum import best_flow
 from topodesign.pricing.flows.matrix import MatrixFlow, matrix_flow
-from topodesign.pricing.flows.paths import path_flow
-from topodesign.pricing.traffic_matrix import MatrixLike, as_matrix
+from topodesign.pricing.flows.paths import path_flow, taken_apart
+from topodesign.pricing.traffic_matrix import Demand, MatrixLike, as_demand, traffic_table
 from topodesign.topology.topology import IntArray, Topology
 
 
@@ -29,15 +32,15 @@ class UnevenPrice(Result):
     """What a matrix of traffic costs by bandwidth.
 
     * ``place``: where.
-    * ``demand``: how many pieces go from each node to each.
-    * ``piece``: bytes of a piece.
+    * ``demand``: how many pieces go from each vertex to each.
+    * ``piece``: bytes of one of these.
     * ``flow``: how they are routed.
-    * ``even``: load of the fullest link if as much went from every node to every other; None on fabrics.
-    * ``kept``: that of this traffic over the paths of the best flow for even traffic; None on fabrics.
+    * ``even``: load of the fullest link if as much went between all; None where that flow is too large.
+    * ``kept``: that of this traffic over the paths of the best flow for even traffic; None there.
     """
 
     place: Fabric
-    demand: IntArray
+    demand: Demand
     piece: Fraction
     flow: MatrixFlow
     even: Fraction | None
@@ -50,10 +53,10 @@ class UnevenPrice(Result):
         "seconds_exact=seconds",
         key("seconds=float(seconds)", "Seconds by bandwidth, with latencies left out."),
         key("bound_s=float(bound)", "Seconds that no routing goes below."),
-        key("even_s=float(even_seconds)", "Seconds if all pairs had the mean; null on fabrics with switches."),
-        key("kept_s=float(kept_seconds)", "Seconds over paths that are best for even traffic; null on fabrics."),
+        key("even_s=float(even_seconds)", "Seconds if all pairs had the mean; null where its flow is too large."),
+        key("kept_s=float(kept_seconds)", "Seconds over paths that are best for even traffic; null there."),
         "regret",
-        key("regret_float=float(regret)", "The same, rounded; null on fabrics."),
+        key("regret_float=float(regret)", "The same, rounded; null there."),
         "claims",
     )
 
@@ -94,7 +97,7 @@ class UnevenPrice(Result):
 
     @property
     def regret(self) -> Fraction | None:
-        """Time over paths for even traffic over that for this: at least, if this is not proven; null on fabrics."""
+        """Time over paths for even traffic over that for this: at least, if this is not proven; null as those."""
         if self.kept is None:
             return None
         return self.kept / self.flow.upper if self.flow.upper else Fraction(1)
@@ -104,6 +107,10 @@ class UnevenPrice(Result):
         """What is said of the seconds among routings."""
         missed = "shifted to cheaper paths for so long"
         return (Claim.to_bound(Of.TIME, self.seconds, Among.FLOWS, self.bound, missed=missed),)
+
+    def save(self, path: str | Path) -> None:
+        """Write the traffic as a table ``src,dst,amount`` (.csv), in pieces as they were given."""
+        write_whole(as_path(path), traffic_table(self.place, self.demand))
 
     def heading(self) -> str:
         """Return the price in a sentence."""
@@ -137,8 +144,8 @@ def price_uneven(
     place
         A topology or a fabric, the spec of one, a file, or a networkx graph.
     matrix
-        How many pieces go from each node to each: a matrix, its file (.csv), or a distribution that is drawn from, such
-        as ``zipf:1.2`` (see :func:`topodesign.pricing.traffic_matrix.as_matrix`).
+        How many pieces go from each node to each: a matrix, a file (.csv), or a distribution that is drawn from, such
+        as ``zipf:1.2`` (see :func:`topodesign.pricing.traffic_matrix.as_demand`).
     piece
         Bytes of a piece: of a token on its way to an expert.
     bandwidth
@@ -153,7 +160,7 @@ def price_uneven(
     Returns
     -------
     UnevenPrice
-        With what the paths of the best flow for even traffic make of the same, on topologies.
+        With what the paths of the best flow for even traffic make of the same.
 
     Raises
     ------
@@ -175,14 +182,8 @@ def price_uneven(
     fabric.check_unshared("the price of uneven traffic")
     if bandwidth is not None and known is fabric:
         raise ParameterError(f"{fabric.name} has bandwidths of its own; leave the bandwidth out")
-    size = as_size(piece)
-    nodes = list(fabric.compute)
-    own = as_matrix(matrix, len(nodes), tokens=tokens, seed=seed)
-    demand = np.zeros((fabric.topology.nodes,) * 2, dtype=np.int64)
-    demand[np.ix_(nodes, nodes)] = own
-    np.fill_diagonal(demand, 0)
-    if not demand.any():
-        raise ParameterError("nothing leaves its node; give a matrix with numbers beside its diagonal")
+    own = as_demand(matrix, fabric, tokens=tokens, seed=seed)
+    size, demand = as_size(piece) * own.unit, own.amounts
     try:
         flow = matrix_flow(fabric.topology, demand, most=MOST_COLUMNS if exact else None)
     except UnreachableError as error:
@@ -190,24 +191,53 @@ def price_uneven(
         raise InfeasibleError(f"{names[error.goal]} cannot be reached from {names[error.source]}") from None
     if progress is not None:
         progress(0.5)
-    even, kept = (None, None) if isinstance(known, Fabric) else _over_even_paths(known, demand)
+    even: Fraction | None
+    kept: Fraction | None
+    try:
+        even, kept = _over_even_paths(known if isinstance(known, Topology) else fabric, demand)
+    except TooLargeError:
+        even = kept = None
     return UnevenPrice(fabric, own, size, flow, even, kept)
 
 
-def _over_even_paths(topology: Topology, demand: IntArray) -> tuple[Fraction, Fraction]:
-    """Return loads of the fullest link, of the mean traffic and of this, over the paths of the best even flow."""
-    flow = all_to_all(topology, effort="auto").flow
-    if flow is None:
-        raise InfeasibleError("no flow of even traffic was found")
-    nodes, rooms = topology.nodes, topology.capacity.tolist()
+def _over_even_paths(place: Topology | Fabric, demand: IntArray) -> tuple[Fraction, Fraction]:
+    """Return loads of the fullest link, of the mean traffic and of this, over the paths of the best even flow.
+
+    On fabrics these are the paths of the plan that ``schedule`` makes.
+    """
+    topology = place if isinstance(place, Topology) else place.topology
+    nodes, rooms = topology.nodes - len(topology.switches), topology.capacity.tolist()
+    even, ways = _even_paths(place)
     loads = [Fraction(0)] * len(rooms)
     number = {(u, v): at for at, (u, v, _) in enumerate(topology.links())}
-    for source in range(nodes):
-        for goal, paths in path_flow(flow, source).items():
+    for source, goals in ways:
+        for goal, paths in goals.items():
             amount = int(demand[source, goal])
             for path, part in paths if amount else ():
                 for pair in itertools.pairwise(path):
                     loads[number[pair]] += amount * part
     kept = max(load / room for load, room in zip(loads, rooms, strict=True))
-    mean = Fraction(int(demand.sum()), nodes * (nodes - 1))
-    return mean * flow.upper * nodes / topology.degree, kept
+    return Fraction(int(demand.sum()), nodes * (nodes - 1)) * even, kept
+
+
+_Ways = dict[int, list[tuple[tuple[int, ...], Fraction]]]  # to each node, with their parts of what goes there
+
+
+def _even_paths(place: Topology | Fabric) -> tuple[Fraction, Iterator[tuple[int, _Ways]]]:
+    """Return the load of the fullest link if one goes from each to each, and the ways from each node."""
+    if isinstance(place, Topology):
+        known = all_to_all(place, effort="auto").flow
+        if known is None:
+            raise InfeasibleError("no flow of even traffic was found")
+        return known.upper * place.nodes / place.degree, ((one, path_flow(known, one)) for one in range(place.nodes))
+    flow = best_flow(place, ALL_TO_ALL, dict.fromkeys(place.classes, Fraction(1)))
+    amounts, whole = flow.flows()
+
+    def ways() -> Iterator[tuple[int, _Ways]]:
+        for source, row in zip(flow.sources.tolist(), amounts.tolist(), strict=True):
+            wanted = {goal: whole for goal in place.compute if goal != source}
+            found = taken_apart(place.topology, source, row, wanted)
+            shares = {goal: [(path, Fraction(part, whole)) for path, part in paths] for goal, paths in found.items()}
+            yield source, shares
+
+    return flow.time, ways()

@@ -7,16 +7,16 @@ sizes is set by the fullest link alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from topodesign.base.errors import ScheduleError
-from topodesign.collectives import COLLECTIVES, Collective
-from topodesign.plans.movement import Column, Movement, check_cuts, integer
+from topodesign.collectives import ALL_TO_ALL, COLLECTIVES, Collective
+from topodesign.plans.movement import INTEGERS_OR_NONE, Column, Movement, check_cuts, integer
 from topodesign.topology.topology import IntArray, Topology
 
 PATH_COLLECTIVES = tuple(
@@ -41,18 +41,21 @@ class Paths(Movement):
     topology
         Links with capacities, switches included.
     units
-        Number of equal parts of a block.
+        Number of equal parts of a block, or of a piece where blocks have several.
     block, weight
         One entry for every path, shape ``(P,)``. Blocks are numbered as
         :meth:`~topodesign.collectives.collective.Collective.blocks` says.
     hop_start, hop
         Vertices of the paths; ``hop_start`` has shape ``(P + 1,)``.
+    amounts
+        Pieces of every block of an all-to-all, in the order of their numbers, or None where all are alike. Data of a
+        node are then counted as if all blocks to others had the mean.
 
     All arrays are read-only int64.
     """
 
     kind: ClassVar = "paths"
-    FIELDS: ClassVar = {"units": integer(1, MAX_WEIGHT)}
+    FIELDS: ClassVar = {"units": integer(1, MAX_WEIGHT), "amounts": INTEGERS_OR_NONE}
     TABLES: ClassVar = {
         "paths": (Column("block", "block of the data"), Column("weight", "units of it that take this path")),
         "hop_start": (Column("hop_start", "where the vertices of a path begin, and the end of the last"),),
@@ -66,6 +69,7 @@ class Paths(Movement):
     weight: IntArray
     hop_start: IntArray
     hop: IntArray
+    amounts: tuple[int, ...] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         """Check the form (not the meaning: that is the verifier's) and take the columns over."""
@@ -76,6 +80,15 @@ class Paths(Movement):
         if not 1 <= self.units <= MAX_WEIGHT:
             raise ScheduleError(f"a block has from 1 to {MAX_WEIGHT} units, not {self.units}")
         nodes = self.topology.nodes
+        members = nodes - len(self.topology.switches)
+        if self.amounts is not None and (
+            not self.collective.like(ALL_TO_ALL)
+            or self.collective.groups is not None
+            or len(self.amounts) != members**2
+            or min(self.amounts) < 0
+            or not 0 < sum(self.amounts) < 2**62
+        ):
+            raise ScheduleError(f"amounts are {members**2} numbers for an all-to-all of all, not negative, not all 0")
         blocks = self.collective.block_count(nodes)
         self.check_ranges(block=(0, blocks - 1), weight=(1, MAX_WEIGHT), hop=(0, nodes - 1))
         check_cuts(self.hop_start, self.hop, len(self.block), "paths")
@@ -132,7 +145,20 @@ class Paths(Movement):
         ``unit`` is the bytes per second of a link of capacity one.
         """
         pairs = zip(self.loads.tolist(), self.topology.capacity.tolist(), strict=True)
-        return max((Fraction(load, room) for load, room in pairs), default=Fraction(0)) / self.units
+        return max((Fraction(load, room) for load, room in pairs), default=Fraction(0)) / self.block_units
+
+    @property
+    def block_units(self) -> Fraction:
+        """The units of a block; of one that has the mean of those to other nodes where they differ."""
+        if self.amounts is None:
+            return Fraction(self.units)
+        members = self.topology.nodes - len(self.topology.switches)
+        return Fraction(self.units * sum(self.amounts), members * (members - 1))
+
+    def header(self) -> dict[str, Any]:
+        """Return what a file says of it beside columns; amounts only where they differ, so that others are as ever."""
+        said = super().header()
+        return said if self.amounts is not None else {name: one for name, one in said.items() if name != "amounts"}
 
     def fits(self, topology: Topology) -> bool:
         """Return whether it is for these very links."""

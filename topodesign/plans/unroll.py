@@ -83,6 +83,8 @@ def unroll_paths(paths: Paths, chunks: int = 1) -> tuple[Topology, Rounds]:
     require_at_least("chunks", chunks, 1)
     if not len(paths):
         raise InfeasibleError("without paths there is nothing to unroll")
+    if paths.amounts is not None:
+        raise InfeasibleError("blocks that differ in size make no rounds and no program; simulate the plan")
     topology, units = paths.topology, paths.units * chunks
     check_units(units)
     # The units of every path in its block, and its sends.

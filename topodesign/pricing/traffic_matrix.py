@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from topodesign.base.arguments import as_integer, as_path, as_seed
 from topodesign.base.errors import FileFormatError, ParameterError
-from topodesign.base.tables import csv_rows
+from topodesign.base.tables import Located, csv_rows, parse_csv
 from topodesign.base.text_files import naming, read_text
+from topodesign.fabrics.fabric import Fabric
 from topodesign.topology.topology import IntArray
 
 MatrixLike: TypeAlias = "str | Path | Sequence[Sequence[int]] | IntArray"
@@ -20,64 +23,117 @@ MatrixLike: TypeAlias = "str | Path | Sequence[Sequence[int]] | IntArray"
 
 MOST_NODES = 2048
 _MOST = 2**40  # of what goes from one node to another
-_DRAWN = re.compile(r"(?P<kind>zipf|dirichlet):(?P<skew>[0-9]{1,4}(?:\.[0-9]{1,6})?)")
+_MOST_TOGETHER = 2**50  # of all traffic, so that loads fit into 64 bits
+_MOST_DRAWN = 10**9  # numbers that a choice of several experts draws
+_NUMBER = r"[0-9]{1,4}(?:\.[0-9]{1,6})?"
+_DRAWN = re.compile(rf"(?P<kind>zipf|dirichlet):(?P<skew>{_NUMBER})|top(?P<k>[1-9][0-9]?):(?P<of>{_NUMBER})")
+_AMOUNT = re.compile(r"[0-9]{1,15}(\.[0-9]{1,9})?")
 
 
-def as_matrix(value: MatrixLike, nodes: int, *, tokens: int | None = None, seed: int | None = None) -> IntArray:
-    """Return what goes from each node to each: whole numbers, shape ``(nodes, nodes)``.
+class Demand(NamedTuple):
+    """Traffic of a fabric."""
 
-    * ``value``: a matrix, its ``.csv`` file (a line for every sender, numbers with commas between), or a distribution,
-      of which every node draws the experts of its tokens, one expert on each node: ``zipf:S`` (the experts are popular
-      with all nodes, the r-th of a random order by r^-S), or ``dirichlet:A`` (each node has favourites of its own, the
-      fewer the smaller A is).
-    * ``nodes``: how many there are.
+    amounts: IntArray  # from each vertex to each other, whole numbers; shape (vertices, vertices)
+    unit: Fraction  # what one of these is in the unit of the file
+
+
+def as_demand(value: MatrixLike, fabric: Fabric, *, tokens: int | None = None, seed: int | None = None) -> Demand:
+    """Return what goes from each node of a fabric to each other.
+
+    * ``value``: a matrix, or a ``.csv`` file: a table with the columns ``src,dst,amount``, with names (of a topology
+      numbers) of nodes, in which repeated rows add up; or without a header a line for every sender, whole numbers with
+      commas between. Or a distribution, of which every node draws the experts of its tokens, one expert on each node:
+      ``zipf:S`` (the experts are popular with all nodes, the r-th of a random order by r^-S), ``topK:S`` (the same, and
+      every token goes to K different ones), or ``dirichlet:A`` (each node has favourites of its own, the fewer the
+      smaller A is). What a node has for itself does not count.
     * ``tokens``, ``seed``: how many each node draws (4096), and how (0); of a distribution alone.
 
     Examples
     --------
-    >>> as_matrix([[0, 3], [1, 0]], 2).tolist()
+    >>> from topodesign.fabrics.places import as_fabric
+    >>> as_demand([[5, 3], [1, 0]], as_fabric("biring(2,2)")).amounts.tolist()
     [[0, 3], [1, 0]]
-    >>> int(as_matrix("zipf:1", 8, tokens=100).sum())
-    800
     """
+    nodes = len(fabric.compute)
     if not 1 < nodes <= MOST_NODES:
         raise ParameterError(f"matrices of traffic are of 2 to {MOST_NODES} nodes, not {nodes}")
-    if isinstance(value, str) and (found := _DRAWN.fullmatch(value.strip())):
-        skew = float(found["skew"])
-        return _drawn(
-            found["kind"],
-            skew,
-            nodes,
-            as_integer("tokens", 4096 if tokens is None else tokens, 1, 10**9),
-            as_seed(seed or 0),
-        )
+    found = _DRAWN.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is not None:
+        many = as_integer("tokens", 4096 if tokens is None else tokens, 1, 10**9)
+        return _placed(fabric, _drawn(found, nodes, many, as_seed(seed or 0)))
     if tokens is not None or seed is not None:
         raise ParameterError("tokens and seed are for distributions such as zipf:1.2; this matrix is given")
-    if isinstance(value, str | Path):
-        if not str(value).lower().endswith(".csv"):
-            raise ParameterError(f"traffic is a .csv file or a distribution such as zipf:1.2, not {str(value)!r:.60}")
-        path = as_path(value)
-        with naming(path):
-            return _checked(_read(read_text(path, (".csv",))), nodes)
+    if not isinstance(value, str | Path):
+        return _placed(fabric, _whole(value))
+    if not str(value).lower().endswith(".csv"):
+        raise ParameterError(f"traffic is a .csv file or a distribution such as zipf:1.2, not {str(value)!r:.60}")
+    path = as_path(value)
+    with naming(path):
+        text = read_text(path, (".csv",))
+        line = next(csv_rows(text, comments=True), None)
+        if line is not None and line[1][0].strip().isalpha():
+            return _table(text, fabric)
+        return _placed(fabric, _read(text))
+
+
+def is_drawn(value: object) -> bool:
+    """Return whether traffic is the text of a distribution, which a seed settles."""
+    return isinstance(value, str) and _DRAWN.fullmatch(value.strip()) is not None
+
+
+def traffic_table(fabric: Fabric, demand: Demand) -> str:
+    """Return the text of a table ``src,dst,amount``.
+
+    Examples
+    --------
+    >>> from topodesign.fabrics.places import as_fabric
+    >>> fabric = as_fabric("biring(2,3)")
+    >>> print(traffic_table(fabric, as_demand([[0, 2, 0], [0, 0, 0], [1, 0, 0]], fabric)), end="")
+    src,dst,amount
+    0,1,2
+    2,0,1
+    """
+    rows = ["src,dst,amount"]
+    for u, v in np.argwhere(demand.amounts).tolist():
+        rows.append(f"{fabric.names[u]},{fabric.names[v]},{_decimal(int(demand.amounts[u, v]) * demand.unit)}")
+    return "\n".join([*rows, ""])
+
+
+def _decimal(amount: Fraction) -> str:
+    """Return an amount that was read from at most nine digits behind the point."""
+    whole, rest = divmod(amount, 1)
+    return str(whole) if not rest else f"{whole}.{int(rest * 10**9):09}".rstrip("0")
+
+
+def _whole(value: object) -> IntArray:
     try:
         matrix = np.array(value)
     except ValueError:
         matrix = np.zeros(0)
     if matrix.dtype.kind not in "iu":
         raise ParameterError("a matrix of traffic has whole numbers")
-    return _checked(matrix.astype(np.int64), nodes)
+    return matrix.astype(np.int64)
 
 
-def _drawn(kind: str, skew: float, nodes: int, tokens: int, seed: int) -> IntArray:
+def _drawn(found: re.Match[str], nodes: int, tokens: int, seed: int) -> IntArray:
     rng = np.random.default_rng(seed)
-    if kind == "zipf":
-        popular = np.arange(1, nodes + 1) ** -skew
-        shares = np.tile(rng.permutation(popular / popular.sum()), (nodes, 1))
-    elif not skew:
-        raise ParameterError("dirichlet:A needs a number above zero")
-    else:
-        shares = rng.dirichlet(np.full(nodes, skew), nodes)
-    return rng.multinomial(tokens, shares).astype(np.int64)
+    if found["kind"] == "dirichlet":
+        if not float(found["skew"]):
+            raise ParameterError("dirichlet:A needs a number above zero")
+        return rng.multinomial(tokens, rng.dirichlet(np.full(nodes, float(found["skew"])), nodes)).astype(np.int64)
+    popular = np.arange(1, nodes + 1) ** -float(found["skew"] or found["of"])
+    shares = rng.permutation(popular / popular.sum())
+    if found["kind"] == "zipf":
+        return rng.multinomial(tokens, np.tile(shares, (nodes, 1))).astype(np.int64)
+    several = int(found["k"])
+    if several > nodes or nodes * nodes * tokens > _MOST_DRAWN:
+        what = f"{several} different experts are more than {nodes} nodes have"
+        raise ParameterError(what if several > nodes else "so many tokens take too long to draw; give fewer")
+    matrix = np.zeros((nodes, nodes), dtype=np.int64)
+    for row in range(nodes):  # the largest K with Gumbel noise are as drawn one after the other, by shares of the rest
+        scores = np.log(shares) + rng.gumbel(size=(tokens, nodes))
+        matrix[row] = np.bincount(np.argpartition(-scores, several - 1, axis=1)[:, :several].ravel(), minlength=nodes)
+    return matrix
 
 
 def _read(text: str) -> IntArray:
@@ -92,13 +148,54 @@ def _read(text: str) -> IntArray:
             raise FileFormatError(f"line {line}: {len(cells)} numbers, and {len(rows[0])} in the first line")
         rows.append(list(map(int, cells)))
     if not rows:
-        raise FileFormatError("it has no numbers; a line is such as 0,3,1")
+        raise FileFormatError("it has no numbers; give rows src,dst,amount, or a line for every sender such as 0,3,1")
     return np.array(rows, dtype=np.int64)
 
 
-def _checked(matrix: IntArray, nodes: int) -> IntArray:
+def _table(text: str, fabric: Fabric) -> Demand:
+    amounts: dict[tuple[int, int], Fraction] = {}
+    for row in parse_csv(text, ("src", "dst", "amount"), ()):
+        pair = _node(row["src"], fabric), _node(row["dst"], fabric)
+        said = row["amount"]
+        if not _AMOUNT.fullmatch(said.value):
+            raise FileFormatError(f"line {said.line}: amount: expected a number such as 3 or 0.25")
+        if pair[0] == pair[1]:
+            raise FileFormatError(f"line {said.line}: {row['src'].value} sends to itself; leave the row out")
+        amounts[pair] = amounts.get(pair, Fraction(0)) + Fraction(said.value)
+    total = sum(amounts.values(), Fraction(0))
+    if not total:
+        raise FileFormatError("there is no traffic; give rows such as 0,5,1")
+    common = math.lcm(*(amount.denominator for amount in amounts.values()))
+    if total * common > _MOST_TOGETHER:
+        raise FileFormatError(f"all amounts together are at most {_MOST_TOGETHER} of their finest part; round them")
+    weight = np.zeros((len(fabric.names),) * 2, dtype=np.int64)
+    for pair, amount in amounts.items():
+        weight[pair] = int(amount * common)
+    return Demand(weight, Fraction(1, common))
+
+
+def _node(cell: Located, fabric: Fabric) -> int:
+    try:
+        number = fabric.number(cell.value)
+    except ParameterError as error:
+        raise FileFormatError(f"line {cell.line}: {error}") from None
+    if number in fabric.topology.switches:
+        raise FileFormatError(f"line {cell.line}: {cell.value} is a switch, which sends nothing of its own")
+    return number
+
+
+def _placed(fabric: Fabric, matrix: IntArray) -> Demand:
+    """Return the matrix of nodes as one of vertices."""
+    nodes = len(fabric.compute)
     if matrix.shape != (nodes, nodes):
         raise ParameterError(f"there are {nodes} nodes: the matrix has {nodes} lines of as many numbers")
     if int(matrix.min()) < 0 or int(matrix.max()) > _MOST:
         raise ParameterError(f"numbers of a matrix of traffic are from 0 to {_MOST}")
-    return matrix
+    demand = np.zeros((len(fabric.names),) * 2, dtype=np.int64)
+    demand[np.ix_(fabric.compute, fabric.compute)] = matrix
+    np.fill_diagonal(demand, 0)
+    if not demand.any():
+        raise ParameterError("nothing leaves its node; give a matrix with numbers beside its diagonal")
+    if demand.astype(object).sum() > _MOST_TOGETHER:
+        raise ParameterError(f"all traffic together is at most {_MOST_TOGETHER} pieces; take larger ones")
+    return Demand(demand, Fraction(1))

@@ -11,13 +11,14 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from topodesign.base.claims import Among, Claim, Of
-from topodesign.base.errors import InfeasibleError, TooLargeError
-from topodesign.collectives import GATHER, Collective
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
+from topodesign.collectives import ALL_TO_ALL, GATHER, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import compute_node, part_of
 from topodesign.optima.fluid.packing import packing
@@ -25,9 +26,10 @@ from topodesign.plans.measure import path_claim, path_time
 from topodesign.plans.paths import MAX_WEIGHT, Paths
 from topodesign.plans.plan import Plan
 from topodesign.plans.trees import TREE_COLLECTIVES
-from topodesign.pricing.flows.demands import DemandFlow
+from topodesign.pricing.flows.demands import DemandFlow, UnreachableError, demand_flow
 from topodesign.pricing.flows.flow_optimum import FLOWS, best_flow
 from topodesign.pricing.flows.paths import taken_apart
+from topodesign.pricing.traffic_matrix import as_demand
 from topodesign.schedulers.answers import fabric_root, spec_of, tree_plan
 from topodesign.schedulers.method import Method, Request
 
@@ -35,8 +37,12 @@ from topodesign.schedulers.method import Method, Request
 def _make(request: Request) -> list[Plan]:
     """Return the plan."""
     if request.collective.like(*TREE_COLLECTIVES):
+        if request.shards is not None:
+            raise ParameterError("--shards of trees are for --method forest")
         return _made_of_trees(request)
     fabric, collective, inside = _asked(request)
+    if request.shards is not None:
+        return [_uneven(request, fabric, collective)]
     flow = best_flow(fabric, collective, dict.fromkeys(fabric.classes, Fraction(1)), inside=inside)
     movement = _paths(fabric, collective, flow, request.chunks)
     lost = path_time(fabric, movement) / flow.time - 1
@@ -44,6 +50,37 @@ def _make(request: Request) -> list[Plan]:
     made = {"method": "fluid", "root": request.root_name, "lost": str(lost)}
     claim = path_claim(fabric, movement)
     return [Plan(fabric, movement, claim, spec_of(request), made, (note,) if lost else ())]
+
+
+def _uneven(request: Request, fabric: Fabric, collective: Collective) -> Plan:
+    """Return the plan of an all-to-all whose blocks differ in size."""
+    if not collective.like(ALL_TO_ALL) or collective.groups is not None or request.grouped or request.chunks:
+        raise ParameterError("--shards is for an all-to-all of all nodes, without --group and --chunks, and for trees")
+    fabric.check_unshared("a plan of uneven traffic")
+    demand = as_demand(request.shards, fabric).amounts
+    sources = np.flatnonzero(demand.any(axis=1))
+    try:
+        flow = demand_flow(fabric.topology, sources, demand[sources])
+    except UnreachableError as error:
+        ends = fabric.names[error.source], fabric.names[error.goal]
+        raise InfeasibleError(f"no collective exists: there is no way from {ends[0]} to {ends[1]}") from None
+    amounts, whole = flow.flows()
+    found = []
+    for source, row in zip(sources.tolist(), amounts, strict=True):
+        wanted = {goal: int(demand[source, goal]) * whole for goal in np.flatnonzero(demand[source]).tolist()}
+        for goal, paths in taken_apart(flow.topology, source, row.tolist(), wanted).items():
+            found += [_Path(source * len(demand) + goal, 1, part, hops) for hops, part in paths]
+    common = math.gcd(whole, *(path.weight for path in found))
+    if max(path.weight for path in found) // common > MAX_WEIGHT:
+        raise TooLargeError("the fastest flow cuts pieces into too many parts; round the traffic")
+    found = [path._replace(weight=path.weight // common) for path in found]
+    nodes = list(fabric.compute)
+    pieces = tuple(demand[np.ix_(nodes, nodes)].ravel().tolist())
+    movement = _columns(collective, fabric, whole // common, found, pieces)
+    claim = Claim.to_bound(Of.TIME, flow.time, Among.FLOWS, flow.time)
+    made = {"method": "fluid", "traffic": str(request.shards) if isinstance(request.shards, str | Path) else "a matrix"}
+    words = f"uneven traffic, {sum(pieces)} pieces; {claim}"
+    return Plan(fabric, movement, path_claim(fabric, movement), spec_of(request), made, (words,))
 
 
 def _made_of_trees(request: Request) -> list[Plan]:
@@ -109,13 +146,21 @@ def _paths(fabric: Fabric, collective: Collective, flow: DemandFlow, chunks: int
         weights = _rounded(fabric, found, [Fraction(weight * chunks, units) for weight in weights], chunks)
         units = chunks
     found = [path._replace(weight=weight) for path, weight in zip(found, weights, strict=True) if weight]
+    return _columns(collective, fabric, units, found)
+
+
+def _columns(
+    collective: Collective, fabric: Fabric, units: int, found: list[_Path], amounts: tuple[int, ...] | None = None
+) -> Paths:
+    """Return paths as columns."""
     columns = (
         [path.block for path in found],
         [path.weight for path in found],
         list(itertools.accumulate((len(path.hops) for path in found), initial=0)),
         list(itertools.chain.from_iterable(path.hops for path in found)),
     )
-    return Paths(collective, fabric.topology, units, *(np.array(column, dtype=np.int64) for column in columns))
+    arrays = (np.array(column, dtype=np.int64) for column in columns)
+    return Paths(collective, fabric.topology, units, *arrays, amounts=amounts)
 
 
 class _Path(NamedTuple):
@@ -162,6 +207,6 @@ def _rounded(fabric: Fabric, paths: list[_Path], wanted: list[Fraction], units: 
     return weights
 
 
-OPTIONS = frozenset({"root", "only", "without", "group", "chunks"})
+OPTIONS = frozenset({"root", "only", "without", "group", "chunks", "shards"})
 DONE = (*FLOWS, *TREE_COLLECTIVES)
 METHOD = Method("fluid", OPTIONS, DONE, _make, movement="paths", fabrics=True, in_groups=FLOWS)

@@ -4,7 +4,8 @@ It shares no code with what makes the paths. They are right if and only if
 
 * every path goes from the source of its block to the destination over links, and meets no vertex twice;
 * the weights of the paths of a block add up to its units, for every block of the collective, and there are no others.
-  A block whose source is its destination has none.
+  A block whose source is its destination has none. Where blocks differ in size, each has as many units as
+  its pieces have together.
 
 What the fullest link carries, over its capacity, or the fullest limit that links share, over what it lets through, is
 then the time of all of them together, since every path may have its share of every link on its way to itself.
@@ -123,6 +124,9 @@ def verify_paths(
     sends = np.zeros(len(paths), dtype=np.int64)
     np.add.at(sends, owner[first], ~np.isin(paths.hop[first], list(topology.switches)))
     time = max(fullest, default=Fraction(0)) / paths.units
+    if paths.amounts is not None:  # data of a node are counted by the mean of the blocks that move
+        pairs = len(members) * (len(members) - 1)
+        time *= Fraction(pairs, int(_pieces(paths, blocks)[blocks % (topology.nodes + 1) != 0].sum()))
     return PathsReport(paths.collective, len(paths), int(sends.max(initial=0)), time, ())
 
 
@@ -132,14 +136,20 @@ def _share_problems(paths: Paths, blocks: IntArray, called: Sequence[str]) -> li
     moved = blocks[source != goal]
     place = np.minimum(np.searchsorted(moved, paths.block), max(0, len(moved) - 1))
     known = moved[place] == paths.block if len(moved) else np.zeros(len(paths), dtype=np.bool_)
+    wanted = _pieces(paths, blocks)[source != goal] * paths.units
     carried = np.zeros(len(moved), dtype=np.int64)
     np.add.at(carried, place[known], paths.weight[known])
 
     def words(at: int) -> str:
         what = _called(paths, int(moved[at]), called)
-        return f"the paths of {what} carry {carried[at]} of its {paths.units} units"
+        return f"the paths of {what} carry {carried[at]} of its {wanted[at]} units"
 
-    return marked(carried != paths.units, words, "such blocks")
+    return marked(carried != wanted, words, "such blocks")
+
+
+def _pieces(paths: Paths, blocks: IntArray) -> IntArray:
+    """Return the pieces of blocks, all of them in order: one each, if nothing is said."""
+    return np.ones(len(blocks), dtype=np.int64) if paths.amounts is None else np.array(paths.amounts, dtype=np.int64)
 
 
 def _repeated(owner: IntArray, hop: IntArray) -> IntArray:

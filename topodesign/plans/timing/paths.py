@@ -65,8 +65,8 @@ def simulate_paths(
     heights = paths.heights * goes
     height = int(heights.max(initial=0))
     pipeline = Pipeline(height, *_sends(paths, goes), busy)
-    sending = _loads(paths, goes) / topology.capacity * float(8 * block / paths.units / Fraction(unit))
-    phase = Phase((), pipeline, block * int(paths.weight.min(initial=1)) / paths.units, sending)
+    sending = _loads(paths, goes) / topology.capacity * float(8 * block / paths.block_units / Fraction(unit))
+    phase = Phase((), pipeline, block * int(paths.weight.min(initial=1)) / paths.block_units, sending)
     kinds = {} if of_links is None else _chains(paths, goes, of_links, (pipeline.starts - 1) * latency.gap)
     chains = None if of_links is None else [Chains.of(kinds)]
     done = in_phases("over paths in", [phase], chains, latency, chunks, size=Fraction(size), loss=loss)

@@ -17,7 +17,7 @@ from functools import cached_property
 from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.fabrics.fabric import Fabric
 from topodesign.topology.topology import IntArray
-from topodesign.wiring.routes.traffic import Port
+from topodesign.wiring.routes.ports import Port
 
 _LOOPBACKS, _CABLES = int(ipaddress.IPv4Address("10.255.0.0")), int(ipaddress.IPv4Address("10.192.0.0"))
 _MOST_VERTICES, _MOST_CABLES = 2**16, 2**20  # as many as the two ranges have room for, with two addresses a cable

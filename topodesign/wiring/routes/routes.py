@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
+
 from topodesign.base.arguments import as_choice, as_integer, as_path, as_seed
 from topodesign.base.atomic import write_directory, write_whole
 from topodesign.base.declared import Declared, key
@@ -16,11 +18,12 @@ from topodesign.base.wording import counted
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
 from topodesign.pricing.closed_form import distances
+from topodesign.pricing.traffic_matrix import MatrixLike, as_demand, is_drawn
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.routes.engines import ENGINES, MOST_LANES, Question
 from topodesign.wiring.routes.formats import FORMATS, Tables
+from topodesign.wiring.routes.ports import read_ports
 from topodesign.wiring.routes.proof import channel_order, dependencies, problems
-from topodesign.wiring.routes.traffic import read_ports, read_traffic, uniform
 from topodesign.wiring.routes.ways import MOST_HOPS, Ways
 
 MOST_NODES = 1024  # vertices of what is routed
@@ -171,7 +174,7 @@ def routes(
     place: PlaceLike,
     *,
     lanes: int | None = None,
-    traffic: str | Path | None = None,
+    traffic: MatrixLike | None = None,
     engine: str = "auto",
     seed: int = 0,
     progress: Progress | None = None,
@@ -189,11 +192,12 @@ def routes(
         The most lanes (virtual channels). Of what the engines find then, that with the least full link is taken, with
         detours if need be; without a limit the shortest paths in as few lanes as were found.
     traffic
-        A table ``src,dst,amount`` of what goes from where to where; without it as much for all pairs.
+        What goes from where to where: a table ``src,dst,amount``, a matrix, or a distribution such as ``zipf:1.2`` that
+        is drawn with the seed (see :func:`topodesign.pricing.traffic_matrix.as_demand`); without it as much for all.
     engine
         One of ``ENGINES``, or ``auto`` for all.
     seed
-        Settles the order in which targets are routed; 0 for that of their numbers.
+        Settles the order in which targets are routed, 0 for that of their numbers, and what a distribution draws.
     progress
         Called now and then with the share of the work that is done.
 
@@ -223,7 +227,10 @@ def routes(
     hops = sum(int(distances(topology, node)[list(fabric.compute)].clip(0).sum()) for node in fabric.compute)
     if hops > MOST_HOPS:
         raise TooLargeError(f"the ways of all pairs have {hops} hops, more than {MOST_HOPS}; take fewer nodes")
-    weight = uniform(fabric) if traffic is None else read_traffic(traffic, fabric)[0]
+    nodes = len(fabric.compute)
+    even = np.ones((nodes, nodes), dtype=np.int64)
+    drawn = as_seed(seed) if is_drawn(traffic) else None
+    weight = as_demand(even if traffic is None else traffic, fabric, seed=drawn).amounts
     question = Question(topology, weight, most, as_seed(seed))
     found = []
     for at, name in enumerate(names):
@@ -237,7 +244,8 @@ def routes(
         raise InfeasibleError(f"{what} {counted(most, 'lane')} for {fabric.name}{way}")
     by = _by_lanes if lanes is None else _by_load
     found.sort(key=by)
-    return Routes(fabric, None if traffic is None else str(traffic), tuple(found), isinstance(there, Topology))
+    said = traffic if isinstance(traffic, str | Path) else "a matrix"
+    return Routes(fabric, None if traffic is None else str(said), tuple(found), isinstance(there, Topology))
 
 
 def _by_lanes(one: Routing) -> tuple[bool, int, Fraction]:

@@ -1,0 +1,79 @@
+"""Plans of uneven all-to-all: every pair's amount arrives, as fast as a linear program says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.pricing.test_demands import by_pairs
+from topodesign import compile_plan, load_plan, save_plan, schedule, simulate, verify
+from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError
+from topodesign.fabrics.places import as_fabric
+from topodesign.plans.paths import Paths
+from topodesign.pricing.traffic_matrix import as_demand
+
+PLACES = ("dgx_h100(1)", "fat_tree(2,2,2)", "torus(3,3)", "rail_optimised(2,2)", "genkautz(2,7)")
+KINDS = ("zipf:1.2", "dirichlet:0.3", "top2:0.8")
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_thirty_matrices_arrive_as_fast_as_a_linear_program_says(seed: int) -> None:
+    fabric = as_fabric(PLACES[seed % 5])
+    matrix = as_demand(KINDS[seed % 3], fabric, tokens=40, seed=seed).amounts
+    nodes = list(fabric.compute)
+    plan = schedule(fabric, "all-to-all", method="fluid", shards=matrix[np.ix_(nodes, nodes)])
+    assert verify(plan).ok
+    paths = plan.movement
+    assert isinstance(paths, Paths)
+    arrived, loads = np.zeros_like(matrix), np.zeros(len(paths.topology.src))
+    for path, (start, end) in enumerate(pairwise(paths.hop_start.tolist())):
+        way = paths.hop[start:end].tolist()
+        arrived[way[0], way[-1]] += paths.weight[path]
+        for u, v in pairwise(way):
+            loads[paths.topology.link_index(u, v)] += paths.weight[path]
+    assert (arrived == matrix * paths.units).all()
+    least = by_pairs(fabric.topology, matrix, [0] * len(fabric.topology.src))
+    assert max(loads / paths.topology.capacity) / paths.units == pytest.approx(least, rel=1e-7)
+    mean = Fraction(int(matrix.sum()), len(nodes) * (len(nodes) - 1))
+    size = mean * len(nodes) * 2**10  # a piece is a KiB
+    time = size / plan.claim["algorithmic_bandwidth"]
+    assert float(time * fabric.unit) == pytest.approx(least * 2**10, rel=1e-7)
+
+
+def test_the_replay_finds_what_does_not_arrive(tmp_path: Path) -> None:
+    plan = schedule("dgx_h100(1)", "all-to-all", shards="zipf:1")
+    paths = plan.movement
+    assert isinstance(paths, Paths)
+    assert paths.amounts is not None
+    path = save_plan(tmp_path / "p.npz", plan)
+    again = load_plan(path).movement
+    assert isinstance(again, Paths)
+    assert again.amounts == paths.amounts
+    less = (0, paths.amounts[1] + 1, *paths.amounts[2:])
+    wrong = verify(replace(plan, movement=replace(paths, amounts=less)))
+    assert not wrong.ok
+    assert "carry" in wrong.problems[0]
+    with pytest.raises(ScheduleError, match="amounts are 64 numbers"):
+        replace(paths, amounts=(1, 2))
+    assert simulate(plan, size=2**30).time > Fraction(2**30) / plan.claim["algorithmic_bandwidth"]
+    with pytest.raises(InfeasibleError, match="differ in size"):
+        compile_plan(plan)
+
+
+def test_even_traffic_is_as_ever() -> None:
+    even = schedule("dgx_h100(2)", "all-to-all", shards=np.ones((16, 16), dtype=np.int64) * 3)
+    assert even.claim["inv_x_star"] == schedule("dgx_h100(2)", "all-to-all").claim["inv_x_star"]
+
+
+def test_what_has_no_traffic() -> None:
+    with pytest.raises(ParameterError, match="all-to-all of all nodes"):
+        schedule("dgx_h100(1)", "scatter", method="fluid", shards="zipf:1", root="box0/gpu0")
+    with pytest.raises(ParameterError, match="all-to-all of all nodes"):
+        schedule("dgx_h100(1)", "all-to-all", method="fluid", shards="zipf:1", group="box0/gpu[0-3]")
+    with pytest.raises(ParameterError, match="--method forest"):
+        schedule("dgx_h100(1)", "allgather", method="fluid", shards="zipf:1")
