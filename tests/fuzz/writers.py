@@ -35,6 +35,7 @@ from topodesign.catalog.verify import _Progress, places
 from topodesign.cli.interrupt import Ended, listen
 from topodesign.cli.main import run
 from topodesign.compiler.compilation import compile_plan
+from topodesign.optima.uneven import price_uneven
 from topodesign.plans.files import save_plan
 from topodesign.plans.sets import ForSizes, save_plan_set
 from topodesign.report.design.design import design
@@ -296,6 +297,11 @@ WRITERS = (
         "failures",
         lambda path, version: failure_plans(f"dgx_a100({1 + version})").save(path),
         makes_directory=True,
+    ),
+    Writer(
+        "optima/uneven",
+        "traffic.csv",
+        lambda path, version: price_uneven("torus(2,2)", "zipf:1", tokens=8, seed=version).save(path),
     ),
     Writer("wiring/switches/stage_files", "stages", _stages, makes_directory=True),
     Writer("cli/compile", "programs", _groups, makes_directory=True),

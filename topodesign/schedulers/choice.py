@@ -16,7 +16,7 @@ from topodesign.plans.kinds import kind_of
 from topodesign.plans.measure import cost_claim
 from topodesign.plans.plan import Plan
 from topodesign.schedulers.among import among
-from topodesign.schedulers.for_size import chooses_by_size, fastest_for_size
+from topodesign.schedulers.for_size import chooses_by_size, fastest_for_size, gains_by_trees
 from topodesign.schedulers.method import Method, Request, cost_in
 
 Methods = Mapping[str, Method]
@@ -57,6 +57,20 @@ def make_plan(request: Request, method: str, methods: Methods) -> Plan:
     best = _told(best, [best if row == first else _in_turn(row) for row in _alike(parts)])
     if method == "auto" and request.plain and request.without:
         best = replace(best, notes=(*best.notes, f"by --method {_method(best)}, which can do without what has failed"))
+    if method == "auto" and best.kind == "rounds" and gains_by_trees(request) and not request.given():
+        best = _beside_trees(best, methods["forest"].make(request))
+    return best
+
+
+def _beside_trees(best: Plan, trees: list[Plan]) -> Plan:
+    """Return a plan in rounds that says by how much trees beat it for large data."""
+    for plan in trees:
+        factor = plan.topology.degree * plan.fabric.unit / plan.claim["algorithmic_bandwidth"]
+        if factor < best.claim["bandwidth"]:
+            gain = f"{float(best.claim['bandwidth'] / factor - 1):.1%}"
+            return best.saying(
+                f"for large data --method forest is {gain} faster: trees of y = {factor}; --size chooses"
+            )
     return best
 
 

@@ -19,6 +19,7 @@ from topodesign.schedulers.method import Request
 BESIDE = ("one-shot", "direct", "hierarchical", "in-network")
 _MOST_NODES = 256  # of one-shot and direct, which have a message for every pair
 _MOST_SWITCHED = 128  # nodes times switches that copy or add, up to which in-network answers in seconds
+_MOST_IRREGULAR = 64  # nodes up to which the linear program of an allreduce over trees takes a second or two
 _LEFT = frozenset({"only", "without"})  # what may be said beside, as all of these understand it
 
 
@@ -38,6 +39,17 @@ def chooses_by_size(request: Request) -> bool:
     return not set(request.given()) - _LEFT - timed
 
 
+def gains_by_trees(request: Request) -> bool:
+    """Return whether trees may beat rounds: an allreduce of all nodes of a topology whose nodes differ in ports.
+
+    There roots with more ports own more, and an allreduce that reduces and broadcasts at the same time may have less
+    bandwidth than a reduce-scatter and then an allgather (ForestColl, appendix F).
+    """
+    if not request.plain or not request.collective.like(ALLREDUCE) or request.collective.group is not None:
+        return False
+    return not request.topology.is_regular and request.topology.nodes <= _MOST_IRREGULAR
+
+
 def fastest_for_size(request: Request, make: Callable[[Request, str], Plan]) -> Plan:
     """Return the plan with the least time; its note has the times of all.
 
@@ -46,7 +58,7 @@ def fastest_for_size(request: Request, make: Callable[[Request, str], Plan]) -> 
     asked = request.but(alpha=None, sized=False)
     plans = {"auto": make(asked, "auto")}
     fabric, switches = request.fabric, len(request.fabric.multicast | request.fabric.aggregation)
-    for name in BESIDE:
+    for name in (*BESIDE, *(["forest"] if gains_by_trees(request) else ())):
         many = len(fabric.compute) * switches > _MOST_SWITCHED if name == "in-network" else False
         if many or len(fabric.compute) > _MOST_NODES or (name == "in-network" and not switches):
             continue
