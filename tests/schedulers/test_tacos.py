@@ -500,3 +500,14 @@ def test_no_part_of_a_block_overtakes_another_in_a_switch(collective: str, chunk
     plan = schedule(star, collective, root=root, method="tacos", alpha="1us", size="8kB", chunks=chunks)
     report = verify(plan)
     assert report.ok, report
+
+
+@pytest.mark.parametrize("chunks", [1, 4, 8])
+def test_many_chunks_are_never_slower_than_rings(chunks: int) -> None:
+    """Figure 21 on a smaller mesh: what is found, or rings at their own times."""
+    place, size = mesh(4, 4), Fraction(128000 * 16 * chunks)
+    found = schedule(place, "allreduce", method="tacos", alpha="500ns", bandwidth="3200Gbps", size=size, chunks=chunks)
+    assert verify(found).ok
+    ring = schedule(place, "allreduce", method="ring")
+    for mode in ("asynchronous", "lock-step"):
+        assert found.claim["time"] <= simulate(ring, size=size, alpha="500ns", bandwidth="3200Gbps", mode=mode).time

@@ -182,7 +182,7 @@ class Request:
             if not self.plain and rate is not None:
                 raise ParameterError(f"{where.name} has bandwidths of its own; leave out --bandwidth")
             rate = 8 * where.unit * max(1, topology.degree)
-        links, own = self._table_there(where), self.alpha == OWN_LATENCIES
+        links, own = self.links_there(where), self.alpha == OWN_LATENCIES
         if own and isinstance(where, Fabric):
             links = where.own_links(links)
         return link_times(
@@ -196,7 +196,7 @@ class Request:
             grain=grain,
         )
 
-    def _table_there(self, where: Topology | Fabric) -> LinkTable | None:
+    def links_there(self, where: Topology | Fabric) -> LinkTable | None:
         """Return the link table with the numbers that nodes have in what takes part."""
         if self.link_table is None:
             return None

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from topodesign.base.arguments import as_integer
-from topodesign.base.errors import ParameterError
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.base.units import format_time
 from topodesign.base.wording import counted
-from topodesign.collectives import COLLECTIVES
-from topodesign.fabrics.fabric import Fabric
+from topodesign.collectives import COLLECTIVES, Collective
+from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.timed import verify_timed
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.rounds_ops import rescale
 from topodesign.plans.timed import Timed
-from topodesign.plans.timed_ops import in_turn
+from topodesign.plans.timed_ops import in_turn, timed_of
 from topodesign.schedulers.answers import spec_of
 from topodesign.schedulers.demands import asked_of, complete, lean, setting_of, written
 from topodesign.schedulers.method import Method, Request
@@ -49,7 +53,41 @@ def _planned(request: Request, place: Topology | Fabric, units: int) -> Plan:
     if topology.switches and not verify_timed(topology, made.timed).ok:
         made = made._replace(timed=_keeping_turns(request.but(chunks=units), made.timed), before=None, copies=1)
         further = [*further, "in faster sends that were found parts of a block overtake each other in a switch"]
-    return _told(request, place, wires, made, further)
+    ring = _ring(request, collective, units)
+    if ring is None or ring.time >= made.timed.time:
+        return _told(request, place, wires, made, further)
+    words = f"the sends of --method ring, which are faster than those found ({format_time(made.timed.time)})"
+    plan = _told(request, place, wires, made._replace(timed=ring, before=None, copies=1), [*further, words])
+    unmerged = None if made.before is None else str(made.before)  # of what was found
+    return replace(plan, generator={**plan.generator, "unmerged": unmerged})
+
+
+def _ring(request: Request, collective: Collective, units: int) -> Timed | None:
+    """Return the sends of rings at their own times; None where none goes, or chunks of another size.
+
+    With many chunks rings send them together, at one latency, where the greedy keeps each on a way of its own.
+    """
+    from topodesign.base.doors import SCHEDULERS  # noqa: PLC0415  they list this one
+    from topodesign.schedulers.choice import make_plan  # noqa: PLC0415  it asks this one
+
+    if units == 1 or not request.plain or set(request.given()) - _RINGS or not SCHEDULERS["ring"].does(collective):
+        return None
+    asked = request.but(chunks=None, seed=None, tries=None, jobs=None, time_limit=None, link_table=None, progress=None)
+    asked = asked.but(alpha=None, bandwidth=None, overlap=False, symmetric=None)
+    try:
+        rounds = make_plan(asked, "ring", SCHEDULERS).movement
+        if not isinstance(rounds, Rounds) or units % rounds.units:
+            return None
+        rate = 8 * NODE_BANDWIDTH if request.bandwidth is None else request.bandwidth
+        given = {"size": request.size, "alpha": request.step_alpha, "bandwidth": rate, "overlap": bool(request.overlap)}
+        links = request.links_there(request.topology)
+        return timed_of(request.topology, rescale(rounds, units), links=links, **given)
+    except (InfeasibleError, TooLargeError):
+        return None
+
+
+_RINGS = frozenset({"link_table", "alpha", "bandwidth", "overlap", "chunks", "auto_chunks"}) | _SEARCH
+"""What may be said where rings are looked at, too."""
 
 
 def _keeping_turns(request: Request, quick: Timed) -> Timed:
