@@ -73,7 +73,7 @@ def _ring(request: Request, collective: Collective, units: int) -> Timed | None:
     if units == 1 or not request.plain or set(request.given()) - _RINGS or not SCHEDULERS["ring"].does(collective):
         return None
     asked = request.but(chunks=None, seed=None, tries=None, jobs=None, time_limit=None, link_table=None, progress=None)
-    asked = asked.but(alpha=None, bandwidth=None, overlap=False, symmetric=None)
+    asked = asked.but(alpha=None, bandwidth=None, overlap=False, symmetric=None, auto_chunks=False)
     try:
         rounds = make_plan(asked, "ring", SCHEDULERS).movement
         if not isinstance(rounds, Rounds) or units % rounds.units:
