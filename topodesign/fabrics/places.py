@@ -114,8 +114,10 @@ def working(
     """
     whole = as_fabric(place, bandwidth)
     part = part_of(whole, without=without)
-    return part.topology if without and isinstance(place, Topology) else place if part is whole else part, part, (
-        8 * part.unit * max(int(part.topology.out_ports[node]) for node in part.compute)
+    return (
+        part.topology if without and isinstance(place, Topology) else place if part is whole else part,
+        part,
+        (8 * part.unit * max(int(part.topology.out_ports[node]) for node in part.compute)),
     )
 
 
