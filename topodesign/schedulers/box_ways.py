@@ -13,6 +13,7 @@ from topodesign.schedulers.baselines.levels import boxes_of
 from topodesign.topology.topology import Topology
 
 Way = tuple[int, ...]  # vertices, its two ends included
+NO_BOXES = "{} is not made of boxes with as many nodes each, as their names say: box0/gpu0, box0/gpu1"
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,7 @@ def boxes_in(fabric: Fabric) -> Boxes:
     """Return the boxes of a fabric whose names say what belongs together; see ``boxes_of``."""
     members = boxes_of(fabric)
     if members is None:
-        raise InfeasibleError(
-            f"{fabric.name} is not made of boxes with as many nodes each, as their names say: box0/gpu0, box0/gpu1"
-        )
+        raise InfeasibleError(NO_BOXES.format(fabric.name))
     number = {fabric.names[some[0]].rpartition("/")[0]: at for at, some in enumerate(members)}
     box = [number.get(name.rpartition("/")[0], -1) for name in fabric.names]
     inner, out = defaultdict[int, list[int]](list), defaultdict[int, list[tuple[int, int]]](list)

@@ -29,7 +29,7 @@ from topodesign.base.arrays import sealed
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.base.latency import GAP
 from topodesign.base.wording import counted
-from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER
+from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, REDUCE_SCATTER
 from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
@@ -37,6 +37,7 @@ from topodesign.plans.timed import Timed
 from topodesign.plans.timed_ops import LinkTimes, in_turn, reverse_timed
 from topodesign.schedulers.answers import spec_of
 from topodesign.schedulers.baselines.levels import boxes_of
+from topodesign.schedulers.box_exchange import exchange_plan
 from topodesign.schedulers.box_ways import Boxes, Way, boxes_in
 from topodesign.schedulers.in_order import Flights, Message, run
 from topodesign.schedulers.method import Method, Request
@@ -85,6 +86,8 @@ class _Made(NamedTuple):
 
 
 def _make(request: Request) -> list[Plan]:
+    if request.collective.like(ALL_TO_ALL):
+        return [exchange_plan(request)]
     fabric = request.fabric
     if request.alpha is None and fabric.latency:
         request = request.but(alpha=OWN_LATENCIES)
@@ -301,6 +304,5 @@ def _sends(request: Request, fabric: Fabric, made: _Made, times: LinkTimes, unit
 
 
 OPTIONS = frozenset({"chunks", "alpha", "only", "without"})
-METHOD = Method(
-    "boxes", OPTIONS, (ALLGATHER, REDUCE_SCATTER, ALLREDUCE), _make, movement="sends", fabrics=True, auto=False
-)
+MADE = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, ALL_TO_ALL)
+METHOD = Method("boxes", OPTIONS, MADE, _make, movement="sends", fabrics=True, auto=False)

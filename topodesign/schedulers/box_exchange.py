@@ -1,0 +1,172 @@
+"""All-to-all among boxes: the best flow among boxes, lifted to what is in them.
+
+Every box is taken for one node, or each of its parts where nodes hang on several switches; all other switches stay.
+The best flow among these bounds that of all nodes, as what is inside costs nothing there. Its paths are lifted: the
+blocks between the nodes of two boxes, those of one sender after the other, are cut where the links of a hop are full,
+and each part takes one of these: from its source on the shortest way inside to that link, over it, on to the next one,
+and from the last to its destination. So whichever nodes cables are at they carry as much, and where the inside is wide
+enough for what it gets so the plan meets the bound.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict, deque
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from topodesign.base.claims import Among, Claim, Of
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
+from topodesign.collectives import ALL_TO_ALL
+from topodesign.fabrics.fabric import Fabric, FabricLink
+from topodesign.plans.measure import path_claim
+from topodesign.plans.paths import MAX_WEIGHT, Paths
+from topodesign.plans.plan import Plan
+from topodesign.schedulers.answers import spec_of
+from topodesign.schedulers.baselines.levels import boxes_of
+from topodesign.schedulers.box_ways import NO_BOXES, Way
+from topodesign.schedulers.method import Request
+
+_CHUNKS = 64  # that blocks between boxes are cut into where the best flow cuts them into more than can be counted
+
+_Row = tuple[int, int, int, Way]  # source, destination, units, vertices
+
+
+class _Contracted(NamedTuple):
+    """A fabric whose boxes, or their parts, are nodes."""
+
+    fabric: Fabric
+    members: dict[int, list[int]]  # nodes of each
+    links: dict[tuple[int, int], list[tuple[int, int, int]]]  # those of each hop: ends and capacity
+    inside: dict[tuple[int, int], Way]  # the shortest way from a vertex of a box to another
+
+    @property
+    def cuts(self) -> int:
+        """Into how many equal parts a path is cut, so that each link of a hop has a whole number of them."""
+        rooms = ([capacity for *_, capacity in some] for some in self.links.values())
+        return math.lcm(*(sum(some) // math.gcd(*some) for some in rooms))
+
+
+def exchange_plan(request: Request) -> Plan:
+    """Return the plan, with a claim how near it is to what the flow among boxes allows."""
+    from topodesign.schedulers.scheduling import schedule  # noqa: PLC0415  lists those that ask this
+
+    if request.alpha is not None:
+        raise ParameterError("an all-to-all of boxes is made for any latency; leave --alpha out")
+    fabric, small = request.fabric, _contracted(request.fabric)
+    for chunks in (request.chunks, _CHUNKS):
+        try:
+            plan = schedule(small.fabric, ALL_TO_ALL, method="fluid", chunks=chunks)
+        except TooLargeError:
+            continue
+        flow, cuts = plan.movement, small.cuts
+        if isinstance(flow, Paths) and flow.units * cuts <= MAX_WEIGHT:
+            break
+    else:
+        raise TooLargeError(f"links of these boxes share data in {cuts} parts; NICs of rounder bandwidths will do")
+    rows = [*_inner(small, flow.units * cuts), *_outer(small, flow, cuts)]
+    columns = (
+        [source * fabric.topology.nodes + goal for source, goal, _, _ in rows],
+        [weight for _, _, weight, _ in rows],
+        list(itertools.accumulate((len(way) for *_, way in rows), initial=0)),
+        list(itertools.chain.from_iterable(way for *_, way in rows)),
+    )
+    arrays = (np.array(column, dtype=np.int64) for column in columns)
+    paths = Paths(ALL_TO_ALL, fabric.topology, flow.units * cuts, *arrays)
+    claim = path_claim(fabric, paths)
+    each = len(next(iter(small.members.values())))
+    least = plan.claim["inv_x_star"] / (1 + Fraction(plan.generator["lost"])) * each**2
+    rate, most = claim["algorithmic_bandwidth"], len(fabric.compute) / least
+    made = {"method": "boxes", "lost": str(most / rate - 1)}
+    return Plan(fabric, paths, claim, spec_of(request), made, (str(Claim.to_bound(Of.RATE, rate, Among.FLOWS, most)),))
+
+
+def _contracted(fabric: Fabric) -> _Contracted:
+    """Return the fabric with a node for every box; or for every switch of boxes on which as many nodes hang alone."""
+    boxes = boxes_of(fabric)
+    if boxes is None:
+        raise InfeasibleError(NO_BOXES.format(fabric.name))
+    box = {fabric.names[some[0]].rpartition("/")[0]: at for at, some in enumerate(boxes)}
+    whose = [box.get(name.rpartition("/")[0], -1) for name in fabric.names]
+    near = defaultdict[int, set[int]](set)
+    for u, v, _ in fabric.topology.links():
+        if whose[u] == whose[v] >= 0:
+            near[u].add(v)
+    heads = {node: min(near[node], default=-1) for node in fabric.compute}
+    parts = {head: [node for node in fabric.compute if heads[node] == head] for head in heads.values()}
+    alone = all(len(near[node]) == 1 and heads[node] in fabric.topology.switches for node in fabric.compute)
+    if alone and len(parts) > len(boxes) and len(set(map(len, parts.values()))) == 1:
+        boxes = list(parts.values())
+        whose = [-1] * len(whose)
+        for at, (head, some) in enumerate(parts.items()):
+            for vertex in (head, *some):
+                whose[vertex] = at
+    names = [fabric.names[some[0]] for some in boxes]
+    called = [names[at] if at >= 0 else fabric.names[vertex] for vertex, at in enumerate(whose)]
+    links = [
+        FabricLink(called[u], called[v], capacity * fabric.unit)
+        for u, v, capacity in fabric.topology.links()
+        if called[u] != called[v]
+    ]
+    others = [name for vertex, name in enumerate(called) if whose[vertex] < 0]
+    small = Fabric.from_links(fabric.name, names, others, links)
+    hops = defaultdict[tuple[int, int], list[tuple[int, int, int]]](list)
+    for u, v, capacity in fabric.topology.links():
+        if called[u] != called[v]:
+            hops[small.number(called[u]), small.number(called[v])].append((u, v, capacity))
+    members = {small.number(name): some for name, some in zip(names, boxes, strict=True)}
+    inside = {(start, way[-1]): way for start, at in enumerate(whose) if at >= 0 for way in _ways(start, whose, near)}
+    return _Contracted(small, members, dict(hops), inside)
+
+
+def _ways(start: int, whose: list[int], near: dict[int, set[int]]) -> Iterator[Way]:
+    """Yield the shortest ways from a vertex to all that are reached in the same box or part."""
+    seen, todo = {start}, deque[Way]([(start,)])
+    while todo:
+        way = todo.popleft()
+        yield way
+        for after in sorted(near[way[-1]] - seen):
+            if whose[after] == whose[start]:
+                seen.add(after)
+                todo.append((*way, after))
+
+
+def _inner(small: _Contracted, units: int) -> Iterator[_Row]:
+    """Yield the blocks that stay in their box."""
+    for some in small.members.values():
+        for source, goal in itertools.permutations(some, 2):
+            yield source, goal, units, small.inside[source, goal]
+
+
+def _outer(small: _Contracted, flow: Paths, cuts: int) -> Iterator[_Row]:
+    """Yield the parts of blocks that go to other boxes; a unit of the flow is so many of theirs."""
+    bounds = flow.hop_start.tolist()
+    for weight, first, end in zip((flow.weight * cuts).tolist(), bounds, bounds[1:], strict=False):
+        way = flow.hop[first:end].tolist()
+        blocks = list(itertools.product(small.members[way[0]], small.members[way[-1]]))
+        whole = len(blocks) * weight
+        hops = [small.links[pair] for pair in itertools.pairwise(way)]
+        full = [list(itertools.accumulate(capacity for *_, capacity in some)) for some in hops]
+        ends = {whole * room // rooms[-1] for rooms in full for room in rooms}
+        middle: Way = ()
+        until = 0
+        for lo, hi in itertools.pairwise(sorted({*range(0, whole, weight), *ends})):
+            if lo == until:
+                middle = _joined(small, hops, full, Fraction(lo, whole))
+                until = min(one for one in ends if one > lo)
+            source, goal = blocks[lo // weight]
+            before, after = small.inside[source, middle[0]][:-1], small.inside[middle[-1], goal][1:]
+            yield source, goal, hi - lo, (*before, *middle, *after)
+
+
+def _joined(small: _Contracted, hops: list[list[tuple[int, int, int]]], full: list[list[int]], share: Fraction) -> Way:
+    """Return the vertices from the first link to the last of what comes after this share of a path."""
+    found: Way = ()
+    for some, rooms in zip(hops, full, strict=True):
+        u, v, _ = some[next(at for at, room in enumerate(rooms) if Fraction(room, rooms[-1]) > share)]
+        found = (u, v) if not found else (*found, *small.inside.get((found[-1], u), (u,))[1:], v)
+    return found
