@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
 from topodesign import build_fabric, compile_plan, schedule, simulate, throughput, verify
 from topodesign.base.errors import InfeasibleError
+from topodesign.plans.journeys import journeys
 from topodesign.plans.timed import Timed
 
 PLACES = [
@@ -41,8 +43,22 @@ def test_chunks_follow_one_another() -> None:
 
 
 def test_a_gap_is_kept_between_messages_of_a_port() -> None:
-    plan = schedule("boxes(dgx_h100,complete(3))", "allgather", method="boxes", size="1KiB", chunks=1)
+    plan = schedule("boxes(dgx_h100,complete(3))", "reduce-scatter", method="boxes", size="1KiB", chunks=1)
     assert plan.claim["time"] >= Fraction(5, 10**6) + 7 * Fraction(2, 10**7)
+
+
+def test_a_switch_that_copies_sends_to_all_at_once_and_another_does_not() -> None:
+    """Eight messages less for a port; the replay takes it for right only where the switch can."""
+    plan = schedule("boxes(dgx_h100,complete(3))", "allgather", method="boxes", size="1KiB", chunks=1)
+    assert isinstance(plan.movement, Timed)
+    way = journeys(plan.movement, plan.topology.switches)
+    assert len(way.copied) == 6 * 24 * 3  # of the blocks of 24 nodes in 3 boxes each, to 7 nodes, all but the first
+    blind = replace(plan, place=replace(plan.fabric, multicast=frozenset()))
+    assert not verify(blind).ok
+    assert "passes on what it gets, once" in str(verify(blind))
+    slow = schedule(blind.place, "allgather", method="boxes", size="1KiB", chunks=1)
+    assert verify(slow).ok
+    assert slow.claim["time"] > plan.claim["time"] + Fraction(2, 10**6)
 
 
 def test_lifted_plans_become_programs() -> None:

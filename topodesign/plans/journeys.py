@@ -2,8 +2,9 @@
 
 A switch has no data of its own: it passes on what arrives, as it arrives. A send from a switch goes on with the send to
 it that brought the same units, the earlier first; it starts no earlier than their beginning is there, a latency after
-the other has started, and ends no earlier than a latency after their end is there. All sends from a node over switches
-to the next node are one journey, and what counts as sent and delivered are journeys.
+the other has started, and ends no earlier than a latency after their end is there. Where more sends leave than have
+arrived, as a switch copies, all that are left go on with the last. All sends from a node over switches to the next node
+are one journey, and what counts as sent and delivered are journeys.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ class Journeys(NamedTuple):
     first: IntArray
     last: IntArray
     lost: IntArray  # sends to a switch that none goes on with, and from one that go on with none
+    copied: IntArray  # sends from a switch that go on with what another one has gone on with before
 
     def kept(self, which: NDArray[np.bool_]) -> Journeys:
         """Return some of the journeys."""
@@ -45,16 +47,19 @@ def journeys(timed: Timed, switches: Collection[int]) -> Journeys:
     rows = np.arange(len(timed))
     before, depth, nothing = np.full(len(timed), -1), np.zeros(len(timed), dtype=np.int64), rows[:0]
     if not switches:
-        return Journeys(before, depth, rows, rows, nothing)
+        return Journeys(before, depth, rows, rows, nothing, nothing)
     switch = np.zeros(timed.nodes, dtype=np.bool_)
     switch[list(switches)] = True
     into, out = np.flatnonzero(switch[timed.dst]), np.flatnonzero(switch[timed.src])
     arriving = _in_turn(timed, into, timed.dst[into])
     leaving = _in_turn(timed, out, timed.src[out])
-    _, number = np.unique(np.concatenate((arriving, leaving)), axis=0, return_inverse=True)
-    place = np.full(int(number.max(initial=-1)) + 1, -1, dtype=np.int64)
-    place[number[: len(into)]] = into
-    before[out] = place[number[len(into) :]]
+    _, number = np.unique(np.concatenate((arriving, leaving))[:, :-1], axis=0, return_inverse=True)
+    came, went = number[: len(into)], number[len(into) :]
+    many = np.bincount(came, minlength=int(number.max(initial=-1)) + 1)
+    begin = np.cumsum(many) - many
+    place = into[np.lexsort((arriving[:, -1], came))]
+    turn, found = leaving[:, -1], many[went] > 0
+    before[out[found]] = place[(begin[went] + np.minimum(turn, many[went] - 1))[found]]
     passed = np.zeros(len(timed), dtype=np.bool_)
     passed[before[before >= 0]] = True
     lost = np.concatenate((out[before[out] < 0], into[~passed[into]]))
@@ -67,7 +72,7 @@ def journeys(timed: Timed, switches: Collection[int]) -> Journeys:
         depth += further
         first = np.where(further, before[first], first)
     last = np.flatnonzero(~switch[timed.dst] & ~switch[timed.src[first]])
-    return Journeys(before, depth, first[last], last, np.sort(lost))
+    return Journeys(before, depth, first[last], last, np.sort(lost), np.sort(out[found & (turn >= many[went])]))
 
 
 def _in_turn(timed: Timed, rows: IntArray, switch: NDArray[np.int32]) -> IntArray:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict, deque
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,14 +18,22 @@ Way = tuple[int, ...]  # vertices, its two ends included
 NO_BOXES = "{} is not made of boxes with as many nodes each, as their names say: box0/gpu0, box0/gpu1"
 
 
+class Hop(NamedTuple):
+    """What goes on inside a box."""
+
+    source: int
+    targets: tuple[int, ...]  # one, or several that a switch copies to
+    links: tuple[tuple[int, int], ...]  # one after the other, or the first and then those of the copies
+
+
 @dataclass(frozen=True)
 class Boxes:
     """Boxes with their cables."""
 
     members: list[list[int]]  # nodes of each
     cables: dict[tuple[int, int], list[Way]]  # by pair of boxes: from node to node, as often as there are NICs
-    # for every node how its data get to all others of its box: from whom, who, and over which way, in order
-    spread: dict[int, list[tuple[int, int, Way]]]
+    # for every node how its data get to all others of its box, in order
+    spread: dict[int, list[Hop]]
 
     @property
     def graph(self) -> Topology:
@@ -32,8 +42,11 @@ class Boxes:
         return Topology.from_arrays(len(self.members), ends[:, 0], ends[:, 1], ends[:, 2])
 
 
-def boxes_in(fabric: Fabric) -> Boxes:
-    """Return the boxes of a fabric whose names say what belongs together; see ``boxes_of``."""
+def boxes_in(fabric: Fabric, *, copies: bool = True) -> Boxes:
+    """Return the boxes of a fabric whose names say what belongs together; see ``boxes_of``.
+
+    Without ``copies`` switches send nothing to several at once.
+    """
     members = boxes_of(fabric)
     if members is None:
         raise InfeasibleError(NO_BOXES.format(fabric.name))
@@ -46,17 +59,24 @@ def boxes_in(fabric: Fabric) -> Boxes:
         else:
             out[u].append((v, capacity))
     switches = fabric.topology.switches
-    spread = {node: _spread(node, inner, switches) for some in members for node in some}
+    copying = fabric.multicast - fabric.memory if copies else frozenset()
+    spread = {node: _spread(node, some, inner, switches, copying) for some in members for node in some}
     for some in members:
         for node in some:
-            if len(spread[node]) < len(some) - 1:
+            if sum(len(hop.targets) for hop in spread[node]) < len(some) - 1:
                 raise InfeasibleError(f"inside its box {fabric.names[node]} does not reach all others")
     return Boxes(members, _cables(fabric, members, box, inner, out), spread)
 
 
-def _spread(node: int, inner: dict[int, list[int]], switches: frozenset[int]) -> list[tuple[int, int, Way]]:
-    """Return the nodes of a box in the order in which they are near, each with the one that it hears from."""
-    found: list[tuple[int, int, Way]] = []
+def _spread(
+    node: int, some: list[int], inner: dict[int, list[int]], switches: frozenset[int], copying: frozenset[int]
+) -> list[Hop]:
+    """Return how data get to the nodes of a box: to the near ones first, or where a switch copies to all at once."""
+    others = tuple(one for one in some if one != node)
+    for switch in inner[node]:
+        if switch in copying and set(others) <= set(inner[switch]):
+            return [Hop(node, others, ((node, switch), *((switch, one) for one in others)))]
+    found: list[Hop] = []
     seen, todo = {node}, deque([node])
     while todo:
         source = todo.popleft()
@@ -71,7 +91,7 @@ def _spread(node: int, inner: dict[int, list[int]], switches: frozenset[int]) ->
                 elif after not in seen:
                     seen.add(after)
                     todo.append(after)
-                    found.append((source, after, (*way, after)))
+                    found.append(Hop(source, (after,), tuple(itertools.pairwise((*way, after)))))
     return found
 
 

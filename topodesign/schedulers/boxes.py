@@ -4,8 +4,9 @@ Boxes are nodes of a graph whose links are the cables between them, or the ways 
 schedule of that graph says over which links the data of a box go, in which order; here every box's data are the blocks
 of its nodes, one after the other, cut in the same chunks. What the schedule sends over a link in a step is one message
 for each cable and chunk, from the node that has the cable. Inside, whoever has data first sends them on to all others,
-first to those that send them to other boxes. Every message goes as soon as its data are there and its links are free,
-those of early chunks and steps first, so that chunks follow one another and what is inside goes on beside the cables.
+first to those that send them to other boxes; where a switch inside copies, to all at once. Every message goes as soon
+as its data are there and its links are free, those of early chunks and steps first, so that chunks follow one another
+and what is inside goes on beside the cables.
 
 Links are free for the next message when they have transmitted one, latencies running on, and links out of nodes a gap
 later (:mod:`topodesign.base.latency`). A reduce-scatter is the allgather on the links turned round, backwards in time,
@@ -38,13 +39,13 @@ from topodesign.plans.timed_ops import LinkTimes, in_turn, reverse_timed
 from topodesign.schedulers.answers import spec_of
 from topodesign.schedulers.baselines.levels import boxes_of
 from topodesign.schedulers.box_exchange import exchange_plan
-from topodesign.schedulers.box_ways import Boxes, Way, boxes_in
+from topodesign.schedulers.box_ways import Boxes, Hop, Way, boxes_in
 from topodesign.schedulers.in_order import Flights, Message, run
 from topodesign.schedulers.method import Method, Request
 from topodesign.topology.topology import Topology
 
 _MOST_CHUNKS = 64
-_MOST_SENDS = 2**21  # above which no larger number of chunks is looked at
+_MOST_SENDS = 2**22  # above which no larger number of chunks is looked at
 _GRAIN = Fraction(1, 10**12)  # seconds to which times of links without a common tick are rounded up
 _LAST = 2**20  # after every step, for what no other box waits for
 
@@ -119,7 +120,7 @@ def _lifts(fabric: Fabric, *, back: bool) -> tuple[list[_Lift], Boxes]:
     """Return the schedules of the boxes that may be the fastest: of the fewest steps, and of the least bandwidth."""
     from topodesign.schedulers.scheduling import schedule  # noqa: PLC0415  lists this module
 
-    boxes = boxes_in(_turned(fabric) if back else fabric)
+    boxes = boxes_in(_turned(fabric), copies=False) if back else boxes_in(fabric)
     graph, found = boxes.graph, dict[tuple[Fraction, Fraction], _Lift]()
     for method in ("auto", "deferred"):
         try:
@@ -163,7 +164,11 @@ def _lifted(rounds: Rounds, boxes: Boxes) -> _Lift:
 def _fastest(request: Request, fabric: Fabric, boxes: Boxes, lift: _Lift, chunks: int | None, *, back: bool) -> _Made:
     """Return the lift in the number of chunks that is the fastest of 1, 2, 4 and so on, until more are slower."""
     made = _timed(request, fabric, boxes, lift, chunks or 1, back=back)
-    rows = sum(len(pieces) * len(one.way) for one, (_, pieces) in zip(made.messages, made.carried, strict=True))
+    each = lift.units
+    rows = sum(
+        len(one.way) * sum(-(-hi // each) - lo // each for _, lo, hi in pieces)
+        for one, (_, pieces) in zip(made.messages, made.carried, strict=True)
+    )
     while chunks is None and 2 * made.chunks <= _MOST_CHUNKS and 2 * made.chunks * rows <= _MOST_SENDS:
         more = _timed(request, fabric, boxes, lift, 2 * made.chunks, back=back)
         if more.time >= made.time:
@@ -202,31 +207,31 @@ def _messages(
     messages: list[Message] = []
     carried: list[tuple[int, _Pieces]] = []
 
-    def links_of(way: Way) -> tuple[int, ...]:
-        return tuple(link[pair] for pair in itertools.pairwise(way))
-
     # by node and box: what it got of the data of the box, by which message
     holds: dict[tuple[int, int], list[tuple[int, int, int]]] = defaultdict(list)
 
-    def send(way: Way, pieces: _Pieces, after: tuple[int, ...], urgency: int) -> int:
-        messages.append(Message(links_of(way), sum(hi - lo for _, lo, hi in pieces), after, (0, urgency)))
+    def send(hop: Hop, pieces: _Pieces, after: tuple[int, ...], urgency: int) -> int:
+        way, units = tuple(map(link.__getitem__, hop.links)), sum(hi - lo for _, lo, hi in pieces)
+        messages.append(Message(way, units, after, (0, urgency), copied=len(hop.targets) > 1))
         carried.append((0, pieces))
         for owner, lo, hi in pieces:
-            holds[way[-1], owner].append((len(messages) - 1, lo, hi))
+            for target in hop.targets:
+                holds[target, owner].append((len(messages) - 1, lo, hi))
         return len(messages) - 1
 
     def spread(node: int, pieces: _Pieces, after: tuple[int, ...]) -> None:
         by = {node: after}
-        for source, target, way in boxes.spread[node]:
-            soon = min(_meeting(wanted, target, pieces), default=_LAST)
-            by[target] = (send(way, pieces, by[source], 2 * soon - 1),)
+        for hop in boxes.spread[node]:
+            soon = min((step for one in hop.targets for step in _meeting(wanted, one, pieces)), default=_LAST)
+            by |= dict.fromkeys(hop.targets, (send(hop, pieces, by[hop.source], 2 * soon - 1),))
 
     for some in boxes.members:
         for at, node in enumerate(some):
             spread(node, ((box[node], at * units, (at + 1) * units),), ())
     for one in sorted(lift.sent, key=lambda one: one.step):
         after = tuple(dict.fromkeys(_meeting(holds, one.way[0], one.pieces)))
-        arrived = send(one.way, one.pieces, after, 2 * one.step)
+        hop = Hop(one.way[0], one.way[-1:], tuple(itertools.pairwise(one.way)))
+        arrived = send(hop, one.pieces, after, 2 * one.step)
         spread(one.way[-1], one.pieces, (arrived,))
     count = len(messages)
     for chunk in range(1, chunks):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,6 +18,7 @@ class Message(NamedTuple):
     units: int
     after: tuple[int, ...]  # messages that bring its data
     urgency: tuple[int, ...]  # the least first
+    copied: bool = False  # whether a switch after the first link passes it on over all others at once
 
 
 class Flights(NamedTuple):
@@ -28,7 +30,7 @@ class Flights(NamedTuple):
     @property
     def last(self) -> int:
         """When the last data have arrived."""
-        return max((end[-1] for end in self.end), default=0)
+        return max(map(max, self.end), default=0)
 
 
 def run(  # noqa: C901, PLR0912, PLR0915  one loop of events
@@ -86,10 +88,12 @@ def run(  # noqa: C901, PLR0912, PLR0915  one loop of events
         while queue and len(passed) < _LOOKED_AT:
             urgency, number = heapq.heappop(queue)
             way, at = messages[number].way, now
-            ahead = 0
-            for link in way:
-                at = max(at, free[link] - ahead)
-                ahead += latency[link]
+            if messages[number].copied:
+                ahead = [0] + [latency[way[0]]] * (len(way) - 1)
+            else:
+                ahead = list(itertools.accumulate((latency[link] for link in way[:-1]), initial=0))
+            for link, later in zip(way, ahead, strict=True):
+                at = max(at, free[link] - later)
             takes = messages[number].units * max(per_unit[link] for link in way)  # switches keep nothing back
             if in_turn and len(way) > 1:
                 at = max(at, left[which] - latency[way[0]] - latency[way[1]] - takes)
@@ -97,15 +101,13 @@ def run(  # noqa: C901, PLR0912, PLR0915  one loop of events
                 passed.append((urgency, number))
                 soonest = at if soonest < 0 else min(soonest, at)
                 continue
-            starts, ends = [], []
-            for link in way:
-                starts.append(at)
-                free[link] = at + takes + gap[link]
-                at += latency[link]
-                ends.append(at + takes)
+            starts = [at + later for later in ahead]
+            ends = [begin + takes + latency[link] for link, begin in zip(way, starts, strict=True)]
+            for link, begin in zip(way, starts, strict=True):
+                free[link] = begin + takes + gap[link]
             left[which] = ends[min(1, len(ends) - 1)]
             start[number], end[number] = tuple(starts), tuple(ends)
-            heapq.heappush(events, (ends[-1], 0, number))
+            heapq.heappush(events, (max(ends), 0, number))
             soonest = free[which]
             break
         for other in passed:

@@ -15,7 +15,8 @@ end all tokens are at the destination if and only if everywhere else the last ev
 
 Of an allreduce the sum is complete with the last delivery to its destination, and from then on it may be copied.
 
-Switches. What they pass on is joined to journeys from node to node first; a send of its own they have none.
+Switches. What they pass on is joined to journeys from node to node first; a send of its own they have none, and several
+of what came once only those that copy.
 
 Links. No two messages have one link at the same time, and none is faster than its link. A message is all sends over one
 link that start together and end together.
@@ -23,7 +24,7 @@ link that start together and end together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
@@ -102,8 +103,10 @@ class _Fate(NamedTuple):
     extra: int  # units delivered in vain, or to a sum that is a new one
 
 
-def verify_timed(topology: Topology, timed: Timed, claim: Fraction | None = None) -> TimedReport:
-    """Check every send and the postcondition of the collective."""
+def verify_timed(
+    topology: Topology, timed: Timed, claim: Fraction | None = None, *, multicast: Collection[int] = ()
+) -> TimedReport:
+    """Check every send and the postcondition of the collective; ``multicast`` are the switches that copy."""
     if not timed.fits(topology):
         raise ScheduleError(
             f"the plan is for {timed.nodes} nodes and {len(timed.latency)} links, "
@@ -118,7 +121,7 @@ def verify_timed(topology: Topology, timed: Timed, claim: Fraction | None = None
     problems += _listed(timed, ~known, lambda _: "the collective has no such block", "sends of no block")
     problems += _link_problems(timed, link)
     way = journeys(timed, topology.switches)
-    problems += _switch_problems(timed, link, way)
+    problems += _switch_problems(timed, link, way, multicast)
     way = way.kept(timed.start[way.first] < timed.end[way.last])  # others are among the problems, as too early
     real = ((link >= 0) & known)[way.last] & (link >= 0)[way.first]
     more, redundant, refilled = _replay(way.whole(timed), np.flatnonzero(real), members, numbers)
@@ -130,7 +133,7 @@ def verify_timed(topology: Topology, timed: Timed, claim: Fraction | None = None
 
 def replayed_timed(plan: Plan, timed: Timed) -> Found:
     """Replay the timed sends of a plan."""
-    report = verify_timed(plan.topology, timed)
+    report = verify_timed(plan.topology, timed, multicast=_copying(plan))
     details = {
         "time": str(report.time),
         "size_bytes": str(timed.size),
@@ -140,6 +143,10 @@ def replayed_timed(plan: Plan, timed: Timed) -> Found:
     text = f"{len(timed)} sends of {format_size(timed.size)} in {format_time(report.time)}"
     problems = report.problems or tuple(too_quick(plan, timed))
     return Found(problems, {"time": report.time}, details, text, report.notes)
+
+
+def _copying(plan: Plan) -> Collection[int]:
+    return plan.place.multicast if isinstance(plan.place, Fabric) else ()
 
 
 def too_quick(plan: Plan, timed: Timed) -> list[str]:
@@ -360,10 +367,11 @@ def _least(timed: Timed, link: Ints, units: Ints, row: int) -> int:
     return int(timed.latency[link[row]]) + int(timed.per_unit[link[row]]) * int(units[row])
 
 
-def _switch_problems(timed: Timed, link: Ints, way: Journeys) -> list[str]:
+def _switch_problems(timed: Timed, link: Ints, way: Journeys, multicast: Collection[int]) -> list[str]:
     """Return the sends that switches do not pass on, or before they can."""
     lost = np.zeros(len(timed), dtype=np.bool_)
     lost[way.lost] = True
+    lost[way.copied[~np.isin(timed.src[way.copied], list(multicast))]] = True
     problems = _listed(
         timed, lost, lambda _: "a switch takes no part: it passes on what it gets, once", "sends with switches"
     )
@@ -396,9 +404,11 @@ def _called(timed: Timed, block: int) -> str:
     return f"shard {block}"
 
 
-def verify_together(topology: Topology, plan: Together) -> tuple[tuple[TimedReport, ...], tuple[str, ...]]:
+def verify_together(
+    topology: Topology, plan: Together, multicast: Collection[int] = ()
+) -> tuple[tuple[TimedReport, ...], tuple[str, ...]]:
     """Return what is found in each stream alone, and what is wrong, that of streams with their numbers."""
-    reports = tuple(verify_timed(topology, one) for one in plan.streams)
+    reports = tuple(verify_timed(topology, one, multicast=multicast) for one in plan.streams)
     problems = [f"stream {number}: {problem}" for number, one in enumerate(reports) for problem in one.problems]
     for number, (one, begin) in enumerate(zip(plan.streams, plan.begins, strict=True)):
         early = int(np.count_nonzero(one.start < begin))
@@ -409,7 +419,7 @@ def verify_together(topology: Topology, plan: Together) -> tuple[tuple[TimedRepo
 
 def replayed_together(plan: Plan, moved: Together) -> Found:
     """Replay the streams of a plan."""
-    reports, problems = verify_together(plan.topology, moved)
+    reports, problems = verify_together(plan.topology, moved, _copying(plan))
     pairs = list(zip(moved.streams, moved.begins, reports, strict=True))
     details = [
         {"collective": one.collective.name, "size_bytes": str(one.size), "begin": str(begin * one.tick)}

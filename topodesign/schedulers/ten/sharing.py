@@ -62,6 +62,8 @@ def _jobs_of(topology: Topology, one: Timed, early: IntArray, base: int) -> Jobs
     """Return the sends of a stream, numbered from a base."""
     link = topology.link_index(one.src, one.dst)
     way = journeys(one, topology.switches)
+    if len(way.copied):
+        raise InfeasibleError("what switches copy is not put in another order; take a plan that sends to one at a time")
     consumer, producer = waits_of(topology, way.whole(one))
     consumer, producer = way.first[consumer], way.last[producer]
     order = np.argsort(producer, kind="stable")
