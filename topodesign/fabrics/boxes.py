@@ -57,12 +57,38 @@ class Box:
 
 @dataclass(frozen=True)
 class Wiring:
-    """Which NIC has which end of which cable: cable i goes from ``box[i]`` at ``nic[i]`` to ``to[i]`` at ``at[i]``."""
+    """Which NIC has which end of which cable: cable i goes from ``box[i]`` at ``nic[i]`` to ``to[i]`` at ``at[i]``.
+
+    ``part[i]`` and ``at_part[i]`` are the ports that it takes of NICs that are split.
+    """
 
     box: tuple[int, ...]
     nic: tuple[int, ...]
     to: tuple[int, ...]
     at: tuple[int, ...]
+    part: tuple[int, ...]
+    at_part: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Boxed:
+    """What a spec of boxes says: which box, for which graph, and the numbers that tell NICs their cables."""
+
+    box: Box
+    graph: Topology
+    split: int = 1
+    shift: int = 0
+    swaps: tuple[int, ...] = ()
+
+    @property
+    def fabric(self) -> Fabric:
+        """Boxes and cables."""
+        return join(self.box, self.graph, self.split, self.shift, self.swaps)
+
+    @property
+    def wiring(self) -> Wiring:
+        """The ends of cables."""
+        return wired(self.box, self.graph, self.split, self.shift, self.swaps)
 
 
 def box_of(fabric: Fabric, name: str | None = None) -> Box:
@@ -130,7 +156,7 @@ def wired(box: Box, graph: Topology, split: int = 1, shift: int = 0, swaps: Sequ
     if most > ports:
         more = -(-most // len(box.nics))
         raise ParameterError(
-            f"{graph} has {most} links a box, and {box.name} has {counted(ports, 'port')}; take a topology of fewer, "
+            f"{graph.spec or 'the topology'} has {most} links a box, and {box.name} has {counted(ports, 'port')}; take a topology of fewer, "
             f"or split each NIC into {more} ports"
         )
     paired = graph.is_duplex and shift == 0
@@ -151,9 +177,8 @@ def wired(box: Box, graph: Topology, split: int = 1, shift: int = 0, swaps: Sequ
                 mine = (whose == b) | (b == graph.nodes)
                 ends[at] = np.where(mine & (ends[at] == i), j, np.where(mine & (ends[at] == j), i, ends[at]))
     nics = len(box.nics)
-    return Wiring(
-        tuple(u.tolist()), tuple((ends[0] % nics).tolist()), tuple(v.tolist()), tuple((ends[1] % nics).tolist())
-    )
+    columns = (u, ends[0] % nics, v, ends[1] % nics, ends[0] // nics, ends[1] // nics)
+    return Wiring(*(tuple(column.tolist()) for column in columns))
 
 
 def exchange(graph: Topology, ports: int, end: int, box: int | None, pair: tuple[int, int]) -> int:

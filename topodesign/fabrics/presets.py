@@ -14,7 +14,7 @@ from topodesign.base.arguments import as_text, require_at_least
 from topodesign.base.errors import ParameterError, SpecError, TopologyError
 from topodesign.base.spec import Spec, name_alone, parse
 from topodesign.base.wording import nearest, suggest
-from topodesign.fabrics.boxes import join, named_box
+from topodesign.fabrics.boxes import Boxed, join, named_box
 from topodesign.fabrics.drawing import GB, check_boxes, drawn, duplex, members, mesh, nvswitch_boxes, rails
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.networks import dragonfly_plus, fat_tree3, rail_spine
@@ -76,7 +76,10 @@ def build_fabric(text: str) -> Fabric:
     if name:
         raise SpecError(f"'{name}' needs brackets: {call_signature(generator)}", text, 0)
     if generator is boxes:
-        return _boxes(spec, text)
+        try:
+            return _boxed(spec, text).fabric
+        except (ParameterError, TopologyError) as error:
+            raise SpecError(f"boxes: {error}", text, spec.position) from None
     if not all(isinstance(argument, int) for argument in spec.args):
         raise SpecError(f"{call_signature(generator)} takes integers", text, spec.position)
     try:
@@ -86,6 +89,13 @@ def build_fabric(text: str) -> Fabric:
     except (ParameterError, TopologyError) as error:
         raise SpecError(f"{spec.name}: {error}", text, spec.position) from None
     return fabric
+
+
+def as_boxed(value: object) -> Boxed | None:
+    """Return what a spec of boxes says; None of anything else."""
+    if not (isinstance(value, str) and value.strip().startswith("boxes(")):
+        return None
+    return _boxed(parse(value), value)
 
 
 def boxes(box: Spec, graph: Topology, split: int = 1, shift: int = 0, *swaps: int) -> Fabric:
@@ -383,8 +393,8 @@ FABRICS: dict[str, Callable[..., Fabric]] = {
 """Every generator by its name in a spec."""
 
 
-def _boxes(spec: Spec, text: str) -> Fabric:
-    """Build boxes; an error points at the argument that it is about."""
+def _boxed(spec: Spec, text: str) -> Boxed:
+    """Read a spec of boxes; an error points at the argument that it is about."""
     call = call_signature(boxes)
     if len(spec.args) < 2 or not all(isinstance(one, Spec) == (at < 2) for at, one in enumerate(spec.args)):
         raise SpecError(f"write {call}: a preset without the number of boxes, a topology, and integers", text, 0)
@@ -400,11 +410,8 @@ def _boxes(spec: Spec, text: str) -> Fabric:
         built = build(graph)
     except SpecError as error:
         raise SpecError(error.message, text, place + error.position) from None
-    try:
-        split, shift, *swaps = [one for one in numbers if isinstance(one, int)] + [1, 0][len(numbers) :]
-        return join(found, built, split, shift, swaps)
-    except (ParameterError, TopologyError) as error:
-        raise SpecError(f"boxes: {error}", text, place) from None
+    split, shift, *swaps = [one for one in numbers if isinstance(one, int)] + [1, 0][len(numbers) :]
+    return Boxed(found, built, split, shift, tuple(swaps))
 
 
 def _pcie_boxes(name: str, boxes: int, *, nvlink: int) -> Fabric:

@@ -17,8 +17,10 @@ from topodesign.cli.completion import SPEC
 from topodesign.cli.options import seed_option, time_limit_option, whole
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import tell_of_names
+from topodesign.fabrics.presets import as_boxed
 from topodesign.pricing.mix import PRICED
 from topodesign.topology.library import as_topology
+from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.inventory.inventory import MODES, Inventory, Mode
 from topodesign.wiring.inventory.lengths import format_metres
@@ -65,8 +67,9 @@ def command(topology: str, inventory: Path, output: Path | None, mode: Mode | No
 
     Exit status 1 if a link loses more light than its optics stand, as far as the inventory says.
 
-    TOPOLOGY is a spec such as 'circulant(12,2,3)' (quote it), or a file of links (.json, .csv, .graphml); or 'best':
-    the fastest that is found of those that the inventory can carry, as 'pareto --plant' lists them.
+    TOPOLOGY is a spec such as 'circulant(12,2,3)' (quote it), or a file of links (.json, .csv, .graphml); or boxes, as
+    'boxes(dgx_h100,complete(9))', each a host, and each port of a NIC a lane; or 'best': the fastest that is found of
+    those that the inventory can carry, as 'pareto --plant' lists them.
 
     Example: topodesign wire plan 'circulant(12,2,3)' --inventory inventory_testbed.yaml -o plan.json
     """
@@ -78,8 +81,10 @@ def command(topology: str, inventory: Path, output: Path | None, mode: Mode | No
     if topology == _BEST:
         unplaced = plan = _best(read_inventory(inventory), mode, asked, options)
     else:
-        wanted, room = as_topology(topology), read_inventory(inventory)
-        tell_of_names(wanted)
+        wanted: str | Topology = topology if as_boxed(topology) else as_topology(topology)
+        room = read_inventory(inventory)
+        if isinstance(wanted, Topology):
+            tell_of_names(wanted)
         unplaced = plan = wire(wanted, room, mode=mode, **options)
     if place:
         plan = wire(wanted, room, mode=plan.mode, place=True, **options | {"speed": plan.speed})

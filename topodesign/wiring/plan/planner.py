@@ -54,13 +54,12 @@ def make_plan(
     """
     if topology.switches:
         raise ParameterError("a wiring plan joins hosts directly; the topology has switches")
-    _check_hosts(topology, inventory, hosts)
+    check_hosts_there(topology, inventory, hosts)
     mode = mode or ("duplex" if topology.is_duplex else "simplex")
     if mode == "duplex" and not topology.is_duplex:
         raise InfeasibleError(_not_duplex(topology))
-    if speed is not None and speed not in inventory.speeds:
-        there = " and ".join(map(format_bandwidth, inventory.speeds)) or "no lanes"
-        raise ParameterError(f"no lane has {format_bandwidth(speed)}; there are {there}")
+    if speed is not None:
+        check_speed(inventory, speed)
     speeds = inventory.speeds if speed is None else (speed,)
     if len(inventory.speeds) < 2:
         return _plan(topology, inventory, mode, hosts, idle=idle, seed=seed, seconds=seconds)
@@ -110,7 +109,7 @@ def plan_of(topology: Topology, inventory: Inventory, mode: Mode, choice: Choice
             patches += _sided_patches(links, have, inventory)
         else:
             patches += _duplex_patches(links, have) if mode == "duplex" else _simplex_patches(links, have)
-    connects = _connects(inventory, mode, patches)
+    connects = connects_of(inventory, mode, patches)
     plan = WiringPlan(inventory, topology, choice.hosts, mode, connects, choice.fixed)
     check_plan(plan)
     return plan
@@ -226,8 +225,8 @@ def _simplex_patches(links: list[tuple[int, int]], have: list[list[Fixed]]) -> I
         receives[v] += 1
 
 
-def _connects(inventory: Inventory, mode: Mode, patches: list[_Patch]) -> tuple[CrossConnect, ...]:
-    """Name the cross-connects in the order of the panel ports that they go from."""
+def connects_of(inventory: Inventory, mode: Mode, patches: list[_Patch]) -> tuple[CrossConnect, ...]:
+    """Return cross-connects of patches, named in the order of the panel ports that they go from."""
     rank = {key: number for number, key in enumerate(inventory.panel_port)}
     ordered = sorted(patches, key=lambda patch: (rank[patch[2].place], rank[patch[3].place]))
     width = len(str(len(ordered)))
@@ -236,7 +235,15 @@ def _connects(inventory: Inventory, mode: Mode, patches: list[_Patch]) -> tuple[
     )
 
 
-def _check_hosts(topology: Topology, inventory: Inventory, hosts: Sequence[str] | None) -> None:
+def check_speed(inventory: Inventory, speed: Fraction) -> None:
+    """Refuse a speed that no lane has."""
+    if speed not in inventory.speeds:
+        there = " and ".join(map(format_bandwidth, inventory.speeds)) or "no lanes"
+        raise ParameterError(f"no lane has {format_bandwidth(speed)}; there are {there}")
+
+
+def check_hosts_there(topology: Topology, inventory: Inventory, hosts: Sequence[str] | None) -> None:
+    """Refuse hosts that are too few for a topology, or not different ones of the inventory."""
     if len(inventory.hosts) < topology.nodes:
         missing = topology.nodes - len(inventory.hosts)
         words = f"the topology has {topology.nodes} nodes, the inventory {len(inventory.hosts)} hosts"

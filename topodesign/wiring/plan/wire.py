@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import Quantity, as_bandwidth, as_time
+from topodesign.fabrics.presets import as_boxed
 from topodesign.topology.library import TopologyLike, as_topology
 from topodesign.wiring.inventory.files import InventoryLike, as_inventory
 from topodesign.wiring.inventory.inventory import MODES, Mode
+from topodesign.wiring.plan.boxes import wire_boxes
 from topodesign.wiring.plan.placement import place_hosts
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import SECONDS, make_plan
@@ -32,7 +34,8 @@ def wire(
     Parameters
     ----------
     topology
-        A topology without switches, a spec, a path of a file of links, or a networkx graph.
+        A topology without switches, a spec, a path of a file of links, or a networkx graph; or a spec of boxes such as
+        ``boxes(dgx_h100,complete(9))``, of which every box is a host and every port of a NIC a lane, in their order.
     inventory
         What there is to wire with, or the path of its file.
     mode
@@ -91,7 +94,12 @@ def wire(
     if mode is not None:
         mode = as_choice("mode", mode, MODES)
     rate = None if speed is None else as_bandwidth(speed)
-    wanted, room = as_topology(topology), as_inventory(inventory)
+    boxed, room = as_boxed(topology), as_inventory(inventory)
+    if boxed is not None:
+        if place:
+            raise ParameterError("hosts of boxes are taken in order; leave --place out, or say which host is which box")
+        return wire_boxes(boxed, room, mode=mode, hosts=hosts, speed=rate, idle=idle)
+    wanted = as_topology(topology)
     if place:
         return place_hosts(wanted, room, mode=mode, speed=rate, idle=idle, seed=seed, seconds=seconds)
     return make_plan(wanted, room, mode=mode, hosts=hosts, speed=rate, idle=idle, seed=seed, seconds=seconds)
