@@ -220,13 +220,16 @@ def _boxed(
     nodes: Any, degree: Any, sizes: tuple[str, ...], bidirectional: bool, options: dict[str, Any]
 ) -> BoxFrontier:
     """Return wirings of boxes; options that say something of nodes that are none are refused."""
-    known = {"box", "split", "seed", "candidates"}
+    known = {"box", "split", "seed", "candidates", "workload"}
     given = given_options(click.get_current_context()) & ({"alpha", "bandwidth", "collective"} | set(options)) - known
     if given:
         raise click.UsageError(f"--box has latencies and bandwidths of its own; leave {flagged(sorted(given))} out.")
     if not isinstance(nodes, int) or isinstance(degree, range):
         raise click.UsageError("--box takes one number of boxes (-n 16), and one of cables a box (-d 8) or none.")
     own = [] if options["candidates"] is None else read_candidates(options["candidates"])
+    said = "sizes" in given_options(click.get_current_context())
+    if options["workload"] is not None and said:
+        raise click.UsageError("--workload has sizes of its own; leave --size out.")
     with progress_bar("wiring boxes") as progress:
         return topodesign.pareto_boxes(
             options["box"],
@@ -234,7 +237,8 @@ def _boxed(
             degree,
             split=options["split"] or 1,
             bidirectional=bidirectional,
-            sizes=sizes,
+            sizes=sizes if said else None,
+            workload=options["workload"],
             candidates=own,
             seed=options["seed"] or 0,
             progress=progress,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
-from topodesign import as_fabric, pareto_boxes, throughput
+from topodesign import as_fabric, pareto_boxes, schedule, simulate, throughput
 from topodesign.base.errors import ParameterError
 from topodesign.cli.main import run
 from topodesign.collectives import ALL_TO_ALL
@@ -49,14 +50,40 @@ def test_document_and_table_say_the_same(capsys: pytest.CaptureFixture[str]) -> 
     document = json.loads(capsys.readouterr().out)
     assert document["topologies"][0]["all_to_all_GBps"] == 62.5
     assert [one["collective"] for one in document["topologies"][0]["plans"]] == [
+        "allreduce",
         "allgather",
         "reduce-scatter",
-        "allreduce",
+        "all-to-all",
     ]
     assert run(["pareto", "--box", "dgx_h100", "-n", "4"]) == 0
     text = capsys.readouterr().out
     assert "62.50" in text
     assert "meets the bound" in text
+
+
+def test_a_workload_ranks_by_the_time_of_a_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The step is what plans of each collective take, made and simulated here once more; nothing listed is faster."""
+    path = tmp_path / "step.yaml"
+    path.write_text(
+        "collectives:\n  - {collective: all-to-all, size: 64MiB, count: 3}\n  - {collective: allreduce, size: 1MiB}\n"
+    )
+    found = pareto_boxes("mi300x", 6, 4, workload=path)
+    for one in (*found.entries, *found.rivals):
+        name = one.fabric.name
+        flow = schedule(name, "all-to-all", method="boxes")
+        whole = 3 * simulate(flow, size="64MiB", alpha="fabric").time
+        whole += schedule(name, "allreduce", method="boxes", size="1MiB").claim["time"]
+        assert one.step == whole
+    steps = [one.step for one in found.entries]
+    assert steps == sorted(steps, key=lambda step: step or 0)
+    assert run(["pareto", "--box", "mi300x", "-n", "6", "-d", "4", "--workload", str(path)]) == 0
+    assert "a step takes" in capsys.readouterr().out
+    assert run(["pareto", "--box", "mi300x", "-n", "6", "-d", "4", "--workload", str(path), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["topologies"][0]["step_s"] == float(steps[0] or 0)
+    assert [one["count"] for one in document["workload"]["collectives"]] == [3, 1]
+    assert run(["pareto", "--box", "mi300x", "-n", "6", "--workload", str(path), "--size", "1MiB"]) == 2
+    assert "leave --size out" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

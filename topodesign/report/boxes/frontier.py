@@ -16,18 +16,21 @@ from topodesign.base.records import Result, Table, shortened
 from topodesign.base.spec import parse
 from topodesign.base.units import Quantity, as_count, as_size, format_size, format_time
 from topodesign.base.wording import counted
+from topodesign.collectives import ALL_TO_ALL
 from topodesign.fabrics.boxes import Box, box_of, join, named_box
-from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric
 from topodesign.fabrics.files import FABRIC_ENDINGS, read_fabric
 from topodesign.optima.boxes import ANY_ORDER, BoxRates, box_rates, carries_anything, exchange_bound
 from topodesign.optima.throughput import throughput
 from topodesign.plans.plan import Plan
+from topodesign.plans.timing.plans import simulate
+from topodesign.pricing.mix import PRICED, Mix, read_mix
 from topodesign.report.boxes.candidates import Graph, graphs_of
 from topodesign.report.boxes.nics import Numbered, number_nics
+from topodesign.schedulers.answers import sizes_of
 from topodesign.schedulers.scheduling import schedule
 
 _MOST_ALIKE = 2  # graphs of the same all-to-all that are looked at where the inside is narrow
-COLLECTIVES = ("allgather", "reduce-scatter", "allreduce")  # whose lifted plans are timed
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,6 +43,7 @@ class BoxDesign(Result):
     * ``tried``: numberings of NICs that were priced; 1 where any is as good.
     * ``duplex``: whether duplex cables wire it.
     * ``sizes``: bytes that times are for.
+    * ``workload``: what a step sends that wirings are ranked for, if one was given.
     """
 
     name: str
@@ -48,6 +52,7 @@ class BoxDesign(Result):
     tried: int
     duplex: bool
     sizes: tuple[Fraction, ...]
+    workload: Mix | None = None
 
     KEYS = (
         key("topology=name", "The graph of boxes, or rails."),
@@ -56,30 +61,50 @@ class BoxDesign(Result):
         key("*rates"),
         key("nic_orders=tried", "Numberings of NICs that were priced; 1 where any is as good."),
         key("simplex=not(duplex)", "Whether cables go one way only."),
-        key("plans=timed", "Lifted plans, verified, with their times."),
+        key("plans=timed", "Lifted plans with their times."),
+        key("step_s?=step_s", "With --workload: seconds of a step; null where some of it has no lifted plan."),
     )
 
     @cached_property
-    def _plans(self) -> dict[tuple[str, Fraction], Plan]:
+    def _plans(self) -> dict[tuple[str, Fraction | None], Plan]:
         return {}
 
     def plan(self, collective: str, size: Quantity) -> Plan:
         """Return the lifted plan of a collective for so many bytes, as ``schedule --method boxes`` makes it."""
-        asked = collective, as_size(size)
+        asked = collective, None if collective == ALL_TO_ALL.name else as_size(size)  # a flow is for any size
         if asked not in self._plans:
-            self._plans[asked] = schedule(self.fabric, collective, method="boxes", size=asked[1])
+            self._plans[asked] = schedule(self.fabric, collective, method="boxes", size=as_size(size))
         return self._plans[asked]
 
     def time(self, collective: str, size: Quantity) -> Fraction:
-        """Return the seconds of the lifted plan of an allgather, reduce-scatter or allreduce."""
-        return self.plan(collective, size).claim["time"]
+        """Return the seconds of the lifted plan of a collective, gaps between messages included."""
+        plan = self.plan(collective, size)
+        if "time" in plan.claim:
+            return plan.claim["time"]
+        return simulate(plan, size=as_size(size), alpha=OWN_LATENCIES).time
 
     @property
     def timed(self) -> tuple[PlanTime, ...]:
-        """Times of lifted plans of every size."""
-        return tuple(
-            PlanTime(collective, size, self.time(collective, size)) for size in self.sizes for collective in COLLECTIVES
-        )
+        """Times of lifted plans, of every size or of what the workload has."""
+        asked = [(size, collective) for size in self.sizes for collective in PRICED]
+        if self.workload is not None:
+            asked = [(one.size, one.collective) for one in self.workload.shares]
+        return tuple(PlanTime(collective, size, self.time(collective, size)) for size, collective in asked)
+
+    @cached_property
+    def step(self) -> Fraction | None:
+        """Seconds of a step of the workload, one collective after the other; None if some of it has no lifted plan."""
+        if self.workload is None:
+            return None
+        try:
+            return sum((one.count * self.time(one.collective, one.size) for one in self.workload.shares), Fraction(0))
+        except TopodesignError:
+            return None
+
+    @property
+    def step_s(self) -> float | None:
+        """The same, rounded."""
+        return None if self.step is None else float(self.step)
 
     def heading(self) -> str:
         """Return what it is."""
@@ -104,7 +129,9 @@ class PlanTime(Declared):
 
 @dataclass(frozen=True, repr=False)
 class BoxFrontier(Result):
-    """Wirings of boxes that no other beats in steps between boxes and in all-to-all, the fastest all-to-all first.
+    """Wirings of boxes that no other beats in steps between boxes and in all-to-all.
+
+    The first has the fastest step of the workload, or else the fastest all-to-all.
 
     * ``box``: what the boxes are.
     * ``boxes``, ``ports``: how many, and cables of each.
@@ -112,6 +139,7 @@ class BoxFrontier(Result):
     * ``rivals``: the same boxes with switches between their NICs.
     * ``compared``: graphs of boxes that were priced.
     * ``bound``: all-to-all that no graph of so many boxes and ports exceeds, in bytes per second.
+    * ``workload``: what a step sends, if one was given.
     """
 
     box: Box
@@ -122,6 +150,7 @@ class BoxFrontier(Result):
     rivals: tuple[BoxDesign, ...]
     compared: int
     bound: Fraction
+    workload: Mix | None = None
 
     KEYS = (
         key("box=box.name", "What the boxes are."),
@@ -129,25 +158,39 @@ class BoxFrontier(Result):
         key("degree=ports", "Cables out of, and into, each box."),
         key("split", "Ports of a NIC."),
         key("all_to_all_bound=bound", "All-to-all that no graph of as many boxes and ports exceeds, bytes per second."),
-        key("topologies=entries", "Those that no other beats, the fastest all-to-all first."),
+        key("workload?", "With --workload: what a step sends."),
+        key("topologies=entries", "Those that no other beats: the fastest step first, or else the fastest all-to-all."),
         key("rivals", "The same boxes with switches between NICs."),
         "compared verdict",
     )
 
     @property
     def best(self) -> BoxDesign:
-        """The fastest all-to-all."""
+        """The first."""
         return self.entries[0]
 
     @property
     def verdict(self) -> str:
         """What the first is, and how much is left."""
+        if self.workload is not None:
+            return self._step_verdict()
         reached = self.best.rates.least
         if reached is None:
             return f"{shortened(self.best.name)}: whether the inside of {self.box.name} carries it is left open"
         left = self.bound / reached - 1
         room = "which meets the bound of any graph" if not left else f"any graph has at most {float(left):.1%} more"
         return f"{shortened(self.best.name)}: all-to-all {_rate(reached)} GB/s, {room}"
+
+    def _step_verdict(self) -> str:
+        """Return what the first takes, and how rivals do."""
+        if self.best.step is None:
+            return f"no wiring has lifted plans of all of {self.workload.words if self.workload else ''}"
+        words = f"{shortened(self.best.name)}: a step takes {format_time(self.best.step)}"
+        for one in self.rivals:
+            if one.step is not None:
+                share = float(one.step / self.best.step - 1)
+                words += f"; {shortened(one.name)} {abs(share):.1%} {'more' if share >= 0 else 'less'}"
+        return words
 
     def heading(self) -> str:
         """Return the question."""
@@ -156,10 +199,11 @@ class BoxFrontier(Result):
     def table(self) -> Table:
         """Return the wirings, then the rivals."""
         sizes = self.best.sizes
-        columns = ("allgather GB/s", "all-to-all", *(f"{format_size(size)}" for size in sizes), "cabling", "boxes as")
+        asked = ["step"] if self.workload is not None else [format_size(size) for size in sizes]
+        columns = ("allgather GB/s", "all-to-all", *asked, "cabling", "boxes as")
         rows = []
         for one in (*self.entries, *self.rivals):
-            times = []
+            times = ["-" if one.step is None else format_time(one.step)] if self.workload is not None else []
             for size in sizes:
                 try:
                     times.append(format_time(one.time("allreduce", size)))
@@ -171,9 +215,10 @@ class BoxFrontier(Result):
             rates = one.rates
             exchange = "-" if rates.least is None else _rate(rates.least)
             rows.append((f"{rates.allgather_gbps:.1f}", exchange, *times, cabling, shortened(one.name)))
-        rows.append(("", _rate(self.bound), *("" for _ in sizes), "", "bound of any graph"))
+        rows.append(("", _rate(self.bound), *("" for _ in asked), "", "bound of any graph"))
+        what = "times of allreduce" if self.workload is None else f"a step is {self.workload.words}"
         return Table(
-            f"{self.heading()}; times of allreduce",
+            f"{self.heading()}; {what}",
             columns,
             tuple(rows),
             words=frozenset(("cabling", "boxes as")),
@@ -206,7 +251,8 @@ def pareto_boxes(
     *,
     split: int = 1,
     bidirectional: bool = False,
-    sizes: Quantity | Sequence[Quantity] = "1MiB",
+    sizes: Quantity | Sequence[Quantity] | None = None,
+    workload: Mix | str | Path | None = None,
     candidates: Iterable[str] = (),
     seed: int = 0,
     progress: Progress | None = None,
@@ -227,7 +273,10 @@ def pareto_boxes(
     bidirectional
         Only graphs that duplex cables can wire.
     sizes
-        Data that plans are timed for.
+        Data that plans are timed for, ``1MiB`` if None; not with a workload, which has its own.
+    workload
+        What a step sends, one collective after the other, or its file: wirings are ranked by the time of their lifted
+        plans for all of it.
     candidates
         Specs of further graphs of boxes.
     seed
@@ -256,7 +305,10 @@ def pareto_boxes(
         raise ParameterError(f"{one.name} has {most} ports, not {degree}; split each NIC into more, or ask for fewer")
     if count < 2:
         raise ParameterError("boxes are wired to each other: give two or more")
-    asked = tuple(map(as_size, [sizes] if isinstance(sizes, str | int | float | Fraction) else sizes))
+    mix = None if workload is None else workload if isinstance(workload, Mix) else read_mix(workload)
+    if mix is not None and sizes is not None:
+        raise ParameterError("a workload has sizes of its own; leave the sizes out")
+    asked = () if mix is not None else sizes_of("1MiB" if sizes is None else sizes)
     graphs = graphs_of(count, degree, duplex=bidirectional, own=candidates)
     if not graphs:
         raise InfeasibleError(f"no graph of {count} boxes with {degree} cables each is known; try other ports")
@@ -274,11 +326,12 @@ def pareto_boxes(
                     graph, found = other, more
         fabric = join(one, graph.topology, split, found.shift, found.swaps)
         duplex = graph.topology.is_duplex and found.shift == 0
-        entries.append(BoxDesign(graph.spec, fabric, found.rates, found.tried, duplex, asked))
-    entries.sort(key=lambda entry: -(entry.rates.least or 0))
+        entries.append(BoxDesign(graph.spec, fabric, found.rates, found.tried, duplex, asked, mix))
+    entries.sort(key=lambda entry: (mix is not None and entry.step is None, entry.step or 0, -(entry.rates.least or 0)))
     whole = one.nic_bandwidth * degree / (most * len(one.nodes))
     bound = whole / exchange_bound(count, degree)
-    return BoxFrontier(one, count, degree, split, tuple(entries), _rails(one, count, asked), len(graphs), bound)
+    rails = _rails(one, count, asked, mix)
+    return BoxFrontier(one, count, degree, split, tuple(entries), rails, len(graphs), bound, mix)
 
 
 def _numbered(box: Box, graph: Graph, split: int, *, duplex: bool, seed: int) -> Numbered:
@@ -300,7 +353,7 @@ def _unbeaten(graphs: Sequence[Graph]) -> list[Graph]:
     return kept
 
 
-def _rails(box: Box, boxes: int, sizes: tuple[Fraction, ...]) -> tuple[BoxDesign, ...]:
+def _rails(box: Box, boxes: int, sizes: tuple[Fraction, ...], workload: Mix | None) -> tuple[BoxDesign, ...]:
     """Return the same boxes on the switches of their preset."""
     from topodesign.fabrics.presets import build_fabric  # noqa: PLC0415
 
@@ -312,4 +365,4 @@ def _rails(box: Box, boxes: int, sizes: tuple[Fraction, ...]) -> tuple[BoxDesign
     most = box.nic_bandwidth * boxes / ((boxes - 1) * len(box.nodes))
     same = carries_anything(box, most)
     rates = BoxRates(throughput(fabric).bandwidth, most if same else None, most, "as with cables" if same else "open")
-    return (BoxDesign(f"{fabric.name}, switched", fabric, rates, 1, True, sizes),)
+    return (BoxDesign(f"{fabric.name}, switched", fabric, rates, 1, True, sizes, workload),)
