@@ -71,3 +71,18 @@ def test_what_is_not_made_of_boxes_is_refused() -> None:
         schedule("tpu_torus(2,2)", "allgather", method="boxes")
     with pytest.raises(InfeasibleError, match="does not reach"):
         schedule("fat_tree(2,2,2)", "allgather", method="boxes")
+
+
+def test_over_rails_each_nic_sends_to_one_box_where_they_are_many() -> None:
+    """So messages are few, and nothing is lost: any such plan is one of a wiring, too."""
+    plan = schedule("rail_optimised(6,2)", "allgather", method="boxes", size="64KiB", chunks=1)
+    assert verify(plan).ok
+    assert isinstance(plan.movement, Timed)
+    way = journeys(plan.movement, plan.topology.switches)
+    src, dst = plan.movement.src[way.first], plan.movement.dst[way.last]
+    box = {v: name.partition("/")[0] for v, name in enumerate(plan.fabric.names)}
+    reached: dict[int, set[str]] = {}
+    for u, v in zip(src.tolist(), dst.tolist(), strict=True):
+        if box[u] != box[v]:
+            reached.setdefault(u, set()).add(box[v])
+    assert {len(some) for some in reached.values()} == {1}

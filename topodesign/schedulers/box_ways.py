@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import random
 from collections import defaultdict, deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from topodesign.schedulers.baselines.levels import boxes_of
 from topodesign.topology.topology import Topology
 
 Way = tuple[int, ...]  # vertices, its two ends included
+_STRIDES = 2000  # choices of strides over rails that are looked at
 NO_BOXES = "{} is not made of boxes with as many nodes each, as their names say: box0/gpu0, box0/gpu1"
 
 
@@ -34,12 +36,44 @@ class Boxes:
     cables: dict[tuple[int, int], list[Way]]  # by pair of boxes: from node to node, as often as there are NICs
     # for every node how its data get to all others of its box, in order
     spread: dict[int, list[Hop]]
+    rails: bool  # whether every box has as many ways to each other, over switches outside
 
     @property
     def graph(self) -> Topology:
         """The boxes as nodes, with as many links as they have cables."""
         ends = np.array([(*pair, len(some)) for pair, some in sorted(self.cables.items())], dtype=np.int64)
         return Topology.from_arrays(len(self.members), ends[:, 0], ends[:, 1], ends[:, 2])
+
+    @property
+    def strided(self) -> Boxes:
+        """The same where each NIC sends to one box alone, so many places further on, as over rails it may.
+
+        Of several choices that of the shortest ways is taken. A message each to all others would be small, and many.
+        """
+        count, nics = len(self.members), min(map(len, self.cables.values()))
+        others, draw = range(1, count), random.Random(0)  # noqa: S311  no secret
+        if count - 1 <= nics:
+            strides = [others[at % (count - 1)] for at in range(nics)]
+        else:
+            tried = [sorted(draw.sample(others, nics)) for _ in range(_STRIDES)]
+            strides = min(tried, key=lambda some: _distances(count, some))
+        cables = defaultdict[tuple[int, int], list[Way]](list)
+        for a in range(count):
+            for nic, stride in enumerate(strides):
+                pair = a, (a + stride) % count
+                cables[pair].append(self.cables[pair][nic])
+        return replace(self, cables=dict(cables))
+
+
+def _distances(count: int, strides: list[int]) -> tuple[int, int]:
+    """Return the longest of the shortest ways by these strides, and the sum of all; too long a one if some has none."""
+    seen, near, far, total = {0}, {0}, 0, 0
+    while near and len(seen) < count:
+        near = {(one + stride) % count for one in near for stride in strides} - seen
+        seen |= near
+        far += 1
+        total += far * len(near)
+    return (far, total) if len(seen) == count else (count, 0)
 
 
 def boxes_in(fabric: Fabric, *, copies: bool = True) -> Boxes:
@@ -65,7 +99,10 @@ def boxes_in(fabric: Fabric, *, copies: bool = True) -> Boxes:
         for node in some:
             if sum(len(hop.targets) for hop in spread[node]) < len(some) - 1:
                 raise InfeasibleError(f"inside its box {fabric.names[node]} does not reach all others")
-    return Boxes(members, _cables(fabric, members, box, inner, out), spread)
+    cables = _cables(fabric, members, box, inner, out)
+    switched = all(box[v] < 0 for u, ends in out.items() if box[u] >= 0 for v, _ in ends)
+    alike = len(cables) == len(members) * (len(members) - 1) and len(set(map(len, cables.values()))) == 1
+    return Boxes(members, cables, spread, switched and alike)
 
 
 def _spread(

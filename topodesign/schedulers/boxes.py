@@ -1,12 +1,12 @@
 """Plans of the graph of boxes lifted to what is in them: gather inside, a step from box to box, spread.
 
-Boxes are nodes of a graph whose links are the cables between them, or the ways over switches that they share. A
-schedule of that graph says over which links the data of a box go, in which order; here every box's data are the blocks
-of its nodes, one after the other, cut in the same chunks. What the schedule sends over a link in a step is one message
-for each cable and chunk, from the node that has the cable. Inside, whoever has data first sends them on to all others,
-first to those that send them to other boxes; where a switch inside copies, to all at once. Every message goes as soon
-as its data are there and its links are free, those of early chunks and steps first, so that chunks follow one another
-and what is inside goes on beside the cables.
+Boxes are nodes of a graph whose links are the cables between them, or the ways over switches that they share; over
+rails, where boxes are many, of each NIC to one box alone. A schedule of that graph says over which links the data of a
+box go, in which order; here every box's data are the blocks of its nodes, one after the other, cut in the same chunks.
+What the schedule sends over a link in a step is one message for each cable and chunk, from the node that has the cable.
+Inside, whoever has data first sends them on to all others, first to those that send them to other boxes; where a switch
+inside copies, to all at once. Every message goes as soon as its data are there and its links are free, those of early
+chunks and steps first, so that chunks follow one another and what is inside goes on beside the cables.
 
 Links are free for the next message when they have transmitted one, latencies running on, and links out of nodes a gap
 later (:mod:`topodesign.base.latency`). A reduce-scatter is the allgather on the links turned round, backwards in time,
@@ -96,8 +96,8 @@ def _make(request: Request) -> list[Plan]:
     backwards = [one.like(REDUCE_SCATTER) for one in request.collective.parts]
     found: dict[bool, _Made] = {}
     for back in dict.fromkeys(backwards):
-        lifts, boxes = _lifts(fabric, back=back)
-        tried = [_fastest(request, fabric, boxes, lift, chunks, back=back) for lift in lifts]
+        lifts = _lifts(fabric, back=back)
+        tried = [_fastest(request, fabric, boxes, lift, chunks, back=back) for lift, boxes in lifts]
         found[back] = min(tried, key=lambda made: made.time)
     halves = _written(request, fabric, [(found[back], back) for back in backwards])
     timed = halves[0] if len(halves) == 1 else in_turn(*halves)
@@ -116,21 +116,26 @@ def _turned(fabric: Fabric) -> Fabric:
     return replace(fabric, topology=topology.transpose(), classes=tuple(fabric.classes[at] for at in order))
 
 
-def _lifts(fabric: Fabric, *, back: bool) -> tuple[list[_Lift], Boxes]:
+def _lifts(fabric: Fabric, *, back: bool) -> list[tuple[_Lift, Boxes]]:
     """Return the schedules of the boxes that may be the fastest: of the fewest steps, and of the least bandwidth."""
     from topodesign.schedulers.scheduling import schedule  # noqa: PLC0415  lists this module
 
     boxes = boxes_in(_turned(fabric), copies=False) if back else boxes_in(fabric)
-    graph, found = boxes.graph, dict[tuple[Fraction, Fraction], _Lift]()
-    for method in ("auto", "deferred"):
-        try:
-            plan = schedule(graph, ALLGATHER, method=method)
-        except (InfeasibleError, ParameterError):
-            continue
-        cost = plan.claim["steps"], plan.claim["bandwidth"]
-        if cost not in found and isinstance(plan.movement, Rounds):
-            found[cost] = _lifted(plan.movement, boxes)
-    return list(found.values()), boxes
+    few = len(boxes.members) <= len(boxes.members[0]) + 1  # so that messages to all others are not small
+    ways = [*([boxes] if few or not boxes.rails else []), *([boxes.strided] if boxes.rails else [])]
+    found = list[tuple[_Lift, Boxes]]()
+    for one in ways:
+        costs = set[tuple[Fraction, Fraction]]()
+        for method in ("auto", "deferred"):
+            try:
+                plan = schedule(one.graph, ALLGATHER, method=method)
+            except (InfeasibleError, ParameterError):
+                continue
+            cost = plan.claim["steps"], plan.claim["bandwidth"]
+            if cost not in costs and isinstance(plan.movement, Rounds):
+                costs.add(cost)
+                found.append((_lifted(plan.movement, one), one))
+    return found
 
 
 def _lifted(rounds: Rounds, boxes: Boxes) -> _Lift:
