@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from topodesign import as_fabric, compile_plan, schedule, simulate, verify
+from topodesign import as_fabric, schedule, simulate, verify
 from topodesign.base.errors import ParameterError
 from topodesign.collectives import ALL_TO_ALL
 from topodesign.fabrics.fabric import Fabric, FabricLink
@@ -59,10 +59,6 @@ def test_cables_of_one_link_share_alike() -> None:
     plan = schedule(fabric, "all-to-all", method="boxes")
     assert verify(plan).ok
     assert plan.claim["algorithmic_bandwidth"] == Fraction(8 * 3 * 10**10, 16)
-
-
-def test_programs_follow_from_it() -> None:
-    assert compile_plan(schedule("boxes(dgx_h100,complete(3))", "all-to-all", method="boxes")).files
 
 
 def test_a_latency_says_nothing() -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
-from topodesign import build_fabric, compile_plan, schedule, simulate, throughput, verify
+from topodesign import build_fabric, check_file, check_traces, compile_plan, schedule, simulate, throughput, verify
 from topodesign.base.errors import InfeasibleError
 from topodesign.plans.journeys import journeys
 from topodesign.plans.timed import Timed
@@ -61,9 +62,15 @@ def test_a_switch_that_copies_sends_to_all_at_once_and_another_does_not() -> Non
     assert slow.claim["time"] > plan.claim["time"] + Fraction(2, 10**6)
 
 
-def test_lifted_plans_become_programs() -> None:
-    program = compile_plan(schedule("boxes(dgx_h100,complete(3))", "allgather", method="boxes", size="1MiB"))
-    assert program.files
+@pytest.mark.parametrize("collective", ["allgather", "reduce-scatter", "allreduce", "all-to-all"])
+@pytest.mark.parametrize(("target", "ending"), [("msccl", ".xml"), ("mscclpp", ".json"), ("chakra", "")])
+def test_lifted_plans_become_programs(collective: str, target: str, ending: str, tmp_path: Path) -> None:
+    """Parsed and executed by what knows no compiler, in several orders."""
+    chunks = None if collective == "all-to-all" else 1
+    plan = schedule("boxes(dgx_h100,complete(3))", collective, method="boxes", size="1MiB", chunks=chunks)
+    path = tmp_path / f"program{ending}"
+    compile_plan(plan, target=target).save(path)
+    assert check_traces(path, interleavings=2).ok if target == "chakra" else check_file(path).ok
 
 
 def test_what_is_not_made_of_boxes_is_refused() -> None:
