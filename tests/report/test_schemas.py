@@ -42,6 +42,7 @@ CASES = {
         pareto -n 16 -d 4 --collective all-to-all
         pareto -n 8 -d 2 --hop 200ns
         pareto --box dgx_h100 -n 4
+        pareto --box dgx_h100 -n 4 --workload workload_moe.yaml
         pareto -n 16 -d 4 --workload workload_moe.yaml
         pareto -n 151 -d 5 --runners-up 1
         pareto -n 16 -d 4 --candidates own.txt
