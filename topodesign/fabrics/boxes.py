@@ -154,9 +154,9 @@ def wired(box: Box, graph: Topology, split: int = 1, shift: int = 0, swaps: Sequ
     if graph.switches or graph.nodes < 2:
         raise ParameterError("boxes are the nodes of a topology of two nodes or more, without switches")
     if most > ports:
-        more = -(-most // len(box.nics))
+        more, called = -(-most // len(box.nics)), graph.spec or "the topology"
         raise ParameterError(
-            f"{graph.spec or 'the topology'} has {most} links a box, and {box.name} has {counted(ports, 'port')}; take a topology of fewer, "
+            f"{called} has {most} links a box, and {box.name} has {counted(ports, 'port')}; take a topology of fewer, "
             f"or split each NIC into {more} ports"
         )
     paired = graph.is_duplex and shift == 0
