@@ -1,8 +1,8 @@
 """Circuits that change: all cells of N = 64, the fastest plan beside the bound, static ones and published schemes.
 
-    python benchmarks/reconfigure.py [all-to-all|allreduce|...]
+    python benchmarks/reconfigure.py [COLLECTIVE ...]
 
-Prints a line for every cell: time, changes, gap to the bound, the best static and the best published plan, and, for an
+Of all four collectives if none is named. Prints a line for every cell: time, changes, gap to the bound, the best static and the best published plan, and, for an
 all-to-all, what an enumeration of products of groups and direct circuits had found; then the CPU time of all of it.
 """
 
@@ -76,4 +76,5 @@ def main(collective: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "all-to-all")
+    for one in sys.argv[1:] or ("all-to-all", "allgather", "reduce-scatter", "allreduce"):
+        main(one)

@@ -13,6 +13,7 @@ from topodesign.cli.answers import Command, csv_option, json_option, tell
 from topodesign.cli.options import offer, output_option
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import check_ending
+from topodesign.fabrics.options import GroupOptions
 
 
 @click.command(name="reconfigure", cls=Command)
@@ -42,6 +43,7 @@ from topodesign.cli.sources import check_ending
     show_default=True,
     help="Which ports send nothing during a change: all, or those alone whose circuit is another.",
 )
+@offer(GroupOptions)
 @output_option("File to write the fastest plan to (.npz).")
 @click.option(
     "--circuits",

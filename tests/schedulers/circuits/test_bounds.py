@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE
-from topodesign.schedulers.circuits.bounds import Work, all_least, bound, least, least_hops, least_steps, words
+from topodesign.schedulers.circuits.bounds import Room, Work, all_least, bound, least, least_hops, least_steps, words
 
 WORK = Work(Fraction(1), Fraction(20), Fraction(3))
 
@@ -52,13 +52,13 @@ def test_figures_of_the_table() -> None:
     assert least_hops(64, 1, 6, duplex=True) == (192, 6)
     assert [least_steps(64, d, 1, duplex=False) for d in (1, 2, 4)] == [63, 6, 3]
     assert least_steps(64, 1, 3, duplex=False) == 9  # 4x4x4
-    assert least(64, 1, 3, ALLGATHER, duplex=False).factor == Fraction(63, 64)  # type: ignore[union-attr]
+    assert least(Room(64, 1, False), 3, ALLGATHER).factor == Fraction(63, 64)  # type: ignore[union-attr]
 
 
 def test_the_bound_is_the_least_over_the_numbers_of_topologies() -> None:
-    times = all_least(64, 2, ALL_TO_ALL, WORK, duplex=False)
+    times = all_least(Room(64, 2, False), ALL_TO_ALL, WORK)
     known = [one for one in times if one is not None]
-    assert bound(64, 2, ALL_TO_ALL, WORK, duplex=False, moving=False) == (min(known), known.index(min(known)) + 1)
-    both = bound(64, 2, ALLREDUCE, WORK, duplex=False, moving=False)[0]
-    assert both == 2 * bound(64, 2, ALLGATHER, WORK, duplex=False, moving=False)[0]
-    assert bound(64, 2, ALL_TO_ALL, WORK, duplex=False, moving=True)[0] <= min(known)
+    assert bound(Room(64, 2, False), ALL_TO_ALL, WORK, moving=False) == (min(known), known.index(min(known)) + 1)
+    both = bound(Room(64, 2, False), ALLREDUCE, WORK, moving=False)[0]
+    assert both == 2 * bound(Room(64, 2, False), ALLGATHER, WORK, moving=False)[0]
+    assert bound(Room(64, 2, False), ALL_TO_ALL, WORK, moving=True)[0] <= min(known)

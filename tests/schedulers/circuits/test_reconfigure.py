@@ -9,6 +9,8 @@ import pytest
 
 from topodesign import load_plan, reconfigure, save_plan, simulate, verify
 from topodesign.base.errors import ParameterError
+from topodesign.collectives import as_collective
+from topodesign.schedulers.circuits.bounds import Room
 
 US = Fraction(1, 10**6)
 WORK: Any = {"alpha": "1us", "bandwidth": "400Gbps"}
@@ -89,8 +91,52 @@ def test_a_file_has_the_delay(tmp_path: object) -> None:
         ("circuits change in", (8, 1, "broadcast")),
         ("nodes", (1, 1)),
         ("at most 3 ports", (4, 4)),
+        ("at most 1 port each", (4, 2, "allgather", "2x2:0")),
+        ("need as many nodes each", (5, 1, "allgather", ["0,1", "2,3,4"])),
+        ("two nodes or more", (4, 1, "allgather", ["0", "2"])),
+        ("groups overlap", (4, 1, "allgather", ["0,1", "1,2"])),
     ],
 )
-def test_wrong_questions_are_refused(words: str, question: tuple[object, ...]) -> None:
+def test_wrong_questions_are_refused(words: str, question: tuple[Any, ...]) -> None:
+    *rest, group = question if len(question) > 3 else (*question, ())
     with pytest.raises(ParameterError, match=words):
-        reconfigure(*question, cabling="duplex")  # type: ignore[arg-type]
+        reconfigure(*rest, cabling="duplex", group=group)
+
+
+def test_a_placement_without_groups_is_refused() -> None:
+    with pytest.raises(ParameterError, match="--group SHAPE"):
+        reconfigure(4, 1, placement="0,1,2,3")
+
+
+@pytest.mark.parametrize("collective", ["all-to-all", "allgather", "reduce-scatter", "allreduce"])
+@pytest.mark.parametrize(
+    ("nodes", "degree", "group", "cabling"),
+    [
+        (12, 1, "4x3:0", "simplex"),
+        (12, 2, "4x3:1", "simplex"),
+        (9, 1, "3x3:0", "duplex"),
+        (7, 2, ["0,2,4", "1,3,5"], "duplex"),
+        (6, 1, ["1,4,5"], "simplex"),
+    ],
+)
+def test_groups_run_at_once_as_one_would_alone(
+    collective: str, nodes: int, degree: int, group: Any, cabling: str
+) -> None:
+    for dark in ("all", "moved"):
+        found = reconfigure(nodes, degree, collective, delay="3us", group=group, cabling=cabling, dark=dark, **WORK)
+        alone = reconfigure(found.room.nodes, degree, collective, delay="3us", cabling=cabling, dark=dark, **WORK)
+        assert found.best.time == alone.best.time
+        assert (found.claim.bound or 0) <= (alone.claim.bound or 0)  # other nodes may pass blocks on
+        for one in found.contenders:
+            assert verify(one.plan).ok
+            assert one.plan.collective.single == tuple(
+                as_collective(collective).among(team) for team in found.groups or ()
+            )
+            assert simulate(one.plan, size="1MiB", **WORK).time == one.time
+        assert f"{len(found.groups or ())} group" in found.heading()
+
+
+def test_an_idle_port_is_one_of_all_nodes_and_idle_nodes_have_ports_too() -> None:
+    assert Room(3, 1, True).share == Fraction(3, 2)
+    assert Room(3, 1, True, groups=2).share == 1
+    assert Room(3, 1, True, groups=1, idle=2).share == Fraction(3, 4)

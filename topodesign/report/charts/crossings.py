@@ -43,10 +43,9 @@ def crossings_chart(found: Reconfiguration, over: str = "delay") -> Chart:
     fastest = [next(name for name in lines if lines[name][i] == least[i]) for i in range(len(places))]
     turns = [i for i in range(1, len(places)) if fastest[i] != fastest[i - 1]]
     drawn = sorted(lines, key=lambda name: (name not in fastest, list(lines).index(name)))[:_MOST]
-    duplex = found.cabling == "duplex"
 
     def lowest(place: Fraction) -> Fraction:
-        return bound(found.nodes, found.degree, found.collective, work(place), duplex=duplex, moving=False)[0]
+        return bound(found.room, found.collective, work(place), moving=False)[0]
 
     words: Callable[[Fraction], str] = format_time if axis == "delay" else rounded_size
     series = [
@@ -75,12 +74,13 @@ def _found_elsewhere(
         other = reconfigure(
             found.nodes,
             found.degree,
-            found.collective,
+            found.collective.name,
             delay=now.delay,
             size=found.size * now.second / found.work.second,
             alpha=now.alpha,
             bandwidth=found.bandwidth,
             cabling=found.cabling,
+            group=[one.group for one in found.collective.single if one.group],
         )
         words = format_time(place) if now.delay != found.work.delay else rounded_size(place)
         yield from (replace(one, name=f"found for {words}") for one in other.contenders if one.name == FOUND)

@@ -7,6 +7,9 @@ where the block was: in a phase the first hop has d ports, each further one d-1.
 
 Steps. In the s steps of a phase what a node has reaches at most f(s) = 1 + d + ... + d^s times as many nodes (duplex:
 1 + d + d(d-1) + ...), so the product of all f(s) is at least N.
+
+Groups. All of that counts nodes that a block may pass, of whichever group, and so holds for groups that run at once,
+of N nodes each, whose ports together carry what all of them send.
 """
 
 from __future__ import annotations
@@ -26,6 +29,28 @@ _SEARCHED = {
 """By nodes, ports and topologies the y of an all-to-all that no two permutations of the nodes beat: all were searched,
 those with fewest hops by a flow (tests do it again). Words of hops say less there; with 6 nodes and two topologies 8/6.
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Where a collective runs: in groups of so many nodes with so many ports each, all at once.
+
+    * ``nodes``, ``degree``: nodes of a group, and ports of each.
+    * ``duplex``: whether circuits lead back.
+    * ``groups``, ``idle``: how many groups, and nodes that are in none; all may pass blocks on.
+    """
+
+    nodes: int
+    degree: int
+    duplex: bool
+    groups: int = 1
+    idle: int = 0
+
+    @property
+    def share(self) -> Fraction:
+        """Ports of members over ports that can be in use at a time: of an odd number of duplex ones one is left."""
+        members, every = self.nodes * self.groups * self.degree, (self.nodes * self.groups + self.idle) * self.degree
+        return Fraction(members, every - (every % 2 if self.duplex else 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,31 +88,43 @@ def least_hops(nodes: int, degree: int, topologies: int, *, duplex: bool) -> tup
 @cache
 def least_steps(nodes: int, degree: int, topologies: int, *, duplex: bool) -> int | None:
     """Return the fewest steps after which so many topologies can have reached all; None if never."""
-
-    def growth(steps: int) -> int:
-        onward = degree - 1 if duplex else degree
-        return 1 + degree * sum(int(onward**i) for i in range(steps))
-
-    best = [1, *[0] * nodes]  # nodes reached in so many steps, over the phases so far
-    for _ in range(topologies):
-        best = [max(best[s - t] * growth(t) for t in range(s + 1)) for s in range(nodes + 1)]
-    return next((steps for steps, reached in enumerate(best) if reached >= nodes), None)
+    best = _reached(nodes, degree, topologies, duplex=duplex)
+    return len(best) - 1 if best[-1] >= nodes else None
 
 
 @cache
-def least(nodes: int, degree: int, topologies: int, collective: Collective, *, duplex: bool) -> Least | None:
+def _reached(nodes: int, degree: int, topologies: int, *, duplex: bool) -> list[int]:
+    """Return how many nodes are reached at most after 0, 1, ... steps, as far as it takes to reach all."""
+    if not topologies:
+        return [1, *[1] * nodes]
+    growth, more = [1], degree
+    while len(growth) <= nodes and growth[-1] < nodes:
+        growth.append(growth[-1] + more)
+        more *= degree - 1 if duplex else degree
+    before = _reached(nodes, degree, topologies - 1, duplex=duplex)
+    best = list[int]()
+    for steps in range(len(before)):
+        best.append(max(before[steps - t] * growth[t] for t in range(min(steps + 1, len(growth)))))
+        if best[-1] >= nodes:
+            break
+    return best
+
+
+@cache
+def least(room: Room, topologies: int, collective: Collective) -> Least | None:
     """Return what a collective takes at least with so many topologies; None if it cannot be done."""
-    hops = least_hops(nodes, degree, topologies, duplex=duplex)
-    steps = least_steps(nodes, degree, topologies, duplex=duplex)
+    nodes, degree = room.nodes, room.degree
+    hops = least_hops(nodes, degree, topologies, duplex=room.duplex)
+    steps = least_steps(nodes, degree, topologies, duplex=room.duplex)
     if hops is None or steps is None:
         return None
-    factor = Fraction(hops[0] if collective.pairwise else nodes - 1, nodes)
-    if duplex and nodes * degree % 2:  # a port is left over in every phase
-        factor *= Fraction(nodes * degree, nodes * degree - 1)
-    if collective.pairwise:
-        searched = _SEARCHED.get((nodes, degree, topologies), Fraction(0))
-        return Least(topologies, max(steps, hops[1], topologies), max(searched, factor))
-    return Least(topologies, max(steps, topologies), factor)
+    received = Fraction(nodes - 1, nodes)
+    if not collective.pairwise:
+        return Least(topologies, max(steps, topologies), received * max(1, room.share))
+    factor = max(received, Fraction(hops[0], nodes) * room.share)
+    if room.groups == 1 and not room.idle:
+        factor = max(factor, _SEARCHED.get((nodes, degree, topologies), Fraction(0)))
+    return Least(topologies, max(steps, hops[1], topologies), factor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +140,7 @@ class Work:
         return steps * self.alpha + factor * self.second + changes * self.delay
 
 
-def all_least(nodes: int, degree: int, collective: Collective, work: Work, *, duplex: bool) -> list[Fraction | None]:
+def all_least(room: Room, collective: Collective, work: Work) -> list[Fraction | None]:
     """Return the least time with 1, 2, ... topologies, until more cannot help; None where it cannot be done.
 
     An allreduce is a reduce-scatter and an allgather, which take the same backwards in time, and share the topology in
@@ -111,22 +148,20 @@ def all_least(nodes: int, degree: int, collective: Collective, work: Work, *, du
     """
     halves = len(collective.parts)
     found: list[Fraction | None] = []
-    for topologies in range(1, max(1, -(-(nodes - 1) // degree)) + 1):
-        one = least(nodes, degree, topologies, collective, duplex=duplex)
+    for topologies in range(1, max(1, -(-(room.nodes - 1) // room.degree)) + 1):
+        one = least(room, topologies, collective)
         time = None if one is None else halves * work.time(one.steps, one.factor, topologies - 1)
         found.append(time)
     return found
 
 
-def bound(
-    nodes: int, degree: int, collective: Collective, work: Work, *, duplex: bool, moving: bool
-) -> tuple[Fraction, int | None]:
+def bound(room: Room, collective: Collective, work: Work, *, moving: bool) -> tuple[Fraction, int | None]:
     """Return the time that no plan beats, and with how many topologies it might be met.
 
     Where only ports that move are dark, changes may take place while others send: one topology takes what it
     takes, and any other plan at least a change and a step, and what steps and data take with as many as one likes.
     """
-    times = all_least(nodes, degree, collective, work, duplex=duplex)
+    times = all_least(room, collective, work)
     known = [(time, number) for number, time in enumerate(times, 1) if time is not None]
     if not moving:
         return min(known)
@@ -134,7 +169,7 @@ def bound(
     many = [
         (one.steps, one.factor)
         for number in range(1, len(times) + 1)
-        if (one := least(nodes, degree, number, collective, duplex=duplex)) is not None
+        if (one := least(room, number, collective)) is not None
     ]
     free = halves * (min(s for s, _ in many) * work.alpha + min(y for _, y in many) * work.second)
     changed = max(free, work.delay + work.alpha)

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Unpack
 
 from topodesign.base.arguments import as_choice, as_integer, as_path
 from topodesign.base.atomic import write_directory
 from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import ParameterError
+from topodesign.base.options import read, takes
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import (
     Quantity,
@@ -27,13 +28,18 @@ from topodesign.base.units import (
 )
 from topodesign.base.wording import counted
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective, as_collective
+from topodesign.fabrics.groups import Groups, Placement, as_groups
+from topodesign.fabrics.options import GroupOptions
+from topodesign.fabrics.places import as_fabric
 from topodesign.plans.phases import Phases
 from topodesign.plans.plan import Plan
 from topodesign.plans.timing.plans import simulate
-from topodesign.schedulers.circuits.bounds import Work, bound
+from topodesign.schedulers.circuits.bounds import Room, Work, bound
 from topodesign.schedulers.circuits.published import Candidate, in_turn, published
-from topodesign.schedulers.circuits.search import Room, search
+from topodesign.schedulers.circuits.search import search
+from topodesign.schedulers.circuits.sequence import in_groups
 from topodesign.topology.files import write_links
+from topodesign.topology.topology import Topology
 
 COLLECTIVES = (ALL_TO_ALL, ALLGATHER, REDUCE_SCATTER, ALLREDUCE)
 CABLINGS = ("simplex", "duplex")
@@ -109,7 +115,7 @@ class Reconfiguration(Result):
     nodes, degree
         N and the ports of a node.
     collective
-        What is done.
+        What is done, of all nodes or in several groups.
     cabling
         Whether a circuit leads one way or back as well.
     dark
@@ -141,6 +147,7 @@ class Reconfiguration(Result):
     KEYS = (
         "nodes degree",
         key("collective=collective.name", "What is done."),
+        key("groups?", "The members of each group; left out where all nodes are one."),
         key("cabling", "Whether a circuit leads one way or back as well.", kind=CABLINGS),
         key("dark", "Which ports send nothing while circuits change.", kind=DARK),
         key("alpha_s=float(work.alpha)", "Latency of a step, in seconds."),
@@ -154,6 +161,18 @@ class Reconfiguration(Result):
         key("phases", "The topologies of the fastest plan, one after the other."),
     )
     ROWS = "contenders"
+
+    @property
+    def room(self) -> Room:
+        """Where it runs."""
+        teams = self.groups or (range(self.nodes),)
+        size, count = len(teams[0]), len(teams)
+        return Room(size, self.degree, self.cabling == "duplex", count, self.nodes - size * count)
+
+    @property
+    def groups(self) -> tuple[tuple[int, ...], ...] | None:
+        """The members of each group; None where all nodes are one."""
+        return None if self.collective.group is None else tuple(one.group or () for one in self.collective.single)
 
     @property
     def best(self) -> Contender:
@@ -196,9 +215,10 @@ class Reconfiguration(Result):
 
     def heading(self) -> str:
         """Return the question."""
-        what = (
-            f"{self.collective} of {format_size(self.size)} among {self.nodes} nodes of {counted(self.degree, 'port')}"
-        )
+        room = self.room
+        among = f"in {counted(room.groups, 'group')} of {room.nodes} among" if self.groups else "among"
+        nodes = f"{self.nodes} nodes of {counted(self.degree, 'port')}"
+        what = f"{self.collective} of {format_size(self.size)} {among} {nodes}"
         how = f"{self.cabling} circuits, a change takes {format_time(self.work.delay)}"
         rest = f"alpha {format_time(self.work.alpha)}, {format_bandwidth(self.bandwidth)} per node"
         return f"{what}\n{how}, {self.dark} ports dark; {rest}"
@@ -222,6 +242,7 @@ class Reconfiguration(Result):
         return Table(self.heading(), columns, rows, frozenset({"plan"}), footnote=foot)
 
 
+@takes(GroupOptions)
 def reconfigure(
     nodes: int,
     degree: int,
@@ -234,6 +255,7 @@ def reconfigure(
     cabling: str = "simplex",
     dark: str = "all",
     progress: Callable[[float], None] | None = None,
+    **options: Unpack[GroupOptions],
 ) -> Reconfiguration:
     """Find a fast plan of a collective whose circuits may change on the way.
 
@@ -257,6 +279,8 @@ def reconfigure(
         Which ports are dark in a change: ``all``, or ``moved`` ones alone, while others send.
     progress
         Called with the share of the work that is done.
+    **options
+        Groups of as many nodes each that do it at once, each for itself and with M of its own.
 
     Returns
     -------
@@ -266,7 +290,7 @@ def reconfigure(
     Raises
     ------
     ParameterError
-        If a number is out of range, or the collective is another.
+        If a number is out of range, the collective is another, or groups overlap or differ in size.
 
     Examples
     --------
@@ -278,21 +302,28 @@ def reconfigure(
     what = as_collective(collective)
     if what not in COLLECTIVES:
         raise ParameterError(f"circuits change in {', '.join(map(str, COLLECTIVES))} of all nodes, not in {what!r}")
+    whole = as_integer("nodes", nodes, 2, MOST_NODES)
+    teams = _teams(whole, **read(GroupOptions, options, "reconfigure"))
+    size_of = len(teams[0]) if teams else whole
+    done = what.within(teams) if teams else what
     room = Room(
-        as_integer("nodes", nodes, 2, MOST_NODES),
+        size_of,
         as_integer("degree", degree, 1, MOST_DEGREE),
         as_choice("cabling", cabling, CABLINGS) == "duplex",
+        max(1, len(teams)),
+        whole - size_of * max(1, len(teams)),
     )
     if room.degree >= room.nodes:
-        raise ParameterError(f"{room.nodes} nodes need at most {room.nodes - 1} ports each, not {room.degree}")
+        most = counted(room.nodes - 1, "port")
+        raise ParameterError(f"{room.nodes} nodes need at most {most} each, not {room.degree}")
     moving = as_choice("dark", dark, DARK) == "moved"
     amount, rate = as_size(size), as_bandwidth(bandwidth)
     work = Work(as_time(alpha, latency=True), 8 * amount / rate, as_time(delay))
-    least, topologies = bound(room.nodes, room.degree, what, work, duplex=room.duplex, moving=moving)
+    least, topologies = bound(room, what, work, moving=moving)
 
     def timed(name: str, source: str, plan: Plan) -> Contender:
-        movement = plan.movement.having(delay=work.delay, moving=moving)
-        now = replace(plan, movement=movement)
+        now = in_groups(plan, done, whole) if teams else plan
+        now = replace(now, movement=now.movement.having(delay=work.delay, moving=moving))
         if moving:
             time = simulate(now, alpha=work.alpha, size=amount, bandwidth=rate).time
         else:  # which is the same, and quicker; tests hold one against the other
@@ -311,9 +342,9 @@ def reconfigure(
     proof = Proof.BOUND if order[0].time == least else Proof.NONE
     claim = Claim(Of.TIME, order[0].time, Among.CIRCUITS, proof, least, _BY if proof is Proof.BOUND else "")
     return Reconfiguration(
-        nodes=room.nodes,
+        nodes=whole,
         degree=room.degree,
-        collective=what,
+        collective=done,
         cabling="duplex" if room.duplex else "simplex",
         dark="moved" if moving else "all",
         work=work,
@@ -323,6 +354,22 @@ def reconfigure(
         claim=claim,
         topologies=topologies,
     )
+
+
+def _teams(nodes: int, group: Groups, placement: Placement | None) -> tuple[tuple[int, ...], ...]:
+    """Return groups of as many nodes each; none where all are one."""
+    if not group:
+        if placement is not None:
+            raise ParameterError("a placement is of ranks in groups; say these with --group SHAPE:AXIS")
+        return ()
+    teams = as_groups(as_fabric(Topology.from_links(nodes, [])), group, placement)
+    sizes = sorted(set(map(len, teams)))
+    if sizes[0] < 2:
+        raise ParameterError("groups need two nodes or more; one sends nothing")
+    if len(sizes) > 1:
+        some = ", ".join(map(str, sizes))
+        raise ParameterError(f"groups need as many nodes each, as their circuits change together, not {some}")
+    return teams
 
 
 _BY = "counting hops and what steps reach, for every number of topologies"

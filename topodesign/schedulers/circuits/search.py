@@ -8,7 +8,6 @@ best; then ways with even loads for what the walks found.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from typing import NamedTuple
@@ -19,7 +18,7 @@ from topodesign.base.cost import Cost
 from topodesign.collectives import Collective
 from topodesign.plans.plan import Plan
 from topodesign.schedulers.circuits import kernels
-from topodesign.schedulers.circuits.bounds import Work, all_least, least_steps
+from topodesign.schedulers.circuits.bounds import Room, Work, all_least, least_steps
 from topodesign.schedulers.circuits.published import made
 from topodesign.schedulers.circuits.sequence import Sequence
 from topodesign.topology.group_catalog import further_groups
@@ -33,15 +32,6 @@ _HEAT = 4  # hops, or steps, that a walk may lose at its beginning
 _FAR, _SPARE, _SEED = 64, 2, 88172645463325253  # hops that an element counts that is not reached; more steps to begin
 _FEW = 16  # with more ports, over all phases, than this and 3/4 of the nodes direct circuits are as good
 _HOP = 2**20  # the weight of a hop; others are in proportion
-
-
-@dataclass(frozen=True)
-class Room:
-    """Where to search: as many nodes and ports, of one sort."""
-
-    nodes: int
-    degree: int
-    duplex: bool
 
 
 @cache
@@ -86,7 +76,7 @@ def search(
 ) -> list[Plan]:
     """Return plans that are better than what there is, the best last."""
     found: list[Plan] = []
-    times = all_least(room.nodes, room.degree, collective, work, duplex=room.duplex)
+    times = all_least(room, collective, work)
     numbers = sorted((time, number) for number, time in enumerate(times, 1) if time is not None)
     for place, (least, number) in enumerate(numbers[:MOST_NUMBERS]):
         if progress is not None:
