@@ -2,8 +2,9 @@
 
     python benchmarks/reconfigure.py [COLLECTIVE ...]
 
-Of all four collectives if none is named. Prints a line for every cell: time, changes, gap to the bound, the best static and the best published plan, and, for an
-all-to-all, what an enumeration of products of groups and direct circuits had found; then the CPU time of all of it.
+Of all four collectives if none is named. Prints a line for every cell: time, changes, gap to the bound, the best static
+and the best published plan, and, for an all-to-all, what an enumeration of products of groups and direct circuits had
+found; then the CPU time of all of it.
 """
 
 from __future__ import annotations

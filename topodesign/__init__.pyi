@@ -130,6 +130,8 @@ from topodesign.wiring.plan.plan import WiringPlan as WiringPlan
 from topodesign.wiring.plan.wire import wire as wire
 from topodesign.wiring.plant.answer import Carried as Carried
 from topodesign.wiring.plant.carry import carry as carry
+from topodesign.wiring.plant.phases import CarriedPhases as CarriedPhases
+from topodesign.wiring.plant.phases import carry_phases as carry_phases
 from topodesign.wiring.routes.routes import Routes as Routes
 from topodesign.wiring.routes.routes import routes as routes
 from topodesign.wiring.switches.apply import apply_wiring as apply_wiring

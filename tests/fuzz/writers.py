@@ -55,6 +55,7 @@ from topodesign.wiring.parts.buy import buy_cables
 from topodesign.wiring.plan.files import save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plant.carry import carry
+from topodesign.wiring.plant.phases import carry_phases
 from topodesign.wiring.routes.routes import routes
 from topodesign.wiring.switches.journal import Journal as SentJournal
 from topodesign.wiring.switches.journal import read_journal
@@ -86,6 +87,7 @@ DECISIONS = [
     for ports in (2, 3)
 ]
 PLANTS = [carry(plain_inventory(6, lanes)) for lanes in (2, 3)]
+PHASES = [carry_phases(reconfigure(nodes, 2, delay="0s"), plain_inventory(nodes, 2, kind="ocs")) for nodes in (5, 6)]
 FABRICS = ["dgx_a100(2)", "mi250(2)"]
 PLACES = places(Catalog(), [2], 3, 400)
 
@@ -289,6 +291,12 @@ WRITERS = (
         "schedulers/circuits/reconfigure",
         "circuits",
         lambda path, version: reconfigure(4 + version, 1, alpha="1us").write_circuits(path),
+        makes_directory=True,
+    ),
+    Writer(
+        "wiring/plant/phases",
+        "commands",
+        lambda path, version: PHASES[version].write_commands(path, "scpi"),
         makes_directory=True,
     ),
     Writer("plans/sets", "set", _plan_set, makes_directory=True),

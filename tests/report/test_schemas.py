@@ -171,6 +171,8 @@ CASES = {
         frontier biring(2,4) --chunks 2 --size 64KiB
         reconfigure -n 9 -d 2 --delay 1us
         reconfigure -n 6 -d 1 --collective allreduce --cabling duplex --dark moved
+        reconfigure -n 6 -d 1 --group 3x2:0
+        reconfigure -n 5 -d 2 --collective allgather --cabling duplex --plant five.yaml
         pipeline torus(4,4) --root 0 --size 64KiB --size 1GiB
         pipeline torus(4,4) --group 4x4:0 --root first
         methods

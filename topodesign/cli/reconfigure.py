@@ -13,7 +13,9 @@ from topodesign.cli.answers import Command, csv_option, json_option, tell
 from topodesign.cli.options import offer, output_option
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import check_ending
+from topodesign.cli.wire.options import spelling_option
 from topodesign.fabrics.options import GroupOptions
+from topodesign.wiring.switches.stage_files import STAGE_FORMATS
 
 
 @click.command(name="reconfigure", cls=Command)
@@ -52,6 +54,20 @@ from topodesign.fabrics.options import GroupOptions
     help="Directory for the links of every phase of the fastest plan: phase_0.csv and so on, which 'topodesign wire' "
     "takes.",
 )
+@click.option(
+    "--plant",
+    type=click.Path(path_type=Path),
+    metavar="INVENTORY",
+    help="Hosts, lanes and circuit switches that there are: the fastest plan whose phases these carry.",
+)
+@click.option(
+    "--commands",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Directory for the commands of every phase for the switches of --plant, and its wiring plans.",
+)
+@click.option("--format", "file_format", type=click.Choice(STAGE_FORMATS), help="Of the commands.")
+@spelling_option
 @click.option("--plot", type=click.Path(path_type=Path), metavar="FILE", help="Picture of the times of these plans.")
 @click.option(
     "--over",
@@ -66,6 +82,7 @@ def command(
     collective: str,
     output: Path | None,
     circuits: Path | None,
+    plant: Path | None,
     plot: Path | None,
     over: str | None,
     **options: Any,
@@ -73,7 +90,8 @@ def command(
     """Find fast plans of a collective whose circuits may change on the way, beside what no plan beats.
 
     N nodes have d ports each, joined to circuit switches. Every plan that is shown is verified block by block:
-    what was found, schemes that are published, and topologies that never change.
+    what was found, schemes that are published, and topologies that never change. With --plant those are shown that the
+    switches of an inventory carry, and why faster ones are not carried.
 
     Example: topodesign reconfigure -n 64 -d 2 --delay 10us --size 64MiB -o plan.npz
     """
@@ -83,8 +101,16 @@ def command(
         raise click.UsageError("--over is of a picture; say with --plot FILE where it goes.")
     if plot is not None and options["dark"] != "all":
         raise click.UsageError("--plot draws plans whose ports are all dark at changes; leave --dark out.")
+    commands, file_format, spelling = (options.pop(name) for name in ("commands", "file_format", "spelling"))
+    if (commands is None) != (file_format is None) or (commands is not None and plant is None):
+        raise click.UsageError("Give --commands and --format together, and --plant with them.")
     with progress_bar("looking for circuits") as progress:
         found = topodesign.reconfigure(nodes, degree, collective, progress=progress, **options)
+    if plant is not None:
+        with progress_bar("looking for circuits on the plant") as progress:
+            found = topodesign.carry_phases(found, plant, progress=progress)
+        if commands is not None:
+            found.write_commands(commands, file_format, spelling=spelling)
     if output is not None:
         topodesign.save_plan(output, found.plan)
     if circuits is not None:

@@ -45,7 +45,13 @@ SHAPES: dict[str, tuple[Shape, int]] = {
     "pipeline": (plans.PIPELINE, 1),
     "groups": (declared("optima.group_price:GroupPrice"), 1),
     "uneven": (declared("optima.uneven:UnevenPrice"), 1),
-    "reconfigure": (declared("schedulers.circuits.reconfigure:Reconfiguration"), 1),
+    "reconfigure": (
+        either(
+            declared("schedulers.circuits.reconfigure:Reconfiguration") | {"description": "without --plant"},
+            declared("wiring.plant.phases:CarriedPhases") | {"description": "with --plant"},
+        ),
+        1,
+    ),
     "layout": (fabrics.LAYOUT, 1),
     "methods": (plans.METHODS, 1),
     "verify": (plans.VERIFY, 1),

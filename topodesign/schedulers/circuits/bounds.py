@@ -120,7 +120,7 @@ def least(room: Room, topologies: int, collective: Collective) -> Least | None:
         return None
     received = Fraction(nodes - 1, nodes)
     if not collective.pairwise:
-        return Least(topologies, max(steps, topologies), received * max(1, room.share))
+        return Least(topologies, max(steps, topologies), received * max(Fraction(1), room.share))
     factor = max(received, Fraction(hops[0], nodes) * room.share)
     if room.groups == 1 and not room.idle:
         factor = max(factor, _SEARCHED.get((nodes, degree, topologies), Fraction(0)))

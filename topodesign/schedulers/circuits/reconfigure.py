@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import Literal, Unpack
+from typing import ClassVar, Literal, Unpack
 
 from topodesign.base.arguments import as_choice, as_integer, as_path
 from topodesign.base.atomic import write_directory
 from topodesign.base.claims import Among, Claim, Of, Proof
-from topodesign.base.declared import Declared, key
+from topodesign.base.declared import Declared, Keys, key
 from topodesign.base.errors import ParameterError
 from topodesign.base.options import read, takes
 from topodesign.base.records import Result, Table, shortened
@@ -144,7 +144,7 @@ class Reconfiguration(Result):
     claim: Claim
     topologies: int | None
 
-    KEYS = (
+    KEYS: ClassVar[Keys] = (
         "nodes degree",
         key("collective=collective.name", "What is done."),
         key("groups?", "The members of each group; left out where all nodes are one."),
@@ -339,8 +339,6 @@ def reconfigure(
     found = search(room, what, work, fastest, progress=progress)
     known += [timed(FOUND, "", plan) for plan in found[-1:]]
     order = sorted(known, key=lambda one: (one.time, one.changes, one.name != FOUND, one.name))
-    proof = Proof.BOUND if order[0].time == least else Proof.NONE
-    claim = Claim(Of.TIME, order[0].time, Among.CIRCUITS, proof, least, _BY if proof is Proof.BOUND else "")
     return Reconfiguration(
         nodes=whole,
         degree=room.degree,
@@ -351,7 +349,7 @@ def reconfigure(
         size=amount,
         bandwidth=rate,
         contenders=tuple(order),
-        claim=claim,
+        claim=claimed(order[0].time, least),
         topologies=topologies,
     )
 
@@ -370,6 +368,12 @@ def _teams(nodes: int, group: Groups, placement: Placement | None) -> tuple[tupl
         some = ", ".join(map(str, sizes))
         raise ParameterError(f"groups need as many nodes each, as their circuits change together, not {some}")
     return teams
+
+
+def claimed(time: Fraction, least: Fraction) -> Claim:
+    """Return how near a time is to what no plan beats."""
+    proof = Proof.BOUND if time == least else Proof.NONE
+    return Claim(Of.TIME, time, Among.CIRCUITS, proof, least, _BY if proof is Proof.BOUND else "")
 
 
 _BY = "counting hops and what steps reach, for every number of topologies"

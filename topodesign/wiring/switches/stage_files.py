@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from topodesign.base.arguments import as_choice, as_path
 from topodesign.base.atomic import write_directory
 from topodesign.base.errors import ParameterError
 from topodesign.wiring.change.rewire import Rewiring
+from topodesign.wiring.plan.cross_connects import CrossConnect
+from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.drivers import DRIVERS
 from topodesign.wiring.switches.steps import circuits_by_switch
-from topodesign.wiring.switches.switch import SPELLINGS, Spelling
+from topodesign.wiring.switches.switch import SPELLINGS, Driver, Spelling
 
 STAGE_FORMATS = tuple(DRIVERS)
 
@@ -54,15 +57,28 @@ def export_stages(
     target = as_path(path)
     driver = DRIVERS[as_choice("format", file_format, STAGE_FORMATS)]
     as_choice("spelling", spelling, SPELLINGS)
-    files = {}
+    files = dict[str, str]()
     for number, stage in enumerate(change.stages, start=1):
-        gone, come = (circuits_by_switch(change.after, part) for part in (stage.removed, stage.made))
-        for panel in change.after.inventory.panels:
-            remove, add = (sorted(part.get(panel.name, ())) for part in (gone, come))
-            if remove or add:
-                ending, text = driver.stage(panel, remove, add, spelling)
-                files[f"stage{number}-{panel.name}{ending}"] = text
+        files |= commands(driver, change.after, (stage.removed, stage.made), f"stage{number}", spelling)
     if not files:
         raise ParameterError("no circuit switch changes; patch panels are changed by hand")
     write_directory(target, files)
     return tuple(files)
+
+
+def commands(
+    driver: Driver,
+    plan: WiringPlan,
+    change: tuple[Iterable[CrossConnect], Iterable[CrossConnect]],
+    name: str,
+    spelling: Spelling,
+) -> dict[str, str]:
+    """Return files of commands for each circuit switch of a plan: what goes and then what comes in it."""
+    gone, come = (circuits_by_switch(plan, part) for part in change)
+    files = {}
+    for panel in plan.inventory.panels:
+        remove, add = (sorted(part.get(panel.name, ())) for part in (gone, come))
+        if remove or add:
+            ending, text = driver.stage(panel, remove, add, spelling)
+            files[f"{name}-{panel.name}{ending}"] = text
+    return files
