@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from fractions import Fraction
 
 import pytest
@@ -62,3 +63,52 @@ def test_the_bound_is_the_least_over_the_numbers_of_topologies() -> None:
     both = bound(Room(64, 2, False), ALLREDUCE, WORK, moving=False)[0]
     assert both == 2 * bound(Room(64, 2, False), ALLGATHER, WORK, moving=False)[0]
     assert bound(Room(64, 2, False), ALL_TO_ALL, WORK, moving=True)[0] <= min(known)
+
+
+def matchings(nodes: tuple[int, ...]) -> Iterator[tuple[tuple[int, int], ...]]:
+    """All matchings of an odd number of nodes that leave one out."""
+    for out in nodes:
+        rest = [one for one in nodes if one != out]
+        yield from pairings(rest)
+
+
+def pairings(nodes: list[int]) -> Iterator[tuple[tuple[int, int], ...]]:
+    if not nodes:
+        yield ()
+        return
+    first, *rest = nodes
+    for place, other in enumerate(rest):
+        for more in pairings(rest[:place] + rest[place + 1 :]):
+            yield ((first, other), *more)
+
+
+def test_an_odd_number_of_nodes_takes_a_matching_more() -> None:
+    """Of 5 nodes no three matchings let everybody reach everybody, and four do; words of hops alone say three."""
+    every, full = list(matchings(tuple(range(5)))), 2**5 - 1
+
+    def spread(some: tuple[tuple[tuple[int, int], ...], ...]) -> bool:
+        known = [1 << node for node in range(5)]
+        for pairs in some:
+            for a, b in pairs:
+                known[a] = known[b] = known[a] | known[b]
+        return all(one == full for one in known)
+
+    assert not any(map(spread, itertools.product(every, repeat=3)))
+    assert any(map(spread, itertools.product(every[:1], every, every, every)))
+    room = Room(5, 1, True)
+    assert [least(room, number, ALLGATHER) is None for number in (3, 4)] == [True, False]
+    assert least_steps(5, 1, 3, duplex=True) == 3
+
+
+def test_some_node_lacks_a_port_where_their_number_is_odd() -> None:
+    room = Room(5, 3, True)
+    assert room.received(1) == Fraction(4, 5) * Fraction(3, 2)  # four blocks of a fifth over two ports of three
+    assert [room.received(number) for number in (5, 9)] == [Fraction(4, 5) * Fraction(15, 14)] * 2
+    assert Room(5, 3, True, groups=2).received(1) == Room(5, 3, False).received(1) == Fraction(4, 5)
+    assert Room(5, 1, True, idle=2).received(1) == Fraction(4, 5)  # it may be one of those
+
+
+def test_no_digraph_has_room_for_nobody_else() -> None:
+    """Of 7 nodes with two links each some reach no more than 6 in two steps: all that send to 1 and 2 first."""
+    assert [least_steps(n, d, 1, duplex=False) for n, d in ((7, 2), (13, 3), (6, 2), (3, 2), (7, 1))] == [3, 3, 2, 1, 6]
+    assert least_steps(7, 2, 2, duplex=False) == 2

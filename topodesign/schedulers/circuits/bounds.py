@@ -8,6 +8,10 @@ where the block was: in a phase the first hop has d ports, each further one d-1.
 Steps. In the s steps of a phase what a node has reaches at most f(s) = 1 + d + ... + d^s times as many nodes (duplex:
 1 + d + d(d-1) + ...), so the product of all f(s) is at least N.
 
+Odd ports. Where ports of all nodes are odd, in every phase of duplex circuits a node has one less. Over P topologies
+one node lacks a port in at least a part 1/min(P, N) of the time, so an allgather has y >= (N-1)/N * m d / (m d - 1) with
+m = min(P, N); and a node that lacks a port in the first phase reaches fewer.
+
 Groups. All of that counts nodes that a block may pass, of whichever group, and so holds for groups that run at once,
 of N nodes each, whose ports together carry what all of them send.
 """
@@ -47,10 +51,24 @@ class Room:
     idle: int = 0
 
     @property
+    def every(self) -> int:
+        """All nodes."""
+        return self.nodes * self.groups + self.idle
+
+    @property
+    def odd(self) -> bool:
+        """Whether a port of some node is left over in every phase: of duplex ports their number is odd."""
+        return self.duplex and self.every * self.degree % 2 == 1
+
+    @property
     def share(self) -> Fraction:
-        """Ports of members over ports that can be in use at a time: of an odd number of duplex ones one is left."""
-        members, every = self.nodes * self.groups * self.degree, (self.nodes * self.groups + self.idle) * self.degree
-        return Fraction(members, every - (every % 2 if self.duplex else 0))
+        """Ports of members over ports that can be in use at a time."""
+        return Fraction(self.nodes * self.groups * self.degree, self.every * self.degree - self.odd)
+
+    def received(self, topologies: int) -> Fraction:
+        """Return the y in which every node can get all it has to: over as many topologies some node lacks a port."""
+        lacks = min(topologies, self.every) * self.degree if self.odd and not self.idle else 0
+        return Fraction(self.nodes - 1, self.nodes) * (Fraction(lacks, lacks - 1) if lacks > 1 else 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,22 +104,29 @@ def least_hops(nodes: int, degree: int, topologies: int, *, duplex: bool) -> tup
 
 
 @cache
-def least_steps(nodes: int, degree: int, topologies: int, *, duplex: bool) -> int | None:
-    """Return the fewest steps after which so many topologies can have reached all; None if never."""
-    best = _reached(nodes, degree, topologies, duplex=duplex)
-    return len(best) - 1 if best[-1] >= nodes else None
+def least_steps(nodes: int, degree: int, topologies: int, *, duplex: bool, odd: bool = False) -> int | None:
+    """Return the fewest steps after which so many topologies can have reached all; None if never.
+
+    Where ports of all nodes are ``odd`` some node has one less in the first topology. With one topology no digraph of
+    more than one step and port has room for nobody else (Bridges and Toueg, 1980).
+    """
+    best = _reached(nodes, degree, topologies, duplex=duplex, odd=odd)
+    steps = len(best) - 1
+    if best[-1] < nodes:
+        return None
+    return steps + (topologies == 1 and not duplex and min(degree, steps) > 1 and best[-1] == nodes)
 
 
 @cache
-def _reached(nodes: int, degree: int, topologies: int, *, duplex: bool) -> list[int]:
+def _reached(nodes: int, degree: int, topologies: int, *, duplex: bool, odd: bool) -> list[int]:
     """Return how many nodes are reached at most after 0, 1, ... steps, as far as it takes to reach all."""
     if not topologies:
         return [1, *[1] * nodes]
-    growth, more = [1], degree
+    growth, more = [1], degree - (odd and topologies == 1)
     while len(growth) <= nodes and growth[-1] < nodes:
         growth.append(growth[-1] + more)
         more *= degree - 1 if duplex else degree
-    before = _reached(nodes, degree, topologies - 1, duplex=duplex)
+    before = _reached(nodes, degree, topologies - 1, duplex=duplex, odd=odd)
     best = list[int]()
     for steps in range(len(before)):
         best.append(max(before[steps - t] * growth[t] for t in range(min(steps + 1, len(growth)))))
@@ -115,13 +140,13 @@ def least(room: Room, topologies: int, collective: Collective) -> Least | None:
     """Return what a collective takes at least with so many topologies; None if it cannot be done."""
     nodes, degree = room.nodes, room.degree
     hops = least_hops(nodes, degree, topologies, duplex=room.duplex)
-    steps = least_steps(nodes, degree, topologies, duplex=room.duplex)
+    steps = least_steps(nodes, degree, topologies, duplex=room.duplex, odd=room.odd and not room.idle)
     if hops is None or steps is None:
         return None
-    received = Fraction(nodes - 1, nodes)
+    total = hops[0] if collective.pairwise else nodes - 1
+    factor = max(room.received(topologies), Fraction(total, nodes) * room.share)
     if not collective.pairwise:
-        return Least(topologies, max(steps, topologies), received * max(Fraction(1), room.share))
-    factor = max(received, Fraction(hops[0], nodes) * room.share)
+        return Least(topologies, max(steps, topologies), factor)
     if room.groups == 1 and not room.idle:
         factor = max(factor, _SEARCHED.get((nodes, degree, topologies), Fraction(0)))
     return Least(topologies, max(steps, hops[1], topologies), factor)
@@ -148,7 +173,8 @@ def all_least(room: Room, collective: Collective, work: Work) -> list[Fraction |
     """
     halves = len(collective.parts)
     found: list[Fraction | None] = []
-    for topologies in range(1, max(1, -(-(room.nodes - 1) // room.degree)) + 1):
+    most = room.every if room.odd else -(-(room.nodes - 1) // room.degree)
+    for topologies in range(1, max(1, most) + 1):
         one = least(room, topologies, collective)
         time = None if one is None else halves * work.time(one.steps, one.factor, topologies - 1)
         found.append(time)

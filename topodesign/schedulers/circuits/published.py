@@ -66,13 +66,16 @@ def in_turn(one: Candidate, degree: int) -> Candidate:
         plan = one.plan
         if plan is None or not isinstance(plan.movement, Phases) or not plan.movement.changes:
             return None
-        moved = plan.movement
-        shift = moved.phase % 2 * (degree // 2)
-        ports = {name: getattr(moved, name) + shift for name in ("src_port", "dst_port")}
-        other = replace(plan, movement=moved.having(ports=degree, **ports))
-        return replace(other, claim=dict(kind_of(other).measures()))
+        return on_ports(plan, degree, plan.movement.phase % 2 * (degree // 2))
 
     return Candidate(f"planes in turn, {one.name}", one.source, make)
+
+
+def on_ports(plan: Plan, degree: int, shift: IntArray | int = 0) -> Plan:
+    """Return a plan of fewer ports on nodes of so many, every circuit so many ports further."""
+    ports = {name: getattr(plan.movement, name) + shift for name in ("src_port", "dst_port")}
+    other = replace(plan, movement=plan.movement.having(ports=degree, **ports))
+    return replace(other, claim=dict(kind_of(other).measures()))
 
 
 def made(sequence: Sequence, collective: Collective, method: str, units: int) -> Plan | None:
@@ -94,9 +97,22 @@ def published(nodes: int, degree: int, collective: Collective, *, duplex: bool) 
     def of(name: str, source: str, sequence: Sequence) -> Candidate:
         return Candidate(name, source, lambda: made(sequence, collective, name, 1 if degree == 1 else 2))
 
-    found = [of(*one) for one in _schemes(nodes, degree, duplex=duplex)]
+    dark = spare(nodes, degree, duplex=duplex)
+    found = [of(*one) for one in _schemes(nodes, degree - dark, duplex=duplex)]
+    if dark:
+        found = [replace(one, make=partial(_on_more, one, degree)) for one in found]
     found.append(Candidate("direct circuits", "", lambda: _direct(nodes, degree, collective, duplex=duplex)))
     return [*found, *static(nodes, degree, collective, duplex=duplex)]
+
+
+def spare(nodes: int, degree: int, *, duplex: bool) -> int:
+    """Return how many ports of each node sequences leave dark: of an odd number one, where no element is its inverse."""
+    return int(duplex and degree > 1 and nodes * degree % 2 == 1)
+
+
+def _on_more(one: Candidate, degree: int) -> Plan | None:
+    plan = one.plan
+    return None if plan is None else on_ports(plan, degree)
 
 
 def _schemes(nodes: int, degree: int, *, duplex: bool) -> Iterator[tuple[str, str, Sequence]]:

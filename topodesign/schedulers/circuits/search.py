@@ -8,6 +8,7 @@ best; then ways with even loads for what the walks found.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from topodesign.collectives import Collective
 from topodesign.plans.plan import Plan
 from topodesign.schedulers.circuits import kernels
 from topodesign.schedulers.circuits.bounds import Room, Work, all_least, least_steps
-from topodesign.schedulers.circuits.published import made
+from topodesign.schedulers.circuits.published import made, on_ports, spare
 from topodesign.schedulers.circuits.sequence import Sequence
 from topodesign.topology.group_catalog import further_groups
 from topodesign.topology.groups import Group, abelian, cyclic, dihedral
@@ -83,10 +84,12 @@ def search(
             progress(place / MOST_NUMBERS)
         if least >= incumbent or number * room.degree > max(_FEW, room.nodes * 3 // 4):
             continue
-        for sequence in _walked(room, collective, number, work, effort):
-            plan = made(sequence, collective, "search", room.degree)
+        dark = spare(room.nodes, room.degree, duplex=room.duplex)
+        for sequence in _walked(replace(room, degree=room.degree - dark), collective, number, work, effort):
+            plan = made(sequence, collective, "search", room.degree - dark)
             if plan is None:
                 continue
+            plan = on_ports(plan, room.degree) if dark else plan
             cost = Cost(int(plan.claim["steps"]), plan.claim["bandwidth"])
             time = work.time(cost.steps, cost.bandwidth, int(plan.claim["changes"]))
             if time < incumbent:
