@@ -71,8 +71,8 @@ from topodesign.wiring.switches.stage_files import STAGE_FORMATS
 @click.option("--plot", type=click.Path(path_type=Path), metavar="FILE", help="Picture of the times of these plans.")
 @click.option(
     "--over",
-    type=click.Choice(["delay", "size"]),
-    help="Over what the picture shows them.  [default: delay]",
+    type=click.Choice(["delay", "size", "turn"]),
+    help="Over what the picture shows them; turn: over the size, up to which delay changes pay.  [default: delay]",
 )
 @json_option
 @csv_option

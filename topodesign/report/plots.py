@@ -93,7 +93,8 @@ def plot(value: Any, kind: str | None = None, **options: Any) -> Picture:
         Which of these plots; the usual one of the value if None.
     options
         Of the plot: ``size``, ``alpha`` and ``bandwidth`` of a timeline; ``paper`` of ``sizes``, to add what the finder
-        of Efficient Direct-Connect Topologies would have; ``over`` of ``crossings``: ``delay`` or ``size``.
+        of Efficient Direct-Connect Topologies would have; ``over`` of ``crossings``: ``delay``,
+        ``size`` or ``turn``.
 
     Returns
     -------

@@ -9,8 +9,8 @@ Steps. In the s steps of a phase what a node has reaches at most f(s) = 1 + d + 
 1 + d + d(d-1) + ...), so the product of all f(s) is at least N.
 
 Odd ports. Where ports of all nodes are odd, in every phase of duplex circuits a node has one less. Over P topologies
-one node lacks a port in at least a part 1/min(P, N) of the time, so an allgather has y >= (N-1)/N * m d / (m d - 1) with
-m = min(P, N); and a node that lacks a port in the first phase reaches fewer.
+one node lacks a port in at least a part 1/m of the time, m = min(P, N), so that y >= (N-1)/N * m d / (m d - 1); and a
+node that lacks a port in the first phase reaches fewer.
 
 Groups. All of that counts nodes that a block may pass, of whichever group, and so holds for groups that run at once,
 of N nodes each, whose ports together carry what all of them send.

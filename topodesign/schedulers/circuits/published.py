@@ -106,7 +106,7 @@ def published(nodes: int, degree: int, collective: Collective, *, duplex: bool) 
 
 
 def spare(nodes: int, degree: int, *, duplex: bool) -> int:
-    """Return how many ports of each node sequences leave dark: of an odd number one, where no element is its inverse."""
+    """Return how many ports sequences leave dark: one, where they are odd and no element is its own inverse."""
     return int(duplex and degree > 1 and nodes * degree % 2 == 1)
 
 
