@@ -51,6 +51,7 @@ from topodesign.optima.forest.schedule import forest_schedule as forest_schedule
 from topodesign.optima.group_price import price_groups as price_groups
 from topodesign.optima.optimum import optimum as optimum
 from topodesign.optima.purchase import upgrade as upgrade
+from topodesign.optima.routed import routed as routed
 from topodesign.optima.step import as_step as as_step
 from topodesign.optima.step import price_step as price_step
 from topodesign.optima.throughput import throughput as throughput
@@ -73,7 +74,6 @@ from topodesign.pricing.all_to_all import all_to_all as all_to_all
 from topodesign.pricing.evaluation import evaluate as evaluate
 from topodesign.pricing.evaluation import price as price
 from topodesign.pricing.evaluation import price_deferred as price_deferred
-from topodesign.pricing.routed.fastest import routed as routed
 from topodesign.report.boxes.frontier import pareto_boxes as pareto_boxes
 from topodesign.report.comparison.compare import compare as compare
 from topodesign.report.comparison.methods import compare_methods as compare_methods

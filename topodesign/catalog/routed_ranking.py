@@ -18,8 +18,8 @@ from topodesign.base.units import Quantity, as_count, format_bandwidth, format_s
 from topodesign.catalog.candidates import candidates
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.pareto import check_question
+from topodesign.optima.routed import Passing, ways_on
 from topodesign.pricing.mix import PRICED
-from topodesign.pricing.routed.fastest import Passing, ways_on
 from topodesign.pricing.workload import Workload, as_workload
 
 MOST_NODES = 256  # on which the ways of all topologies are counted

@@ -6,5 +6,6 @@ link of the longest way, and what the fullest link carries; loads are counted, m
 * :mod:`~topodesign.pricing.routed.grid`: tori, and ways along their sides.
 * :mod:`~topodesign.pricing.routed.schemes`: Swing, ternary, recursive doubling, Bruck, torus bucket, with formulas.
 * :mod:`~topodesign.pricing.routed.spread`: which blocks each message carries, and the loads that follow.
-* :mod:`~topodesign.pricing.routed.fastest`: which scheme is the fastest on a topology.
+
+Which is the fastest on a topology, beside schedules and trees: :mod:`topodesign.optima.routed`.
 """

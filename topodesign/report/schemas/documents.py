@@ -78,7 +78,7 @@ SHAPES: dict[str, tuple[Shape, int]] = {
     "examples": (EXAMPLES, 1),
     "schema": (SCHEMA, 1),
     "plugins": (declared("base.plugins:Plugins"), 1),
-    "routed": (declared("pricing.routed.fastest:Routed"), 1),
+    "routed": (declared("optima.routed:Routed"), 1),
     "routes": (ROUTES, 1),
     "wire plan": (declared("wiring.plan.plan:WiringPlan"), 1),
     "wire buy": (declared("wiring.parts.bought:Purchase"), 1),

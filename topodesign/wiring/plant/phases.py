@@ -174,9 +174,10 @@ def carry_phases(
     Examples
     --------
     >>> from topodesign import carry_phases, plain_inventory, reconfigure
-    >>> room = plain_inventory(6, 4, panel_ports=24)
-    >>> carry_phases(reconfigure(6, 4, "allgather"), room).best.changes
-    0
+    >>> room = plain_inventory(6, 4, kind="ocs")
+    >>> found = carry_phases(reconfigure(6, 4, size="64MiB"), room)
+    >>> found.best.changes, found.moves
+    (1, (24, 24))
     """
     if not isinstance(found, Reconfiguration):
         raise ParameterError(f"what topodesign.reconfigure returns is put on a plant, not {found!r:.60}")

@@ -1,4 +1,7 @@
-"""Which scheme is the fastest on a topology, for which size: those whose messages pass through, beside schedules."""
+"""Which scheme is the fastest on a topology, for which size: those whose messages pass through, beside ours.
+
+Ours send to neighbours alone: SPFF and deferred schedules, and the trees of the optimum, cut into parts.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,13 @@ from topodesign.base.arguments import as_choice
 from topodesign.base.claims import FASTEST_FROM
 from topodesign.base.cost import Cost, lower_bounds, moore_distances
 from topodesign.base.declared import Declared, key
-from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopodesignError
 from topodesign.base.progress import Progress
 from topodesign.base.records import Result, Table
 from topodesign.base.units import Quantity, format_bandwidth, format_size, format_time
+from topodesign.collectives import as_collective
+from topodesign.plans.measure import cost_of
+from topodesign.plans.unroll import unroll
 from topodesign.pricing.crossovers import winners
 from topodesign.pricing.mix import PRICED
 from topodesign.pricing.routed.grid import Grid, grid_of
@@ -25,6 +31,10 @@ from topodesign.pricing.routed.spread import Counted, Roads, Send, count
 from topodesign.pricing.workload import Workload, as_workload
 from topodesign.topology.library import TopologyLike, as_topology
 from topodesign.topology.topology import Topology
+
+PARTS = (1, 4, 16)
+"""In how many parts data follow one another through trees."""
+MOST_TREES = 128  # nodes whose trees are counted
 
 
 @dataclass(frozen=True)
@@ -217,30 +227,34 @@ def ways_on(topology: Topology, collective: str, progress: Progress | None = Non
     gathering = [topology] if topology.is_duplex else [topology, topology.transpose()]
     wanted = {"allgather": (0,), "reduce-scatter": (len(gathering) - 1,), "allreduce": (len(gathering) - 1, 0)}
     ways, refused = list(_neighbours(topology, collective)), list[str]()
+    try:
+        ways += _trees(topology, collective)
+    except TopodesignError as error:
+        refused.append(f"no trees: {error}")
     for at, (name, scheme) in enumerate(SCHEMES.items()):
         if progress is not None:
             progress(at / len(SCHEMES))
         grid = grid_of(topology)
         try:
             parts = scheme(grid or Grid(topology, (topology.nodes,)))
-            counted = [count(Roads(one, grid), parts) for one in gathering]
+            found = [count(Roads(one, grid), parts) for one in gathering]
         except InfeasibleError as error:
             refused.append(f"no {name}: {error}")
             continue
         formula = FORMULAS[name](grid.sides) if grid is not None and name in FORMULAS else None
-        both = [_passing(name, one, formula) for one in counted]
+        both = [_passing(name, one, formula) for one in found]
         chosen = [both[place] for place in wanted[collective]]
         ways.append(chosen[0] if len(chosen) == 1 else chosen[0].after(chosen[1]))
-        whole = counted[0].whole
+        whole = found[0].whole
         if collective == "allreduce" and whole is not None and topology.is_duplex:
-            ways.append(Passing(f"{name}, whole", "pass", counted[0].steps, counted[0].hops, whole))
+            ways.append(Passing(f"{name}, whole", "pass", found[0].steps, found[0].hops, whole))
     return ways, refused
 
 
-def _passing(name: str, counted: Counted, formula: Fraction | None) -> Passing:
+def _passing(name: str, one: Counted, formula: Fraction | None) -> Passing:
     messages = "neighbours" if name == "bucket" else "pass"
-    twice = 0 if name == "bucket" else counted.twice
-    return Passing(name, messages, counted.steps, counted.hops, counted.bandwidth, formula, twice)
+    twice = 0 if name == "bucket" else one.twice
+    return Passing(name, messages, one.steps, one.hops, one.bandwidth, formula, twice)
 
 
 def _neighbours(topology: Topology, collective: str) -> Iterator[Passing]:
@@ -257,6 +271,23 @@ def _neighbours(topology: Topology, collective: str) -> Iterator[Passing]:
         steps, y = sum(cost.steps for cost in costs), sum((cost.bandwidth for cost in costs), Fraction(0))
         if name == "SPFF" or deferred != spff:
             yield Passing(name, "neighbours", steps, steps, y)
+
+
+def _trees(topology: Topology, collective: str) -> Iterator[Passing]:
+    """Yield the trees of ForestColl, whose data go in so many parts behind one another: over one link in every step."""
+    from topodesign.optima.forest.schedule import allreduce_schedule, forest_schedule  # noqa: PLC0415  heavy
+
+    if topology.nodes > MOST_TREES:
+        raise TooLargeError(f"trees are counted here among at most {MOST_TREES} nodes")
+    if collective == "allreduce":
+        trees, _ = allreduce_schedule(topology)
+    else:
+        trees = forest_schedule(topology, as_collective(collective))
+    for parts in PARTS:
+        place, rounds = unroll(trees, parts)
+        cost = cost_of(place, rounds)
+        name = "trees" if parts == 1 else f"trees in {parts}"
+        yield Passing(name, "neighbours", cost.steps, cost.steps, cost.bandwidth)
 
 
 def _exchanges(topology: Topology) -> Iterator[Passing]:
