@@ -16,7 +16,7 @@ from topodesign.cli.progress import progress_bar
 _FORMATS = ("opensm", "linux", "frr", "sonic")
 _ENGINES = (
     "auto", "fitted", "layers", "cycles",
-    "descents", "hops", "groups", "dateline", "up-down", "confined", "turns"
+    "descents", "hops", "groups", "valiant", "dateline", "up-down", "confined", "turns"
 )  # fmt: skip
 
 

@@ -7,6 +7,7 @@
 * J. Domke, T. Hoefler, W. E. Nagel, Deadlock-Free Oblivious Routing for Arbitrary Topologies (2011): ``cycles``.
 * J. Domke, T. Hoefler, S. Matsuoka, Routing on the Dependency Graph (2016): the idea of ``confined``.
 * J. Kim et al., Technology-Driven, Highly-Scalable Dragonfly Topology (2008): ``groups``, a lane more in each group.
+* L. G. Valiant, A Scheme for Fast Parallel Communication (1982): ``valiant``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from topodesign.base.errors import DisconnectedError
 from topodesign.pricing.routed.grid import grid_of
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.routes import detour_kernels, lane_kernels
-from topodesign.wiring.routes.ways import Ways, ways_of
+from topodesign.wiring.routes.ways import MOST_HOPS, Ways, pairs_of, ways_of
 
 MOST_LANES = 15  # data lanes of InfiniBand
 _PASSES = 3  # times that balanced paths are routed, knowing what all others load
@@ -158,17 +159,81 @@ def hops(question: Question) -> Ways | None:
     return _if_few(question, ways.in_lanes(lane))
 
 
+@dataclass(frozen=True, eq=False)
+class _Groups:
+    """A dragonfly in which every two groups have one link."""
+
+    question: Question
+    group: IntArray
+    gate: IntArray  # the node of one group with the link to another, by both groups
+
+    @classmethod
+    def of(cls, question: Question) -> _Groups | None:
+        """Return the groups; None where the network is no dragonfly."""
+        topology = question.topology
+        if topology.spec is None or topology.spec.name != "dragonflygroups":
+            return None
+        group = np.arange(topology.nodes) // int(str(topology.spec.args[0]))
+        src, dst = group[topology.src], group[topology.dst]
+        gate = np.full((group[-1] + 1,) * 2, -1)
+        gate[src, dst] = topology.src
+        return cls(question, group, gate)
+
+    def towards(self, node: IntArray, target: IntArray) -> IntArray:
+        """Return the way of each pair, a row of nodes each: to the link between the groups, over it, and on."""
+        here, there = self.group[node], self.group[target]
+        out = np.where(here == there, node, self.gate[here, there])
+        into = np.where(here == there, node, self.gate[there, here])
+        return np.stack((node, out, into, target), axis=1)
+
+    def ways(self, nodes: IntArray, source: IntArray, target: IntArray) -> Ways:
+        """Return ways through rows of nodes, some of which may follow themselves: a lane more in each group."""
+        before, after = nodes[:, :-1], nodes[:, 1:]
+        moves = before != after
+        topology = self.question.topology
+        lane = np.cumsum(self.group[before] != self.group[after], axis=1) - (self.group[before] != self.group[after])
+        link = topology.link_index(before[moves], after[moves])
+        start = np.concatenate(([0], np.cumsum(moves.sum(axis=1))))
+        return Ways(topology, source, target, start, link, lane[moves])
+
+
 def groups(question: Question) -> Ways | None:
-    """Shortest paths in a dragonfly, a lane more in each group (Kim and Dally)."""
-    spec = question.topology.spec
-    if spec is None or spec.name != "dragonflygroups":
+    """To the one link between two groups of a dragonfly and on from there, a lane more in each group (Kim and Dally).
+
+    Such ways have one link between groups at most, so that two lanes do. Some are longer than a way through a third
+    group, which shortest paths may take.
+    """
+    found = _Groups.of(question)
+    if found is None:
         return None
-    ways = _balanced(question)
-    group = question.topology.src // int(str(spec.args[0])), question.topology.dst // int(str(spec.args[0]))
-    crossed = np.cumsum(group[0][ways.hop] != group[1][ways.hop])
-    before = np.concatenate(([0], crossed))
-    lane = before[:-1] - np.repeat(before[ways.start[:-1]], ways.lengths)
-    return _if_few(question, ways.in_lanes(lane))
+    source, target = pairs_of(question.ends)
+    return _if_few(question, found.ways(found.towards(source, target), source, target))
+
+
+def valiant(question: Question) -> Ways | None:
+    """By way of a node drawn for each pair, in lanes of their own from there on; of a dragonfly by way of a group.
+
+    Whatever the traffic is, links are about as full as those of an all-to-all twice over (Valiant 1982).
+    """
+    if question.topology.switches or question.topology.nodes < 3:  # ends alone have ways to them
+        return None
+    source, target = pairs_of(question.ends)
+    draws = np.random.default_rng(question.seed)
+    found = _Groups.of(question)
+    if found is not None:
+        here, there = found.group[source], found.group[target]
+        count = len(found.gate)
+        between = draws.integers(0, count, len(source))
+        between = np.where((between == here) | (between == there) | (here == there), there, between)
+        entry = np.where(between == there, source, found.gate[between, here])
+        first = np.where((between == there)[:, None], source[:, None], found.towards(source, entry))
+        nodes = np.concatenate((first, found.towards(entry, target)[:, 1:]), axis=1)
+        return _if_few(question, found.ways(nodes, source, target))
+    halves = Question(question.topology, question.weight, question.lanes // 2, question.seed)
+    ways = fitted(halves) if halves.lanes else None
+    if ways is None or 2 * len(ways.hop) > MOST_HOPS:
+        return None
+    return ways.joined(draws.choice(question.ends, len(source)))
 
 
 def dateline(question: Question) -> Ways | None:
@@ -251,6 +316,7 @@ ENGINES: dict[str, Callable[[Question], Ways | None]] = {
     "descents": descents,
     "hops": hops,
     "groups": groups,
+    "valiant": valiant,
     "dateline": dateline,
     "up-down": up_down,
     "confined": confined,

@@ -87,12 +87,33 @@ class Ways:
         """Return the same with other lanes."""
         return Ways(self.topology, self.source, self.target, self.start, self.hop, lane)
 
+    def joined(self, between: IntArray) -> Ways:
+        """Return ways by way of a node each: those to it, and those from it on in as many lanes more."""
+        nodes = self.topology.nodes
+        number = np.full(nodes * nodes, -1)
+        number[self.source * nodes + self.target] = np.arange(len(self.source))
+        halves = [number[self.source * nodes + between], number[between * nodes + self.target]]
+        every = np.stack(halves, axis=1).ravel()
+        upper = np.tile([0, self.lanes], len(self.source))[every >= 0]
+        kept = every[every >= 0]
+        length = self.lengths[kept]
+        at = np.repeat(self.start[kept] - np.cumsum(length) + length, length) + np.arange(int(length.sum()))
+        size = np.where(every >= 0, self.lengths[every], 0).reshape(-1, 2).sum(axis=1)
+        start = np.concatenate(([0], np.cumsum(size)))
+        lane = self.lane[at] + np.repeat(upper, length)
+        return Ways(self.topology, self.source, self.target, start, self.hop[at], lane)
+
+
+def pairs_of(ends: IntArray) -> tuple[IntArray, IntArray]:
+    """Return all ordered pairs of ends, sorted."""
+    source, target = (one.ravel() for one in np.meshgrid(ends, ends, indexing="ij"))
+    apart = source != target
+    return source[apart], target[apart]
+
 
 def ways_of(topology: Topology, ends: IntArray, steps: IntArray, lane: IntArray) -> Ways:
     """Return the ways that tables say: for each target a row with the link out of every vertex, and one of lanes."""
-    source, target = (one.ravel() for one in np.meshgrid(ends, ends, indexing="ij"))
-    apart = source != target
-    source, target = source[apart], target[apart]
+    source, target = pairs_of(ends)
     way, now = np.arange(len(source)), source
     found: list[tuple[IntArray, IntArray]] = []
     hops = 0
