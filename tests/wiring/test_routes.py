@@ -97,7 +97,8 @@ def test_published_channel_numbers() -> None:
 def groups_crossed(ways: Ways, size: int) -> list[int]:
     """Links between groups of each way."""
     src, dst = ways.topology.src[ways.hop] // size, ways.topology.dst[ways.hop] // size
-    return np.add.reduceat((src != dst).astype(int), ways.start[:-1]).tolist()
+    found: list[int] = np.add.reduceat((src != dst).astype(int), ways.start[:-1]).tolist()
+    return found
 
 
 def test_ways_of_groups_cross_once_and_those_of_valiant_twice() -> None:

@@ -41,9 +41,10 @@ class Phase:
 
 @dataclass(frozen=True)
 class Permutations(Program):
-    """A program of permutations; ``chunks`` are rows of the whole data."""
+    """A program of permutations; ``chunks`` are rows of the whole data, circuits change after some of the steps."""
 
     phases: tuple[Phase, ...] = ()
+    changes: tuple[int, ...] = ()
 
     @property
     def exchanges(self) -> tuple[Exchange, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import subprocess
 import sys
 from itertools import product
@@ -22,9 +23,12 @@ from topodesign.compiler.frontends import permutations
 from topodesign.compiler.frontends.permutations import permutations_of
 from topodesign.compiler.permutations import Permutations
 from topodesign.plans.kinds import kind_of
+from topodesign.plans.phases import Phases
 from topodesign.plans.plan import Plan
 from topodesign.runtime.jax.check import check_module_file
 from topodesign.runtime.jax.code import REFERENCES
+from topodesign.runtime.jax.module import ModuleError, parse_module
+from topodesign.schedulers.circuits.reconfigure import reconfigure
 from topodesign.schedulers.scheduling import schedule
 from topodesign.schedulers.spff import spff_orbit
 from topodesign.topology.library import build
@@ -199,6 +203,43 @@ def test_a_module_needs_jax_alone_and_compares_itself(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=True)
     assert done.stdout == "ok: allreduce of 12 cpu devices\n"
     assert check_module_file(path).ok
+
+
+@pytest.mark.parametrize("collective", ["all-to-all", "allgather", "reduce-scatter", "allreduce"])
+def test_stages_one_by_one_use_the_circuits_of_their_phase(tmp_path: Path, collective: str) -> None:
+    """Each is a call of its own; together they are the collective, and what each sends goes over its own circuits."""
+    found = reconfigure(8, 1, collective, delay="0s", size="64MiB")
+    made = compile_plan(found.plan, "jax").checked()
+    moved, program = found.plan.movement, made.program
+    assert isinstance(moved, Phases)
+    assert isinstance(program, Permutations)
+    steps = [step for phase in program.phases for step in phase.steps]
+    assert len(steps) == found.best.steps
+    ends = [0, *program.changes, len(steps)]
+    assert len(ends) == len(found.phases) + 1 > 2
+    for number, (first, last) in enumerate(itertools.pairwise(ends)):
+        there = set(zip(*moved.circuits_of(number)[:, ::2].T.tolist(), strict=True))
+        assert {pair for step in steps[first:last] for one in step for pair in one.pairs} <= there
+    (path,) = made.save(tmp_path / "module.py")
+    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=True)
+    assert done.stdout == f"ok: {collective.replace('-', '_')} of 8 cpu devices\n"
+    shape = (8, 3, 5) if collective in {"all-to-all", "reduce-scatter"} else (7, 3)
+    x = np.random.default_rng(2).integers(-(2**31), 2**31, (8, *shape), dtype=np.int32)
+    assert np.array_equal(mapped(along(function(made)), 8)(x), wanted(collective, x))
+    assert len(imported(made.text)["stages"](shape, "x")) == len(found.phases)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [("(3, 2)", "ascend"), ("(0,)", "ascend"), ("(7,)", "ascend"), ("[1]", "numbers of steps"), ("('a',)", "numbers")],
+)
+def test_changes_that_are_none_are_illegal(changes: str, said: str) -> None:
+    text = compile_plan(reconfigure(8, 1, "allgather", delay="0s", size="64MiB").plan, "jax").text
+    line = next(one for one in text.splitlines() if one.startswith("CHANGES"))
+    with pytest.raises(ModuleError, match=said):
+        parse_module(text.replace(line, f"CHANGES = {changes}").encode())
+    with pytest.raises(ModuleError, match="unknown code"):
+        parse_module(text.replace(f"{line}\n", "").encode())
 
 
 def test_a_name_may_have_any_letters() -> None:

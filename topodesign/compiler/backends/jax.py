@@ -87,8 +87,9 @@ class Jax(Backend):
             f"SPLITS = {splits}  # whether the first axis of x has a block for every rank",
             f"JOINS = {joins}  # whether that of the result has",
             f"PIECES = {program.shard * (ranks if whole else 1)}  # equal pieces of a block" + " or of x" * whole,
+            *([f"CHANGES = {program.changes}  # steps after each of which circuits change"] if program.changes else []),
             "",
-            code_of(collective).rstrip(),
+            code_of(collective, changing=bool(program.changes)).rstrip(),
             "",
             "",
             "# Rows are runs (first, end), once if they are the same at all ranks; below 0 stands for rows of zeros.",
@@ -104,6 +105,8 @@ class Jax(Backend):
         for said in head.split("\n\n"):
             if said.startswith(_NOTE):
                 yield " ".join(said.removeprefix(_NOTE).split())
+        if b"\nCHANGES = " in files[self.ending]:
+            yield "a stage for the circuits of each phase: call stages() one by one, and let circuits change between"
         if options.inplace:
             yield "arrays of JAX do not change in place; jax.jit(..., donate_argnums=0) lets the result take x's memory"
 

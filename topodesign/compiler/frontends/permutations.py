@@ -70,6 +70,7 @@ def permutations_of(plan: Plan, parts: int = 1, *, inplace: bool = False) -> Per
         channels=1,
         ranks=(RankProgram((), 0),) * rounds.nodes,
         phases=tuple(phases),
+        changes=kind.changes,
     )
 
 

@@ -89,6 +89,11 @@ class Kind(ABC, Generic[Moved]):
         return ()
 
     @property
+    def changes(self) -> tuple[int, ...]:
+        """The steps after each of which circuits change; none where links stay."""
+        return ()
+
+    @property
     def relays(self) -> IntArray:
         """The switches that add or copy, ascending."""
         return np.zeros(0, dtype=np.int64)

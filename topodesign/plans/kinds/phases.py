@@ -42,6 +42,11 @@ class OfPhases(Kind[Phases]):
             factor += cost.bandwidth * Fraction(moved.ports, max(1, graph.degree))
         return {"steps": Fraction(moved.steps), "bandwidth": factor, "changes": Fraction(moved.changes)}
 
+    @property
+    def changes(self) -> tuple[int, ...]:
+        """The last step of each phase but the last."""
+        return tuple((self.moved.first_step[1:] - 1).tolist())
+
     def timed(self, now: Conditions) -> Run:
         """Return how long it takes, with the changes."""
         return run_phases(self.plan, self.moved, now)

@@ -37,6 +37,7 @@ class ModuleReport(Report):
     permutations: int = 0
     least: int = 0
     links: int = 0
+    stages: int = 1
     jax: str | None = None
 
     KEYS = (
@@ -46,6 +47,7 @@ class ModuleReport(Report):
         key("permutations", "Calls of ppermute."),
         key("least", "The fewest that steps with these sends can have: the degrees of the steps, added up."),
         key("links", "Pairs of ranks that send."),
+        key("stages", "Functions to be called one after the other: one more than circuits change."),
         key("jax", "Version of JAX whose StableHLO was replayed; null where it is not installed."),
     )
 
@@ -55,6 +57,8 @@ class ModuleReport(Report):
             return
         permutations = f"{self.permutations} permutations (sum of their degrees: {self.least})"
         yield f"{self.steps} steps, {permutations}, {self.links} links"
+        if self.stages > 1:
+            yield f"{self.stages} stages, between which circuits change"
         if self.ok:
             yield "data replayed without JAX: right result"
         if self.ok and self.jax is not None:
@@ -79,6 +83,7 @@ def check_module(content: bytes) -> ModuleReport:
         "steps": len(steps),
         "permutations": sum(map(len, steps)),
         "least": sum(map(_degree, steps)),
+        "stages": len(module.changes) + 1,
         "links": len({pair for step in steps for one in step for pair in one.pairs}),
     }
     wrong = _wrong_data(module)

@@ -25,6 +25,9 @@ REFERENCES = {
 HEADER = ("RANKS", "ROOT", "SPLITS", "JOINS", "PIECES")
 """Names of the numbers before the code; ``PHASES`` come after it."""
 
+CHANGES = "CHANGES"
+"""Name of one more: the numbers of steps after each of which circuits change, where they do."""
+
 _CODE = '''\
 import math
 
@@ -118,6 +121,73 @@ def main():
 
 '''
 
+_WHOLE = _CODE[_CODE.index("    if lax.axis_size") : _CODE.index("def _take(")]
+_RESULT = _WHOLE[_WHOLE.index("    rows = rows.reshape(RANKS if JOINS") :]
+_MAIN = _CODE[_CODE.index("    right = ") :]
+
+_STAGES = """\
+    x = jnp.asarray(x)
+    for stage in stages(x.shape, axis_name, tiled=tiled):
+        x = stage(x)
+    return x
+
+
+def stages(whole, axis_name, *, tiled=False):
+    \"\"\"Return what to call one after the other inside jax.shard_map, a function for the circuits of each phase.
+
+    whole is the shape of x on one device, which the first takes; the last returns the result, the others return rows
+    for the next. Between two of them circuits change: call each by itself, and wait for the circuits.
+    \"\"\"
+    if SPLITS and tiled:
+        whole = (RANKS, whole[0] // RANKS, *whole[1:])
+    if SPLITS and tuple(whole[:1]) != (RANKS,):
+        raise ValueError(f"NAME needs a first axis of {RANKS} blocks, one for each device, and x has shape {whole}")
+    shape = tuple(whole[1:] if SPLITS else whole)
+    size = math.prod(shape)
+    width = max(1, -(-size // PIECES))
+    ends = [0, *CHANGES, sum(len(phase["steps"]) for phase in PHASES)]
+
+    def between(first, last):
+        def stage(rows):
+            if lax.axis_size(axis_name) != RANKS:
+                raise ValueError(f"NAME is for {RANKS} devices, and axis {axis_name!r} has {lax.axis_size(axis_name)}")
+            if first == 0:
+                rows = rows.reshape(RANKS if SPLITS else 1, size)
+                rows = jnp.pad(rows, ((0, 0), (0, width * PIECES - size))).reshape(-1, width)
+            rank = lax.axis_index(axis_name)
+            done = 0
+            for phase in PHASES:
+                begins, done = done, done + len(phase["steps"])
+                if first <= begins < last:
+                    rows = _take(rows, phase["start"], rank)
+                for step in phase["steps"][max(0, first - begins) : max(0, last - begins)]:
+                    sent = [_take(rows, move["take"], rank) for move in step]
+                    got = [lax.ppermute(part, axis_name, move["pairs"]) for part, move in zip(sent, step)]
+                    for part, move in zip(got, step):
+                        rows = _put(rows, move["put"], rank, part, phase["adds"])
+                if first < done <= last:
+                    rows = _take(rows, phase["finish"], rank)
+            return result(rows) if last == ends[-1] else rows
+
+        return stage
+
+    def result(rows):
+RESULT
+    return [between(first, last) for first, last in zip(ends, ends[1:])]
+
+
+""".replace("RESULT", "".join(f"    {line}\n" for line in _RESULT.strip("\n").splitlines()))
+
+_BY_STAGES = """\
+    state = x
+    names = stages(x.shape[1:], "x")
+    for number, stage in enumerate(names):
+        given = (lambda x, stage=stage: stage(x[0])) if number == 0 else stage
+        done = (lambda x, given=given: given(x)[None]) if number == len(names) - 1 else given
+        state = jax.jit(jax.shard_map(done, mesh=mesh, in_specs=spec, out_specs=spec))(state)
+    got = got if np.array_equal(got, state) else state
+"""
+
 ENDING = """
 if __name__ == "__main__":
     raise SystemExit(main())
@@ -129,9 +199,10 @@ def name_of(collective: Collective) -> str:
     return collective.name.replace("-", "_")
 
 
-def code_of(collective: Collective) -> str:
-    """Return the code between the numbers and the data."""
-    return _CODE.replace("NAME", name_of(collective)).replace("REFERENCE", REFERENCES[collective.name])
+def code_of(collective: Collective, *, changing: bool = False) -> str:
+    """Return the code between the numbers and the data; that of circuits which change is called by stages."""
+    code = _CODE.replace(_WHOLE, _STAGES).replace(_MAIN, _BY_STAGES + _MAIN) if changing else _CODE
+    return code.replace("NAME", name_of(collective)).replace("REFERENCE", REFERENCES[collective.name])
 
 
 def same_code(found: list[ast.stmt], wanted: str) -> bool:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from topodesign.base.errors import TopodesignError
 from topodesign.collectives import COLLECTIVES, Collective
-from topodesign.runtime.jax.code import ENDING, HEADER, buffers, code_of, name_of, same_code
+from topodesign.runtime.jax.code import CHANGES, ENDING, HEADER, buffers, code_of, name_of, same_code
 
 LARGEST = 2**24  # bytes of a module that is read
 MOST_RANKS = 2**12
@@ -50,6 +51,7 @@ class Module:
     units: int  # pieces of a block
     phases: tuple[Phase, ...]
     text: str
+    changes: tuple[int, ...] = ()  # steps after each of which circuits change
 
     @property
     def whole(self) -> bool:
@@ -80,19 +82,30 @@ def parse_module(content: bytes) -> Module:
     numbers = dict(_assigned(one) for one in body[:count])
     if tuple(numbers) != HEADER:
         raise ModuleError(f"a module begins with {', '.join(HEADER)}, each on a line")
+    changing = len(body) > count and isinstance(body[count], ast.Assign)
+    changes: Any = ()
+    if changing:
+        name, changes = _assigned(body[count])
+        count += 1
+        if name != CHANGES or not isinstance(changes, tuple) or not all(type(one) is int for one in changes):
+            raise ModuleError(f"{CHANGES} are numbers of steps")
     functions = [one.name for one in body if isinstance(one, ast.FunctionDef)]
     collective = next((one for one in COLLECTIVES.values() if name_of(one) in functions[:1]), None)
     if collective is None:
         raise ModuleError("its first function is none of " + ", ".join(map(name_of, COLLECTIVES.values())))
     end = next((at for at, one in enumerate(body) if at >= count and isinstance(one, ast.Assign)), len(body))
-    if not same_code(body[count:end], code_of(collective)) or not same_code(body[end + 1 :], ENDING):
+    if not same_code(body[count:end], code_of(collective, changing=changing)) or not same_code(body[end + 1 :], ENDING):
         raise ModuleError(
             "its code is not that of modules of this version, and unknown code is not executed; compile it again"
         )
     name, data = _assigned(body[end])
     if name != "PHASES":
         raise ModuleError("PHASES come after the code")
-    return _module(collective, numbers, data, text)
+    module = replace(_module(collective, numbers, data, text), changes=changes)
+    ends = [0, *changes, sum(len(phase.steps) for phase in module.phases)]
+    if changing and not all(a < b for a, b in pairwise(ends)):
+        raise ModuleError(f"{CHANGES} ascend and are between steps, not {changes}")
+    return module
 
 
 def _module(collective: Collective, numbers: Mapping[str, Any], data: Any, text: str) -> Module:
