@@ -81,6 +81,30 @@ def test_shortest_paths_take_no_more_lanes_than_were_counted(spec: str, most: in
     assert min(one.ways.lanes for one in stays) <= most
 
 
+AT_512 = {
+    "mms(16)": 2,
+    "dragonflygroups(8,8)": 3,
+    "torus(8,8,8)": 2,
+    "hypercube(9)": 1,
+    "randomregulargraph(512,7,1)": 5,
+    "randomregulargraph(512,16,1)": 3,
+    "hamming(3,8)": 1,
+    "debruijn(2,9)": 5,
+    "genkautz(4,512)": 4,
+    "kautz(8,2)": 3,
+}
+"""Lanes of shortest paths of about 512 nodes: not more than the design notes count for fewer nodes."""
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("spec", "most"), AT_512.items())
+def test_families_of_512_nodes(spec: str, most: int) -> None:
+    found = routes(spec)
+    assert found.chosen.shortest
+    assert found.chosen.ways.lanes <= most
+    assert acyclic(found.chosen.ways)
+
+
 def test_published_channel_numbers() -> None:
     """Slim Fly 2, a lane a hop, and 4 for Valiant's ways (Besta and Hoefler); dragonfly 2 and 3 (Kim and others)."""
     counts = {one.engine: one.ways.lanes for one in routes("mms(5)").found}
