@@ -104,6 +104,9 @@ def command(
     commands, file_format, spelling = (options.pop(name) for name in ("commands", "file_format", "spelling"))
     if (commands is None) != (file_format is None) or (commands is not None and plant is None):
         raise click.UsageError("Give --commands and --format together, and --plant with them.")
+    for directory in (circuits, commands):
+        if directory is not None and directory.exists():
+            raise click.UsageError(f"{directory} is there already; name a new directory.")
     with progress_bar("looking for circuits") as progress:
         found = topodesign.reconfigure(nodes, degree, collective, progress=progress, **options)
     if plant is not None:

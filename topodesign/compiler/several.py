@@ -24,7 +24,6 @@ from topodesign.plans.files import as_plan
 from topodesign.plans.group_ops import apart
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.kinds.kind import Kind
-from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.topology.topology import Topology
 
@@ -81,7 +80,7 @@ def compile_groups(plan: Plan, target: str = "msccl", **options: Unpack[CompileO
     for number, (part, rounds) in enumerate(apart(*kind.in_rounds())):
         members = plan.collective.single[number].group or ()
         if len(members) > 1:
-            alone = Plan(part, rounds, cost_claim(cost_of(part, rounds)), generator=plan.generator)
+            alone = kind.alone(part, rounds, members)
             some = ", ".join(str(node) if names is None else names[node] for node in members[:8])
             note = f"ranks 0 to {len(members) - 1} are {some}{' ...' if len(members) > 8 else ''}"
             made = compile_plan(alone, target, **options)

@@ -22,9 +22,11 @@ from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.frontends import permutations
 from topodesign.compiler.frontends.permutations import permutations_of
 from topodesign.compiler.permutations import Permutations
+from topodesign.compiler.several import compile_groups
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.phases import Phases
 from topodesign.plans.plan import Plan
+from topodesign.plans.replay.plans import verify
 from topodesign.runtime.jax.check import check_module_file
 from topodesign.runtime.jax.code import REFERENCES
 from topodesign.runtime.jax.module import ModuleError, parse_module
@@ -227,6 +229,19 @@ def test_stages_one_by_one_use_the_circuits_of_their_phase(tmp_path: Path, colle
     x = np.random.default_rng(2).integers(-(2**31), 2**31, (8, *shape), dtype=np.int32)
     assert np.array_equal(mapped(along(function(made)), 8)(x), wanted(collective, x))
     assert len(imported(made.text)["stages"](shape, "x")) == len(found.phases)
+
+
+def test_groups_change_together() -> None:
+    """A module for each group, with as many stages as the plan of all has phases."""
+    found = reconfigure(8, 1, "allgather", delay="0s", size="64MiB", group="4x2:0")
+    assert found.best.changes
+    parts = compile_groups(found.plan, "jax")
+    assert [part.nodes for part in parts] == [(0, 1, 2, 3), (4, 5, 6, 7)]
+    for part in parts:
+        checked = part.compiled.checked()
+        assert isinstance(checked.program, Permutations)
+        assert len(checked.program.changes) == found.best.changes
+        assert verify(checked.plan).ok
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import ClassVar, Generic, Literal, TypeVar, cast
 
@@ -110,6 +110,10 @@ class Kind(ABC, Generic[Moved]):
     def image(self, order: IntArray) -> Plan:
         """Return the plan with node v called ``order[v]``."""
         raise InfeasibleError(f"a plan in {self.plan.kind} has no image under {len(order)} names")
+
+    def alone(self, place: Topology, rounds: Rounds, members: Sequence[int]) -> Plan:  # noqa: ARG002
+        """Return the plan of what members do by themselves, of whose rounds they are the nodes 0, 1, ..."""
+        return Plan(place, rounds, cost_claim(cost_of(place, rounds)), generator=self.plan.generator)
 
     def then(self, other: Plan) -> Movement:
         """Return the allreduce of this reduce-scatter and an allgather after it."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
+
+import numpy as np
 
 from topodesign.plans.kinds.kind import Kind
 from topodesign.plans.measure import cost_of
@@ -50,6 +53,20 @@ class OfPhases(Kind[Phases]):
     def timed(self, now: Conditions) -> Run:
         """Return how long it takes, with the changes."""
         return run_phases(self.plan, self.moved, now)
+
+    def alone(self, place: Topology, rounds: Rounds, members: Sequence[int]) -> Plan:  # noqa: ARG002
+        """Return the plan of what members do by themselves, over the circuits among them."""
+        moved, number = self.moved, np.full(self.moved.nodes, -1)
+        number[list(members)] = np.arange(len(members))
+        circuits = []
+        for phase in range(moved.changes + 1):
+            rows = moved.circuits_of(phase)
+            rows[:, ::2] = number[rows[:, ::2]]
+            circuits.append(rows[(rows[:, ::2] >= 0).all(axis=1)])
+        how: Any = {name: getattr(moved, name) for name in ("ports", "delay", "moving", "duplex")}
+        own = Phases.of(rounds, circuits, moved.first_step, **how)
+        plan = Plan(own.union(), own, generator=self.plan.generator)
+        return replace(plan, claim=dict(type(self)(plan).measures()))
 
     def image(self, order: IntArray) -> Plan:
         """Return the plan with node v called ``order[v]``."""
