@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
@@ -94,13 +95,18 @@ def made(sequence: Sequence, collective: Collective, method: str, units: int) ->
 def published(nodes: int, degree: int, collective: Collective, *, duplex: bool) -> list[Candidate]:
     """Return what is published for so many nodes and ports, and the best static topologies that are known."""
 
-    def of(name: str, source: str, sequence: Sequence) -> Candidate:
-        return Candidate(name, source, lambda: made(sequence, collective, name, 1 if degree == 1 else 2))
+    def of(name: str, source: str, sequence: Sequence, what: Collective = collective) -> Candidate:
+        return Candidate(name, source, lambda: made(sequence, what, name, 1 if degree == 1 else 2))
 
     dark = spare(nodes, degree, duplex=duplex)
     found = [of(*one) for one in _schemes(nodes, degree - dark, duplex=duplex)]
     if dark:
         found = [replace(one, make=partial(_on_more, one, degree)) for one in found]
+    if is_alone(nodes, degree, duplex=duplex):
+        some = [of(*one, copying(collective)) for one in _schemes(nodes - 1, 1, duplex=True)]
+        found += [
+            replace(one, name=f"one beside, {one.name}", make=partial(_with_one, one, collective)) for one in some
+        ]
     found.append(Candidate("direct circuits", "", lambda: _direct(nodes, degree, collective, duplex=duplex)))
     return [*found, *static(nodes, degree, collective, duplex=duplex)]
 
@@ -108,6 +114,53 @@ def published(nodes: int, degree: int, collective: Collective, *, duplex: bool) 
 def spare(nodes: int, degree: int, *, duplex: bool) -> int:
     """Return how many ports sequences leave dark: one, where they are odd and no element is its own inverse."""
     return int(duplex and degree > 1 and nodes * degree % 2 == 1)
+
+
+def is_alone(nodes: int, degree: int, *, duplex: bool) -> bool:
+    """Return whether every phase pairs all nodes but one."""
+    return duplex and degree == 1 and nodes % 2 == 1 and nodes > 3
+
+
+def copying(collective: Collective) -> Collective:
+    """Return what plans of a collective are made of: an all-to-all or an allgather."""
+    return ALL_TO_ALL if collective.pairwise else ALLGATHER
+
+
+def _with_one(one: Candidate, collective: Collective) -> Plan | None:
+    return None if one.plan is None else beside(one.plan, collective)
+
+
+def beside(plan: Plan, collective: Collective) -> Plan | None:
+    """Return the plan of a node more over pairs: it gives node 0 its blocks first, and gets from it all others last.
+
+    ``plan`` is an all-to-all or allgather; what is done in it with the blocks of node 0 is done with the new ones, too.
+    """
+    moved = plan.movement
+    if not isinstance(moved, Phases):
+        return None
+    more, nodes, last = moved.nodes, moved.nodes + 1, moved.steps + 2
+    others, step, whole = np.arange(more), moved.step + 1, (0, moved.units)
+    if collective.pairwise:
+        source, target = np.divmod(moved.block, more)
+        block = source * nodes + target
+        twins = [(source == 0, more * nodes + target), (target == 0, source * nodes + more)]
+        first, then, back = more * nodes + others, others[1:] * nodes + more, more
+    else:
+        block, twins = moved.block, [(moved.block == 0, np.full(len(moved), more))]
+        first, then, back = np.array([more]), others[1:], 0
+    rows: list[tuple[Any, ...]] = [(step, moved.src, moved.dst, block, moved.lo, moved.hi)]
+    for mine, called in twins:
+        rows.append((step[mine], moved.src[mine], moved.dst[mine], called[mine], moved.lo[mine], moved.hi[mine]))
+    for at, src, some in ((1, more, first), (1, 0, np.array([back])), (last, 0, then)):
+        one = np.ones(len(some), dtype=np.int64)
+        rows.append((at * one, src * one, (more - src) * one, some, whole[0] * one, whole[1] * one))
+    rounds = assemble(copying(collective), nodes, moved.units, last, rows)
+    pair = np.array([[0, 0, more, 0], [more, 0, 0, 0]], dtype=np.int64)
+    circuits = [pair, *(moved.circuits_of(phase) for phase in range(moved.changes + 1)), pair]
+    counts = np.array([1, *np.diff([*moved.first_step, moved.steps + 1]), 1], dtype=np.int64)
+    turned = rounds if collective.reduces else None
+    method = str(plan.generator.get("method", ""))
+    return forth_and_back(rounds, turned, circuits, counts, 1, collective=collective, duplex=True, method=method)
 
 
 def _on_more(one: Candidate, degree: int) -> Plan | None:

@@ -15,12 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topodesign.base.cost import Cost
 from topodesign.collectives import Collective
 from topodesign.plans.plan import Plan
 from topodesign.schedulers.circuits import kernels
 from topodesign.schedulers.circuits.bounds import Room, Work, all_least, least_steps
-from topodesign.schedulers.circuits.published import made, on_ports, spare
+from topodesign.schedulers.circuits.published import beside, copying, is_alone, made, on_ports, spare
 from topodesign.schedulers.circuits.sequence import Sequence
 from topodesign.topology.group_catalog import further_groups
 from topodesign.topology.groups import Group, abelian, cyclic, dihedral
@@ -32,6 +31,7 @@ _LONG, _SHORTER, _LEAST = 2**24, 8, 50  # hops that long walks follow, how much 
 _HEAT = 4  # hops, or steps, that a walk may lose at its beginning
 _FAR, _SPARE, _SEED = 64, 2, 88172645463325253  # hops that an element counts that is not reached; more steps to begin
 _FEW = 16  # with more ports, over all phases, than this and 3/4 of the nodes direct circuits are as good
+_ANY = Fraction(2**64)  # seconds that any plan beats
 _HOP = 2**20  # the weight of a hop; others are in proportion
 
 
@@ -77,6 +77,10 @@ def search(
 ) -> list[Plan]:
     """Return plans that are better than what there is, the best last."""
     found: list[Plan] = []
+    if is_alone(room.nodes, room.degree, duplex=room.duplex):
+        fewer = search(replace(room, nodes=room.nodes - 1), copying(collective), work, _ANY, effort=effort)
+        plans = [beside(one, collective) for one in fewer]
+        return [one for one in plans if one is not None and _seconds(one, work) < incumbent]
     times = all_least(room, collective, work)
     numbers = sorted((time, number) for number, time in enumerate(times, 1) if time is not None)
     for place, (least, number) in enumerate(numbers[:MOST_NUMBERS]):
@@ -90,12 +94,14 @@ def search(
             if plan is None:
                 continue
             plan = on_ports(plan, room.degree) if dark else plan
-            cost = Cost(int(plan.claim["steps"]), plan.claim["bandwidth"])
-            time = work.time(cost.steps, cost.bandwidth, int(plan.claim["changes"]))
-            if time < incumbent:
-                incumbent = time
+            if _seconds(plan, work) < incumbent:
+                incumbent = _seconds(plan, work)
                 found.append(plan)
     return found
+
+
+def _seconds(plan: Plan, work: Work) -> Fraction:
+    return work.time(int(plan.claim["steps"]), plan.claim["bandwidth"], int(plan.claim["changes"]))
 
 
 def _walked(room: Room, collective: Collective, number: int, work: Work, effort: Fraction) -> list[Sequence]:
