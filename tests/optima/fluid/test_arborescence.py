@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from topodesign.optima.fluid.cheapest_tree import cheapest_arborescence, proves
+from topodesign.optima.fluid.cheapest_tree import cheapest_arborescence, proven_price
 
 
 def least(prices: np.ndarray, root: int) -> int:
@@ -33,7 +33,7 @@ def test_none_is_cheaper(seed: int) -> None:
     count, root = int(rng.integers(2, 6)), 0
     prices = rng.integers(0, 6, (count, count))
     best = cheapest_arborescence(prices, root)
-    assert best.price == least(prices, root) == proves(best.cuts, prices, root)
+    assert best.price == least(prices, root) == proven_price(best, prices, root)
     assert best.parent[root] == -1
 
 
@@ -43,11 +43,12 @@ def test_larger_ones_prove_themselves_whatever_the_size_of_numbers(dtype: type) 
     for count in (1, 10, 40):
         prices: Any = rng.integers(0, 9, (count, count)).astype(dtype) * (10**30 if dtype is object else 1)
         best = cheapest_arborescence(prices, count // 2)
-        assert proves(best.cuts, prices, count // 2) == best.price
+        assert proven_price(best, prices, count // 2) == best.price
 
 
 def test_cuts_that_are_dearer_than_an_arc_prove_nothing() -> None:
     prices = np.array([[0, 2], [2, 0]])
-    assert proves([(np.array([1]), 3)], prices, 0) is None
-    assert proves([(np.array([0]), 1)], prices, 0) is None
-    assert proves([(np.array([1]), -1)], prices, 0) is None
+    best = cheapest_arborescence(prices, 0)
+    assert proven_price(best, prices, 0) == 2
+    for weight in ([0, 3, 0, 0], [1, 1, 0, 0], [0, -1, 0, 0]):
+        assert proven_price(best._replace(weight=np.array(weight)), prices, 0) is None

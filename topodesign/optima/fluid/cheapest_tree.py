@@ -8,6 +8,7 @@ tree, so there it is asked for every set of relays that may make a difference.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError
+from topodesign.optima.fluid.arborescence_kernels import Prices, cuts_hold, grow
 from topodesign.optima.fluid.network import Network
 from topodesign.topology.topology import IntArray
 
@@ -50,21 +52,32 @@ class Ways:
     through: bool = False  # whether paths go through nodes that take part, too
 
     @cached_property
+    def longest(self) -> int:
+        """More than the arcs of any path."""
+        network = self.network
+        return network.vertices + 2 - (0 if self.through else len(network.nodes))
+
+    @cached_property
+    def unit(self) -> int:
+        """What all prices are multiples of."""
+        return math.gcd(*self.prices) or 1
+
+    @cached_property
     def step(self) -> int:
         """What a unit of price is in :attr:`weights`: more than the arcs of all paths of a tree."""
-        return 1 << int((self.network.vertices + 1) ** 2).bit_length()
+        return 1 << (self.longest * (self.network.vertices + 1)).bit_length()
 
     @cached_property
     def weights(self) -> NDArray[Any]:
         """Prices of arcs with the count of arcs in the low digits."""
-        whole = [price * self.step + 1 for price in self.prices]
-        small = (max(whole, default=0) + 1) * (self.network.vertices + 1) ** 2 < _LARGEST
+        whole = [price // self.unit * self.step + 1 for price in self.prices]
+        small = (max(whole, default=0) + 1) * self.longest * (self.network.vertices + 1) < _LARGEST
         return np.array(whole, dtype=np.int64 if small else object)
 
     @cached_property
     def far(self) -> int:
         """More than any path weighs."""
-        return (int(self.weights.max(initial=0)) + 1) * (self.network.vertices + 1)
+        return (int(self.weights.max(initial=0)) + 1) * self.longest
 
     @cached_property
     def ends(self) -> IntArray:
@@ -146,7 +159,7 @@ def cheapest_tree(ways: Ways, root: int, choices: list[tuple[int, ...]]) -> Chea
     weight, parent = min((_over(ways, root, chosen) for chosen in choices), key=lambda one: one[0])
     order = _outwards(parent, root)
     tree = _tree(ways, root, [(parent[vertex], vertex) for vertex in order])
-    return Cheapest(tree, weight // ways.step)
+    return Cheapest(tree, weight // ways.step * ways.unit)
 
 
 def cheapest_paths(ways: Ways, root: int) -> Cheapest:
@@ -161,9 +174,9 @@ def _over(ways: Ways, root: int, relays: tuple[int, ...]) -> tuple[int, dict[int
     ends = list(dict.fromkeys([root, *ways.network.nodes.tolist(), *relays]))
     prices = ways.between(ends)
     found = cheapest_arborescence(prices, 0)
-    if proves(found.cuts, prices, 0) != found.price:
+    if proven_price(found, prices, 0) != found.price:
         raise RuntimeError("the cheapest arborescence is not proven")
-    parent = {ends[at]: ends[above] for at, above in enumerate(found.parent) if above >= 0}
+    parent = {ends[at]: ends[above] for at, above in enumerate(found.parent.tolist()) if above >= 0}
     while idle := [relay for relay in relays if relay in parent and relay not in parent.values()]:
         for relay in idle:
             del parent[relay]
@@ -198,91 +211,31 @@ def _tree(ways: Ways, root: int, edges: list[tuple[int, int]]) -> Tree:
 
 # -- arborescences ----------------------------------------------------------------------------------------------------
 
-# Chu and Liu (1965), Edmonds, Optimum Branchings (1967), in whole numbers of any size: every vertex takes its cheapest
-# arc; circles are contracted, each vertex's cheapest arc is taken off the prices of all into it, and the rest is
-# solved. What is taken off, set by set, is a packing of cuts that no arborescence can be cheaper than.
-
-Prices = NDArray[Any]  # square, int64 or Python integers: the price from row to column
-
 
 class Arborescence(NamedTuple):
     """The cheapest, and its proof."""
 
-    parent: list[int]  # of every vertex, -1 for the root
+    parent: IntArray  # of every vertex, -1 for the root
     price: int  # of all its arcs
-    # sets of vertices without the root, and the weight of each; weights add up to the price
-    cuts: list[tuple[NDArray[np.int64], int]]
+    # sets of one vertex each and then circles: the circle that each is in, -1 for none, and the weight of the cut around
+    # it; weights add up to the price
+    up: IntArray
+    weight: Prices
 
 
 def cheapest_arborescence(prices: Prices, root: int) -> Arborescence:
     """Return the cheapest arborescence from the root to all; prices are not negative, the diagonal is not looked at."""
-    parent, cuts = _solved(prices, root, [np.array([vertex]) for vertex in range(len(prices))])
-    total = sum(int(prices[above, vertex]) for vertex, above in enumerate(parent) if above >= 0)
-    return Arborescence(parent, total, cuts)
-
-
-def proves(cuts: list[tuple[NDArray[np.int64], int]], prices: Prices, root: int) -> int | None:
-    """Return what no arborescence is cheaper than if cuts prove it; None if they do not, being dearer than some arc."""
-    left = prices.copy()
-    total = 0
-    for inside, weight in cuts:
-        if weight < 0 or root in inside:
-            return None
-        outside = np.ones(len(prices), dtype=np.bool_)
-        outside[inside] = False
-        left[np.ix_(outside, inside)] -= weight
-        total += weight
-    np.fill_diagonal(left, 0)
-    return total if not np.any(left < 0) else None
-
-
-def _solved(
-    prices: Prices, root: int, members: list[NDArray[np.int64]]
-) -> tuple[list[int], list[tuple[NDArray[np.int64], int]]]:
-    """Return the parents, and the cuts in terms of ``members``, the vertices that each stands for."""
     count = len(prices)
-    inner = prices.copy()
-    np.fill_diagonal(inner, inner.max() + 1)
-    parent = inner.argmin(axis=0).tolist()
-    parent[root] = -1
-    least = [0 if above < 0 else inner[above, vertex] for vertex, above in enumerate(parent)]
-    cuts = [(members[vertex], int(least[vertex])) for vertex in range(count) if vertex != root and least[vertex]]
-    label = _circles(parent)
-    if label is None:
-        return parent, cuts
-    inner = inner - np.array(least, dtype=inner.dtype)[None, :]
-    order = np.argsort(label, kind="stable")
-    starts = np.flatnonzero(np.diff(label[order], prepend=-1))
-    small = np.minimum.reduceat(np.minimum.reduceat(inner[order], starts, axis=0)[:, order], starts, axis=1)
-    groups = np.split(order, starts[1:])
-    joined = [np.concatenate([members[vertex] for vertex in group.tolist()]) for group in groups]
-    above, deeper = _solved(small, int(label[root]), joined)
-    for group, upper in enumerate(above):
-        if upper < 0:
-            continue
-        block = inner[np.ix_(groups[upper], groups[group])]
-        row, column = divmod(int(block.argmin()), block.shape[1])
-        parent[int(groups[group][column])] = int(groups[upper][row])
-    return parent, cuts + deeper
+    parent, up = np.full(count, -1), np.full(2 * count, -1)
+    weight = np.zeros(2 * count, dtype=prices.dtype)
+    room = np.empty_like(prices), np.empty((count, count), dtype=np.int64)
+    (grow.plain if prices.dtype == object else grow)(prices, root, room, parent, up, weight)
+    total = sum(int(prices[above, vertex]) for vertex, above in enumerate(parent.tolist()) if above >= 0)
+    return Arborescence(parent, total, up, weight)
 
 
-def _circles(parent: list[int]) -> NDArray[np.int64] | None:
-    """Return a number for every vertex, those on a circle sharing one; None without circles."""
-    state = [0] * len(parent)  # 0 new, otherwise the walk that came by
-    label = np.arange(len(parent))
-    found = False
-    for start in range(len(parent)):
-        vertex = start
-        while vertex >= 0 and state[vertex] == 0:
-            state[vertex] = start + 1
-            vertex = parent[vertex]
-        if vertex >= 0 and state[vertex] == start + 1:
-            found = True
-            around = parent[vertex]
-            while around != vertex:
-                label[around] = vertex
-                around = parent[around]
-    if not found:
-        return None
-    numbers: NDArray[np.int64] = np.unique(label, return_inverse=True)[1]
-    return numbers
+def proven_price(found: Arborescence, prices: Prices, root: int) -> int | None:
+    """Return what no arborescence is cheaper than if cuts prove it; None if they do not, being dearer than some arc."""
+    holds = cuts_hold.plain if prices.dtype == object else cuts_hold
+    proven = holds(prices, root, found.up, found.weight, np.zeros_like(found.weight))
+    return sum(map(int, found.weight.tolist())) if proven else None

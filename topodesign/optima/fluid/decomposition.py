@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +32,7 @@ _GRID = 2**26  # weights, and prices over the largest of them, are rounded to so
 _FINE = 10**15  # parts of one in which prices are looked at first
 _START = 2**10  # parts of the price of the narrowest limit in which the first prices are
 _FEW = 4  # sets of relays that are all looked at in every round
-_NEAR = Fraction(1, 10**9)  # of the value: a bound as near as this calls for the exact prices
+_NEAR = Fraction(1, 10**6)  # of the value: a bound as near as this calls for the exact prices
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,26 +140,32 @@ class Decomposition:
     columns: list[Column] = field(default_factory=list)  # those that there are
     rounds: int = 0  # how many there have been
 
-    def __post_init__(self) -> None:
-        """Find out which sets of relays may make a difference, and begin with trees at prices of one over a limit."""
-        self._exhaustive = True
-        self._choices = [self._sets(source) for source in self.sources]
-        bounds = self.symmetry.each
-        self._ask([1 + max(bounds) * _START // bound for bound in bounds], 0, [], exact=True)
+    @cached_property
+    def _choices(self) -> list[tuple[list[tuple[int, ...]], bool]]:
+        """The sets of relays that trees of each source are looked for with, and whether no other makes a difference."""
+        return [self._sets(source) for source in self.sources]
 
-    def _sets(self, source: Source) -> list[tuple[int, ...]]:
-        """Return the sets of relays that trees of a source are looked for with."""
+    @staticmethod
+    def _sets(source: Source) -> tuple[list[tuple[int, ...]], bool]:
         if source.paths or not len(source.network.relays):
-            return [()]
-        sets = sets_of_relays(source.network, source.root, MOST_SETS)
-        if sets is None:
-            self._exhaustive = False
-            relays = [relay for relay in source.network.relays.tolist() if relay != source.root]
-            return [(), tuple(relays), *((relay,) for relay in relays)]
-        return sets
+            return [()], True
+        known = source.network.relay_sets
+        if source.root not in known:
+            known[source.root] = sets_of_relays(source.network, source.root, MOST_SETS)
+        sets = known[source.root]
+        if sets is not None:
+            return sets, True
+        relays = [relay for relay in source.network.relays.tolist() if relay != source.root]
+        return [(), tuple(relays), *((relay,) for relay in relays)], False
 
     def solve(self, *, cheapest: bool) -> Mixture:
-        """Return the fastest mixture of trees, and if asked the cheapest of these."""
+        """Return the fastest mixture of trees, and if asked the cheapest of these.
+
+        It begins with trees at prices of one over a limit where it has no columns.
+        """
+        if not self.columns:
+            bounds = self.symmetry.each
+            self._ask([1 + max(bounds) * _START // bound for bound in bounds], 0, [], exact=True)
         fastest = self._fastest()
         least = self._cheapest(fastest.value) if cheapest else None
         weights = (fastest if least is None else least).weights
@@ -232,6 +239,11 @@ class Decomposition:
             value = worth(weights)
             if value is not None and (best is None or value < best[1]):
                 best = weights, value
+            if best is not None and floor and bound >= best[1] * (1 - (self.gap or (0 if exact else _NEAR))):
+                if exact or self.gap:
+                    break
+                exact = True
+                continue  # no trees are asked for where the floor is met
             prices = [max(0, -price) * times for price in dual[: len(self.symmetry.bounds)]]
             rows = dual[len(self.symmetry.bounds) :]
             total, added = self._ask(prices, scale * costs, rows, exact)
@@ -327,7 +339,7 @@ class Decomposition:
         known = {(one.source, one.cost, one.load.tobytes()) for one in self.columns}
         ways: dict[tuple[int, bool, int], Ways] = {}
         found: list[Cheapest] = []
-        complete, added = self._exhaustive, False
+        complete, added = True, False
         for at, source in enumerate(self.sources):
             key = id(source.network), source.paths, self.symmetry.kind(source.root, source.many)
             if key not in ways:
@@ -362,11 +374,11 @@ class Decomposition:
 
     def _subproblem(self, at: int, ways: Ways, pays: int | None, exact: bool) -> tuple[Cheapest, bool]:
         """Return the cheapest tree of a source, and whether all sets of relays were looked at."""
-        source, sets = self.sources[at], self._choices[at]
+        source, (sets, all_sets) = self.sources[at], self._choices[at]
         if source.paths:
             return cheapest_paths(ways, source.root), True
         if len(sets) > _FEW and not exact and pays is not None:
             cheapest = cheapest_tree(ways, source.root, sets[:_FEW])
             if cheapest.price < pays:
                 return cheapest, False
-        return cheapest_tree(ways, source.root, sets), True
+        return cheapest_tree(ways, source.root, sets), all_sets

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,25 @@ class Network:
         takes_part = np.zeros(self.vertices, dtype=np.bool_)
         takes_part[self.nodes] = True
         return np.flatnonzero(self.copies & ~takes_part)
+
+    @cached_property
+    def _by_ends(self) -> tuple[IntArray, IntArray]:
+        """The arcs in ascending order of a number for their ends, and these numbers."""
+        keys = self.src * self.vertices + self.dst
+        order = np.argsort(keys, kind="stable")
+        return order, keys[order]
+
+    def arcs_between(self, src: IntArray, dst: IntArray) -> IntArray:
+        """Return the arcs between vertices, -1 where there is none."""
+        order, keys = self._by_ends
+        wanted = src * self.vertices + dst
+        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return np.where(keys[place] == wanted, order[place], -1)
+
+    @cached_property
+    def relay_sets(self) -> dict[int, list[tuple[int, ...]] | None]:
+        """The sets of relays that make a difference to trees of a root, where they have been looked for."""
+        return {}
 
     def arc_prices(self, prices: list[int]) -> list[int]:
         """Return for every arc the sum of the prices of its limits."""

@@ -65,12 +65,13 @@ def packing(
     plain = replace(fabric, multicast=frozenset(), aggregation=frozenset(), memory=frozenset())
     costs = dict.fromkeys(fabric.classes, Fraction(1))
     problem = problem_of(plain, collective, costs=costs)
-    best = problem.solved(cheapest=True, listener=listener)
-    if not problem.collective.like(ALLREDUCE) and fabric.multicast | fabric.aggregation:
+    best = problem.solved(cheapest=False, listener=listener)
+    if fabric.multicast | fabric.aggregation:
         able = problem_of(fabric, collective, costs=costs)
-        faster = able.solved(cheapest=True, listener=listener)
+        faster = able.solved(cheapest=False, listener=listener)
         if faster.time < best.time_bound:
-            problem, best = able, faster
+            problem = able
+    best = problem.solved(cheapest=True, listener=listener)
     images = Images(problem.symmetry)
     apart = Decomposition(
         problem.sources,
@@ -113,11 +114,8 @@ def _turned(problem: Problem, column: Column) -> list[Tree]:
 def _moved(problem: Problem, tree: Tree, order: IntArray) -> Tree:
     """Return the image of a tree under an automorphism."""
     network = problem.network
-    keys = network.src * network.vertices + network.dst
-    places = np.argsort(keys, kind="stable")
-    images = order[network.src] * network.vertices + order[network.dst]
     load = np.empty_like(tree.load)
-    load[places[np.searchsorted(keys[places], images)]] = tree.load
+    load[network.arcs_between(order[network.src], order[network.dst])] = tree.load
     edges = tuple(tuple(order[list(edge)].tolist()) for edge in tree.edges)
     return Tree(int(order[tree.root]), edges, load)
 
@@ -176,7 +174,7 @@ def _trees(problem: Problem, sent: list[_Sent]) -> Trees:
         "hop": list(itertools.chain.from_iterable(edge for _, edge in edges)),
     }
     shard = None
-    if both:
+    if both and set(columns["src"]) <= set(problem.network.nodes.tolist()):  # otherwise shares are what comes of it
         share = dict.fromkeys(problem.network.nodes.tolist(), 0)
         for one in inward:
             share[one.root] += one.weight

@@ -174,12 +174,8 @@ class Images:
     def moved(self, root: int) -> IntArray:
         """Return where arcs go when the root goes to each vertex that it can, shape ``(vertices, arcs)``."""
         if root not in self._moved:
-            network = self.network
-            keys = network.src * network.vertices + network.dst
-            order = np.argsort(keys, kind="stable")
             movers = np.array(list(self.symmetry.movers(root).values()))
-            images = movers[:, network.src] * network.vertices + movers[:, network.dst]
-            self._moved[root] = order[np.searchsorted(keys[order], images)]
+            self._moved[root] = self.network.arcs_between(movers[:, self.network.src], movers[:, self.network.dst])
         return self._moved[root]
 
     def kind(self, root: int, many: int) -> int:
@@ -337,19 +333,17 @@ def _images(network: Network, generator: IntArray) -> tuple[IntArray, IntArray] 
     takes_part = np.isin(np.arange(n), network.nodes)
     if any(np.any(able[generator] != able) for able in (takes_part, network.copies, network.adds)):
         return None
-    keys = network.src * n + network.dst
-    order = np.argsort(keys, kind="stable")
-    moved = generator[network.src] * n + generator[network.dst]
-    place = np.minimum(np.searchsorted(keys[order], moved), len(keys) - 1)
-    arcs = order[place]
-    if np.any(keys[arcs] != moved) or np.any(network.cost[arcs] != network.cost):
+    arcs = network.arcs_between(generator[network.src], generator[network.dst])
+    single, bounds = len(arcs), np.array(network.bounds, dtype=object)
+    if np.any(arcs < 0) or np.any(network.cost[arcs] != network.cost) or np.any(bounds[arcs] != bounds[:single]):
         return None
-    limits = list(zip(network.bounds, network.limits, strict=True))
-    number = {(bound, *limit.tolist()): at for at, (bound, limit) in enumerate(limits)}
-    images = [number.get((bound, *np.sort(arcs[limit]).tolist()), -1) for bound, limit in limits]
-    if sorted(images) != list(range(len(images))):
+    several = zip(network.bounds[single:], network.limits[single:], strict=True)
+    shared = [(bound, *np.sort(limit).tolist()) for bound, limit in several]
+    number = {key: at for at, key in enumerate(shared, start=single)}
+    images = [number.get((bound, *np.sort(arcs[list(limit)]).tolist()), -1) for bound, *limit in shared]
+    if sorted(images) != list(range(single, len(bounds))):
         return None
-    return arcs, np.array(images, dtype=np.int64)
+    return arcs, np.concatenate((arcs, np.array(images, dtype=np.int64)))
 
 
 def sets_of_relays(network: Network, root: int, most: int) -> list[tuple[int, ...]] | None:
