@@ -81,7 +81,7 @@ def scope(fabric: Fabric, among: Among, members: frozenset[int]) -> tuple[frozen
     copies, adds = fabric.multicast | members, fabric.aggregation | members
     if among is Among.CAPABLE_TREES:
         return copies, adds, every  # what cannot add or copy has one way in or out there
-    if among in {Among.ONE_PLACE, Among.STEADY_TREES}:
+    if among is Among.STEADY_TREES:
         return copies, adds, copies & adds
     assert among in {Among.SCHEDULES, Among.FLOWS}
     return every, every, every

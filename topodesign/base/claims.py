@@ -102,10 +102,6 @@ class Among(Enum):
         "steady schedule that sends every part of the data over a tree, in parts of any size,",
         "steady schedules that send every part of the data over a tree, in parts of any size",
     )
-    ONE_PLACE = (
-        "steady schedule that adds up every part at one node, or one switch that adds and copies, and sends it out,",
-        "steady schedules that add up every part at one node, or one switch that adds and copies, and send it out",
-    )
     AS_FAST = "way that is as fast", "ways that are as fast"
     PURCHASES = "purchase of such links that reaches as much", "purchases of such links that reach as much"
     WITHIN_BUDGET = "purchase of such links within the budget", "purchases of such links within the budget"

@@ -22,7 +22,7 @@ from topodesign.optima.fluid.arborescence_kernels import Prices, cuts_hold, grow
 from topodesign.optima.fluid.network import Network
 from topodesign.topology.topology import IntArray
 
-_LARGEST = 2**62
+_LARGEST = 2**60
 
 
 class Tree(NamedTuple):
@@ -81,8 +81,8 @@ class Ways:
 
     @cached_property
     def ends(self) -> IntArray:
-        """Nodes, and relays: where paths start and end."""
-        return np.concatenate((self.network.nodes, self.network.relays))
+        """Nodes, and all that can copy or add: where paths start and end."""
+        return np.flatnonzero(self.network.copies | self.network.adds)
 
     @cached_property
     def distance(self) -> NDArray[Any]:
@@ -151,12 +151,13 @@ class Ways:
         return bool(np.all(np.minimum(longer, self.far) >= self.distance[:, self.network.dst]))
 
 
-def cheapest_tree(ways: Ways, root: int, choices: list[tuple[int, ...]]) -> Cheapest:
+def cheapest_tree(ways: Ways, root: int, choices: list[tuple[int, ...]], *, single: bool = False) -> Cheapest:
     """Return the cheapest tree from a root, any vertex that can copy, to all nodes over one of these sets of relays.
 
-    It is the cheapest of all where every set of relays is like one of them.
+    It is the cheapest of all where every set of relays is like one of them. ``single``: the root cannot copy, so that
+    one edge leaves it.
     """
-    weight, parent = min((_over(ways, root, chosen) for chosen in choices), key=lambda one: one[0])
+    weight, parent = min((_over(ways, root, chosen, single) for chosen in choices), key=lambda one: one[0])
     order = _outwards(parent, root)
     tree = _tree(ways, root, [(parent[vertex], vertex) for vertex in order])
     return Cheapest(tree, weight // ways.step * ways.unit)
@@ -169,10 +170,11 @@ def cheapest_paths(ways: Ways, root: int) -> Cheapest:
     return Cheapest(tree, sum(ways.prices[arc] * int(tree.load[arc]) for arc in used))
 
 
-def _over(ways: Ways, root: int, relays: tuple[int, ...]) -> tuple[int, dict[int, int]]:
+def _over(ways: Ways, root: int, relays: tuple[int, ...], single: bool) -> tuple[int, dict[int, int]]:
     """Return weight and parents of the cheapest tree over the nodes and these relays, less relays that lead nowhere."""
     ends = list(dict.fromkeys([root, *ways.network.nodes.tolist(), *relays]))
     prices = ways.between(ends)
+    prices[0] += single * ways.far * len(ends)  # so dear that one edge is cheaper than two
     found = cheapest_arborescence(prices, 0)
     if proven_price(found, prices, 0) != found.price:
         raise RuntimeError("the cheapest arborescence is not proven")
@@ -182,7 +184,7 @@ def _over(ways: Ways, root: int, relays: tuple[int, ...]) -> tuple[int, dict[int
             del parent[relay]
     row = {vertex: at for at, vertex in enumerate(ends)}
     weight = sum(int(prices[row[above], row[vertex]]) for vertex, above in parent.items())
-    return weight, parent
+    return weight - single * ways.far * len(ends), parent
 
 
 def _outwards(parent: dict[int, int], root: int) -> list[int]:

@@ -44,6 +44,7 @@ class Source:
     many: int  # how many there are
     pair: int | None = None  # sources of one number have equal shares of the data; None where each root has one shard
     paths: bool = False  # whether every node gets data of its own, instead of all the same
+    single: bool = False  # whether the root cannot copy, so that one edge leaves it
 
 
 @dataclass(frozen=True)
@@ -378,7 +379,7 @@ class Decomposition:
         if source.paths:
             return cheapest_paths(ways, source.root), True
         if len(sets) > _FEW and not exact and pays is not None:
-            cheapest = cheapest_tree(ways, source.root, sets[:_FEW])
+            cheapest = cheapest_tree(ways, source.root, sets[:_FEW], single=source.single)
             if cheapest.price < pays:
                 return cheapest, False
-        return cheapest_tree(ways, source.root, sets), all_sets
+        return cheapest_tree(ways, source.root, sets, single=source.single), all_sets

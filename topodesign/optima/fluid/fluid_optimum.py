@@ -25,6 +25,7 @@ from topodesign.optima.fluid.network import Network, network_of
 from topodesign.optima.fluid.symmetry import Symmetry, find_symmetry
 from topodesign.optima.question import Question
 from topodesign.pricing.flows.flow_optimum import Costs, as_costs
+from topodesign.topology.topology import IntArray
 
 MOST_APART = 256  # largest number of nodes for which subproblems are solved one by one
 _SHOWN = 8  # limits that bind, told one by one
@@ -72,10 +73,9 @@ def problem_of(
     symmetry = find_symmetry(network, apart=not mirrored, fixed=() if root is None else [root], names=fabric.names)
     back = network.turned()
     if collective.like(ALLREDUCE):
-        places = np.flatnonzero(network.copies & network.adds)
         sources = [
-            Source(way, root, many, pair=pair)
-            for pair, (root, many) in enumerate(symmetry.representatives(places))
+            Source(way, root, many, pair=pair, single=not way.copies[root])
+            for pair, (root, many) in enumerate(symmetry.representatives(_places(network)))
             for way in (back, network)
         ]
     else:
@@ -84,6 +84,20 @@ def problem_of(
         paths = collective.like(SCATTER, GATHER, ALL_TO_ALL)
         sources = [Source(way, root, many, paths=paths) for root, many in roots]
     return Problem(fabric, collective, network, symmetry, tuple(sources), scale)
+
+
+def _places(network: Network) -> IntArray:
+    """Return where sums of an allreduce may be complete: nodes, and switches that add, within reach of all nodes.
+
+    One that cannot copy sends the sum to one place. If all that copy add, too, or none of them that is no node, the
+    place itself will do.
+    """
+    places = network.adds.copy()
+    if not np.any(network.copies & ~network.adds):
+        places &= network.copies
+    places &= network.joined == network.joined[network.nodes[0]]
+    places[network.nodes] = True
+    return np.flatnonzero(places)
 
 
 def fluid_optimum(
@@ -243,7 +257,7 @@ class FluidOptimum(TextResult):
     @property
     def _among(self) -> Among:
         if self.collective.like(ALLREDUCE):
-            return Among.ONE_PLACE
+            return Among.CAPABLE_TREES
         return Among.FLOWS if self.problem.sources[0].paths else Among.STEADY_TREES
 
     @property

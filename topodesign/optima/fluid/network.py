@@ -59,6 +59,16 @@ class Network:
         return np.where(keys[place] == wanted, order[place], -1)
 
     @cached_property
+    def joined(self) -> IntArray:
+        """A number for every vertex, the same for those that data can go between both ways."""
+        from scipy.sparse import csr_array  # noqa: PLC0415  heavy
+        from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
+        graph = csr_array((np.ones(len(self.src)), (self.src, self.dst)), shape=(self.vertices, self.vertices))
+        number: IntArray = connected_components(graph, directed=True, connection="strong")[1]
+        return number
+
+    @cached_property
     def relay_sets(self) -> dict[int, list[tuple[int, ...]] | None]:
         """The sets of relays that make a difference to trees of a root, where they have been looked for."""
         return {}
