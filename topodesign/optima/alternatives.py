@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.latency import USUAL, Latency
+from topodesign.collectives import ALLREDUCE
 from topodesign.fabrics.fabric import Fabric
-from topodesign.optima.forest.allreduce import AllreduceRate, allreduce_optimum, not_looked_for
-from topodesign.optima.forest.bottleneck import sensitivity
-from topodesign.optima.forest.in_network import in_network_optimum
+from topodesign.optima.fluid.fluid_optimum import fluid_optimum, not_priced
+from topodesign.optima.forest.allreduce import allreduce_optimum, composed_rate, not_looked_for
+from topodesign.optima.forest.bottleneck import narrowest, sensitivity
 from topodesign.optima.forest.schedule import tree_schedule
 from topodesign.optima.forest.tree_counts import smallest_trees
 from topodesign.optima.question import Question
@@ -140,22 +141,21 @@ def _measured(fabric: Fabric, k: int, schedule: Trees, latency: Latency, sizes: 
 
 
 def best_allreduce(fabric: Fabric) -> BestAllreduce:
-    """Return the best allreduce of any kind (ForestColl, appendix F), up to ``MOST_NODES`` nodes; beyond, only a bound.
+    """Return the best allreduce of any kind (ForestColl, appendix F), or above some size only a bound.
 
-    Where switches copy or add it is that of :mod:`topodesign.optima.forest.in_network`.
+    Where switches copy or add it is the fluid one (:mod:`topodesign.optima.fluid`), which counts what is alike once.
     """
-    capable = bool(fabric.multicast | fabric.aggregation)
-    found: AllreduceRate
-    if capable:
-        found = in_network_optimum(fabric.topology, fabric.multicast, fabric.aggregation)
-    else:
+    if not fabric.multicast | fabric.aggregation:
         found = allreduce_optimum(fabric.topology)
-    bandwidth, bound, composed = (rate * fabric.unit for rate in (found.throughput, found.bound, found.composed))
-    return BestAllreduce(
-        bandwidth,
-        bound,
-        composed,
-        found.in_network,
-        Among.CAPABLE_TREES if capable else Among.TREES,
-        not_looked_for(fabric.topology, capable=capable),
-    )
+        bandwidth, bound, composed = (rate * fabric.unit for rate in (found.throughput, found.bound, found.composed))
+        return BestAllreduce(bandwidth, bound, composed, missed=not_looked_for(fabric.topology))
+    composed = composed_rate(fabric.topology) * fabric.unit
+    if missed := not_priced(fabric):
+        most = narrowest(fabric.topology) * fabric.unit
+        return BestAllreduce(composed, most, composed, among=Among.CAPABLE_TREES, missed=missed)
+    best = fluid_optimum(Question(fabric, ALLREDUCE))
+    plain = composed
+    if best.bandwidth > composed:
+        bare = replace(fabric, multicast=frozenset(), aggregation=frozenset(), memory=frozenset())
+        plain = fluid_optimum(Question(bare, ALLREDUCE)).bandwidth
+    return BestAllreduce(best.bandwidth, best.bound, composed, best.bandwidth > plain, Among.CAPABLE_TREES)

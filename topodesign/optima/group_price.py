@@ -19,7 +19,7 @@ from topodesign.fabrics.groups import Groups, Placement, as_groups, roots_of
 from topodesign.fabrics.part import Others, Some, part_of
 from topodesign.fabrics.places import PlaceLike, as_fabric
 from topodesign.optima.alternatives import best_allreduce
-from topodesign.optima.forest.in_network import narrowest
+from topodesign.optima.forest.bottleneck import narrowest
 from topodesign.pricing.flows.flow_optimum import FLOWS
 from topodesign.pricing.groups import bandwidth_of, both_of, degree_of, in_turn_of
 from topodesign.solve.maxflow import compute_nodes, worst_ratio

@@ -13,8 +13,7 @@ from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.places import PlaceLike
 from topodesign.fabrics.wording import links_in_words, names_in_words, with_switches
-from topodesign.optima.forest.bottleneck import Optimum, optimum
-from topodesign.optima.forest.in_network import narrowest
+from topodesign.optima.forest.bottleneck import Optimum, narrowest, optimum
 from topodesign.optima.question import Pass, Question, asked
 from topodesign.solve.maxflow import worst_ratio
 

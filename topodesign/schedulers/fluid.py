@@ -95,10 +95,8 @@ def _made_of_trees(request: Request) -> list[Plan]:
         listener=None if progress is None else (lambda now: progress(float(1 - now.gap))),
     )
     lost = found.time / found.bound - 1
-    among = Among.CAPABLE_TREES if len(found.trees.relays) else Among.TREES
-    claim = Claim.to_bound(Of.TIME, found.time, among, found.bound)
     made = {"method": "fluid", "root": request.root_name, "lost": str(lost)}
-    return [tree_plan(request, found.trees, made, *([str(claim)] if lost else ()))]
+    return [tree_plan(request, found.trees, made, *([str(found.claim)] if lost else ()))]
 
 
 def _asked(request: Request) -> tuple[Fabric, Collective, bool]:

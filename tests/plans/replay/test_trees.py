@@ -136,7 +136,7 @@ def thinner(schedule: Trees) -> Trees:
 DAMAGE: dict[str, tuple[Callable[[Trees], Trees], str]] = {
     "an edge turned round": (turned, "times instead of"),
     "a wrong order": (swapped, "not all been received"),
-    "an edge to a switch": (to_switch, "ends at a switch"),
+    "an edge to a switch": (to_switch, "receives 1 times instead of 0"),
     "another root": (other_root, "times instead of"),
     "a route through a compute node": (relayed, "through a compute node"),
     "a route without a link": (thinner, "no link"),

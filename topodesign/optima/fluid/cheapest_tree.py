@@ -219,8 +219,8 @@ class Arborescence(NamedTuple):
 
     parent: IntArray  # of every vertex, -1 for the root
     price: int  # of all its arcs
-    # sets of one vertex each and then circles: the circle that each is in, -1 for none, and the weight of the cut around
-    # it; weights add up to the price
+    # sets of one vertex each and then circles: the circle that each is in, -1 for none, and the weight of the cut
+    # around it; weights add up to the price
     up: IntArray
     weight: Prices
 

@@ -137,7 +137,7 @@ class Decomposition:
     gap: Fraction = Fraction(0)  # part of the value by which a bound may miss it
     listener: Listener | None = None  # told of every round
     floor: Fraction = Fraction(0)  # A time that nothing is faster than, where that is known
-    most: int | None = None  # rounds of a program after which the best found so far is good enough
+    most: float = math.inf  # rounds of a program after which the best found so far is good enough
     columns: list[Column] = field(default_factory=list)  # those that there are
     rounds: int = 0  # how many there have been
 
@@ -231,6 +231,10 @@ class Decomposition:
         first = [self._enter(program, one, times, costs) for one in self.columns]
         best, bound, proof = None, floor, [0] * len(self.symmetry.bounds)
         exact = False
+
+        def met() -> bool:
+            return best is not None and bound >= best[1] * (1 - (self.gap or (0 if exact else _NEAR)))
+
         while True:
             self.rounds += 1
             if program.solve() != "optimal":
@@ -240,11 +244,11 @@ class Decomposition:
             value = worth(weights)
             if value is not None and (best is None or value < best[1]):
                 best = weights, value
-            if best is not None and floor and bound >= best[1] * (1 - (self.gap or (0 if exact else _NEAR))):
-                if exact or self.gap:
-                    break
+            if floor and met() and not (exact or self.gap):
                 exact = True
                 continue  # no trees are asked for where the floor is met
+            if floor and met():
+                break
             prices = [max(0, -price) * times for price in dual[: len(self.symmetry.bounds)]]
             rows = dual[len(self.symmetry.bounds) :]
             total, added = self._ask(prices, scale * costs, rows, exact)
@@ -253,16 +257,9 @@ class Decomposition:
             if best is not None and self.listener is not None:
                 self.listener(Progress(self.rounds, len(self.columns), best[1], bound))
             first += [self._enter(program, one, times, costs) for one in self.columns[len(first) :]]
-            if best is not None and bound >= best[1] * (1 - self.gap) and (exact or self.gap):
+            if (exact and not added) or (met() and (exact or self.gap)) or (best and self.rounds >= self.most):
                 break
-            if best is not None and self.most is not None and self.rounds >= self.most:
-                break
-            if not added:
-                if exact:
-                    break
-                exact = True
-            elif not exact and best is not None and bound >= best[1] * (1 - _NEAR):
-                exact = True
+            exact = exact or not added or met()
         if best is None:
             raise RuntimeError("no weights of the columns are as fast as those found before")
         weights, value = best

@@ -6,7 +6,7 @@ import contextlib
 import math
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -23,6 +23,7 @@ from topodesign.fabrics.wording import FABRIC_KEYS, RATE_KEYS, change_in_words
 from topodesign.optima.fluid.decomposition import Decomposition, Mixture, Progress, Source
 from topodesign.optima.fluid.network import Network, network_of
 from topodesign.optima.fluid.symmetry import Symmetry, find_symmetry
+from topodesign.optima.forest.bottleneck import narrowest
 from topodesign.optima.question import Question
 from topodesign.pricing.flows.flow_optimum import Costs, as_costs
 from topodesign.topology.topology import IntArray
@@ -47,7 +48,7 @@ class Problem:
     ) -> Mixture:
         """Return the best mixture of trees."""
         try:
-            return Decomposition(
+            found = Decomposition(
                 self.sources, self.symmetry, self.collective.shards(len(self.network.nodes)), gap, listener
             ).solve(cheapest=cheapest)
         except InfeasibleError as error:
@@ -55,6 +56,11 @@ class Problem:
                 f"'{self.fabric.names[int(word)]}'" if word.isdecimal() else word for word in str(error).split(" ")
             ]
             raise InfeasibleError(" ".join(words).replace("vertex ", "")) from None
+        if found.time == found.time_bound or not self.collective.like(ALLREDUCE):
+            return found
+        shards = self.collective.shards(len(self.network.nodes))
+        least = shards / (narrowest(self.fabric.topology) * self.network.scale)  # whatever the trees
+        return found if least <= found.time_bound else replace(found, time_bound=least, prices=())
 
 
 def problem_of(
@@ -84,6 +90,12 @@ def problem_of(
         paths = collective.like(SCATTER, GATHER, ALL_TO_ALL)
         sources = [Source(way, root, many, paths=paths) for root, many in roots]
     return Problem(fabric, collective, network, symmetry, tuple(sources), scale)
+
+
+def not_priced(fabric: Fabric) -> str:
+    """Say why trees of an allreduce through capable switches are not looked for on a fabric; nothing if they are."""
+    many = len(problem_of(fabric, ALLREDUCE).sources) // 2
+    return "" if many <= MOST_APART else f"by cuts alone: {many} nodes and switches that none is like are too many"
 
 
 def _places(network: Network) -> IntArray:
@@ -297,6 +309,8 @@ class FluidOptimum(TextResult):
 
     def in_words(self) -> str:
         """Say which limits bind, those of a kind together."""
+        if not self.mixture.prices:
+            return "a cut between nodes, whatever the trees"
         many: Counter[tuple[str, Fraction]] = Counter()
         for row in self.binding:
             kind = f"{row.kind} link".strip() if row.links else f"shared limit{'s' if row.many > 1 else ''}"

@@ -6,7 +6,7 @@ are found by the same decomposition with the limits told apart, which begins wit
 images of them that leave the root where it is (section 5.2, the functions pi).
 
 Trees of a plan branch at nodes alone as long as that is no slower, since no runtime can tell memory or a switch to copy
-or to add; where it is, an allgather, broadcast, reduce-scatter or reduce goes through those that can.
+or to add; where it is, they go through those that can.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.errors import TooLargeError
 from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.fabrics.fabric import Fabric
@@ -41,6 +42,12 @@ class Packing(NamedTuple):
     time: Fraction
     bound: Fraction
 
+    @property
+    def claim(self) -> Claim:
+        """What is said of the time."""
+        among = Among.CAPABLE_TREES if len(self.trees.relays) else Among.TREES
+        return Claim.to_bound(Of.TIME, self.time, among, self.bound)
+
 
 class _Sent(NamedTuple):
     """An image of a tree, and how many units of its root's share go over it."""
@@ -56,21 +63,22 @@ def packing(
     collective: Collective,
     *,
     units: int | None = None,
+    spared: bool = True,
     listener: Callable[[Progress], None] | None = None,
 ) -> Packing:
     """Return trees for a collective, as fast together as there are, over few links; shared limits are kept.
 
-    ``units`` are the parts that the data of a root are cut into at most, to which weights are rounded.
+    ``units`` are the parts that the data of a root are cut into at most, to which weights are rounded; ``spared`` says
+    whether trees are of nodes alone where that is no slower.
     """
-    plain = replace(fabric, multicast=frozenset(), aggregation=frozenset(), memory=frozenset())
     costs = dict.fromkeys(fabric.classes, Fraction(1))
-    problem = problem_of(plain, collective, costs=costs)
-    best = problem.solved(cheapest=False, listener=listener)
-    if fabric.multicast | fabric.aggregation:
-        able = problem_of(fabric, collective, costs=costs)
-        faster = able.solved(cheapest=False, listener=listener)
-        if faster.time < best.time_bound:
-            problem = able
+    problem = problem_of(fabric, collective, costs=costs)
+    if spared and fabric.multicast | fabric.aggregation:
+        bare = replace(fabric, multicast=frozenset(), aggregation=frozenset(), memory=frozenset())
+        plain = problem_of(bare, collective, costs=costs)
+        least = plain.solved(cheapest=False, listener=listener).time_bound
+        if problem.solved(cheapest=False, listener=listener).time >= least:
+            problem = plain
     best = problem.solved(cheapest=True, listener=listener)
     images = Images(problem.symmetry)
     apart = Decomposition(

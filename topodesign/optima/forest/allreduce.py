@@ -83,11 +83,6 @@ class AllreduceRate:
         """Whether what can be reached and the bound are the same."""
         return self.throughput == self.bound
 
-    @property
-    def in_network(self) -> bool:
-        """Whether switches copy and add in what can be reached."""
-        return False
-
 
 @dataclass(frozen=True)
 class AllreduceOptimum(AllreduceRate):
@@ -145,14 +140,19 @@ def allreduce_optimum(topology: Topology) -> AllreduceOptimum:
     return AllreduceOptimum(throughput, bound, composed, roots, cuts, prices, halves)
 
 
-def not_looked_for(topology: Topology, *, capable: bool = False) -> str:
-    """Say what is not looked for on so many nodes, both phases at once and switches in trees; nothing if it is."""
+def composed_rate(topology: Topology) -> Fraction:
+    """Return what a reduce-scatter and then an allgather reach: N over the sum of the 1/x* of both."""
+    times = [optimum(graph).inverse_rate for graph in (topology, topology.transpose())]
+    return (topology.nodes - len(topology.switches)) / sum(times, Fraction(0))
+
+
+def not_looked_for(topology: Topology) -> str:
+    """Say what is not looked for on so many nodes, both phases at once; nothing if it is."""
     count = topology.nodes - len(topology.switches)
     if count <= MOST_NODES:
         return ""
-    more = ", of nodes alone; 'topodesign optimum --method fluid' asks for those through switches" if capable else ""
     above = f"above {MOST_NODES} nodes, here {count}"
-    return f"by cuts alone: {above}, trees are looked for of one phase after the other{more}"
+    return f"by cuts alone: {above}, trees are looked for of one phase after the other"
 
 
 # -- a proof without a program ----------------------------------------------------------------------------------------

@@ -27,7 +27,17 @@ from numpy.typing import NDArray
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
 from topodesign.optima.forest.balance import always_balanced, usable_part
 from topodesign.solve import flow_kernels
-from topodesign.solve.maxflow import LARGEST, Side, compute_nodes, crossing, demanded, rooted_network, scaled, settle
+from topodesign.solve.maxflow import (
+    LARGEST,
+    Side,
+    compute_nodes,
+    crossing,
+    demanded,
+    rooted_network,
+    scaled,
+    settle,
+    worst_ratio,
+)
 from topodesign.topology.shifts import distinct_nodes
 from topodesign.topology.topology import MAX_CAPACITY, IntArray, Topology
 
@@ -238,3 +248,10 @@ def _useful_factor(topology: Topology, group: NDArray[np.bool_], demand: IntArra
             return factor
         factor = more
     return factor
+
+
+def narrowest(topology: Topology) -> Fraction:
+    """Return the least capacity into a set of vertices with compute nodes inside and outside: no allreduce has more."""
+    demand = np.zeros(topology.nodes - len(topology.switches), dtype=np.int64)
+    demand[0] = 1
+    return 1 / max(worst_ratio(graph, graph.capacity, demand) for graph in (topology, topology.transpose()))

@@ -2,10 +2,9 @@
 
 A relay is a switch that is a vertex of trees: in an out-tree it receives once and sends to several, in an in-tree it
 receives from several and sends their sum once. The trees are packed on the topology in which relays are compute nodes,
-and what then leads to a relay that has nothing to pass on is cut off. An allreduce has the families of trees of
-:mod:`topodesign.optima.forest.in_network`. Of others the cut that is in the way of all is met without relays, unless
-switches have more bandwidth in than out, or the reverse: theirs are relays only as far as the rate is no lower, and
-save traffic and height.
+and what then leads to a relay that has nothing to pass on is cut off. The cut that is in the way of all is met without
+relays, unless switches have more bandwidth in than out, or the reverse: switches are relays only as far as the rate is
+no lower, and save traffic and height. An allreduce is faster through relays: :mod:`topodesign.optima.fluid` has its.
 """
 
 from __future__ import annotations
@@ -17,21 +16,10 @@ from fractions import Fraction
 import numpy as np
 
 from topodesign.base.claims import Among, Claim, Of
-from topodesign.base.errors import TooLargeError
-from topodesign.collectives import ALLGATHER, Collective
-from topodesign.optima.forest.allreduce import not_looked_for
+from topodesign.collectives import Collective
 from topodesign.optima.forest.bottleneck import optimum
-from topodesign.optima.forest.in_network import Family, in_network_optimum, promoted
-from topodesign.optima.forest.schedule import (
-    allreduce_schedule,
-    backwards,
-    forest_schedule,
-    out_trees,
-    packed,
-    side_by_side,
-    spanning,
-)
-from topodesign.plans.trees import MAX_WEIGHT, Trees
+from topodesign.optima.forest.schedule import backwards, forest_schedule, out_trees, spanning
+from topodesign.plans.trees import Trees
 from topodesign.solve.maxflow import compute_nodes, worst_ratio
 from topodesign.topology.topology import Topology
 
@@ -47,22 +35,19 @@ def in_network_schedule(
     root: int | None = None,
     names: Sequence[str] | None = None,
 ) -> tuple[Trees, str]:
-    """Return a schedule whose trees go through these switches, which copy and add, and in words how good it is."""
+    """Return trees of one phase that go through these switches, which copy or add, and in words how good they are."""
     collective = spanning(collective, root)
-    if len(collective.parts) > 1:
-        optimum(topology, names=names)  # says by name what cannot be reached
-        return _allreduce(topology, multicast, aggregation, names)
     plain = forest_schedule(topology, collective, names=names)
     graph = topology.transpose() if collective.reduces else topology
     most = _most(graph, collective)
     relays = _as_fast(graph, collective, aggregation if collective.reduces else multicast, plain.inverse_rate)
     if not relays:
         return plain, f"{_PLAIN}; {_claim(plain, most)}"
-    graph = promoted(graph, relays)
+    graph = _promoted(graph, relays)
     kind = collective.dual if collective.reduces else collective
     trees = out_trees(graph, kind, None, _weights(graph, kind, relays), None)
     if collective.reduces:
-        trees = backwards(trees, promoted(topology, relays))
+        trees = backwards(trees, _promoted(topology, relays))
     trees = replace(_pruned(trees, relays), topology=topology, shard=None)
     if trees.inverse_rate > plain.inverse_rate or not len(trees.relays):
         return plain, f"{_PLAIN}; {_claim(plain, most)}"
@@ -83,29 +68,12 @@ def _claim(trees: Trees, most: Fraction) -> Claim:
     return Claim.to_bound(Of.RATE, 1 / trees.inverse_rate, Among.CAPABLE_TREES, most, missed=missed)
 
 
-def _allreduce(
-    topology: Topology, multicast: frozenset[int], aggregation: frozenset[int], names: Sequence[str] | None
-) -> tuple[Trees, str]:
-    best = in_network_optimum(topology, multicast, aggregation)
-    missed = not_looked_for(topology, capable=bool(multicast | aggregation))
-    limit = Claim.to_bound(Of.RATE, best.throughput, Among.CAPABLE_TREES, best.bound, missed=missed)
-    if not best.families:
-        trees, words = allreduce_schedule(topology, names=names)
-        return trees, f"{_PLAIN}; {words.partition(';')[0]}; {limit}"
-    parts = [_of_family(topology, family, best.rate) for family in best.families]
-    gain = f"{float(best.throughput / best.composed - 1):.1%} faster than a reduce-scatter and then an allgather"
-    if max(sum(one.phase_weights) for one in parts) > MAX_WEIGHT:
-        raise TooLargeError("the best trees are too many; round the bandwidths")
-    parts.sort(key=lambda one: one.collective != ALLGATHER.dual)  # in-trees first
-    return side_by_side(topology, parts, concurrent=True), f"switches copy and add, {gain}; {limit}"
-
-
 def _as_fast(graph: Topology, collective: Collective, capable: frozenset[int], least: Fraction) -> frozenset[int]:
     """Return switches that all trees can have as relays without being slower, all if possible."""
     kind = collective.dual if collective.reduces else collective
 
     def keeps(relays: frozenset[int]) -> bool:
-        spanned = promoted(graph, relays)
+        spanned = _promoted(graph, relays)
         return optimum(spanned, weights=_weights(spanned, kind, relays)).inverse_rate <= least
 
     if keeps(capable):
@@ -117,21 +85,17 @@ def _as_fast(graph: Topology, collective: Collective, capable: frozenset[int], l
     return relays
 
 
+def _promoted(topology: Topology, relays: frozenset[int]) -> Topology:
+    """Return the topology with some switches as compute nodes."""
+    return Topology.from_arrays(
+        topology.nodes, topology.src, topology.dst, topology.capacity, switches=topology.switches - relays
+    )
+
+
 def _weights(graph: Topology, collective: Collective, relays: frozenset[int]) -> tuple[int, ...]:
     """Return how much data each compute node of a promoted topology starts with: relays none."""
     root = collective.root
     return tuple(int(v not in relays and root in (None, v)) for v in compute_nodes(graph).tolist())
-
-
-def _of_family(topology: Topology, family: Family, rate: Fraction) -> Trees:
-    """Return the in-trees or out-trees of a family, on the topology with its relays as compute nodes."""
-    graph = promoted(topology, family.relays)
-    if family.phase == "broadcast":
-        trees = packed(graph, ALLGATHER, family.split, family.roots, rate=rate, shard=None)
-    else:
-        trees = packed(graph.transpose(), ALLGATHER, family.split, family.roots, rate=rate, shard=None)
-        trees = backwards(trees, graph)
-    return _pruned(trees, family.relays)
 
 
 def _pruned(trees: Trees, relays: frozenset[int]) -> Trees:

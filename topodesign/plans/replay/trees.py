@@ -4,7 +4,7 @@ It shares no code with what makes the trees. A tree schedule is right if and onl
 
 * every tree spans the compute nodes: in an out-tree every node but the root receives once, and in an in-tree every node
   but the root sends once, in an order in which a node has received all that it will receive before it sends;
-* a switch at an end of an edge of an out-tree can copy, and of an in-tree add; it receives once, or sends once, if it
+* a switch where an out-tree branches can copy, and where an in-tree does, add; it receives once, or sends once, if it
   passes something on and else not at all; and it is a root only where phases are concurrent;
 * the routes of a tree edge lead from its one end to the other over links, through switches alone, and their weights add
   up to the weight of the tree;
@@ -155,7 +155,7 @@ def _tree_problems(
     """Yield what keeps a tree from spanning the compute nodes in the right direction and order."""
     nodes, tree, root = schedule.topology.nodes, schedule.tree, schedule.root
     phase = (np.arange(len(root)) >= schedule.reduce_trees).astype(np.int64)
-    owned = compute[root] | (able[phase, root] if schedule.concurrent else compute[root])
+    owned = compute[root] | schedule.concurrent
     yield from marked(
         ~owned, lambda t: f"tree {t}: its root {called[root[t]]} is a switch, which owns no data", "such roots"
     )
@@ -165,13 +165,14 @@ def _tree_problems(
         return f"tree {tree[row]} of root {called[root[tree[row]]]}: edge {ends}"
 
     out, near, far = _oriented(schedule)
-    switched = ~(able[phase[tree], schedule.src] & able[phase[tree], schedule.dst])
+    ends = tree * nodes + near
+    branches = np.bincount(ends, minlength=len(root) * nodes)[ends] > 1
 
     def end(row: int) -> str:
         power = "copy" if out[row] else "add"
-        return f"{edge(row)} ends at a switch, of which nothing says that it can {power}"
+        return f"{edge(row)} is one of several at a switch, of which nothing says that it can {power}"
 
-    yield from marked(switched, end, "such edges")
+    yield from marked(branches & ~able[phase[tree], near], end, "such edges")
     wanted = np.tile(compute.astype(np.int64), (len(root), 1))
     wanted[tree, near] = 1  # a switch is in a tree if it passes something on
     wanted[np.arange(len(root)), root] = 0

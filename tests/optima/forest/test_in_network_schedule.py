@@ -1,0 +1,25 @@
+"""Trees of one phase that go through switches which copy or add."""
+
+from __future__ import annotations
+
+import pytest
+
+from topodesign import build_fabric
+from topodesign.base.claims import Among
+from topodesign.optima.forest.in_network_schedule import in_network_schedule
+from topodesign.plans.replay.trees import verify_trees
+
+
+@pytest.mark.parametrize("collective", ["allgather", "reduce-scatter", "broadcast", "reduce"])
+def test_other_collectives_spare_links_and_are_as_fast(collective: str) -> None:
+    fabric = build_fabric("dgx_h100(2)")
+    root = 3 if collective in {"broadcast", "reduce"} else None
+    powers = fabric.multicast, fabric.aggregation
+    trees, words = in_network_schedule(fabric.topology, collective, *powers, root=root, names=fabric.names)
+    plain, _ = in_network_schedule(fabric.topology, collective, frozenset(), frozenset(), root=root)
+    assert verify_trees(trees, multicast=powers[0], aggregation=powers[1]).ok
+    assert not verify_trees(trees).ok
+    assert trees.inverse_rate == plain.inverse_rate
+    assert trees.height <= plain.height
+    assert trees.link_loads.sum() * trees.rate < plain.link_loads.sum() * plain.rate
+    assert f"proven: no {Among.CAPABLE_TREES.one} has more bandwidth" in words
