@@ -28,6 +28,8 @@ from topodesign.collectives import as_collective
 from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.frontends import progress_kernels
 from topodesign.compiler.frontends.progress import ends
+from topodesign.optima.fluid import arborescence_kernels
+from topodesign.optima.fluid.cheapest_tree import cheapest_arborescence, proven_price
 from topodesign.optima.forest import lowering_kernels, packing_kernels
 from topodesign.optima.forest.allreduce import allreduce_optimum
 from topodesign.optima.forest.bottleneck import optimum, with_capacity
@@ -135,6 +137,11 @@ def flowed(fabric: Topology) -> None:
         allreduce_optimum(fabric)
 
 
+def branched(fabric: Topology) -> None:
+    prices = np.arange(fabric.nodes**2).reshape(fabric.nodes, -1) * 7919 % 23
+    assert proven_price(cheapest_arborescence(prices, 0), prices, 0)
+
+
 def packed(fabric: Topology) -> None:
     forest_schedule(fabric, "allgather")
 
@@ -179,6 +186,7 @@ EXERCISES: list[tuple[tuple[ModuleType, ...], Callable[[Topology], None], st.Sea
     ((repair_kernels,), mended, regular_digraphs(6, 2)),
     ((flow_kernels,), flowed, fabrics(6)),
     ((packing_kernels, lowering_kernels), packed, fabrics(6)),
+    ((arborescence_kernels,), branched, fabrics(6)),
     ((progress_kernels, flat_kernels), programmed, regular_digraphs(4, 2)),
 ]
 

@@ -31,7 +31,7 @@ from topodesign.optima.fluid.symmetry import Images
 from topodesign.plans.trees import MAX_WEIGHT, Trees
 from topodesign.topology.topology import IntArray
 
-_ROUNDS = 60  # without an exact solution, after which the best that was found will do
+_ROUNDS = 600  # without an exact solution, after which the best that was found will do
 _TURNS = 6  # images that leave the root where it is, of each tree to begin with
 
 
