@@ -140,6 +140,7 @@ class Decomposition:
     most: float = math.inf  # rounds of a program after which the best found so far is good enough
     columns: list[Column] = field(default_factory=list)  # those that there are
     rounds: int = 0  # how many there have been
+    _known: set[tuple[int, int, bytes]] = field(default_factory=set)  # the columns
 
     @cached_property
     def _choices(self) -> list[tuple[list[tuple[int, ...]], bool]]:
@@ -334,7 +335,6 @@ class Decomposition:
         for the columns of each source (nothing: all are kept). Return what the cheapest trees cost together, None if
         that proves nothing since not all sets of relays were looked at, and whether there is a new column.
         """
-        known = {(one.source, one.cost, one.load.tobytes()) for one in self.columns}
         ways: dict[tuple[int, bool, int], Ways] = {}
         found: list[Cheapest] = []
         complete, added = True, False
@@ -350,10 +350,7 @@ class Decomposition:
             found.append(cheapest)
             if rows and cheapest.price >= rows[at]:
                 continue
-            column = self.column(at, cheapest.tree)
-            if (at, column.cost, column.load.tobytes()) not in known:
-                self.columns.append(column)
-                added = True
+            added |= self.enter(at, cheapest.tree)
         if not complete:
             return None, added
         if self._pairs:
@@ -364,11 +361,19 @@ class Decomposition:
             return self.total * min(both), added
         return Fraction(sum(one.price for one in found)), added
 
-    def column(self, at: int, tree: Tree) -> Column:
-        """Return the column of a tree of a source."""
-        source = self.sources[at]
-        load = self.symmetry.carried(source.root, source.many, tree.load)
-        return Column(at, tree, load, source.many * int((source.network.cost * tree.load).sum()))
+    def enter(self, at: int, tree: Tree) -> bool:
+        """Add the columns of a tree of a source and of its images that stand for others; return whether it is new."""
+        source, many = self.sources[at], len(self.columns)
+        cost = source.many * int((source.network.cost * tree.load).sum())
+        for one in self.symmetry.turned(tree):
+            load = self.symmetry.carried(source.root, source.many, one.load)
+            key = at, cost, load.tobytes()
+            if key not in self._known:
+                self._known.add(key)
+                self.columns.append(Column(at, one, load, cost))
+            elif one is tree:
+                break
+        return len(self.columns) > many
 
     def _subproblem(self, at: int, ways: Ways, pays: int | None, exact: bool) -> tuple[Cheapest, bool]:
         """Return the cheapest tree of a source, and whether all sets of relays were looked at."""

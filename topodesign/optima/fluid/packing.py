@@ -2,8 +2,8 @@
 
 The optimum is a mixture whose trees stand for all their images under the automorphisms, which may be more than can be
 counted. A plan has one image for each root, so its links are not loaded alike of themselves; weights that make them so
-are found by the same decomposition with the limits told apart, which begins with the trees of the optimum and with
-images of them that leave the root where it is (section 5.2, the functions pi).
+are found by the same decomposition with the limits told apart, which begins with the trees of the optimum. Of
+every tree it tries images that leave the root where it is, too (section 5.2, the functions pi).
 
 Trees of a plan branch at nodes alone as long as that is no slower, since no runtime can tell memory or a switch to copy
 or to add; where it is, they go through those that can.
@@ -24,15 +24,12 @@ from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.errors import TooLargeError
 from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.fabrics.fabric import Fabric
-from topodesign.optima.fluid.cheapest_tree import Tree
 from topodesign.optima.fluid.decomposition import Column, Decomposition, Progress
 from topodesign.optima.fluid.fluid_optimum import Problem, problem_of
 from topodesign.optima.fluid.symmetry import Images
 from topodesign.plans.trees import MAX_WEIGHT, Trees
-from topodesign.topology.topology import IntArray
 
 _ROUNDS = 600  # without an exact solution, after which the best that was found will do
-_TURNS = 6  # images that leave the root where it is, of each tree to begin with
 
 
 class Packing(NamedTuple):
@@ -90,7 +87,7 @@ def packing(
         most=_ROUNDS,
     )
     for column in best.columns:
-        apart.columns += [apart.column(column.source, tree) for tree in _turned(problem, column)]
+        apart.enter(column.source, column.tree)
     found = apart.solve(cheapest=False)
     whole = _whole(found.columns, list(found.weights), problem, units)
     sent = [
@@ -101,31 +98,6 @@ def packing(
     ]
     trees = _trees(problem, sent)
     return Packing(trees, _time(problem, trees), best.time_bound * problem.network.scale)
-
-
-def _turned(problem: Problem, column: Column) -> list[Tree]:
-    """Return images of a tree under some automorphisms that leave the root where it is."""
-    symmetry, root = problem.symmetry, column.tree.root
-    movers = symmetry.movers(root)
-    rng = np.random.default_rng(0)
-    found = [column.tree]
-    for _ in range(_TURNS if symmetry.generators else 0):
-        order = np.arange(symmetry.network.vertices)
-        for number in rng.integers(len(symmetry.generators), size=2 * len(symmetry.generators)).tolist():
-            order = symmetry.generators[number][order]
-        home = np.empty_like(order)
-        home[movers[int(order[root])]] = np.arange(len(order))  # brings the root back
-        found.append(_moved(problem, column.tree, home[order]))
-    return found
-
-
-def _moved(problem: Problem, tree: Tree, order: IntArray) -> Tree:
-    """Return the image of a tree under an automorphism."""
-    network = problem.network
-    load = np.empty_like(tree.load)
-    load[network.arcs_between(order[network.src], order[network.dst])] = tree.load
-    edges = tuple(tuple(order[list(edge)].tolist()) for edge in tree.edges)
-    return Tree(int(order[tree.root]), edges, load)
 
 
 def _whole(columns: tuple[Column, ...], weights: list[Fraction], problem: Problem, units: int | None) -> list[int]:

@@ -15,10 +15,12 @@ from functools import cached_property
 
 import numpy as np
 
+from topodesign.optima.fluid.cheapest_tree import Tree
 from topodesign.optima.fluid.network import Network
 from topodesign.topology.symmetry import joined
 from topodesign.topology.topology import IntArray
 
+_TURNS = 6  # images that leave the root where it is, of each tree
 _DRAWS = 1000  # automorphisms that are drawn in the search for a group
 _MOST_WORDS = 5  # before numbers in names, that are looked at
 
@@ -61,6 +63,11 @@ class Symmetry:
     def each(self) -> list[int]:
         """What one limit of each orbit is."""
         return [bound // int(size) for bound, size in zip(self.bounds, self.sizes, strict=True)]
+
+    @staticmethod
+    def turned(tree: Tree) -> list[Tree]:
+        """Return a tree, which stands for all its images."""
+        return [tree]
 
     def kind(self, root: int, many: int) -> int:
         """Return a number that is the same for roots at which the same prices are asked."""
@@ -177,6 +184,23 @@ class Images:
             movers = np.array(list(self.symmetry.movers(root).values()))
             self._moved[root] = self.network.arcs_between(movers[:, self.network.src], movers[:, self.network.dst])
         return self._moved[root]
+
+    def turned(self, tree: Tree) -> list[Tree]:
+        """Return a tree and its images under some automorphisms that leave the root where it is."""
+        generators, network = self.symmetry.generators, self.network
+        found = [tree]
+        for _ in range(_TURNS if generators else 0):
+            order = np.arange(network.vertices)
+            for number in self._rng.integers(len(generators), size=2 * len(generators)).tolist():
+                order = generators[number][order]
+            home = np.empty_like(order)
+            home[self.symmetry.movers(tree.root)[int(order[tree.root])]] = np.arange(len(order))  # brings the root back
+            found.append(tree.moved(network, home[order]))
+        return found
+
+    @cached_property
+    def _rng(self) -> np.random.Generator:
+        return np.random.default_rng(0)
 
     def kind(self, root: int, many: int) -> int:
         """Return a number that is the same for roots at which the same prices are asked."""
