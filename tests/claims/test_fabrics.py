@@ -79,7 +79,7 @@ def scope(fabric: Fabric, among: Among, members: frozenset[int]) -> tuple[frozen
     if among in {Among.TREES, Among.MEMBER_TREES, Among.IN_TURN}:
         return members, members, members
     copies, adds = fabric.multicast | members, fabric.aggregation | members
-    if among is Among.CAPABLE_TREES:
+    if among in {Among.CAPABLE_TREES, Among.CAPABLE_MEMBER_TREES}:
         return copies, adds, every  # what cannot add or copy has one way in or out there
     if among is Among.STEADY_TREES:
         return copies, adds, copies & adds

@@ -98,6 +98,10 @@ class Among(Enum):
         "schedule over trees of the members, with other nodes and switches that only forward,",
         "schedules over trees of the members, with other nodes and switches that only forward",
     )
+    CAPABLE_MEMBER_TREES = (
+        "schedule over trees of the members and of switches that can copy or add, with others that only forward,",
+        "schedules over trees of the members and of switches that can copy or add, with others that only forward",
+    )
     STEADY_TREES = (
         "steady schedule that sends every part of the data over a tree, in parts of any size,",
         "steady schedules that send every part of the data over a tree, in parts of any size",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,7 +12,7 @@ import numpy as np
 from topodesign.base.arguments import as_choice
 from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.declared import key
-from topodesign.base.errors import ParameterError
+from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.base.records import Result
 from topodesign.collectives import Collective, as_collective
 from topodesign.fabrics.fabric import Fabric
@@ -19,11 +20,14 @@ from topodesign.fabrics.groups import Groups, Placement, as_groups, roots_of
 from topodesign.fabrics.part import Others, Some, part_of
 from topodesign.fabrics.places import PlaceLike, as_fabric
 from topodesign.optima.alternatives import best_allreduce
+from topodesign.optima.fluid.groups import allreduce_together
 from topodesign.optima.forest.bottleneck import narrowest
 from topodesign.pricing.flows.flow_optimum import FLOWS
 from topodesign.pricing.groups import bandwidth_of, both_of, degree_of, in_turn_of
 from topodesign.solve.maxflow import compute_nodes, worst_ratio
 from topodesign.topology.topology import Topology
+
+_MOST_IN_TURN = 32  # nodes up to which one after the other is priced beside switches that copy or add
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,7 +39,7 @@ class GroupPrice(Result):
     * ``alone``: the largest factor of a group that has all links to itself.
     * ``bound``: bandwidth factor that none of the ways goes below that the first claim names.
     * ``floor``: bandwidth factor that nothing goes below, whatever others and switches can do, by cuts around members.
-    * ``in_turn``: of an allreduce: as a reduce-scatter and then an allgather; None for others.
+    * ``in_turn``: of an allreduce: as a reduce-scatter and then an allgather; None for others, or if it is too large.
     """
 
     place: Fabric
@@ -219,6 +223,10 @@ def _of_allreduce(fabric: Fabric, collective: Collective, others: Others) -> Gro
         full = degree_of(topology) * fabric.unit
         price, bound, in_turn = (full / rate for rate in (best.bandwidth, best.bound, best.composed))
         return GroupPrice(fabric, collective, others, price, price, best.among, bound, floor, in_turn, best.missed)
+    if fabric.multicast | fabric.aggregation:
+        priced = _through_switches(fabric, collective, others, floor)
+        if priced is not None:
+            return priced
     in_turn = in_turn_of(topology, collective, others)
     among = _among(fabric, collective)
     both = both_of(topology, collective, others)
@@ -228,6 +236,23 @@ def _of_allreduce(fabric: Fabric, collective: Collective, others: Others) -> Gro
         alone = max(in_turn_of(topology, one, others) for one in single)
         return GroupPrice(fabric, collective, others, in_turn, alone, among, floor, floor, in_turn, missed)
     return GroupPrice(fabric, collective, others, both, alone, among, both, floor, in_turn)
+
+
+def _through_switches(fabric: Fabric, collective: Collective, others: Others, floor: Fraction) -> GroupPrice | None:
+    """Return the price of an allreduce through switches that copy or add; None if too much is unlike."""
+    degree, single, among = degree_of(fabric.topology), collective.single, Among.CAPABLE_MEMBER_TREES
+    groups = [one.members(fabric.topology.nodes, fabric.topology.switches).tolist() for one in single]
+    found = allreduce_together(fabric, groups, others)
+    if found is None:
+        return None
+    in_turn = None
+    with contextlib.suppress(TooLargeError):
+        in_turn = in_turn_of(fabric.topology, collective, others) if len(fabric.compute) <= _MOST_IN_TURN else None
+    each = [allreduce_together(fabric, [groups[kind]], others) for kind in found.kinds] if len(single) > 1 else [found]
+    alone = degree * max(one.time for one in each if one is not None)
+    time, bound = degree * found.time, max(degree * found.bound, floor)
+    missed = "trees through some of many switches were not looked for"
+    return GroupPrice(fabric, collective, others, time, alone, among, bound, floor, in_turn, missed)
 
 
 def _largest(prices: Iterable[Fraction | None]) -> Fraction | None:

@@ -117,6 +117,7 @@ class Ways:
     @cached_property
     def _shut(self) -> NDArray[np.bool_]:
         marks = np.zeros(self.network.vertices, dtype=np.bool_)
+        marks[list(self.network.closed)] = True
         if not self.through:
             marks[self.network.nodes] = True
         return marks

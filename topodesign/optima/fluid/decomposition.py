@@ -44,6 +44,7 @@ class Source:
     many: int  # how many there are
     pair: int | None = None  # sources of one number have equal shares of the data; None where each root has one shard
     paths: bool = False  # whether every node gets data of its own, instead of all the same
+    team: int = 0  # groups that are alike, of which it is one
     single: bool = False  # whether the root cannot copy, so that one edge leaves it
 
 
@@ -133,10 +134,11 @@ class Decomposition:
     sources: Sequence[Source]  # subproblems
     # automorphisms: limits are put together by orbits, or a tree has an image for each root
     symmetry: Symmetry | Images
-    total: int = 1  # shards of all pairs together, where shares are free
+    total: int = 1  # shards of all pairs of a group together, where shares are free
     gap: Fraction = Fraction(0)  # part of the value by which a bound may miss it
     listener: Listener | None = None  # told of every round
     floor: Fraction = Fraction(0)  # A time that nothing is faster than, where that is known
+    teams: tuple[int, ...] = (1,)  # how many groups of each kind there are
     most: float = math.inf  # rounds of a program after which the best found so far is good enough
     columns: list[Column] = field(default_factory=list)  # those that there are
     rounds: int = 0  # how many there have been
@@ -275,12 +277,13 @@ class Decomposition:
             program.add_rows(len(self.sources), Entries((), (), ()), lower=1, upper=1)
             return program
         program.add_rows(len(self.sources), Entries((), (), ()), lower=0, upper=0)
-        program.add_rows(1, Entries((), (), ()), lower=self.total, upper=self.total)
+        data = [self.total * many for many in self.teams]
+        program.add_rows(len(data), Entries((), (), ()), lower=data, upper=data)
         last = len(room) + len(self.sources)
         for members in pairs.values():
             rows = [len(room) + at for at in members]
-            many = self.sources[members[0]].many
-            program.add_columns(1, entries=_column([*rows, last], [-1] * len(rows) + [many]))
+            first = self.sources[members[0]]
+            program.add_columns(1, entries=_column([*rows, last + first.team], [-1] * len(rows) + [first.many]))
         return program
 
     @property
@@ -309,11 +312,14 @@ class Decomposition:
         share = [Fraction(1)] * len(self.sources)
         if self._pairs:
             full = [members for members in self._pairs.values() if all(whole[at] for at in members)]
-            data = sum((self.sources[members[0]].many * whole[members[0]] for members in full), Fraction(0))
+            data = [Fraction(0)] * len(self.teams)
+            for first, *_ in full:
+                data[self.sources[first].team] += self.sources[first].many * whole[first]
             share = [Fraction(0)] * len(self.sources)
             for members in full:
+                team = self.sources[members[0]].team
                 for at in members:
-                    share[at] = whole[members[0]] * self.total / data
+                    share[at] = whole[members[0]] * self.total * self.teams[team] / data[team]
         return [
             weight * share[column.source] / whole[column.source] if weight else weight
             for column, weight in zip(self.columns, found, strict=False)
@@ -354,11 +360,12 @@ class Decomposition:
         if not complete:
             return None, added
         if self._pairs:
-            both = (
-                Fraction(sum(found[at].price for at in members), self.sources[members[0]].many)
-                for members in self._pairs.values()
-            )
-            return self.total * min(both), added
+            least: dict[int, Fraction] = {}
+            for members in self._pairs.values():
+                first = self.sources[members[0]]
+                both = Fraction(sum(found[at].price for at in members), first.many)
+                least[first.team] = min(both, least.get(first.team, both))
+            return sum((self.total * self.teams[team] * price for team, price in least.items()), Fraction(0)), added
         return Fraction(sum(one.price for one in found)), added
 
     def enter(self, at: int, tree: Tree) -> bool:

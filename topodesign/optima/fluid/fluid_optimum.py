@@ -81,7 +81,7 @@ def problem_of(
     if collective.like(ALLREDUCE):
         sources = [
             Source(way, root, many, pair=pair, single=not way.copies[root])
-            for pair, (root, many) in enumerate(symmetry.representatives(_places(network)))
+            for pair, (root, many) in enumerate(symmetry.representatives(sum_places(network)))
             for way in (back, network)
         ]
     else:
@@ -98,7 +98,7 @@ def not_priced(fabric: Fabric) -> str:
     return "" if many <= MOST_APART else f"by cuts alone: {many} nodes and switches that none is like are too many"
 
 
-def _places(network: Network) -> IntArray:
+def sum_places(network: Network) -> IntArray:
     """Return where sums of an allreduce may be complete: nodes, and switches that add, within reach of all nodes.
 
     One that cannot copy sends the sum to one place. If all that copy add, too, or none of them that is no node, the

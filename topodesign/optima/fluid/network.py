@@ -29,6 +29,8 @@ class Network:
     copies: NDArray[np.bool_]  # whether a vertex can send one input to several outputs, or several inputs to one output
     adds: NDArray[np.bool_]
     nodes: IntArray  # the vertices that take part, ascending: each of them can copy and add
+    closed: frozenset[int] = frozenset()  # vertices that no path goes through
+    teams: tuple[tuple[int, ...], ...] = ()  # sets of vertices that are groups, which automorphisms may exchange
 
     def turned(self) -> Network:
         """Return the network with arcs turned round, and who can add in the place of who can copy.
@@ -64,7 +66,9 @@ class Network:
         from scipy.sparse import csr_array  # noqa: PLC0415  heavy
         from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
 
-        graph = csr_array((np.ones(len(self.src)), (self.src, self.dst)), shape=(self.vertices, self.vertices))
+        open_ = ~np.isin(self.src, list(self.closed)) & ~np.isin(self.dst, list(self.closed))
+        arcs = self.src[open_], self.dst[open_]
+        graph = csr_array((np.ones(len(arcs[0])), arcs), shape=(self.vertices, self.vertices))
         number: IntArray = connected_components(graph, directed=True, connection="strong")[1]
         return number
 

@@ -84,6 +84,16 @@ class Symmetry:
         del root
         return [price * many for price in self.network.arc_prices([prices[orbit] for orbit in self.limit_of.tolist()])]
 
+    def pairs(self) -> tuple[IntArray, IntArray]:
+        """Return the smallest of every orbit of pairs of a vertex and a team, as ``v * teams + team``, and of teams."""
+        teams = self.network.teams
+        number = {team: at for at, team in enumerate(teams)}
+        moved = [
+            np.array([number[tuple(sorted(one[list(team)].tolist()))] for team in teams]) for one in self.generators
+        ]
+        both = ((one[:, None] * len(teams) + team).ravel() for one, team in zip(self.generators, moved, strict=True))
+        return _orbits(self.network.vertices * len(teams), both), _orbits(len(teams), moved)
+
     def representatives(self, vertices: IntArray) -> list[tuple[int, int]]:
         """Return a vertex of every orbit of some, and how many of them are in it."""
         first, many = np.unique(self.root_of[vertices], return_counts=True)
@@ -336,6 +346,9 @@ def _coloured(network: Network, fixed: list[int]) -> tuple[int, list[tuple[int, 
         place = len(colours)
         colours.append(seen.setdefault(("limit", network.bounds[limit]), len(seen)))
         edges += [(network.vertices + 2 * arc, place) for arc in network.limits[limit].tolist()]
+    for team in network.teams:
+        edges += [(member, len(colours)) for member in team]
+        colours.append(seen.setdefault(("team",), len(seen)))
     return len(colours), edges, colours
 
 
@@ -356,6 +369,9 @@ def _images(network: Network, generator: IntArray) -> tuple[IntArray, IntArray] 
         return None
     takes_part = np.isin(np.arange(n), network.nodes)
     if any(np.any(able[generator] != able) for able in (takes_part, network.copies, network.adds)):
+        return None
+    teams = set(network.teams)
+    if {tuple(sorted(generator[list(team)].tolist())) for team in teams} != teams:
         return None
     arcs = network.arcs_between(generator[network.src], generator[network.dst])
     single, bounds = len(arcs), np.array(network.bounds, dtype=object)

@@ -1,0 +1,66 @@
+"""Groups at once through switches that copy and add: the price of an independent program over all groups."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from tests.claims.test_fabrics import random_fabric, random_groups, time_of
+from tests.floors import reached
+from topodesign.base.claims import Among
+from topodesign.base.errors import InfeasibleError
+from topodesign.collectives import ALLREDUCE
+from topodesign.fabrics.part import Others
+from topodesign.fabrics.presets import build_fabric
+from topodesign.optima.fluid.groups import allreduce_together
+from topodesign.optima.group_price import price_groups
+
+
+def check(seed: int) -> None:
+    draw, fabric = random.Random(seed), random_fabric(seed, limits=True)  # noqa: S311
+    switches = fabric.topology.switches
+    if seed % 2 and not fabric.memory:
+        fabric = replace(fabric, multicast=switches, aggregation=switches)
+    groups = random_groups(draw, fabric.compute)
+    others: Others = "forward" if draw.random() < 0.5 else "vanish"
+    try:
+        found = allreduce_together(fabric, groups, others)
+    except InfeasibleError:
+        return
+    assert found is not None
+    assert found.time == found.bound
+    asked = ALLREDUCE.within(groups)
+    least = time_of(fabric, asked, Among.CAPABLE_MEMBER_TREES, inside=others == "vanish")
+    assert float(found.time) == pytest.approx(least)
+    reached("several" if len(groups) > 1 else "one")
+
+
+@pytest.mark.floor(several=4, one=2)
+def test_the_price_is_that_of_another_program() -> None:
+    for seed in range(16):
+        check(seed)
+
+
+@pytest.mark.thorough
+@pytest.mark.floor(several=40, one=10)
+def test_it_is_on_more_fabrics() -> None:
+    for seed in range(16, 96):
+        check(seed)
+
+
+@pytest.mark.parametrize(
+    ("spec", "groups", "price"),
+    [
+        ("dgx_h100(2)", "8x2:0", Fraction(10, 9)),  # of each box: 450 of 500 GB/s of a GPU
+        ("dgx_h100(16)", "8x16:1", Fraction(75, 4)),  # of each rail: a ring of boxes at 50 GB/s
+        pytest.param("dgx_h100(64)", "8x64:0", Fraction(10, 9), marks=pytest.mark.thorough),
+        pytest.param("dgx_h100(64)", "8x64:1", Fraction(315, 16), marks=pytest.mark.thorough),
+    ],
+)
+def test_groups_that_are_alike_are_solved_once(spec: str, groups: str, price: Fraction) -> None:
+    found = price_groups(build_fabric(spec), "allreduce", groups)
+    assert found.proven
+    assert found.bandwidth == price
