@@ -18,7 +18,7 @@ from topodesign.schedulers.method import Request
 
 BESIDE = ("one-shot", "direct", "hierarchical", "in-network")
 _MOST_NODES = 256  # of one-shot and direct, which have a message for every pair
-_MOST_SWITCHED = 128  # nodes times switches that copy or add, up to which in-network answers in seconds
+_MOST_SWITCHED = 1536  # nodes times switches that copy or add, up to which in-network answers in seconds
 _MOST_IRREGULAR = 64  # nodes up to which the linear program of an allreduce over trees takes a second or two
 _LEFT = frozenset({"only", "without"})  # what may be said beside, as all of these understand it
 
