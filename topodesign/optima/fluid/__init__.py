@@ -5,12 +5,15 @@
 ``symmetry``
     Automorphisms that keep all of it, and the orbits of nodes and limits.
 ``cheapest_tree``
-    The cheapest way from one root to everybody at given prices: trees, and paths where every pair has its own data.
+    The cheapest way from one root to everybody at given prices: trees, and paths where every pair has its own data;
+    ``arborescence_kernels`` has the inner loops.
 ``decomposition``
     Dantzig-Wolfe: trees become columns of a master program, which finds prices; with one root for each orbit it is the
     mirrored kind.
 ``fluid_optimum``
     The optimum of a collective on a fabric, with its proof.
+``groups``
+    The same of an allreduce in several groups at once.
 ``packing``
     The same trees on links told apart, as a plan.
 

@@ -52,15 +52,18 @@ class Problem:
                 self.sources, self.symmetry, self.collective.shards(len(self.network.nodes)), gap, listener
             ).solve(cheapest=cheapest)
         except InfeasibleError as error:
-            words = [
-                f"'{self.fabric.names[int(word)]}'" if word.isdecimal() else word for word in str(error).split(" ")
-            ]
-            raise InfeasibleError(" ".join(words).replace("vertex ", "")) from None
+            raise with_names(error, self.fabric) from None
         if found.time == found.time_bound or not self.collective.like(ALLREDUCE):
             return found
         shards = self.collective.shards(len(self.network.nodes))
         least = shards / (narrowest(self.fabric.topology) * self.network.scale)  # whatever the trees
         return found if least <= found.time_bound else replace(found, time_bound=least, prices=())
+
+
+def with_names(error: InfeasibleError, fabric: Fabric) -> InfeasibleError:
+    """Return what is said of vertices by number with their names."""
+    words = [f"'{fabric.names[int(word)]}'" if word.isdecimal() else word for word in str(error).split(" ")]
+    return InfeasibleError(" ".join(words).replace("vertex ", ""))
 
 
 def problem_of(

@@ -17,7 +17,7 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import Others
 from topodesign.optima.fluid.decomposition import Decomposition, Source
-from topodesign.optima.fluid.fluid_optimum import MOST_APART, sum_places
+from topodesign.optima.fluid.fluid_optimum import MOST_APART, sum_places, with_names
 from topodesign.optima.fluid.network import network_of
 from topodesign.optima.fluid.symmetry import find_symmetry
 
@@ -62,6 +62,5 @@ def allreduce_together(fabric: Fabric, groups: Sequence[Sequence[int]], others: 
     try:
         found = Decomposition(sources, symmetry, teams=tuple(many_teams.tolist())).solve(cheapest=False)
     except InfeasibleError as error:
-        words = [f"'{fabric.names[int(word)]}'" if word.isdecimal() else word for word in str(error).split(" ")]
-        raise InfeasibleError(" ".join(words).replace("vertex ", "")) from None
+        raise with_names(error, fabric) from None
     return Together(found.time * base.scale, found.time_bound * base.scale, tuple(kinds.tolist()))
