@@ -18,7 +18,7 @@ from tests.compiler.test_rounds import TOPOLOGIES, check_xml, execute, random_re
 from tests.floors import reached
 from tests.samples.schedules import COLLECTIVES
 from topodesign.base.errors import InfeasibleError
-from topodesign.compiler.backends.msccl import to_xml
+from topodesign.compiler.backends.xml import to_xml
 from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.frontends.progress import ends
 from topodesign.compiler.frontends.rounds import program_of_rounds

@@ -8,6 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Unpack
 
+import numpy as np
+
 from topodesign.base.atomic import write_directory, write_whole
 from topodesign.base.declared import Declared, key
 from topodesign.base.doors import BACKENDS
@@ -17,6 +19,7 @@ from topodesign.base.records import Result
 from topodesign.base.wording import with_article
 from topodesign.collectives import Collective
 from topodesign.compiler.backends.backend import Backend, Checked, Files, Options
+from topodesign.compiler.columns import columns_of
 from topodesign.compiler.frontends import exchange, rounds, trees
 from topodesign.compiler.ir import Program, Threadblocks
 from topodesign.compiler.limits import Limits
@@ -132,9 +135,10 @@ class Compiled(Result):
     @property
     def sharing(self) -> Sharing:
         """How sends and receives share threadblocks."""
-        body = max(self.program.ranks, key=lambda rank: len(rank.threadblocks))
-        shared = sum(None not in {block.send, block.receive} for block in body.threadblocks)
-        most = len(body.threadblocks)
+        own = columns_of(self.program.ranks)
+        blocks = np.diff(own.starts)
+        rank, most = int(blocks.argmax()), int(blocks.max())
+        shared = int(((own.rank == rank) & (own.send >= 0) & (own.receive >= 0)).sum())
         return Sharing(self.options.threadblocks, most, shared, most + shared)
 
     def save(self, path: str | Path) -> list[Path]:

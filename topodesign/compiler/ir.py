@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal, get_args
@@ -126,7 +127,7 @@ class Program:
     protocol: Protocol  # how a connection moves data
     chunks: int  # chunks of the whole collective: its data must be a multiple of this many elements
     channels: int  # number of channels in use
-    ranks: tuple[RankProgram, ...]  # one entry per rank
+    ranks: Sequence[RankProgram]  # one entry per rank
     switched: Switched | None = None  # what a switch does; ranks then have no threadblocks of instructions
 
     @property

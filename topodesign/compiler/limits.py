@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 from topodesign.base.arguments import require_at_least
@@ -37,12 +38,13 @@ class Limits:
     largest_call: int = 2**63  # bytes of the largest call that the program is for
     ranks: int = ANY  # ranks
     switches: bool = False  # whether a switch copies and adds there for all ranks
+    settles: bool = True  # whether what is sent may be written over next in the same threadblock
     of: str = "the target"  # whose they are, for messages
 
     def __post_init__(self) -> None:
         """Check that every limit is at least one."""
         for limit in fields(self):
-            if limit.name not in {"of", "switches"}:
+            if limit.name not in {"of", "switches", "settles"}:
                 require_at_least(limit.name, getattr(self, limit.name), int(limit.name != "slots"))
 
     def check_ranks(self, ranks: int) -> None:
@@ -64,3 +66,10 @@ class Limits:
 
 
 NO_LIMITS = Limits()
+
+
+def over(of: str, what: str, most: int, number: int, rank: int | None = None) -> Iterator[str]:
+    """Yield that a program, or a rank of it, needs more of something than a target allows."""
+    if number > most:
+        who = "the program" if rank is None else f"rank {rank}"
+        yield f"{of} allows {most} {what}, and {who} needs {number}; {HELP}"

@@ -16,7 +16,7 @@ from lxml import etree
 from tests.samples.programs import compile_movement
 from tests.samples.trees import fabric, tree_schedule
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.compiler.backends.msccl import to_xml
+from topodesign.compiler.backends.xml import to_xml
 from topodesign.compiler.compilation import Compiled
 from topodesign.compiler.frontends.trees import program_of_trees
 from topodesign.compiler.limits import NO_LIMITS, Limits

@@ -185,7 +185,7 @@ def _document(program: Program, made: OneSided, scratch: list[int], options: Opt
             f"can be for up to {most} bytes (--max-size)"
         )
     compared = _compared(program)
-    channels = _channels(made)
+    channels, joined = _channels(made), _joined(made)
     return {
         "name": "",
         "collective": program.collective.label(Mscclpp.name),
@@ -203,7 +203,7 @@ def _document(program: Program, made: OneSided, scratch: list[int], options: Opt
                 "input_chunks": program.input_chunks,
                 "output_chunks": program.output_chunks,
                 "scratch_chunks": scratch[rank],
-                **_rank(rank, body, made, channels),
+                **_rank(rank, body, made, channels, joined),
             }
             for rank, body in enumerate(made.ranks)
         ],
@@ -231,7 +231,7 @@ def _kind(link: Link, made: OneSided) -> str:
 
 
 def _rank(
-    rank: int, body: RankPlan, made: OneSided, channels: list[dict[str, list[tuple[int, Link]]]]
+    rank: int, body: RankPlan, made: OneSided, channels: list[dict[str, list[tuple[int, Link]]]], joined: dict[str, int]
 ) -> dict[str, Any]:
     """Return the threadblocks of a rank, and what they refer to."""
     mine = {kind: channels[rank][kind] for kind in ("memory", "port") if channels[rank][kind]}
@@ -243,7 +243,6 @@ def _rank(
                 if operand.rank is not None and one.link is not None:
                     access[operand.rank, _BUFFERS[operand.region.buffer]].add(_kind(one.link, made))
     remote = {key: at for at, key in enumerate(sorted(access))}
-    joined = _joined(made)
     numbers = _Numbers(number, remote, list(joined))
     everybody = list(range(len(made.ranks)))
     switches = [

@@ -25,12 +25,13 @@ from topodesign.compiler.frontends.operations import (
     OUT,
     Emitter,
     Message,
-    Operation,
+    Operations,
     Part,
     Place,
     contiguous,
     cut,
     emitters,
+    operations_of,
     runs,
 )
 from topodesign.compiler.ir import Kind
@@ -160,7 +161,7 @@ class Writer:
                 senders[dst].add(src)
         self.emitters = emitters(senders, self.channels, self.max_count)
 
-    def operations(self) -> list[list[Operation]]:
+    def operations(self) -> Operations:
         """Return the operations of each rank in serial order."""
         self._copy_own()
         messages: dict[Message, list[int]] = defaultdict(list)
@@ -186,7 +187,7 @@ class Writer:
                 late += self._arrive(part, places, here, leaves)
             late = self._bring_home(late, step)
         self._bring_home(late, None)
-        return [emitter.operations() for emitter in self.emitters]
+        return operations_of([emitter.operations() for emitter in self.emitters])
 
     def _copy_own(self) -> None:
         """Out of place, copy the blocks that stay where they are."""

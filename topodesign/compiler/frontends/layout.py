@@ -6,11 +6,12 @@ import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from operator import sub
+from typing import NamedTuple
 
 import numpy as np
 
+from topodesign.base.compiled import Ints
 from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.base.wording import counted
 from topodesign.compiler.frontends.intervals import relaid
@@ -23,8 +24,7 @@ _MOVES = 2**18  # chunks that all ranks receive, at least: about a minute
 _WORK = 2_000_000  # pieces looked at while looking for a better order: about a second
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """Where the chunks of every shard lie and which of them each message carries.
 
     Any relabelling of the units within an owner's shard, applied to all rows, leaves a schedule valid. So the pieces of
@@ -32,7 +32,11 @@ class Layout:
     """
 
     shard: int  # chunks per shard; chunk ``x`` of the whole belongs to owner ``x // shard``
-    messages: dict[Message, list[int]]  # ascending chunk numbers of each message, ordered by step, sender and receiver
+    step: Ints  # of every message, ordered by step, sender and receiver
+    src: Ints
+    dst: Ints
+    first: Ints  # where its chunks begin, and at last how many there are
+    chunks: Ints  # in ascending order
 
 
 def layout(schedule: Rounds, split: int) -> Layout:
@@ -62,7 +66,10 @@ def layout(schedule: Rounds, split: int) -> Layout:
             stop = at + sizes[owner][piece] // chunk * split
             start[owner, piece] = range(at, stop)
             at = stop
-    return Layout(shard, {m: sorted(x for piece in pieces for x in start[piece]) for m, pieces in messages.items()})
+    carried = [sorted(x for piece in pieces for x in start[piece]) for pieces in messages.values()]
+    keys = np.array(list(messages), dtype=np.int64).reshape(-1, 3).T
+    first = np.cumsum([0, *map(len, carried)])
+    return Layout(shard, keys[0], keys[1], keys[2], first, np.array(list(itertools.chain(*carried)), dtype=np.int64))
 
 
 def _of_intervals(schedule: Rounds, split: int) -> Layout:
@@ -71,12 +78,14 @@ def _of_intervals(schedule: Rounds, split: int) -> Layout:
     shard = schedule.units // chunk * split
     check_size(schedule.nodes, shard)
     order = np.lexsort((schedule.block, schedule.dst, schedule.src, schedule.step))
-    begin, end = ((schedule.block * shard + at // chunk * split)[order].tolist() for at in (schedule.lo, schedule.hi))
-    keys = zip(*(getattr(schedule, name)[order].tolist() for name in ("step", "src", "dst")), strict=True)
-    messages: dict[Message, list[int]] = defaultdict(list)
-    for key, low, high in zip(keys, begin, end, strict=True):
-        messages[key] += range(low, high)
-    return Layout(shard, messages)
+    begin, end = ((schedule.block * shard + at // chunk * split)[order] for at in (schedule.lo, schedule.hi))
+    step, src, dst = (getattr(schedule, name)[order].astype(np.int64) for name in ("step", "src", "dst"))
+    new = np.diff(step, prepend=-1) | np.diff(src, prepend=-1) | np.diff(dst, prepend=-1)
+    heads = np.flatnonzero(new)
+    ends = np.cumsum(end - begin)
+    chunks = np.repeat(end - ends, end - begin) + np.arange(ends[-1] if len(ends) else 0)
+    first = np.append(0, ends)[np.append(heads, len(ends))]
+    return Layout(shard, step[heads], src[heads], dst[heads], first, chunks)
 
 
 def check_size(nodes: int, shard: int) -> None:

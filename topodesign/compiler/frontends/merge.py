@@ -22,11 +22,18 @@ for every program with such threadblocks.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
+from functools import cached_property
+from typing import NamedTuple
 
-from topodesign.compiler.frontends.operations import Block, Operation, Place
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.compiled import Ints
+from topodesign.compiler.columns import NUMBER, RECEIVES, SENDS
+from topodesign.compiler.frontends.operations import Block, Operations
+from topodesign.compiler.frontends.thread_kernels import keep_order, with_local
 from topodesign.compiler.ir import Kind, Threadblocks
 from topodesign.compiler.limits import Limits
 
@@ -34,14 +41,62 @@ Connection = tuple[int, int, int]  # sender, receiver, instance
 
 Pairs = list[dict[Block, Block]]  # by rank, the threadblock that another one becomes a part of
 
-_Key = tuple[int, int, int]  # step, colour, and whether it receives
+_LAST = 8  # of what has no colour, behind all colours
 
-_LAST = 2**31
+
+class Carried(NamedTuple):
+    """Pieces that connections carry in a step: a row for every connection and step."""
+
+    ends: list[Connection]  # of each connection
+    line: Ints  # number of the connection of a row
+    step: Ints
+    pieces: Ints
+
+
+class Blocks:
+    """The threadblocks of operations, by rank."""
+
+    def __init__(self, operations: Operations) -> None:
+        self.operations = operations
+        rank, ends, most = operations.rank, len(operations.first), int(operations.instance.max(initial=0)) + 1
+        key = ((rank * ends + operations.send + 1) * ends + operations.receive + 1) * most + operations.instance
+        known, first, self.of = np.unique(key, return_index=True, return_inverse=True)
+        self.size = np.bincount(self.of, minlength=len(known))
+        self.rank, self.send, self.receive, self.instance = (
+            column[first] for column in (rank, operations.send, operations.receive, operations.instance)
+        )
+        peers = ([None if peer < 0 else peer for peer in column.tolist()] for column in (self.send, self.receive))
+        self.keys: list[Block] = list(zip(*peers, self.instance.tolist(), strict=True))
+        self.starts = np.searchsorted(self.rank, np.arange(ends)).tolist()
+
+    @cached_property
+    def latest(self) -> Ints:
+        """Return the last step of each threadblock."""
+        found = np.zeros(len(self.keys), dtype=np.int64)
+        np.maximum.at(found, self.of, self.operations.step)
+        return found
+
+    def carried(self, sends: NDArray[np.bool_], piece: int) -> tuple[Ints, Carried]:
+        """Return the connection of every operation, -1 for none, and what some sends put on them."""
+        ops = self.operations
+        rank, ends, most = ops.rank, len(ops.first), int(ops.instance.max(initial=0)) + 1
+        out, into = (rank, ops.send), (ops.receive, rank)
+        src, dst = (np.where(RECEIVES[ops.kind], b, a) for a, b in zip(out, into, strict=True))
+        moves = SENDS[ops.kind] | RECEIVES[ops.kind]
+        known, line = np.unique(((src * ends + dst) * most + ops.instance)[moves], return_inverse=True)
+        number = np.full(len(rank), -1)
+        number[moves] = line
+        pairs, instance = np.divmod(known, most)
+        named = zip(*(column.tolist() for column in (*np.divmod(pairs, ends), instance)), strict=True)
+        steps = int(ops.step.max(initial=0)) + 1
+        rows, at = np.unique((number * steps + ops.step)[sends], return_inverse=True)
+        pieces = np.bincount(at, weights=-(-ops.size[sends] // piece), minlength=len(rows)).astype(np.int64)
+        return number, Carried(list(named), rows // steps, rows % steps, pieces)
 
 
 def pair(
     rank: int,
-    operations: list[Operation],
+    blocks: Blocks,
     group: Mapping[tuple[int, int], int],
     limits: Limits,
     *,
@@ -55,11 +110,15 @@ def pair(
     joined as there are too many. ``alone`` has the ranks and threadblocks that are to stay as they are. What comes
     after step ``concurrent_from`` is a second phase, which shares no threadblock with the first.
     """
-    size = Counter(one.block for one in operations)
+    here = slice(blocks.starts[rank], blocks.starts[rank + 1])
+    size = dict(zip(blocks.keys[here], blocks.size[here].tolist(), strict=True))
     surplus = len(size) - limits.blocks_per_rank
     if mode == "separate" and surplus <= 0:
         return {}
-    second = {one.block for one in operations if concurrent_from is not None and one.step > concurrent_from}
+    second: set[Block] = set()
+    if concurrent_from is not None:
+        late = (blocks.latest[here] > concurrent_from).tolist()
+        second = {block for block, is_late in zip(size, late, strict=True) if is_late}
     free: dict[tuple[int, int, bool], tuple[list[Block], list[Block]]] = defaultdict(lambda: ([], []))
     for block in sorted(size, key=lambda block: (size[block], str(block))):
         send, receive, instance = block
@@ -93,26 +152,27 @@ class Merger:
     ``piece`` are the chunks that surely fit into a slot.
     """
 
-    def __init__(self, operations: list[list[Operation]], limits: Limits, piece: int) -> None:
-        self.operations = operations
+    def __init__(self, operations: Operations, blocks: Blocks, limits: Limits, piece: int) -> None:
+        self.operations, self.blocks = operations, blocks
         self.slots = limits.slots
-        fused = {
+        self.fused = SENDS[operations.kind] & RECEIVES[operations.kind]
+        self.line, carried = blocks.carried(operations.kind == NUMBER[Kind.SEND], piece)
+        both = {
             connection
-            for rank, ops in enumerate(operations)
-            for one in ops
-            if one.kind.sends and one.kind.receives
-            for connection in _connections(rank, one)
+            for rank, send, receive, instance in zip(
+                *(x[self.fused].tolist() for x in (operations.rank, *operations[6:])), strict=True
+            )
+            for connection in ((rank, send, instance), (receive, rank, instance))
         }
-        self.pieces: Counter[tuple[Connection, int]] = Counter()  # that a connection which nothing fused uses carries
-        for rank, ops in enumerate(operations):
-            for one in ops:
-                if one.kind is Kind.SEND and one.send is not None:
-                    connection = (rank, one.send, one.instance)
-                    if connection not in fused:
-                        self.pieces[connection, one.step] += -(-one.count // piece)
-        self.steps: dict[Connection, set[int]] = defaultdict(set)
-        for connection, step in self.pieces:
-            self.steps[connection].add(step)
+        self.number = {connection: at for at, connection in enumerate(carried.ends)}
+        self.steps: dict[Connection, set[int]] = defaultdict(set)  # of connections that nothing fused uses
+        self.full: dict[Connection, set[int]] = defaultdict(set)  # steps in which more is sent than fits
+        for line, step, pieces in zip(*(x.tolist() for x in carried[1:]), strict=True):
+            connection = carried.ends[line]
+            if connection not in both:
+                self.steps[connection].add(step)
+                if pieces > self.slots:
+                    self.full[connection].add(step)
 
     def overfull(self, rank: int, pairs: dict[Block, Block]) -> set[Block]:
         """Return the threadblocks of a rank that, if they were shared, would send what does not fit and receive."""
@@ -124,12 +184,11 @@ class Merger:
 
     def _large(self, out: Connection, into: Connection) -> Iterator[tuple[Connection, int]]:
         """Yield the messages too large for their connection that a threadblock sends in a step in which it receives."""
-        for step in self.steps[out] & self.steps[into]:
-            for connection in (out, into):
-                if self.pieces[connection, step] > self.slots:
-                    yield connection, step
+        for connection, other in ((out, into), (into, out)):
+            for step in self.full[connection] & self.steps[other] if connection in self.full else ():
+                yield connection, step
 
-    def merged(self, pairs: Pairs) -> list[list[Operation]]:
+    def merged(self, pairs: Pairs) -> Operations:
         """Return the operations of every rank with the threadblocks that these pairs make, large messages in turns."""
         found = sorted(
             {
@@ -140,7 +199,9 @@ class Merger:
             }
         )
         colour = self._coloured(found, pairs)
-        return [self._rank(rank, ops, pairs[rank], colour) for rank, ops in enumerate(self.operations)]
+        if not colour and not any(pairs):
+            return self.operations
+        return self._ordered(pairs, colour)
 
     def _coloured(self, large: list[tuple[Connection, int]], pairs: Pairs) -> dict[tuple[Connection, int], int]:
         """Colour messages so that no two of a step share a threadblock and a colour."""
@@ -165,71 +226,40 @@ class Merger:
                 way += beside
         return colour
 
-    def _rank(
-        self,
-        rank: int,
-        operations: list[Operation],
-        joined: dict[Block, Block],
-        colour: dict[tuple[Connection, int], int],
-    ) -> list[Operation]:
-        """Colour the operations of a rank, put them in order and into their threadblocks."""
-        if not joined and not colour:
-            return operations
-        keyed: list[tuple[_Key, Operation]] = []
-        last: _Key = (0, 0, 0)  # of the last receive
-        waiting: list[int] = []  # copies for the next send of their threadblock
-        for one in operations:
-            if not (one.kind.sends or one.kind.receives):
-                keyed.append((last, one))
-                if one.send is not None:
-                    waiting.append(len(keyed) - 1)
-                continue
-            message = (_connections(rank, one)[-1], one.step)
-            phase = int(one.kind.receives)
-            key = (one.step, 1 + colour[message], 0) if message in colour else (one.step, _LAST * phase, phase)
-            if phase:
-                last = key
-            else:
-                for at in [at for at in waiting if keyed[at][1].block == one.block]:
-                    keyed[at] = (key, keyed[at][1])
-                    waiting.remove(at)
-            keyed.append((key, one))
-        order = sorted(range(len(keyed)), key=lambda at: keyed[at][0])
-        serial = [one for _, one in keyed]
-        if order != list(range(len(keyed))) and _keeps_order(serial, order):
-            serial = [serial[at] for at in order]
-        return in_blocks(serial, joined)
+    def _ordered(self, pairs: Pairs, colour: dict[tuple[Connection, int], int]) -> Operations:
+        """Colour operations, put them in order and into their threadblocks."""
+        ops = self.operations
+        receives = RECEIVES[ops.kind]
+        flags = np.where(self.line >= 0, receives.astype(np.int64), 2 + (ops.send >= 0))
+        turn = _LAST * receives
+        if colour:
+            steps = int(ops.step.max()) + 1
+            coloured = sorted((self.number[line] * steps + step, 1 + number) for (line, step), number in colour.items())
+            known, numbers = np.array(coloured).T
+            message = self.line * steps + ops.step
+            at = np.minimum(np.searchsorted(known, message), len(known) - 1)
+            turn = np.where(known[at] == message, numbers[at], turn)
+        key = 2 * _LAST * ops.step + turn
+        source, target, cells = ops.cells()
+        where = ops.first, source, target, ops.size
+        with_local(ops.first, key, flags, self.blocks.of, len(self.blocks.keys))
+        rank = ops.rank
+        order = np.lexsort((key, rank))
+        position = np.argsort(order)
+        kept = keep_order(*where, position, ops.kind == NUMBER[Kind.REDUCE], cells)
+        if not colour:
+            kept &= np.array([bool(joined) for joined in pairs])
+        order = np.where(kept[rank], order, np.arange(len(order)))
+        send, receive = joined_in(self.blocks, pairs)
+        return Operations(ops.first, *(x[order] for x in ops._replace(send=send, receive=receive)[1:]))
 
 
-def in_blocks(operations: list[Operation], joined: Mapping[Block, Block]) -> list[Operation]:
-    """Return operations in the threadblocks that theirs have become a part of."""
-    moved = ((one, joined.get(one.block)) for one in operations)
-    return [one if block is None else replace(one, send=block[0], receive=block[1]) for one, block in moved]
-
-
-def _connections(rank: int, one: Operation) -> list[Connection]:
-    """Return the connections that an operation uses, first the one that it sends on."""
-    found = [(rank, one.send, one.instance)] if one.kind.sends and one.send is not None else []
-    if one.kind.receives and one.receive is not None:
-        found.append((one.receive, rank, one.instance))
-    return found
-
-
-def _keeps_order(operations: list[Operation], order: list[int]) -> bool:
-    """Return whether a new order keeps that of any two accesses to a place of which one is a write."""
-    position = [0] * len(order)
-    for new, old in enumerate(order):
-        position[old] = new
-    wrote: dict[Place, int] = {}
-    touched: dict[Place, int] = {}  # the last access of any kind
-    for at, one in enumerate(operations):
-        now = position[at]
-        for place in one.reads():
-            if wrote.get(place, -1) > now:
-                return False
-            touched[place] = max(touched.get(place, -1), now)
-        for place in one.writes():
-            if touched.get(place, -1) > now:
-                return False
-            wrote[place] = touched[place] = now
-    return True
+def joined_in(blocks: Blocks, pairs: Pairs) -> tuple[Ints, Ints]:
+    """Return the peers of operations in the threadblocks that theirs have become a part of."""
+    found = [
+        pairs[rank].get(block, block) if pairs[rank] else block
+        for rank, block in zip(blocks.rank.tolist(), blocks.keys, strict=True)
+    ]
+    peers = np.array([[-1 if peer is None else peer for peer in block[:2]] for block in found], dtype=np.int64)
+    send, receive = peers.reshape(-1, 2)[blocks.of].T
+    return send, receive

@@ -11,14 +11,22 @@ import math
 
 import numpy as np
 
-from topodesign.compiler.frontends.operations import IN, OUT, Emitter, Operation, Part, Place, cut, emitters
+from topodesign.compiler.frontends.operations import (
+    IN,
+    OUT,
+    Emitter,
+    Operations,
+    Part,
+    Place,
+    cut,
+    emitters,
+    operations_of,
+)
 from topodesign.compiler.ir import Kind
 from topodesign.plans.trees import Trees
 
 
-def operations_of_one_shot(
-    schedule: Trees, *, inplace: bool, channels: int, max_count: int
-) -> tuple[list[list[Operation]], int]:
+def operations_of_one_shot(schedule: Trees, *, inplace: bool, channels: int, max_count: int) -> tuple[Operations, int]:
     """Return the operations of all ranks in serial order, and the chunks of the data."""
     rank = {node: at for at, node in enumerate(schedule.compute_nodes.tolist())}
     roots = [rank[node] for node in schedule.root.tolist()]
@@ -50,7 +58,7 @@ def operations_of_one_shot(
                 else:
                     one.take(root, part, keeps=schedule.height > 1)
         one.finish()
-    return [emitter.operations() for emitter in made], chunks
+    return operations_of([emitter.operations() for emitter in made]), chunks
 
 
 class _Rank:

@@ -3,66 +3,77 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import sub
+from typing import NamedTuple
 
-from topodesign.compiler.ir import Buffer, Kind, Region
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.compiled import Ints
+from topodesign.compiler.columns import BITS, NUMBER
+from topodesign.compiler.ir import Kind
 
 Message = tuple[int, int, int]  # step, sender, receiver: everything that a link carries in a step
 
 Place = int
 """A chunk in memory: where its buffer begins, as below, plus the offset, so that places in a row are numbers in a row.
-Large programs look at tens of millions of them, which takes twice as long with pairs of a buffer and an offset."""
+Large programs look at millions of them."""
 
-_BITS = 48
-ACCUMULATOR, IN, OUT, SCRATCH = (number << _BITS for number in range(1, 5))
+ACCUMULATOR, IN, OUT, SCRATCH = (number << BITS for number in range(1, 5))
 """Where buffers begin. The first has partial sums at the offsets of the whole collective; it ends up in scratch without
 the gaps."""
-
-_BUFFER = {IN: Buffer.INPUT, OUT: Buffer.OUTPUT}
-
-
-def lasting(place: Place) -> Region | None:
-    """Return where a chunk is in what the caller gave or gets; None if it is in between."""
-    begin = place >> _BITS << _BITS
-    return Region(_BUFFER[begin], place - begin) if begin in _BUFFER else None
-
 
 Block = tuple[int | None, int | None, int]
 """A threadblock before it has a number: peer to send to, peer to receive from, instance."""
 
+Row = tuple[int, int, int, int, int, int, int, int]
+"""An operation: kind, step, count, source, target, peers to send to and to receive from, instance."""
 
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """An instruction with places instead of regions and with peers instead of a threadblock."""
 
-    kind: Kind  # as in :class:`Instruction`
-    step: int
-    count: int
-    source: Place | None  # first place that it reads and that it writes
-    target: Place | None
-    send: int | None  # peers of the threadblock that it belongs to
-    receive: int | None
-    instance: int  # number of the part of every message that this threadblock carries
+class Operations(NamedTuple):
+    """What all ranks do, in an order for each that is right when done one after the other."""
+
+    first: Ints  # of every rank, and at last how many there are
+    kind: Ints  # place in KINDS
+    step: Ints
+    size: Ints  # chunks
+    source: Ints  # first place that it reads and that it writes, -1 where its kind has none
+    target: Ints
+    send: Ints  # peers of the threadblock that it belongs to, or -1
+    receive: Ints
+    instance: Ints  # number of the part of every message that this threadblock carries
 
     @property
-    def block(self) -> Block:
-        """The threadblock that it belongs to."""
-        return self.send, self.receive, self.instance
+    def rank(self) -> Ints:
+        """The rank of every operation."""
+        return np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
 
-    def reads(self) -> list[Place]:
-        """Return the places whose contents matter to it."""
-        places = _places(self.source, self.count)
-        return places + _places(self.target, self.count) if self.kind is Kind.REDUCE else places
+    def at(self, rows: Ints | NDArray[np.bool_]) -> Operations:
+        """Return some of the operations, in order of their ranks."""
+        first = np.searchsorted(self.rank[rows], np.arange(len(self.first)))
+        return Operations(first, *(column[rows] for column in self[1:]))
 
-    def writes(self) -> list[Place]:
-        """Return the places that it changes."""
-        return _places(self.target, self.count)
+    def cells(self) -> tuple[Ints, Ints, int]:
+        """Return the first places that are read and written as numbers from 0 on, or -1, and how many there may be."""
+        extent = np.zeros(6, dtype=np.int64)  # at the number of a buffer plus 1
+        ends = [(places >> BITS, places & (1 << BITS) - 1) for places in (self.source, self.target)]
+        for buffer, offset in ends:
+            np.maximum.at(extent, buffer + 1, offset + self.size)
+        extent[0] = 0
+        start = np.cumsum(extent)
+        source, target = (np.where(buffer < 0, -1, start[buffer] + offset) for buffer, offset in ends)
+        return source, target, int(start[-1])
 
 
-def _places(first: Place | None, size: int) -> list[Place]:
-    return [] if first is None else list(range(first, first + size))
+def operations_of(ranks: Sequence[Sequence[Row]]) -> Operations:
+    """Return the columns of what each rank does."""
+    columns = np.array([row for rows in ranks for row in rows], dtype=np.int64).reshape(-1, 8).T
+    return Operations(np.cumsum([0, *map(len, ranks)]), *map(np.ascontiguousarray, columns))
+
+
+_SEND, _RECEIVE, _ADD = (NUMBER[kind] for kind in (Kind.SEND, Kind.RECEIVE, Kind.RECEIVE_REDUCE_COPY))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +122,10 @@ class Emitter:
     arriving: list[tuple[int | None, int]]  # connections that it receives on: sender and instance
     max_count: int  # the most chunks that one instruction moves
     scratch: int = 0
-    _early: list[Operation] = field(default_factory=list)
-    _rest: list[Operation] = field(default_factory=list)
+    _early: list[Row] = field(default_factory=list)
+    _rest: list[Row] = field(default_factory=list)
 
-    def operations(self) -> list[Operation]:
+    def operations(self) -> list[Row]:
         """Return what there is so far in serial order."""
         return self._early + self._rest
 
@@ -126,8 +137,8 @@ class Emitter:
     def prepare(self, source: list[Place], target: list[Place]) -> None:
         """Copy before the first step, in the receiving threadblock with the least to do by then."""
         load = dict.fromkeys(self.arriving or [(None, 0)], 0)
-        for one in self._early:
-            load[one.receive, one.instance] += one.count
+        for _, _, count, _, _, _, receive, instance in self._early:
+            load[None if receive < 0 else receive, instance] += count
         for start, stop in runs(source, target):
             peer, instance = min(load, key=load.__getitem__)
             load[peer, instance] += stop - start
@@ -140,18 +151,17 @@ class Emitter:
             together = self.fresh(len(places))
             self._rest += self._local(Kind.COPY, step, (dst, None), part.instance, places, together)
             places = together
-        self._rest.append(Operation(Kind.SEND, step, len(places), places[0], None, dst, None, part.instance))
+        self._rest.append((_SEND, step, len(places), places[0], -1, dst, -1, part.instance))
 
     def receive(self, part: Part, target: list[Place]) -> None:
         """Receive a part into contiguous places."""
         step, src, _ = part.message
-        self._rest.append(Operation(Kind.RECEIVE, step, len(target), None, target[0], None, src, part.instance))
+        self._rest.append((_RECEIVE, step, len(target), -1, target[0], -1, src, part.instance))
 
     def receive_reduce(self, part: Part, source: list[Place], target: list[Place]) -> None:
         """Receive a part, add the source, and store the sum; both are contiguous."""
         step, src, _ = part.message
-        kind = Kind.RECEIVE_REDUCE_COPY
-        self._rest.append(Operation(kind, step, len(target), source[0], target[0], None, src, part.instance))
+        self._rest.append((_ADD, step, len(target), source[0], target[0], -1, src, part.instance))
 
     def unpack(self, kind: Kind, part: Part, source: list[Place], target: list[Place]) -> None:
         """Copy or reduce what a part brought from where it was received to where it belongs."""
@@ -160,12 +170,13 @@ class Emitter:
 
     def _local(
         self, kind: Kind, step: int, link: tuple[int | None, int | None], instance: int, *pair: list[Place]
-    ) -> Iterator[Operation]:
+    ) -> Iterator[Row]:
         source, target = pair
+        send, receive = (-1 if peer is None else peer for peer in link)
         for start, stop in runs(source, target):
             for at in range(start, stop, self.max_count):
                 count = min(self.max_count, stop - at)
-                yield Operation(kind, step, count, source[at], target[at], *link, instance)
+                yield NUMBER[kind], step, count, source[at], target[at], send, receive, instance
 
 
 def emitters(senders: Iterable[Iterable[int]], channels: int, max_count: int) -> list[Emitter]:

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+
+import numpy as np
 
 from topodesign.base.arguments import require_at_least
+from topodesign.base.compiled import Ints
 from topodesign.base.errors import ScheduleError, TopologyError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER
+from topodesign.compiler.columns import NUMBER
 from topodesign.compiler.frontends import exchange
 from topodesign.compiler.frontends.layout import Layout, layout
-from topodesign.compiler.frontends.operations import (
-    ACCUMULATOR,
-    IN,
-    OUT,
-    Message,
-    Operation,
-    Part,
-    Place,
-    cut,
-    emitters,
-    runs,
-)
+from topodesign.compiler.frontends.operations import ACCUMULATOR, IN, OUT, Operations, emitters, operations_of
+from topodesign.compiler.frontends.rounds_kernels import added
 from topodesign.compiler.frontends.threads import assemble
-from topodesign.compiler.ir import Program, Protocol, Threadblocks
+from topodesign.compiler.ir import Kind, Program, Protocol, Threadblocks
 from topodesign.compiler.limits import NO_LIMITS, Limits
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import is_lean
@@ -81,9 +72,9 @@ def program_of_rounds(
             _check_steps(Counter((src, dst) for _, src, dst in hops), limits)
         plan = layout(schedule, channels)
         chunks = plan.shard
-        operations = _Writer(schedule, plan, inplace, channels, longest).operations()
+        operations = _operations(schedule, plan, inplace=inplace, channels=channels, longest=longest)
     ranks, used = assemble(operations, schedule.reduce_steps, limits, chunks=chunks * nodes, mode=threadblocks)
-    return Program(collective, inplace, protocol, chunks * nodes, used, tuple(ranks))
+    return Program(collective, inplace, protocol, chunks * nodes, used, ranks)
 
 
 def _check_links(topology: Topology, schedule: Rounds) -> None:
@@ -105,123 +96,84 @@ def _check_steps(uses: Counter[tuple[int, int]], limits: Limits) -> None:
         limits.check_threadblock(src, dst, most)
 
 
-@dataclass
-class _Writer:
-    """A schedule on its way to operations."""
+def _operations(schedule: Rounds, plan: Layout, *, inplace: bool, channels: int, longest: int) -> Operations:
+    """Return the operations of each rank in serial order: in a step all sends, and then all receives."""
+    collective, nodes, shard = schedule.collective, schedule.nodes, plan.shard
+    message = np.repeat(np.arange(len(plan.step)), channels)
+    share = np.diff(plan.first)[message] // channels  # a message is split evenly over the channels
+    first = np.append(0, np.cumsum(share))
+    step, src, dst = plan.step[message], plan.src[message], plan.dst[message]
+    adding = int(np.searchsorted(step, schedule.reduce_steps, side="right"))
+    sums, brought = np.full((2, nodes, nodes * shard), -1)
+    rows = [_copied(plan.chunks, first, src, adding, 0 if collective.reduces or inplace else shard)]
+    if adding:
+        copies = collective.copies
+        last, mixed = np.full(nodes * shard, -1), np.zeros(nodes, dtype=bool)
+        if (
+            not copies
+        ):  # of what a rank keeps, the last message; and ranks that get some for themselves, some to pass on
+            of = np.repeat(np.arange(len(plan.step)), np.diff(plan.first))
+            mine = plan.chunks // shard == plan.dst[of]
+            last[plan.chunks[mine]] = of[mine]
+            kept = np.bincount(of[mine], minlength=len(plan.step))
+            mixed[plan.dst[(kept > 0) & (kept < np.diff(plan.first))]] = True
+        homes = -1 if copies else ACCUMULATOR, OUT if copies or not inplace else IN, 0 if copies or inplace else shard
+        given, apart = OUT if inplace and copies else IN, not (inplace and copies)
+        parts = src[:adding], dst[:adding], first[: adding + 1], plan.chunks, message[:adding]
+        most = nodes * shard // _COPIES
+        rows.insert(0, added(*parts, last, mixed, sums, brought, given, homes, (apart, most)))
+        chunks = [np.flatnonzero(line >= 0) for line in brought]
+        starts = [((given + x).tolist(), line[x].tolist()) for x, line in zip(chunks, brought, strict=True)]
+    elif not inplace:
+        own = np.arange(shard)
+        starts = [((IN + own).tolist(), (OUT + rank * shard + own).tolist()) for rank in range(nodes)]
+    else:
+        starts = []
+    part, begin, *places = (np.concatenate(columns) for columns in zip(*rows, strict=True))
+    size = np.diff(np.append(begin, first[-1]))
+    cuts = -(-size // longest)  # into what an instruction moves
+    row = np.repeat(np.arange(len(size)), cuts)
+    number = np.arange(len(row)) - (np.cumsum(cuts) - cuts)[row]
+    low, high = (at * size[row] // cuts[row] for at in (number, number + 1))
+    part, size, nobody = part[row], high - low, np.full(len(row), -1)
+    source, before, after = (np.where(column[row] < 0, -1, column[row] + low) for column in places)
+    receives = np.where(before < 0, NUMBER[Kind.RECEIVE], NUMBER[Kind.RECEIVE_REDUCE_COPY])
+    about = step[part], size
+    sends = np.stack((src[part], np.full(len(row), NUMBER[Kind.SEND]), *about, source, nobody, dst[part], nobody))
+    arrives = np.stack((dst[part], receives, *about, before, after, nobody, src[part]))
+    early = _before(plan, nodes, starts, channels, longest)
+    table = np.concatenate(((early.rank, *early[1:8]), sends, arrives), axis=1)
+    instance = np.concatenate((early.instance, *[part % channels] * 2))
+    turn = np.repeat(np.arange(3), (len(early.kind), len(row), len(row)))
+    order = np.lexsort((turn, table[2], table[0]))
+    rank, *columns = table[:, order]
+    return Operations._make((np.searchsorted(rank, np.arange(nodes + 1)), *columns, instance[order]))
 
-    schedule: Rounds
-    plan: Layout
-    inplace: bool
-    channels: int
-    max_count: int
 
-    def __post_init__(self) -> None:
-        count, shard = self.schedule.nodes, self.plan.shard
-        senders: list[set[int]] = [set() for _ in range(count)]
-        for _, src, dst in self.plan.messages:
-            senders[dst].add(src)
-        self.ranks = emitters(senders, self.channels, self.max_count)
-        self.own = [range(rank * shard, (rank + 1) * shard) for rank in range(count)]
-        self.apart = not (self.inplace and self.schedule.collective.copies)  # sums are elsewhere than what is added up
-        self.mixed: set[int] = set()  # ranks that get some of a message for themselves, and some to pass on
-        self.last: list[dict[int, Message]] = [
-            {} for _ in range(count)
-        ]  # of the chunks of its own, what completes each
-        for message, chunks in self.plan.messages.items() if not self.schedule.collective.copies else ():
-            dst = message[2]
-            mine = [x for x in chunks if x in self.own[dst]]
-            self.last[dst].update(dict.fromkeys(mine, message))
-            if 0 < len(mine) < len(chunks):
-                self.mixed.add(dst)
-        self.sums: list[dict[int, Place]] = [{} for _ in range(count)]  # where partial sums are by now
-        self.brought: list[list[int]] = [[] for _ in range(count)]  # chunks copied there before the first step
+def _copied(chunks: Ints, first: Ints, src: Ints, adding: int, shard: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """Return the pieces of what is copied, as of what is added up: from where it is to where it belongs.
 
-    def operations(self) -> list[list[Operation]]:
-        """Return the operations of each rank in serial order."""
-        collective = self.schedule.collective
-        for step, group in itertools.groupby(self.plan.messages.items(), key=lambda pair: pair[0][0]):
-            move = self._add if step <= self.schedule.reduce_steps else self._copy
-            parts = [part for one in group for part in cut(*one, self.channels, len(one[1]))]
-            arriving = [piece for part in parts for piece in move(part)]
-            for piece, before, after in arriving:  # after all sends of the step
-                emitter = self.ranks[piece.message[2]]
-                if before is None:
-                    emitter.receive(piece, after)
-                else:
-                    emitter.receive_reduce(piece, before, after)
-        stays = not self.inplace and (not collective.reduces or len(self.ranks) == 1)
-        for rank, emitter in enumerate(self.ranks):
-            if stays:
-                emitter.prepare(list(range(IN, IN + self.plan.shard)), [OUT + x for x in self.own[rank]])
-            if brought := sorted(self.brought[rank]):
-                emitter.prepare([self._given(x) for x in brought], [self._home(rank, x) for x in brought])
-        return [emitter.operations() for emitter in self.ranks]
+    Where ``shard`` is not 0, a rank's own is in an input as long as that.
+    """
+    begin = int(first[adding])
+    x, part = chunks[begin:], np.repeat(np.arange(adding, len(src)), np.diff(first[adding:]))
+    own = (x // shard == src[part]) if shard else np.zeros(len(x), dtype=bool)
+    source = np.where(own, IN + x - src[part] * shard, OUT + x)
+    new = (np.diff(x, prepend=-2) != 1) | (np.diff(source, prepend=-2) != 1) | (np.diff(part, prepend=-1) != 0)
+    heads = np.flatnonzero(new)
+    return part[heads], begin + heads, source[heads], np.full(len(heads), -1), OUT + x[heads]
 
-    def _send(self, part: Part, source: list[Place], *other: list[Place]) -> Iterator[tuple[Part, slice]]:
-        """Send a part in as few pieces as all these columns of places allow; yield each with where it is in them."""
-        for start, stop in runs(part.chunks, source, *other):
-            pieces = -(-(stop - start) // self.max_count)
-            cuts = [start + piece * (stop - start) // pieces for piece in range(pieces + 1)]
-            for piece in itertools.starmap(slice, itertools.pairwise(cuts)):
-                one = Part(part.message, part.instance, part.chunks[piece])
-                self.ranks[part.message[1]].send(one, source[piece])
-                yield one, piece
 
-    def _copy(self, part: Part) -> Iterator[tuple[Part, None, list[Place]]]:
-        """Send what a link carries of an allgather from where it is to where it belongs."""
-        separate = not self.schedule.collective.reduces and not self.inplace
-        own = self.own[part.message[1]]
-        source = [IN + x - own.start if separate and x in own else OUT + x for x in part.chunks]
-        for one, _ in self._send(part, source):
-            yield one, None, [OUT + x for x in one.chunks]
-
-    # -- sums ---------------------------------------------------------------------------------------------------------
-
-    def _given(self, x: int) -> Place:
-        """Return where a rank's own contribution to a chunk is from the start."""
-        return (OUT if self.inplace and self.schedule.collective.copies else IN) + x
-
-    def _home(self, rank: int, x: int) -> Place:
-        """Return where a rank adds a chunk up; input is never written unless it is the output too."""
-        apart = x not in self.own[rank] or rank in self.mixed
-        return ACCUMULATOR + x if apart and not self.schedule.collective.copies else self._result(rank, x)
-
-    def _result(self, rank: int, x: int) -> Place:
-        """Return where the sum of a chunk that the rank owns has to end up."""
-        if self.schedule.collective.copies:
-            return OUT + x
-        return IN + x if self.inplace else OUT + x - self.own[rank].start
-
-    def _add(self, part: Part) -> Iterator[tuple[Part, list[Place], list[Place]]]:
-        """Send partial sums from where they are to where the receiver adds to them."""
-        _, src, dst = part.message
-        last = self.last[dst]
-        after = [(self._result if last.get(x) == part.message else self._home)(dst, x) for x in part.chunks]
-        for start, stop in runs(part.chunks, after) if self.apart else ():
-            self._bring(src, dst, part.chunks[start:stop])
-        source, before = ([self.sums[rank].get(x) or self._given(x) for x in part.chunks] for rank in (src, dst))
-        for one, piece in self._send(part, source, before, after):
-            yield one, before[piece], after[piece]
-        self.sums[dst].update(zip(part.chunks, after, strict=True))
-
-    def _bring(self, src: int, dst: int, chunks: list[int]) -> None:
-        """Copy own contributions to where sums are, before the first step, if that saves instructions.
-
-        Where some of what moves at once has been added to and some has not, they lie apart, and each piece more is a
-        send and a receive.
-        """
-        most = self.plan.shard * len(self.ranks) // _COPIES
-        at = {rank: [self.sums[rank].get(x) or self._given(x) for x in chunks] for rank in (src, dst)}
-        if len(runs(*at.values())) == 1:
-            return
-        fresh = {rank: [x for x in chunks if x not in self.sums[rank]] for rank in (src, dst)}
-        homes = {rank: [self._home(rank, x) for x in chunks] for rank in (src, dst)}
-        ways: list[tuple[int, int, tuple[int, ...]]] = []
-        for bring in ((), (src,), (dst,), (src, dst)):
-            if all(len(self.brought[rank]) + len(fresh[rank]) <= most for rank in bring):
-                pieces = len(runs(*(homes[rank] if rank in bring else at[rank] for rank in (src, dst))))
-                copies = sum(len(runs(fresh[rank])) for rank in bring if fresh[rank])
-                ways.append((2 * pieces + copies, sum(len(fresh[rank]) for rank in bring), bring))
-        for rank in min(ways)[2]:
-            self.brought[rank] += fresh[rank]
-            self.sums[rank].update((x, self._home(rank, x)) for x in fresh[rank])
+def _before(
+    plan: Layout, nodes: int, starts: list[tuple[list[int], list[int]]], channels: int, longest: int
+) -> Operations:
+    """Return what every rank copies before the first step: from where, and where to."""
+    pairs = np.unique(plan.dst * nodes + plan.src)
+    senders: list[list[int]] = [[] for _ in range(nodes)]
+    for dst, src in zip(*(column.tolist() for column in np.divmod(pairs, nodes)), strict=True):
+        senders[dst].append(src)
+    made = emitters(senders, channels, longest)
+    for emitter, (source, target) in zip(made, starts, strict=False):
+        if source:
+            emitter.prepare(source, target)
+    return operations_of([emitter.operations() for emitter in made])

@@ -2,52 +2,70 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections import Counter
+from dataclasses import dataclass
 from itertools import count
 
-from topodesign.compiler.frontends.merge import Merger, in_blocks, pair
-from topodesign.compiler.frontends.operations import Block, Operation, Place, lasting
+import numpy as np
+
+from topodesign.base.compiled import Ints
+from topodesign.compiler.columns import BITS, BUFFERS, NUMBER, RECEIVES, Columns, Ranks
+from topodesign.compiler.frontends.merge import Blocks, Merger, joined_in, pair
+from topodesign.compiler.frontends.operations import IN, OUT, SCRATCH, Block, Operations
+from topodesign.compiler.frontends.packing import packed
 from topodesign.compiler.frontends.progress import ends
-from topodesign.compiler.ir import Buffer, Instruction, Kind, RankProgram, Region, Threadblock, Threadblocks
+from topodesign.compiler.frontends.thread_kernels import dependencies, passed_on
+from topodesign.compiler.ir import Buffer, Kind, Threadblocks
 from topodesign.compiler.limits import Limits
 
 _ROUNDS = 3  # of leaving threadblocks alone that turn out too long
 
 
 def assemble(
-    operations: list[list[Operation]],
+    operations: Operations,
     reduce_steps: int,
     limits: Limits,
     *,
     chunks: int,
     mode: Threadblocks = "auto",
     concurrent: bool = False,
-) -> tuple[list[RankProgram], int]:
+) -> tuple[Ranks, int]:
     """Give every rank its threadblocks with the dependencies that keep the result of the serial order.
 
     Operations are in an order that is right when done one after the other. After ``reduce_steps`` no partial sums are
     sent, and if ``concurrent`` a second phase begins that goes on beside the first. The programs, which come with the
     number of channels in use, end whatever the timing, even with the fewest slots and the shortest pieces.
     """
-    links = {(rank, one.send) for rank, ops in enumerate(operations) for one in ops if one.send is not None}
+    sending = operations.send >= 0
+    links = set(zip(operations.rank[sending].tolist(), operations.send[sending].tolist(), strict=True))
     group = _groups(links, limits.blocks_per_channel)
     frame = _Frame(reduce_steps, limits, group, limits.piece(chunks), reduce_steps if concurrent else None)
     plain = operations
     if frame.groups == 1:  # a fused instruction needs both of its connections on one channel
         operations = _fuse(operations, reduce_steps, limits.slots // 2, frame.piece)
-    ways: list[tuple[list[list[Operation]], Threadblocks]] = [(operations, "separate"), (plain, "separate")]
+    ways: list[tuple[Operations, Threadblocks]] = [(operations, "separate"), (plain, "separate")]
     if mode == "merged" or (mode == "auto" and limits.slots > 0):
         ways.insert(0, (operations, mode))
-    for ops, way in ways:
-        ranks = _threaded(ops, frame, way)
-        most = max(len(rank.threadblocks) for rank in ranks)
-        shared = any(None not in {block.send, block.receive} for rank in ranks for block in rank.threadblocks)
-        if most <= limits.blocks_per_rank and (not shared or ends(ranks, limits.slots, frame.piece)):
+    # sums of an allreduce and its results say what is over only where they are; and one-sided sends pay by signals
+    halves = 0 < reduce_steps < int(operations.step.max(initial=0))
+    reuse = not (concurrent or halves) and limits.slots > 0 and limits.settles
+    for ops, way, again in [(*one, again) for one in ways for again in ([True, False] if reuse else [False])]:
+        made = _threaded(ops, frame, way, reuse=again)
+        waits = again or bool(((made.send >= 0) & (made.receive >= 0)).any())
+        if not _fits(made, limits, steps=again):  # waits for places that are used again are steps, too
+            continue
+        if not waits or ends(made, limits.slots, frame.piece):
             break
-    used = max((block.channel for rank in ranks for block in rank.threadblocks), default=0) + 1
-    return ranks, used
+    return Ranks(made), int(made.channel.max(initial=0)) + 1
+
+
+def _fits(made: Columns, limits: Limits, *, steps: bool) -> bool:
+    """Return whether no rank has more threadblocks, or no threadblock or rank more ``steps``, than it may have."""
+    fits = np.diff(made.starts).max() <= limits.blocks_per_rank
+    if steps:
+        nodes = np.bincount(made.rank, weights=made.steps + 1) + len(made.scratch) + 1
+        fits &= made.steps.max() <= limits.instructions_per_block and nodes.max() <= limits.instructions_per_rank
+    return bool(fits)
 
 
 @dataclass(frozen=True)
@@ -66,35 +84,35 @@ class _Frame:
         return max(self.group.values(), default=0) + 1
 
 
-def _threaded(operations: list[list[Operation]], frame: _Frame, mode: Threadblocks) -> list[RankProgram]:
+def _threaded(operations: Operations, frame: _Frame, mode: Threadblocks, *, reuse: bool) -> Columns:
     """Return the threadblocks of all ranks, none longer than may be."""
-    merger = Merger(operations, frame.limits, frame.piece)
+    blocks = Blocks(operations)
+    merger = Merger(operations, blocks, frame.limits, frame.piece)
     alone: set[tuple[int, Block]] = set()
+    late = frame.concurrent_from
     for turn in range(_ROUNDS):
         shares = mode if turn < _ROUNDS - 1 else "separate"
         pairs = [
-            pair(rank, ops, frame.group, frame.limits, mode=shares, alone=alone, concurrent_from=frame.concurrent_from)
-            for rank, ops in enumerate(operations)
+            pair(rank, blocks, frame.group, frame.limits, mode=shares, alone=alone, concurrent_from=late)
+            for rank in range(len(operations.first) - 1)
         ]
         if mode == "auto":
             for rank, joined in enumerate(pairs):
                 for block in merger.overfull(rank, joined):
                     alone.add((rank, block))
                     del joined[block]
-        ordered = merger.merged(pairs)
-        ranks = [_rank(rank, ops, frame) for rank, ops in enumerate(ordered)]
+        made = _laid(merger.merged(pairs), frame, reuse=reuse)
         long = {
             (rank, block)
-            for rank, body in enumerate(ranks)
-            for merged in body.threadblocks
-            if sum(max(1, len(one.depends)) for one in merged.instructions) > frame.limits.instructions_per_block
-            for block, joined in pairs[rank].items()
-            if joined[:2] == (merged.send, merged.receive)
+            for at in np.flatnonzero(made.steps > frame.limits.instructions_per_block).tolist()
+            for rank in (int(made.rank[at]),)
+            for block, joined_to in pairs[rank].items()
+            if joined_to[:2] == (made.send[at], made.receive[at])
         }
         if not long:
             break
         alone |= long
-    return ranks
+    return made
 
 
 def _groups(links: set[tuple[int, int]], limit: int) -> dict[tuple[int, int], int]:
@@ -108,91 +126,54 @@ def _groups(links: set[tuple[int, int]], limit: int) -> dict[tuple[int, int], in
     return group
 
 
-def _rank(rank: int, operations: list[Operation], frame: _Frame) -> RankProgram:
-    """Sort the operations of a rank into numbered threadblocks and pack its scratch."""
-
-    def channel(block: Block) -> int:
-        send, receive, instance = block
-        colour = 0
-        if send is not None:
-            colour = frame.group[rank, send]
-        elif receive is not None:
-            colour = frame.group[receive, rank]
-        return instance * frame.groups + colour
-
-    def order(block: Block) -> tuple[int, int, int]:
-        send, receive, _ = block
-        return channel(block), send if send is not None else 2**31, receive if receive is not None else -1
-
-    blocks = sorted({one.block for one in operations} or {(None, None, 0)}, key=order)
-    number = {block: at for at, block in enumerate(blocks)}
-    depends, position = _dependencies([(number[one.block], one) for one in operations], len(blocks), frame.reduce_steps)
-    region, scratch = _pack(operations)
-    lines: list[list[Instruction]] = [[] for _ in blocks]
-    for one, waits in zip(operations, depends, strict=True):
-        source, target = region(one.source), region(one.target)
-        where = tuple((block, position[other]) for block, other in sorted(waits.items()))
-        lines[number[one.block]].append(Instruction(one.kind, source, target, one.count, where, one.step))
-    rows = zip(blocks, lines, strict=True)
-    return RankProgram(tuple(Threadblock(b[0], b[1], channel(b), tuple(line)) for b, line in rows), scratch)
+_NUMBERS = np.zeros(5, dtype=np.int64)  # of buffers, by where they begin
+for _place, _buffer in ((IN, Buffer.INPUT), (OUT, Buffer.OUTPUT), (SCRATCH, Buffer.SCRATCH)):
+    _NUMBERS[_place >> BITS] = BUFFERS.index(_buffer)
 
 
-def _dependencies(
-    operations: list[tuple[int, Operation]], blocks: int, reduce_steps: int
-) -> tuple[list[dict[int, int]], list[int]]:
-    """Return the operations that each one waits for, by threadblock, and its position in its own threadblock.
-
-    Two operations that touch the same place, one of them writing, keep their order. What the order inside a threadblock
-    or another dependency implies is left out. So is what the data implies in an allreduce: the result that a rank
-    stores in the second half contains the partial sum that it read and sent in the first.
-    """
-    position: list[int] = []
-    waits: list[dict[int, int]] = []
-    done: list[list[int]] = []  # operations of each threadblock that are over when this one is
-    latest = [[0] * blocks for _ in range(blocks)]
-    writer: dict[Place, int] = {}
-    readers: dict[Place, list[int]] = defaultdict(list)
-    for at, (block, one) in enumerate(operations):
-        conflicts: set[int] = set()
-        for place in one.reads():
-            if place in writer:
-                conflicts.add(writer[place])
-            readers[place].append(at)
-        for place in one.writes():
-            before = readers.pop(place, [])
-            if place in writer:
-                before.append(writer[place])
-            conflicts.update(x for x in before if one.step <= reduce_steps or operations[x][1].step > reduce_steps)
-            writer[place] = at
-        known = latest[block]
-        position.append(known[block])
-        mine: dict[int, int] = {}
-        for other in sorted(conflicts - {at}, reverse=True):  # the later ones imply earlier ones, never the reverse
-            if known[operations[other][0]] <= position[other]:
-                mine[operations[other][0]] = other
-                known = list(map(max, known, done[other]))
-        known = [*known[:block], position[at] + 1, *known[block + 1 :]]
-        latest[block] = known
-        done.append(known)
-        waits.append(mine)
-    return waits, position
+def _regions(places: Ints) -> Ints:
+    """Return places as regions, none of which is of partial sums any more."""
+    return np.where(places < 0, -1, (_NUMBERS[places >> BITS] << BITS) + (places & (1 << BITS) - 1))
 
 
-def _pack(operations: list[Operation]) -> tuple[Callable[[Place | None], Region | None], int]:
-    """Return the map from places to regions that closes the gaps in the scratch, and the scratch's size."""
-    ends = {(first, one.count) for one in operations for first in (one.source, one.target) if first is not None}
-    used = {place for first, count in ends if lasting(first) is None for place in range(first, first + count)}
-    offset = {place: at for at, place in enumerate(sorted(used))}
+def _laid(operations: Operations, frame: _Frame, *, reuse: bool) -> Columns:
+    """Sort operations into numbered threadblocks, a rank without any having one, and pack its scratch."""
+    blocks = Blocks(operations)
+    ranks = len(operations.first) - 1
+    empty = np.setdiff1d(np.arange(ranks), blocks.rank)
+    rank = np.concatenate((blocks.rank, empty))
+    send, receive = (np.concatenate((column, np.full(len(empty), -1))) for column in (blocks.send, blocks.receive))
+    colours = [
+        frame.group[(one, to) if to >= 0 else (other, one)] if max(to, other) >= 0 else 0
+        for one, to, other in zip(rank.tolist(), send.tolist(), receive.tolist(), strict=True)
+    ]
+    channel = np.concatenate((blocks.instance, np.zeros(len(empty), dtype=np.int64))) * frame.groups + colours
+    order = np.lexsort((receive, np.where(send < 0, ranks, send), channel, rank))
+    rank, send, receive, channel = rank[order], send[order], receive[order], channel[order]
+    number = np.argsort(order)[: len(blocks.rank)] - np.searchsorted(rank, blocks.rank)
+    block = number[blocks.of]
+    operations, scratch = packed(operations, reuse=reuse)
+    source, target, cells = operations.cells()
+    reduces = operations.kind == NUMBER[Kind.REDUCE]
+    most = int(block.max(initial=0)) + 1
+    waits, other, position = dependencies(
+        *(operations.first, source, target, operations.size, block, operations.step, reduces, frame.reduce_steps),
+        (cells, most),
+    )
+    regions = [_regions(places) for places in (operations.source, operations.target)]
+    row = np.argsort(operations.rank * most + block, kind="stable")
+    sizes = np.diff(waits)[row]
+    begin = np.concatenate(([0], np.cumsum(sizes)))
+    moved = np.repeat(waits[row] - begin[:-1], sizes) + np.arange(begin[-1])
+    blocks_before = np.searchsorted(rank, operations.rank)
+    lengths = np.bincount(blocks_before + block, minlength=len(rank))
+    first = np.concatenate(([0], np.cumsum(lengths)))
+    blocked = rank, send, receive, channel, first
+    moved_rows = (column[row] for column in (operations.kind, *regions, operations.size, operations.step))
+    return Columns._make((*blocked, *moved_rows, begin, other[moved], position[moved], scratch))
 
-    def region(place: Place | None) -> Region | None:
-        if place is None:
-            return None
-        return Region(Buffer.SCRATCH, offset[place]) if place in offset else lasting(place)
 
-    return region, len(used)
-
-
-def _fuse(operations: list[list[Operation]], reduce_steps: int, most: int, piece: int) -> list[list[Operation]]:
+def _fuse(operations: Operations, reduce_steps: int, most: int, piece: int) -> Operations:
     """Join receives with the sends that pass all of it on, where that is safe and most of a connection gains by it.
 
     A fused instruction forces a receiving and a sending connection into one threadblock, so it is tried only between
@@ -201,60 +182,43 @@ def _fuse(operations: list[list[Operation]], reduce_steps: int, most: int, piece
     receive of step t waits for sends of step t and for plain receives of step t that are before it in the serial order.
     So, by induction over the steps, in each step first the sends end, then receives, then fused instructions.
     """
-    large: set[tuple[int | None, int | None, int]] = set()
-    for rank, ops in enumerate(operations):
-        pieces: Counter[tuple[int | None, int, int]] = Counter()
-        for one in ops:
-            if one.kind is Kind.SEND:
-                pieces[one.send, one.instance, one.step] += -(-one.count // piece)
-        large |= {(rank, send, instance) for (send, instance, _), number in pieces.items() if number > most}
-    return [_fuse_rank(rank, ops, large, reduce_steps) for rank, ops in enumerate(operations)]
-
-
-def _fuse_rank(
-    rank: int, operations: list[Operation], large: set[tuple[int | None, int | None, int]], reduce_steps: int
-) -> list[Operation]:
-    pairs: dict[Block, list[tuple[int, int]]] = defaultdict(list)
-    holder: dict[Place, int] = {}  # the receive that wrote what is there
-    sent: dict[tuple[int | None, int], int] = {}  # the last send of a connection
-    size: Counter[Block] = Counter()
-    for at, one in enumerate(operations):
-        if one.kind is Kind.SEND and (rank, one.send, one.instance) not in large:
-            size[one.block] += 1
-            source = holder.get(one.source) if one.source is not None else None
-            before = sent.get((one.send, one.instance), -1)
-            if source is not None and source > before and operations[source].instance == one.instance:
-                held = operations[source].target == one.source and operations[source].count == one.count
-                if held and all(holder.get(place) == source for place in one.reads()):
-                    pairs[one.send, operations[source].receive, one.instance].append((source, at))
-            sent[one.send, one.instance] = at
-        for place in one.writes():
-            holder.pop(place, None)
-        if one.kind.receives and (one.receive, rank, one.instance) not in large and one.target is not None:
-            size[one.block] += 1
-            holder.update((place, at) for place in one.writes())
-    chosen: set[Block] = set()
-    joined: dict[Block, Block] = {}
-    for block in sorted(pairs, key=lambda block: (-len(pairs[block]), block)):
+    blocks, ops = Blocks(operations), operations
+    sends, receives = ops.kind == NUMBER[Kind.SEND], RECEIVES[ops.kind]
+    line, carried = blocks.carried(sends, piece)
+    large = np.zeros(len(carried.ends) + 1, dtype=bool)  # the last is of what moves nothing
+    large[carried.line[carried.pieces > most]] = True
+    small = (sends | receives) & ~large[line]
+    out = np.where(small & sends, line, -1)
+    source, target, cells = ops.cells()
+    held = passed_on(
+        ops.first, source, target, ops.size, out, small & receives, ops.instance, (cells, len(carried.ends))
+    )
+    at = np.flatnonzero(held >= 0)
+    if not len(at):
+        return operations
+    size = np.bincount(blocks.of[small], minlength=len(blocks.rank)).tolist()
+    number = {key: place for place, key in enumerate(zip(blocks.rank.tolist(), blocks.keys, strict=True))}
+    rows = zip(*(column[at].tolist() for column in (ops.rank, ops.send, ops.receive[held], ops.instance)), strict=True)
+    pairs = Counter((one, (send, receive, instance)) for one, send, receive, instance in rows)
+    joined: list[dict[Block, Block]] = [{} for _ in range(len(ops.first) - 1)]
+    chosen = set()
+    for one, block in sorted(pairs, key=lambda key: (key[0], -pairs[key], key[1])):
         send, receive, instance = block
-        ends_of = (send, None, instance), (None, receive, instance)
-        if not joined.keys() & set(ends_of) and 2 * len(pairs[block]) > max(size[end] for end in ends_of):
-            joined |= dict.fromkeys(ends_of, block)
-            chosen.add(block)
+        parts = (send, None, instance), (None, receive, instance)
+        if not joined[one].keys() & set(parts) and 2 * pairs[one, block] > max(size[number[one, end]] for end in parts):
+            joined[one] |= dict.fromkeys(parts, block)
+            chosen.add((one, block))
     if not chosen:
         return operations
-    result: list[Operation | None] = list(in_blocks(operations, joined))
-    for block in chosen:
-        for source, at in pairs[block]:
-            one = replace(operations[source], send=block[0])
-            result[source], result[at] = _passing_on(one, dead=operations[at].step <= reduce_steps), None
-    return [one for one in result if one is not None]
-
-
-def _passing_on(one: Operation, *, dead: bool) -> Operation:
-    """Return the fused form of a receive; what it leaves behind is dead when it is a partial sum."""
-    if one.kind is Kind.RECEIVE:
-        return replace(one, kind=Kind.RECEIVE_COPY_SEND)
-    if dead:
-        return replace(one, kind=Kind.RECEIVE_REDUCE_SEND, target=None)
-    return replace(one, kind=Kind.RECEIVE_REDUCE_COPY_SEND)
+    send, receive = joined_in(blocks, joined)
+    both = (send[at] >= 0) & (receive[at] >= 0) & (send[held[at]] == send[at]) & (receive[held[at]] == receive[at])
+    gone, by = at[both], held[at[both]]
+    kind, goal = ops.kind.copy(), ops.target.copy()
+    dead = ops.step[gone] <= reduce_steps  # what a fused instruction leaves behind is dead when it is a partial sum
+    copies = kind[by] == NUMBER[Kind.RECEIVE]
+    sums = np.where(dead, NUMBER[Kind.RECEIVE_REDUCE_SEND], NUMBER[Kind.RECEIVE_REDUCE_COPY_SEND])
+    kind[by] = np.where(copies, NUMBER[Kind.RECEIVE_COPY_SEND], sums)
+    goal[by[dead & ~copies]] = -1
+    keep = np.ones(len(kind), dtype=bool)
+    keep[gone] = False
+    return ops._replace(kind=kind, target=goal, send=send, receive=receive).at(keep)

@@ -13,8 +13,19 @@ import numpy as np
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
+from topodesign.compiler.columns import columns_of
 from topodesign.compiler.frontends.one_shot import operations_of_one_shot
-from topodesign.compiler.frontends.operations import ACCUMULATOR, IN, OUT, Emitter, Operation, Part, Place, runs
+from topodesign.compiler.frontends.operations import (
+    ACCUMULATOR,
+    IN,
+    OUT,
+    Emitter,
+    Operations,
+    Part,
+    Place,
+    operations_of,
+    runs,
+)
 from topodesign.compiler.frontends.switched import program_through_switch
 from topodesign.compiler.frontends.threads import assemble
 from topodesign.compiler.ir import Program, Protocol, Threadblocks
@@ -81,7 +92,7 @@ def program_of_trees(
         )
         _check_length(operations, limits)
         ranks, used = assemble(operations, schedule.height, limits, chunks=chunks, mode="separate")
-        return Program(collective, inplace, protocol, chunks, used, tuple(ranks))
+        return Program(collective, inplace, protocol, chunks, used, ranks)
     if collective.rooted:
         collective = collective.at(schedule.compute_nodes.tolist().index(collective.root))  # a program counts ranks
     start = _layout(schedule, collective, parts)
@@ -99,7 +110,7 @@ def program_of_trees(
         programs, used = assemble(
             operations, reduce_steps, limits, chunks=start[-1], mode=threadblocks, concurrent=schedule.concurrent
         )
-        program = Program(collective, inplace, protocol, start[-1], used, tuple(programs))
+        program = Program(collective, inplace, protocol, start[-1], used, programs)
         more = _too_narrow(program, limits.instructions_per_block)
         if not more or used >= limits.channels:
             return program
@@ -107,8 +118,8 @@ def program_of_trees(
             width[pair] *= times
 
 
-def _check_length(operations: list[list[Operation]], limits: Limits) -> None:
-    most, longest = limits.instructions_per_rank, max(map(len, operations))
+def _check_length(operations: Operations, limits: Limits) -> None:
+    most, longest = limits.instructions_per_rank, int(np.diff(operations.first).max())
     if longest > most:
         raise InfeasibleError(f"some rank needs {longest} instructions, and {most} are allowed; {HELP}")
 
@@ -116,13 +127,12 @@ def _check_length(operations: list[list[Operation]], limits: Limits) -> None:
 def _too_narrow(program: Program, longest: int) -> dict[tuple[int, int], int]:
     """Return the connections (sender, receiver) whose threadblocks are too long, and by what factor, rounded up."""
     narrow: dict[tuple[int, int], int] = {}
-    for rank, body in enumerate(program.ranks):
-        for block in body.threadblocks:
-            steps = sum(max(1, len(one.depends)) for one in block.instructions)
-            if steps > longest:
-                ends = [(rank, block.send)] if block.send is not None else []
-                ends += [(block.receive, rank)] if block.receive is not None else []
-                narrow |= {pair: max(narrow.get(pair, 0), -(-steps // longest)) for pair in ends}
+    made = columns_of(program.ranks)
+    steps = made.steps
+    for at in np.flatnonzero(steps > longest).tolist():
+        rank, send, receive = (int(column[at]) for column in made[:3])
+        for pair in [(rank, send)] * (send >= 0) + [(receive, rank)] * (receive >= 0):
+            narrow[pair] = max(narrow.get(pair, 0), -(-int(steps[at]) // longest))
     return narrow
 
 
@@ -228,7 +238,7 @@ class _Writer:
         self.ranks = [Emitter(list(connections), self.max_count) for connections in arriving]
         self.sums = [{} for _ in range(count)]  # where partial sums are by now
 
-    def operations(self) -> list[list[Operation]]:
+    def operations(self) -> Operations:
         """Return the operations of each rank in serial order."""
         self._copy_own()
         for (step, src, dst, instance), chunks in self.messages:
@@ -247,7 +257,7 @@ class _Writer:
                         self.ranks[dst].receive(part, after[cut])
             if reduces:
                 self.sums[dst].update(zip(chunks, after, strict=True))
-        return [emitter.operations() for emitter in self.ranks]
+        return operations_of([emitter.operations() for emitter in self.ranks])
 
     def _copy_own(self) -> None:
         """Out of place, copy what is both a rank's own input and its output; a single rank does nothing else."""

@@ -221,10 +221,11 @@ class _Writer:
         """Write groups of operations into as many threadblocks as they need, one going on where another ends."""
         part = _Part()
         for group in groups:
-            trial = part.copy()
+            mark = part.mark()
             for one in group:
-                trial.add(one)
-            if len(trial.operations) + 2 > self.longest and part.operations:
+                part.add(one)
+            if len(part.operations) + 2 > self.longest and mark[0]:
+                part.back(mark)
                 number = self.plan.semaphores
                 self.plan.semaphores += 1
                 part.add(Operation("sem_release", semaphores=(number,)))
@@ -234,8 +235,6 @@ class _Writer:
                 part.meet()  # what other threads wait for is not to be taken from those before
                 for one in group:
                     part.add(one)
-            else:
-                part = trial
         self.plan.blocks.append(part.operations)
 
     def _groups(self, block: int, line: list[Action]) -> Iterator[list[Operation]]:
@@ -323,13 +322,16 @@ class _Part:
 
     def __init__(self) -> None:
         self.operations: list[Operation] = []
-        self._since: list[Operation] = []  # the last time that all threads met
+        self._since: list[tuple[Role, Operation]] = []  # the last time that all threads met
 
-    def copy(self) -> _Part:
-        """Return one of its own."""
-        other = _Part()
-        other.operations, other._since = list(self.operations), list(self._since)
-        return other
+    def mark(self) -> tuple[int, list[tuple[Role, Operation]]]:
+        """Return what it takes to go back to how it is now."""
+        return len(self.operations), list(self._since)
+
+    def back(self, mark: tuple[int, list[tuple[Role, Operation]]]) -> None:
+        """Forget what was added after a mark."""
+        del self.operations[mark[0] :]
+        self._since = mark[1]
 
     def meet(self) -> None:
         """Let all threads meet."""
@@ -338,22 +340,23 @@ class _Part:
 
     def add(self, one: Operation) -> None:
         """Add an operation, after a barrier if it needs one."""
-        if any(_apart(before, one) for before in self._since):
+        role = one.role
+        if any(_apart(before, one, first, role) for first, before in self._since):
             self.meet()
         self.operations.append(one)
-        self._since.append(one)
+        self._since.append((role, one))
 
 
-def _apart(before: Operation, after: Operation) -> bool:
-    """Return whether all threads have to meet between two operations."""
-    if after.role == "wait":  # each of several threads waits for itself: they must not take what another waits for
+def _apart(before: Operation, after: Operation, first: Role, second: Role) -> bool:
+    """Return whether all threads have to meet between two operations of such roles."""
+    if second == "wait":  # each of several threads waits for itself: they must not take what another waits for
         return not set(before.semaphores).isdisjoint(after.semaphores) and before.semaphores != after.semaphores
-    if before.role == "wait":
-        return after.role == "work" or len(before.semaphores) > 1 or len(after.semaphores) > 1
-    if before.role == "work":
+    if first == "wait":
+        return second == "work" or len(before.semaphores) > 1 or len(after.semaphores) > 1
+    if first == "work":
         # with packets, so that who has read all packets of an operation knows that all before it is over
         ends = (before.targets, after.targets), (before.targets, after.sources), (before.sources, after.targets)
-        return after.role == "tell" or "pkt" in after.name or any(_meet(*pair) for pair in ends)
+        return second == "tell" or "pkt" in after.name or any(_meet(*pair) for pair in ends)
     return False
 
 

@@ -6,6 +6,7 @@ Only that a program is right is decided here. Whatever else is found is found ag
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -202,7 +203,7 @@ def _cells(layout: Layout, threads: Sequence[Thread]) -> tuple[dict[tuple[int, s
 
 def _waits(threads: Sequence[Thread], first: list[int]) -> list[list[int]]:
     """Return for each operation those that must be over, -1 where none would do."""
-    announced: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
+    announced: dict[tuple[int, int], tuple[list[int], list[int]]] = {}  # positions ascend
     for number, thread in enumerate(threads):
         places = [at for at, one in enumerate(thread.operations) if one.announces]
         announced[thread.rank, thread.id] = (
@@ -215,7 +216,7 @@ def _waits(threads: Sequence[Thread], first: list[int]) -> list[list[int]]:
             row = []
             for other, position in one.waits:
                 positions, numbers = announced[thread.rank, other]
-                at = int(np.searchsorted(positions, position)) if positions else 0
+                at = bisect_left(positions, position)
                 row.append(numbers[at] if at < len(numbers) else -1)
             found.append(row)
     return found

@@ -10,10 +10,9 @@ import itertools
 import random
 from collections import Counter, defaultdict, deque
 from collections.abc import Hashable
-from dataclasses import replace
 
 from topodesign.runtime.mscclpp.memory import Memory
-from topodesign.runtime.mscclpp.steps import Channel, Control, Phase, Program, Work
+from topodesign.runtime.mscclpp.steps import Channel, Control, Phase, Place, Program, Work
 from topodesign.runtime.report import Finding
 
 ORDERS = 20  # random orders that a program is run in by default, if it is not too large
@@ -58,8 +57,8 @@ class Machine:
         for rank in range(memory.ranks):
             self._start(rank)
 
-    def moves(self) -> list[Move]:
-        """Return all moves that are possible now; few that were so may be no more, which :meth:`can` says.
+    def moves(self) -> list[list[Move]]:
+        """Return the moves that are possible now, of all who can move; few may be no more, which :meth:`can` says.
 
         Only those are looked at anew whose threadblock has moved, or who waited for what has come: all of a run takes
         time in proportion to its moves.
@@ -71,7 +70,7 @@ class Machine:
             else:
                 self._open.pop(owner, None)
         self._stale.clear()
-        return list(itertools.chain.from_iterable(self._open.values()))
+        return list(self._open.values())
 
     def _possible(self, owner: _Owner) -> list[Move]:
         kind, key = owner
@@ -209,12 +208,7 @@ class Machine:
             return [work]
         cuts = [work.size * at // parts for at in range(parts + 1)]
         return [
-            replace(
-                work,
-                sources=tuple(replace(one, start=one.start + low * (1 + one.packets)) for one in work.sources),
-                targets=tuple(replace(one, start=one.start + low * (1 + one.packets)) for one in work.targets),
-                size=high - low,
-            )
+            Work(_later(work.sources, low), _later(work.targets, low), high - low, work.at, work.name)
             for low, high in itertools.pairwise(cuts)
         ]
 
@@ -273,6 +267,14 @@ class Machine:
                 self._changed(("packet", rank, cell))
 
 
+def _later(places: tuple[Place, ...], elements: int) -> tuple[Place, ...]:
+    """Return places from an element on."""
+    return tuple(
+        Place(one.rank, one.buffer, one.start + elements * (1 + one.packets), one.packets, one.shift, one.half)
+        for one in places
+    )
+
+
 class _Block:
     """A threadblock: its phase, and what is left to do in it."""
 
@@ -305,14 +307,10 @@ def interleave(program: Program, memory: Memory, launches: int, seed: int, piece
     machine = Machine(program, memory, launches, pieces=rng.randint(1, pieces))
     moves = machine.moves()
     while moves:
-        rng.shuffle(moves)
-        moved: set[Hashable] = set()
-        for move in moves[: rng.randint(1, len(moves))]:
-            if move[1] in moved:
-                continue
+        for some in rng.sample(moves, rng.randint(1, len(moves))):
+            move = rng.choice(some)
             if machine.can(move):  # a move of another may have taken what it waited for
                 machine.step(move)
-                moved.add(move[1])
             else:
                 machine.look(move)
         moves = machine.moves()

@@ -1,0 +1,161 @@
+"""Compiled inner loop that decides where partial sums are added up, message by message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.compiled import Ints, compiled, tiered
+
+
+@compiled
+def _pieces(one: Ints, other: Ints, size: int) -> int:
+    """Return into how many pieces so many chunks fall that follow one another in both columns."""
+    number = 1
+    for at in range(1, size):
+        number += one[at] - one[at - 1] != 1 or other[at] - other[at - 1] != 1
+    return number
+
+
+@compiled
+def _fresh(chunks: Ints, sums: Ints, size: int) -> tuple[int, int]:
+    """Return how many of so many chunks have not been added to, and in how many runs they lie."""
+    found, groups, last = 0, 0, np.int64(-2)
+    for at in range(size):
+        if sums[chunks[at]] < 0:
+            found += 1
+            groups += chunks[at] != last + 1
+            last = chunks[at]
+    return found, groups
+
+
+@compiled
+def _bring(
+    chunks: Ints,
+    size: int,
+    sums: tuple[Ints, Ints],
+    places: tuple[Ints, Ints],
+    homes: tuple[Ints, Ints],
+    room: tuple[int, int],
+    sender_first: bool,
+) -> int:
+    """Return at which ends own contributions are to be copied home before the first step: sender 1, receiver 2.
+
+    Where some of what moves at once has been added to and some has not, they lie apart, and each piece more is a send
+    and a receive. ``room`` is what each end may still copy; of two ways that are as good, the lower rank copies.
+    """
+    fresh = _fresh(chunks, sums[0], size), _fresh(chunks, sums[1], size)
+    best, copied, least = 0, 0, 2 * _pieces(places[0], places[1], size)
+    if least == 2:
+        return 0
+    for way in (1, 3, 2) if sender_first else (2, 1, 3):
+        moved = (fresh[0][0] if way & 1 else 0) + (fresh[1][0] if way & 2 else 0)
+        if (way & 1 and fresh[0][0] > room[0]) or (way & 2 and fresh[1][0] > room[1]):
+            continue
+        one = homes[0] if way & 1 else places[0]
+        other = homes[1] if way & 2 else places[1]
+        cost = 2 * _pieces(one, other, size)
+        cost += (fresh[0][1] if way & 1 else 0) + (fresh[1][1] if way & 2 else 0)
+        if cost < least or (cost == least and moved < copied):
+            best, least, copied = way, cost, moved
+    return best
+
+
+def _work(*given: Any) -> int:
+    return 8 * len(given[3])
+
+
+@tiered(_work)
+def added(
+    src: Ints,
+    dst: Ints,
+    first: Ints,
+    chunks: Ints,
+    message: Ints,
+    last: Ints,
+    mixed: NDArray[np.bool_],
+    sums: Ints,
+    brought: Ints,
+    given: int,
+    home: tuple[int, int, int],
+    apart: tuple[bool, int],
+) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """Add up part after part; return pieces: the part of each, its first row, and where it is and goes.
+
+    Part p has ``chunks[first[p] : first[p + 1]]``. ``sums`` has for every rank and chunk where its partial sum is, or
+    -1 where it is still ``given``, its own contribution; ``last`` the message that completes a chunk at its owner.
+    ``home`` are the beginnings of where a rank adds up what is not its own and what is, less the latter's shard where
+    this is as long as a shard (0 where it is not); ``apart`` says whether sums are elsewhere than what is added up,
+    and how many chunks a rank may then copy. ``brought`` gets where it copies them.
+    """
+    elsewhere, result, shard = home
+    own = len(last) // len(mixed)
+    piece = np.empty((5, len(chunks)), dtype=np.int64)
+    number = 0
+    longest = 0
+    for part in range(len(src)):
+        longest = max(longest, first[part + 1] - first[part])
+    after = np.empty(longest, dtype=np.int64)
+    where = np.empty((2, longest), dtype=np.int64)
+    homes = np.empty((2, longest), dtype=np.int64)
+    copied = np.zeros(len(mixed), dtype=np.int64)
+    for part in range(len(src)):
+        size = first[part + 1] - first[part]
+        mine = chunks[first[part] : first[part + 1]]
+        ends = src[part], dst[part]
+        for at in range(size):
+            x = mine[at]
+            for end in range(2):
+                rank = ends[end]
+                owner = x // own
+                there = result + x - owner * shard
+                away = (owner != rank or mixed[rank]) and elsewhere >= 0
+                homes[end, at] = elsewhere + x if away else there
+            done = last[x] == message[part] and owner == ends[1]
+            after[at] = there if done else homes[1, at]
+        if apart[0]:
+            begin = 0
+            while begin < size:
+                stop = begin + 1
+                while stop < size and mine[stop] == mine[stop - 1] + 1 and after[stop] == after[stop - 1] + 1:
+                    stop += 1
+                for at in range(begin, stop):
+                    for end in range(2):
+                        at_sum = sums[ends[end], mine[at]]
+                        where[end, at] = at_sum if at_sum >= 0 else given + mine[at]
+                way = _bring(
+                    mine[begin:stop],
+                    stop - begin,
+                    (sums[ends[0]], sums[ends[1]]),
+                    (where[0, begin:stop], where[1, begin:stop]),
+                    (homes[0, begin:stop], homes[1, begin:stop]),
+                    (apart[1] - copied[ends[0]], apart[1] - copied[ends[1]]),
+                    ends[0] < ends[1],
+                )
+                for end in range(2):
+                    if way >> end & 1:
+                        for at in range(begin, stop):
+                            if sums[ends[end], mine[at]] < 0:
+                                sums[ends[end], mine[at]] = homes[end, at]
+                                brought[ends[end], mine[at]] = homes[end, at]
+                                copied[ends[end]] += 1
+                begin = stop
+        for at in range(size):
+            x = mine[at]
+            for end in range(2):
+                at_sum = sums[ends[end], x]
+                where[end, at] = at_sum if at_sum >= 0 else given + x
+            goes_on = at > 0 and x == mine[at - 1] + 1 and after[at] == after[at - 1] + 1
+            if goes_on and where[0, at] == where[0, at - 1] + 1 and where[1, at] == where[1, at - 1] + 1:
+                continue
+            piece[0, number] = part
+            piece[1, number] = first[part] + at
+            piece[2, number] = where[0, at]
+            piece[3, number] = where[1, at]
+            piece[4, number] = after[at]
+            number += 1
+        for at in range(size):
+            sums[ends[1], mine[at]] = after[at]
+    return piece[0, :number], piece[1, :number], piece[2, :number], piece[3, :number], piece[4, :number]
