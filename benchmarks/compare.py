@@ -51,6 +51,11 @@ COMMANDS = (
     "simulate {folder}/plan.npz",
     "compile circulant(12,2,3) --collective allreduce -o {folder}/small.xml",
     "compile hypercube(5) --collective allreduce -o {folder}/large.xml",
+    "compile torus(8,8) --collective allreduce -o {folder}/torus.xml",
+    "compile torus(8,8) --collective all-to-all -o {folder}/exchange.xml",
+    "compile torus(8,8) --collective all-to-all --target mscclpp -o {folder}/exchange.json",
+    "compile genkautz(4,256) --collective allreduce -o {folder}/kautz.xml",
+    "compile catalog(200,6,2) --collective allreduce -o {folder}/catalog.xml",
     "wire plan circulant(12,2,3) --inventory {configs}/inventory_testbed.yaml -o {folder}/wiring.json",
 )
 CLOCK = """

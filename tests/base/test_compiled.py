@@ -26,7 +26,7 @@ from topodesign.base import compiled
 from topodesign.base.compiled import Kernel, next_random
 from topodesign.collectives import as_collective
 from topodesign.compiler.compilation import compile_plan
-from topodesign.compiler.frontends import progress_kernels
+from topodesign.compiler.frontends import packing, progress_kernels, rounds_kernels, thread_kernels
 from topodesign.compiler.frontends.progress import ends
 from topodesign.optima.fluid import arborescence_kernels
 from topodesign.optima.fluid.cheapest_tree import cheapest_arborescence, proven_price
@@ -126,6 +126,7 @@ def moved(digraph: Topology) -> None:
 def programmed(digraph: Topology) -> None:
     plan = scheduled(digraph, "allreduce").plan
     compile_plan(plan, threadblocks="merged").checked(1)
+    compile_plan(scheduled(digraph, "reduce-scatter").plan)
     ends(list(compile_plan(plan, threadblocks="auto").program.ranks), 1, 1)
 
 
@@ -187,7 +188,7 @@ EXERCISES: list[tuple[tuple[ModuleType, ...], Callable[[Topology], None], st.Sea
     ((flow_kernels,), flowed, fabrics(6)),
     ((packing_kernels, lowering_kernels), packed, fabrics(6)),
     ((arborescence_kernels,), branched, fabrics(6)),
-    ((progress_kernels, flat_kernels), programmed, regular_digraphs(4, 2)),
+    ((packing, progress_kernels, rounds_kernels, thread_kernels, flat_kernels), programmed, regular_digraphs(4, 2)),
 ]
 
 

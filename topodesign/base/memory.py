@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
+from collections.abc import Iterator
 
 from topodesign.base.errors import FileFormatError, ParameterError, UnitError
 from topodesign.base.units import parse_size, rounded_size
@@ -30,3 +33,15 @@ def check_memory(needed: int, what: str) -> None:
             f"{what} would need about {rounded_size(needed)} of memory, and the limit is {rounded_size(limit)}; "
             f"set {VARIABLE} to raise it"
         )
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Keep the collector of cycles from looking over and over at many objects without any, as they grow in number."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

@@ -8,7 +8,6 @@ they are read alike, and what is wrong with one is told by the line of its text.
 from __future__ import annotations
 
 import contextlib
-import gc
 import mmap
 import os
 import re
@@ -20,6 +19,7 @@ from typing import NamedTuple, NoReturn
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import CatalogError, FileFormatError
 from topodesign.base.file_kinds import FileKind, kind_of
+from topodesign.base.memory import uncollected
 from topodesign.base.shipped import shipped_folder
 from topodesign.base.text_files import open_input
 from topodesign.catalog.packed import open_packed
@@ -203,19 +203,7 @@ def _first_from(text: _Text, nodes: int, low: int, high: int) -> int:
     return low
 
 
-@contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
-    """Keep the collector of cycles, of which rows have none, from looking at the rows over and over as they grow."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
-@_uncollected()
+@uncollected()
 def _parse(text: _Text, start: int, end: int) -> list[Row]:
     """Return the rows between two offsets, all in order and of the degree that the name of the file says."""
     rows: list[Row] = []

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.memory import uncollected
 from topodesign.compiler.backends.backend import ORDERS, Backend, Files, Options
 from topodesign.compiler.ir import Buffer, Program
 from topodesign.compiler.limits import HELP, Limits
@@ -53,6 +54,7 @@ class Mscclpp(Backend):
         _, made = _one_sided(program, options)
         return _lint(program, made)
 
+    @uncollected()
     def emit(self, program: Program, options: Options) -> Files:
         """Return the plan."""
         actions_scratch, made = _one_sided(program, options)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from topodesign.base.declared import key
+from topodesign.base.memory import uncollected
 from topodesign.base.wording import with_article
 from topodesign.runtime.memory import Layout
 from topodesign.runtime.msccl.execute import analyse, find_root, interleave, shortest_piece
@@ -127,6 +128,7 @@ class CheckReport(ProgramReport):
         yield from super().details()
 
 
+@uncollected()
 def check_program(
     program: Program, profile: RuntimeProfile, *, interleavings: int = 20, seed: int = 0, root: int | None = None
 ) -> CheckReport:

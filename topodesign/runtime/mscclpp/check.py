@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from topodesign.base.declared import key
+from topodesign.base.memory import uncollected
 from topodesign.collectives import COLLECTIVES, Collective
 from topodesign.runtime.memory import Layout, buffer_chunks, distinct_blocks, likely_root
 from topodesign.runtime.mscclpp.contexts import PACKET, allocation_multiple, contexts
@@ -103,6 +104,7 @@ def check_plan_file(
     return check_plan(plan, interleavings=interleavings, seed=seed, root=root)
 
 
+@uncollected()
 def check_plan(
     plan: ExecutionPlan,
     *,

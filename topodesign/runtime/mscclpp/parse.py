@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from topodesign.base.errors import FileFormatError
-from topodesign.base.memory import check_memory
+from topodesign.base.memory import check_memory, uncollected
 from topodesign.base.text_files import read_bytes
 
 MAX_BYTES = 2**27  # larger files are refused unread
@@ -141,6 +141,7 @@ class ExecutionPlan:
     warnings: tuple[str, ...] = ()  # what MSCCL++ ignores though it was likely meant
 
 
+@uncollected()
 def parse_plan(source: str | Path) -> ExecutionPlan:
     """Read an execution plan."""
     if isinstance(source, Path):
