@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from topodesign.base.errors import FileFormatError
 from topodesign.base.memory import check_memory, uncollected
@@ -59,8 +59,7 @@ class XmlError(FileFormatError):
         self.line = line
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One ``step`` element, as written; offsets and ``cnt`` count chunks.
 
     ``depid`` is the threadblock of the same rank that is waited for, -1 for none, and ``deps`` its step.
