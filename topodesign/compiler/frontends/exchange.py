@@ -165,14 +165,15 @@ class Writer:
         """Return the operations of each rank in serial order."""
         self._copy_own()
         messages: dict[Message, list[int]] = defaultdict(list)
-        self._chunk: list[tuple[Piece, int]] = []
+        self._chunk: list[Piece] = []  # that each chunk belongs to, and where it belongs
+        self._homes: list[Place] = []
         here: list[Place] = []
         for piece in self.journey.pieces:
             numbers = range(len(here), len(here) + piece.size)
-            start = self.given[piece.route[0][1]][piece.block]
-            for offset in range(piece.first, piece.first + piece.size):
-                self._chunk.append((piece, offset))
-                here.append(start + offset)
+            for ends, places in ((self.given[piece.route[0][1]], here), (self.wanted[piece.route[-1][2]], self._homes)):
+                start = ends[piece.block] + piece.first
+                places.extend(range(start, start + piece.size))
+            self._chunk += [piece] * piece.size
             for hop in piece.route:
                 messages[hop] += numbers
         leaves = self._leaving(here)
@@ -202,7 +203,7 @@ class Writer:
         """Return for each rank the steps in which chunks of its input leave, where output may be written over them."""
         leaves: list[dict[Place, int]] = [{} for _ in range(self.ranks)]
         if self.inplace:
-            for (piece, _), place in zip(self._chunk, here, strict=True):
+            for piece, place in zip(self._chunk, here, strict=True):
                 step, src, _ = piece.route[0]
                 leaves[src][place] = step
         return leaves
@@ -211,16 +212,11 @@ class Writer:
         """Order what a message carries: what goes on together stays together, and lies as it does at the sender."""
 
         def key(x: int) -> tuple[Route, Place]:
-            piece, _ = self._chunk[x]
-            after = piece.route[piece.route.index(message) + 1 :]
-            return after, here[x] if after else self._home(x)
+            route = self._chunk[x].route
+            after = route[route.index(message) + 1 :]
+            return after, here[x] if after else self._homes[x]
 
         return sorted(chunks, key=key)
-
-    def _home(self, x: int) -> Place:
-        """Return where a chunk belongs."""
-        piece, offset = self._chunk[x]
-        return self.wanted[piece.route[-1][2]][piece.block] + offset
 
     def _send(
         self, part: Part, here: list[Place], leaves: list[dict[Place, int]]
@@ -249,8 +245,8 @@ class Writer:
     def _free(self, x: int, message: Message, leaves: list[dict[Place, int]]) -> Place | None:
         """Return where a chunk belongs if a message brings it there and nothing is there that still has to leave."""
         step, _, dst = message
-        home = self._home(x)
-        return home if self._chunk[x][0].route[-1] == message and leaves[dst].get(home, 0) < step else None
+        home = self._homes[x]
+        return home if self._chunk[x].route[-1] == message and leaves[dst].get(home, 0) < step else None
 
     def _arrive(
         self, part: Part, places: list[Place], here: list[Place], leaves: list[dict[Place, int]]
@@ -262,8 +258,8 @@ class Writer:
         late, ready = [], []
         for x, place in zip(part.chunks, places, strict=True):
             here[x] = place
-            home = self._home(x)
-            if self._chunk[x][0].route[-1] == part.message and place != home:
+            home = self._homes[x]
+            if place != home and self._chunk[x].route[-1] == part.message:
                 busy = leaves[dst].get(home, 0)
                 late += [(busy, part, place, home)] * (busy >= step)
                 ready += [(place, home)] * (busy < step)

@@ -204,18 +204,16 @@ class Memory:
         self, work: Work, sources: Sequence[Span], targets: Sequence[Span], launch: int, telling: Telling | None = None
     ) -> None:
         """Add up the sources and store the sum in all targets."""
-        total = np.zeros(work.size, dtype=np.uint64)
-        known = np.ones(work.size, dtype=bool)
-        for place, (rank, span) in zip(work.sources, sources, strict=True):
-            step = 1 + place.packets
-            total += self.values[rank][span][::step]
-            known &= self.known[rank][span][::step]
-            if place.packets:
-                if self._tracks:
-                    self._fresh[rank][span] = False
-            elif not self._tracks or not self.flags[rank][span].any():
-                continue
-            else:
+        total, known = (
+            np.zeros(0 if sources else work.size, dtype=np.uint64),
+            np.ones(0 if sources else work.size, bool),
+        )
+        for number, (place, (rank, span)) in enumerate(zip(work.sources, sources, strict=True)):
+            values, there = (column[rank][span][:: 1 + place.packets] for column in (self.values, self.known))
+            total, known = (total + values, known & there) if number else (values.copy(), there.copy())
+            if self._tracks and place.packets:
+                self._fresh[rank][span] = False
+            elif self._tracks and self._wide > 1:  # what is a packet is read as one, or not at all
                 known &= self.flags[rank][span] == 0
         if not known.all() and len(self.uninitialised) < MAX_FINDINGS and work.targets:
             message = f"{work.name} reads what nothing has written"
@@ -225,7 +223,8 @@ class Memory:
         for place, (rank, span) in zip(work.targets, targets, strict=True):
             self.values[rank][span][:: 1 + place.packets] = total
             self.known[rank][span][:: 1 + place.packets] = known
-            self.flags[rank][span] = launch + 1 if place.packets else 0
+            if self._wide > 1:
+                self.flags[rank][span] = launch + 1 if place.packets else 0
             if place.packets and self._tracks:
                 self._fresh[rank][span] = True
                 self._teller[rank][span] = len(self.tellings) - 1
