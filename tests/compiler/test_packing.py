@@ -19,10 +19,10 @@ def test_groups_that_are_needed_at_one_time_lie_apart() -> None:
     rng = random.Random(3)  # noqa: S311
     for _ in range(200):
         rows = []
-        for owner in range(rng.randint(1, 3)):
+        for rank in range(rng.randint(1, 3)):
             for _ in range(rng.randint(0, 8)):
-                first = rng.randint(0, 6)
-                rows.append((owner, first, first + rng.randint(0, 3), rng.randint(1, 4)))
+                turn = rng.randint(0, 6)
+                rows.append((rank, turn, turn + rng.randint(0, 3), rng.randint(1, 4)))
         rows.sort(key=lambda row: (row[0], row[1], -row[3]))
         owner, first, last, length = np.array(rows, dtype=np.int64).reshape(-1, 4).T.copy()
         found = fitted(owner, first, last, length)
