@@ -47,6 +47,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 TUTORIAL = ROOT / "docs" / "tutorial.py"
 NOTEBOOK = ROOT / "docs" / "notebook.py"
+DECISION = ROOT / "docs" / "decision.py"  # whose notebook has its outputs
 DOCUMENTS = ROOT / "docs" / "json.md"
 TERMINAL = {"TERM": "xterm", "COLUMNS": "80", "NO_COLOR": "1"}
 SHELL = frozenset({"cat", "head", "ls", "wc"})
@@ -279,14 +280,17 @@ def cells(script: Path) -> Iterator[tuple[bool, str]]:
         )
 
 
-def as_notebook(script: Path) -> str:
-    """Return a percent script as a notebook without outputs."""
-    parts: list[dict[str, Any]] = [
-        {"id": f"cell{place}", "cell_type": "markdown" if is_text else "code", "metadata": {}}
-        | ({} if is_text else {"execution_count": None, "outputs": []})
-        | {"source": body.splitlines(keepends=True)}
-        for place, (is_text, body) in enumerate(cells(script))
-    ]
+def as_notebook(script: Path, *, outputs: bool = False) -> str:
+    """Return a percent script as a notebook, without outputs or, if it is run, with them."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    parts: list[dict[str, Any]] = []
+    for place, (is_text, body) in enumerate(cells(script)):
+        shown = outputs_of(body, names) if outputs and not is_text else []
+        parts.append(
+            {"id": f"cell{place}", "cell_type": "markdown" if is_text else "code", "metadata": {}}
+            | ({} if is_text else {"execution_count": None, "outputs": shown})
+            | {"source": body.splitlines(keepends=True)}
+        )
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     notebook = {"cells": parts, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
     return json.dumps(notebook, indent=1) + "\n"
@@ -294,17 +298,40 @@ def as_notebook(script: Path) -> str:
 
 def run_cell(source: str, names: dict[str, Any]) -> tuple[str, ...]:
     """Run a cell of a notebook and return what it shows."""
-    tree, screen = ast.parse(source), io.StringIO()
+    screen = io.StringIO()
+    value = value_of(source, names, screen)
+    if value is not None:
+        show(value, screen)
+    return printed(screen)
+
+
+def value_of(source: str, names: dict[str, Any], screen: io.StringIO) -> Any:
+    """Run a cell and return the value of its last expression, None if it is none."""
+    tree = ast.parse(source)
     last = tree.body[-1]
     with contextlib.redirect_stdout(screen):
         if isinstance(last, ast.Expr):
             tree.body.pop()
         exec(compile(tree, "<cell>", "exec"), names)  # noqa: S102  our own pages
         if isinstance(last, ast.Expr):
-            value = eval(compile(ast.Expression(last.value), "<cell>", "eval"), names)  # noqa: S307
-            if value is not None:
-                show(value, screen)
-    return printed(screen)
+            return eval(compile(ast.Expression(last.value), "<cell>", "eval"), names)  # noqa: S307
+    return None
+
+
+def outputs_of(source: str, names: dict[str, Any]) -> list[dict[str, Any]]:
+    """Run a cell and return its outputs as a notebook keeps them."""
+    screen = io.StringIO()
+    value = value_of(source, names, screen)
+    outputs: list[dict[str, Any]] = []
+    if screen.getvalue():
+        outputs.append({"output_type": "stream", "name": "stdout", "text": screen.getvalue().splitlines(keepends=True)})
+    if value is not None:
+        text = str(value) if isinstance(value, Result) else repr(value)
+        data = {"text/plain": text.splitlines(keepends=True)}
+        if (shown := getattr(value, "_repr_html_", lambda: None)()) is not None:
+            data["text/html"] = shown.splitlines(keepends=True)
+        outputs.append({"output_type": "execute_result", "execution_count": None, "metadata": {}, "data": data})
+    return outputs
 
 
 def show(value: object, screen: io.StringIO) -> None:
@@ -379,6 +406,10 @@ def main(names: list[str]) -> None:
         TUTORIAL.with_suffix(".md").write_text(text, encoding="utf-8")
     if not names or NOTEBOOK.name in names:
         NOTEBOOK.with_suffix(".ipynb").write_text(as_notebook(NOTEBOOK), encoding="utf-8")
+    if not names or DECISION.name in names:
+        with empty_directory():
+            text = as_notebook(DECISION, outputs=True)
+        DECISION.with_suffix(".ipynb").write_text(text, encoding="utf-8")
     for page in PAGES:
         if (not names or names_of(page) & set(names)) and page != TUTORIAL.with_suffix(".md"):
             with empty_directory():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 import topodesign
 from tests import pages
 from tests.pages import (
+    DECISION,
     DOCUMENTS,
     NOTEBOOK,
     PAGES,
@@ -48,6 +50,19 @@ def test_the_tutorial_runs_and_is_rendered_as_it_is() -> None:
 def test_the_notebook_is_that_of_its_script() -> None:
     text = NOTEBOOK.with_suffix(".ipynb").read_text(encoding="utf-8")
     assert text == as_notebook(NOTEBOOK), "python -m tests.pages notebook.py"
+
+
+def test_the_notebook_from_a_request_to_a_decision_has_its_outputs() -> None:
+    """It runs, and shows what it did when it was shipped; pictures and tables may be laid out otherwise."""
+    there = json.loads(DECISION.with_suffix(".ipynb").read_text(encoding="utf-8"))
+    with empty_directory():
+        again = json.loads(as_notebook(DECISION, outputs=True))
+    for kept, made in zip(there["cells"], again["cells"], strict=True):
+        assert kept["source"] == made["source"]
+        for one, other in zip(kept.get("outputs", []), made.get("outputs", []), strict=True):
+            text = [each.get("text") or each["data"]["text/plain"] for each in (one, other)]
+            assert text[0] == text[1], "python -m tests.pages decision.py"
+    assert any("text/html" in one.get("data", {}) for cell in there["cells"] for one in cell.get("outputs", []))
 
 
 def test_the_page_about_json_is_made_of_the_schemas() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,13 @@ import topodesign
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import FileFormatError
 from topodesign.cli.answers import FILE, Command, json_option, tell
-from topodesign.cli.options import offer
+from topodesign.cli.options import named_values, offer
 from topodesign.cli.progress import progress_bar
 from topodesign.report.design.fields import RequestOptions
 
 _PAGE = "topodesign.page"  # the same for a page
 _DIRECTORY = "topodesign.design"  # key in the ``meta`` of a context: the directory for everything
+_amounts = named_values("cable=40")
 _QUESTIONS: dict[str, tuple[str, Any, Any]] = {
     "nodes": ("How many hosts or accelerators", click.IntRange(2), 12),
     "degree": ("Ports of each", click.IntRange(1), 4),
@@ -28,6 +28,14 @@ _QUESTIONS: dict[str, tuple[str, Any, Any]] = {
     "cabling": ("Cabling", click.Choice(("simplex", "duplex")), "simplex"),
 }
 """What ``init`` asks on a terminal, what can be answered, and what counts if nothing is said."""
+_INSTEAD = {
+    "nodes": ("room", "boxes"),
+    "degree": ("room", "boxes"),
+    "bandwidth": ("boxes",),
+    "alpha": ("boxes",),
+    "workload": ("model",),
+}
+"""What is not asked where another answer is there."""
 
 
 class _Command(Command):
@@ -99,7 +107,7 @@ def init(output: Path | None, **answers: Any) -> None:
     said = {name: value for name, value in answers.items() if name in given}
     for name in ("prices", "watts"):
         if name in said:
-            said[name] = _amounts(said[name], name)
+            said[name] = _amounts(click.get_current_context(), _named(name), said[name])
     if output is not None and output.suffix.lower() not in {".yaml", ".yml"}:
         raise click.UsageError(f"A request is written as .yaml, not as {output}.")
     if output is not None and output.exists():
@@ -117,12 +125,8 @@ def _given(name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def _amounts(words: Sequence[str], name: str) -> dict[str, str]:
-    pairs = [word.partition("=") for word in words]
-    wrong = next((word for word, (_, sign, _) in zip(words, pairs, strict=True) if not sign), None)
-    if wrong is not None:
-        raise click.UsageError(f"--{name} is written WHAT=AMOUNT, such as cable=40, not {wrong[:40]}.")
-    return {what: amount for what, _, amount in pairs}
+def _named(name: str) -> click.Parameter:
+    return next(one for one in init.params if one.name == name)
 
 
 def _asked(said: dict[str, Any]) -> dict[str, Any]:
@@ -131,6 +135,6 @@ def _asked(said: dict[str, Any]) -> dict[str, Any]:
         return said
     answers = dict(said)
     for name, (question, kind, default) in _QUESTIONS.items():
-        if name not in said and not (name in {"nodes", "degree"} and "room" in said):
+        if name not in said and not any(other in said for other in _INSTEAD.get(name, ())):
             answers[name] = click.prompt(question, default, type=kind, err=True)
     return answers

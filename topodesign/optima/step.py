@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -90,6 +90,7 @@ class StepTime(Result):
     * ``bound``: seconds that it does not go below in this layout, whatever the ways of its collectives.
     * ``before``: seconds with the ranks in the order of the nodes.
     * ``priced``: layouts that were priced.
+    * ``ways``: how each collective can be done in this layout.
     """
 
     step: StepMix
@@ -101,6 +102,7 @@ class StepTime(Result):
     bound: Fraction
     before: Fraction
     priced: int
+    ways: Mapping[Sent, Ways] = field(default_factory=dict, repr=False, compare=False)
 
     KEYS = (
         key("model=step.name", "What it is called."),
@@ -127,6 +129,15 @@ class StepTime(Result):
     def seconds(self) -> Fraction:
         """Seconds of the step, exactly."""
         return self.spent.seconds
+
+    def scaled(self, *, size: Fraction, latency: Fraction, often: Mapping[str, Fraction]) -> Fraction:
+        """Return the seconds in this layout with sizes and latencies times factors, collectives as often as said."""
+
+        def seconds(sent: Sent) -> Fraction:
+            one = min(latency * way.latency + size * sent.size * way.rate for way in self.ways[sent].each)
+            return often.get(sent.collective, Fraction(1)) * one
+
+        return step_seconds(self.step, seconds)
 
     @property
     def tensor(self) -> Fraction:
@@ -290,7 +301,7 @@ def price_on(
         before = found.seconds if best is None else best.before
         if best is None or found.seconds < best.seconds:
             best = found
-        best = StepTime(mix, fabric, wires.latency, best.nodes, best.sent, best.spent, best.bound, before, number)
+        best = replace(best, before=before, priced=number)
         if progress is not None:
             progress(number / len(candidates))
     if best is None:
@@ -347,4 +358,4 @@ def _priced(mix: StepMix, wires: Wires, nodes: tuple[int, ...]) -> StepTime:
     )
     where = spent(mix, seconds.__getitem__)
     bound = step_seconds(mix, bounds.__getitem__)
-    return StepTime(mix, fabric, wires.latency, nodes, times, where, bound, where.seconds, 1)
+    return StepTime(mix, fabric, wires.latency, nodes, times, where, bound, where.seconds, 1, ways)

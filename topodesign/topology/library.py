@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+import numpy as np
+
 from topodesign.base import doors
 from topodesign.base.errors import FileFormatError, ParameterError, SpecError, TopologyError
 from topodesign.base.file_kinds import FileKind, kind_of
@@ -20,8 +22,8 @@ from topodesign.topology.topology import Topology
 if TYPE_CHECKING:
     import networkx as nx
 
-TopologyLike: TypeAlias = "Topology | Spec | str | Path | nx.Graph"
-"""What a function that needs a topology takes: it, its spec, a file of links, or a networkx graph."""
+TopologyLike: TypeAlias = "Topology | Spec | str | Path | nx.Graph | np.ndarray"
+"""What a function that needs a topology takes: it, its spec, a file of links, a networkx graph, or a matrix."""
 
 
 CATALOG_NAMES = ("catalog", "catalog_duplex")
@@ -92,7 +94,8 @@ def as_topology(value: TopologyLike) -> Topology:
     ----------
     value
         A topology, a spec or its text, a path, a networkx graph (as :func:`topodesign.topology.files.from_graph` takes
-        it). A text is a path if it has the ending of a file of links, or no brackets and another ending or a slash.
+        it), or a matrix of how many links go from row to column. A text is a path if it has the ending of a file of
+        links, or no brackets and another ending or a slash.
 
     Raises
     ------
@@ -126,7 +129,20 @@ def as_topology(value: TopologyLike) -> Topology:
     graph = networkx_graph(value)
     if graph is not None:
         return from_graph(graph)
-    raise ParameterError(f"a topology, a spec, a file of links or a networkx graph is needed, not {value!r:.100}")
+    if isinstance(value, np.ndarray):
+        return _of_matrix(value)
+    raise ParameterError(f"a topology, a spec, a file of links, a graph or a matrix is needed, not {value!r:.100}")
+
+
+def _of_matrix(matrix: np.ndarray) -> Topology:
+    """Return the topology with as many links from u to v as a square matrix says in row u and column v."""
+    if matrix.ndim != 2 or len(matrix) != len(matrix.T) or not np.issubdtype(matrix.dtype, np.number):
+        raise ParameterError("an array of links is a square matrix of numbers, a row for each node")
+    src, dst = np.nonzero(matrix)
+    many = matrix[src, dst]
+    if not np.array_equal(many, many.astype(np.int64)) or (many < 0).any():
+        raise ParameterError("an array of links has whole numbers from 0 on: how many go from row to column")
+    return Topology.from_arrays(len(matrix), src, dst, many.astype(np.int64))
 
 
 def is_file(text: str) -> bool:

@@ -6,6 +6,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
+import numpy as np
 import pytest
 
 from topodesign import Request, copy_examples, design, request_text
@@ -210,13 +212,53 @@ def test_numbers_are_in_the_units_of_the_package() -> None:
 def test_the_shipped_requests_are_read(tmp_path: Path) -> None:
     names = sorted(path.name for path in shipped_folder("configs").glob("request_*.yaml"))
     assert names
-    copy_examples([*names, "inventory_testbed.yaml"], tmp_path)
+    copy_examples([*names, "inventory_testbed.yaml", "inventory_cubes.yaml", "model_mixtral.yaml"], tmp_path)
     for name in names:
         assert read_request(tmp_path / name).mix.shares
 
 
-def test_boxes_are_read_and_named_where_they_are_designed(tmp_path: Path) -> None:
+def test_boxes_are_read_with_their_own_bandwidth(tmp_path: Path) -> None:
     path = tmp_path / "boxes.yaml"
     path.write_text(GOOD.replace("nodes: 12", "boxes: 12\nbox: dgx_h100"))
-    with pytest.raises(FileFormatError, match=r"boxes are not designed here yet.*pareto --box"):
+    with pytest.raises(FileFormatError, match=r"line 4: bandwidth: boxes have bandwidths and latencies of their own"):
         read_request(path)
+    own = GOOD.replace("bandwidth: 100Gbps\nalpha: 10us\n", "")
+    path.write_text(own.replace("nodes: 12", "boxes: 12\nbox: dgx_h100"))
+    found = read_request(path)
+    assert (found.nodes, found.degree, found.work.bandwidth) == (12, 4, 4 * 400 * 10**9)
+
+
+MODEL = {
+    "layers": 4, "hidden": 256, "heads": 4, "vocabulary": 1024, "sequence": 64, "batch": 24, "flops": "1T", "data": 12,
+}  # fmt: skip
+
+
+def test_graphs_and_arrays_are_taken() -> None:
+    graph = nx.random_regular_graph(4, 12, seed=1)
+    ring = np.roll(np.eye(12, dtype=np.int64), 1, axis=1)
+    found = request_of(ARGUMENTS | {"rivals": ["torus", graph, ring + ring.T], "grow": np.array([14, 16])})
+    assert found.rivals == ("torus", "rival 2", "rival 3")
+    assert {name: int(one.degree) for name, one in found.given.items()} == {"rival 2": 4, "rival 3": 2}
+    assert found.grow == (14, 16)
+    with pytest.raises(ParameterError, match="rivals: an array of links is a square matrix"):
+        request_of(ARGUMENTS | {"rivals": [np.ones((3, 4))]})
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"workload": ARGUMENTS["workload"]}, "model: there is a workload, too; give one of them"),
+        ({"grow": [16]}, "grow: a model has as many ranks as there are nodes"),
+        ({"nodes": 16}, "model: it has 12 ranks .* and there are 16 nodes"),
+        ({"model": {**MODEL, "layer": 3}}, "model: unknown field 'layer'; did you mean 'layers'"),
+        ({"model": {**MODEL, "tensor": 5}}, "model: heads 4 is not divided by tensor 5"),
+        ({"model": "none.yaml"}, "none.yaml"),
+        ({"model": [1]}, "model: expected a file, or the fields"),
+    ],
+)
+def test_models_that_do_not_fit_are_refused(fields: dict[str, Any], said: str) -> None:
+    given = {name: one for name, one in ARGUMENTS.items() if name != "workload"} | {"model": MODEL}
+    assert request_of(given).step is not None
+    with pytest.raises(TopodesignError, match=said) as caught:
+        request_of(given | fields)
+    assert "\n" not in str(caught.value)

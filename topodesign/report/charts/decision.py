@@ -13,8 +13,9 @@ from topodesign.base.units import format_time
 from topodesign.catalog.lookup import Catalog
 from topodesign.report.charts.chart import Chart, Series
 from topodesign.report.comparison.contender import sum_of
-from topodesign.report.design.ahead import merit, seconds
+from topodesign.report.design.ahead import merit
 from topodesign.report.design.answer import Decision
+from topodesign.report.design.measure import step_at
 from topodesign.report.design.parts import Offer
 
 _FACTORS = tuple(Fraction(2) ** power for power in range(-6, 7))
@@ -84,13 +85,13 @@ def _told(one: Offer, label: str) -> str:
 def ahead_chart(found: Decision) -> Chart:
     """Return who is ahead in what was asked over all sizes, for the mix and for each of its collectives alone."""
     names = list(dict.fromkeys(share.collective for share in found.request.mix.shares))
-    mixes: list[tuple[str, Mapping[str, Fraction]]] = [("the mix", {})]
-    if len(names) > 1:
+    mixes: list[tuple[str, Mapping[str, Fraction]]] = [("the mix" if found.request.step is None else "the step", {})]
+    if len(names) > 1 and found.request.step is None:
         mixes += [(f"{one} alone", {other: Fraction(other == one) for other in names}) for one in names]
     taken = _times(found)
 
     def worth(often: Mapping[str, Fraction]) -> Callable[[Offer, Fraction], tuple[Fraction, ...]]:
-        return lambda one, factor: merit(one, found.request, taken(one, factor, often))
+        return lambda one, factor: merit(one, found.request, taken(one, factor, Fraction(1), often))
 
     lanes = [_Lane(name, worth(often)) for name, often in mixes]
     return _spans(found, "ahead", "who is ahead by message size and mix", "all sizes, times what was asked", lanes)
@@ -99,8 +100,7 @@ def ahead_chart(found: Decision) -> Chart:
 def sensitivity_chart(found: Decision) -> Chart:
     """Return who is ahead with other latencies, bandwidths and prices.
 
-    Time depends on sizes, latencies and bandwidth so that, with all latencies f times as long, a step takes f times
-    what one with all sizes divided by f does; and with f times the bandwidth what one of such sizes does.
+    With f times the bandwidth a step takes what one with all sizes divided by f does.
     """
     asked, taken = found.request, _times(found)
 
@@ -112,29 +112,30 @@ def sensitivity_chart(found: Decision) -> Chart:
         return worth
 
     lanes = [
-        _Lane("latencies", lambda one, factor: merit(one, asked, factor * taken(one, 1 / factor, {}))),
-        _Lane("bandwidth", lambda one, factor: merit(one, asked, taken(one, 1 / factor, {}))),
+        _Lane("latencies", lambda one, factor: merit(one, asked, taken(one, Fraction(1), factor, {}))),
+        _Lane("bandwidth", lambda one, factor: merit(one, asked, taken(one, 1 / factor, Fraction(1), {}))),
         *(_Lane(f"{item} price", priced(item)) for item in asked.prices if asked.prices[item]),
     ]
     return _spans(found, "sensitivity", "who is ahead if this were another", "times what was asked", lanes)
 
 
-def _times(found: Decision) -> Callable[[Offer, Fraction, Mapping[str, Fraction]], Fraction]:
-    """Return the seconds of a step of a contender at sizes times a factor, each worked out once."""
+def _times(found: Decision) -> Callable[[Offer, Fraction, Fraction, Mapping[str, Fraction]], Fraction]:
+    """Return the seconds of a step of a contender at sizes and latencies times factors, each worked out once."""
 
     @cache
-    def each(place: int, factor: Fraction) -> dict[str, Fraction]:
-        one, names = found.contenders[place], {share.collective for share in found.request.mix.shares}
-        return {
-            name: seconds(one, found.request, factor, {other: Fraction(other == name) for other in names})
-            for name in names
-        }
+    def each(place: int, size: Fraction, latency: Fraction, often: tuple[tuple[str, Fraction], ...]) -> Fraction:
+        return step_at(found.contenders[place], found.request, size=size, latency=latency, often=dict(often))
 
     place = {id(one): number for number, one in enumerate(found.contenders)}
+    names = {share.collective for share in found.request.mix.shares}
 
-    def taken(one: Offer, factor: Fraction, often: Mapping[str, Fraction]) -> Fraction:
-        every = each(place[id(one)], factor)
-        return sum((often.get(name, Fraction(1)) * time for name, time in every.items()), Fraction(0))
+    def taken(one: Offer, size: Fraction, latency: Fraction, often: Mapping[str, Fraction]) -> Fraction:
+        if found.request.step is not None:
+            return each(place[id(one)], size, latency, ())
+        alone = {
+            name: each(place[id(one)], size, latency, tuple((n, Fraction(n == name)) for n in names)) for name in names
+        }
+        return sum((often.get(name, Fraction(1)) * time for name, time in alone.items()), Fraction(0))
 
     return taken
 

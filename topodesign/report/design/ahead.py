@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from topodesign.report.design.measure import in_step
+from topodesign.report.design.measure import step_at
 from topodesign.report.design.parts import ALL_SIZES, Offer, Turn
 from topodesign.report.design.request import Request
 
@@ -50,7 +50,7 @@ def turns(offers: Sequence[Offer], request: Request) -> tuple[Turn, ...]:
         return ()
     names = dict.fromkeys(share.collective for share in request.mix.shares)
     found = []
-    for what in (ALL_SIZES, *(names if len(names) > 1 else ())):
+    for what in (ALL_SIZES, *(names if len(names) > 1 and request.step is None else ())):
         for above in (False, True):
             one = _turn(what, above, able, request)
             found += [] if one is None else [one]
@@ -60,7 +60,9 @@ def turns(offers: Sequence[Offer], request: Request) -> tuple[Turn, ...]:
 def _turn(what: str, above: bool, able: Sequence[Offer], request: Request) -> Turn | None:
     def first(factor: Fraction) -> str:
         size, often = (factor, {}) if what == ALL_SIZES else (Fraction(1), {what: factor})
-        return min(able, key=lambda one: (*merit(one, request, seconds(one, request, size, often)), len(one.name))).name
+        return min(
+            able, key=lambda one: (*merit(one, request, step_at(one, request, size=size, often=often)), len(one.name))
+        ).name
 
     now, same = first(Fraction(1)), Fraction(1)
     for _ in range(_FARTHEST):
@@ -68,7 +70,7 @@ def _turn(what: str, above: bool, able: Sequence[Offer], request: Request) -> Tu
         if first(other) != now:
             factor, then = _between(same, other, now, first)
             if what == ALL_SIZES:
-                at = tuple(factor * share.size for share in request.mix.shares)
+                at = () if request.step else tuple(factor * share.size for share in request.mix.shares)
             else:
                 at = (factor * sum(share.count for share in request.mix.shares if share.collective == what),)
             return Turn(what, factor, above, at, now, then)
@@ -86,8 +88,3 @@ def _between(same: Fraction, other: Fraction, now: str, first: Callable[[Fractio
         else:
             other, then = middle, name
     return other, then
-
-
-def seconds(offer: Offer, request: Request, size: Fraction, often: Mapping[str, Fraction]) -> Fraction:
-    """Return the seconds of a step with all sizes times a factor, and collectives as often as said."""
-    return sum((in_step(one, request, size=size, often=often) for one in offer.parts), Fraction(0))

@@ -13,8 +13,9 @@ from topodesign.base.claims import Claim
 from topodesign.base.declared import key
 from topodesign.base.fitted import wrapped
 from topodesign.base.records import MOST_WIDE, Table, TextResult
-from topodesign.base.units import format_bandwidth, format_time
+from topodesign.base.units import format_time
 from topodesign.base.wording import counted, listed
+from topodesign.report.design.boxed import with_plans
 from topodesign.report.design.bundle import files_of
 from topodesign.report.design.parts import File, Limit, Loss, Offer, Stage, Turn, loss_words, over
 from topodesign.report.design.request import Request
@@ -102,7 +103,7 @@ class Decision(TextResult):
     def heading(self) -> str:
         """Return the question."""
         asked = self.request
-        return f"{asked.name}: {asked.nodes} nodes of degree {asked.degree}"
+        return f"{asked.name}: {asked.what}"
 
     def table(self) -> Table:
         """Return the contenders side by side, those that cannot be recommended below a line."""
@@ -120,8 +121,11 @@ class Decision(TextResult):
         FileFormatError
             If the directory is there already, or cannot be written.
         """
-        made = list(files_of(self.recommendation, self.wiring, self.growth))
-        told = replace(self, files=tuple(File(one.path, one.about) for one in made))
+        best = with_plans(self.recommendation)
+        made = list(files_of(best, self.wiring, self.growth))
+        told = replace(
+            self, contenders=(best, *self.contenders[1:]), files=tuple(File(one.path, one.about) for one in made)
+        )
         answer = {"decision.json": json.dumps(told.record(), indent=2) + "\n", "decision.txt": f"{told}\n"}
         write_directory(as_path(directory), answer | {one.path: one.content for one in made})
         return told
@@ -130,10 +134,9 @@ class Decision(TextResult):
 def _text(found: Decision) -> str:
     """Return the decision on one screen."""
     asked, best = found.request, found.recommendation
-    work = asked.work
     lines = [
         found.heading(),
-        f"{asked.mix.words}; alpha {format_time(work.alpha)}, {format_bandwidth(work.bandwidth)} per node",
+        asked.words,
         "",
         found.verdict,
         *_beside(found),
@@ -141,7 +144,9 @@ def _text(found: Decision) -> str:
     ]
     text = [line for long in lines for line in (wrapped(long, MOST_WIDE, 2) or [""])]
     text += [found.table().text(), ""]
-    rest = [f"limit of {one.collective}: {one}" for one in found.limits]
+    rest = [] if best.step is None else [best.step.heading(), str(best.step.claims[0])]
+    rest += [f"limit of {one.collective}: {one}" for one in found.limits]
+    rest += [f"plan of {one.share.collective}: {one.planned_words}" for one in best.parts if one.planned_words]
     rest += [
         f"{'one cable' if len(one.links) == 1 else 'two cables'} lost: {loss_words(one, best)}"
         for one in found.failures

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from topodesign.base.deadline import OutOfTime, deadline
 from topodesign.base.errors import TopodesignError
 from topodesign.base.tables import write_csv
 from topodesign.compiler.compilation import compile_plan
@@ -19,6 +20,7 @@ from topodesign.wiring.plan.files import plan_text
 from topodesign.wiring.plan.plan import WiringPlan
 
 _TARGET = "msccl"
+_SECONDS = 60.0  # for a program
 
 
 class Made(NamedTuple):
@@ -34,10 +36,14 @@ def files_of(best: Offer, wiring: WiringPlan, growth: Iterable[Stage]) -> Iterat
     lacking = []
     for place, part in enumerate(best.parts, start=1):
         name, what = f"{place}-{part.share.collective}", part.share.collective
+        if part.plan is None:
+            lacking.append(f"{name}.npz: no plan of it is known, or was made in time")
+            continue
         yield Made(f"{name}.npz", f"schedule of {what}, for 'topodesign verify' and 'simulate'", _schedule(part.plan))
         try:
-            program = compile_plan(part.plan, _TARGET)
-        except TopodesignError as error:
+            with deadline(_SECONDS):
+                program = compile_plan(part.plan, _TARGET)
+        except (OutOfTime, TopodesignError) as error:
             lacking.append(f"{name}.xml: {error}")
         else:
             yield Made(f"{name}.xml", f"program of {what} for {_TARGET}", program.save)

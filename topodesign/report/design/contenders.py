@@ -16,11 +16,14 @@ from topodesign.base.spec import Spec
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.pareto import pareto
 from topodesign.catalog.ranking import rank
+from topodesign.fabrics.boxes import Box, join
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import as_place
+from topodesign.report.boxes.frontier import BoxDesign
 from topodesign.report.comparison.contender import counts_of, sum_of
 from topodesign.report.comparison.everyday import EVERYDAY, everyday
-from topodesign.report.design.measure import parts_of
+from topodesign.report.design.boxed import RAILS, frontier_of, rails_of, rated_parts
+from topodesign.report.design.measure import Measured, measured
 from topodesign.report.design.parts import Offer, OfferKind
 from topodesign.report.design.request import Request
 from topodesign.topology.library import build
@@ -36,7 +39,10 @@ _NOT_CARRIED = 3  # topologies that the room does not carry, and are shown all t
 
 @dataclass(frozen=True)
 class Candidate:
-    """What may be wired or bought, not yet measured; ``refused`` says why it cannot be recommended."""
+    """What may be wired or bought, not yet measured; ``refused`` says why it cannot be recommended.
+
+    ``boxes`` says which NIC has which cable where that was looked for.
+    """
 
     name: str
     kind: OfferKind
@@ -45,6 +51,7 @@ class Candidate:
     method: str = "auto"
     wiring: WiringPlan | None = None
     refused: str | None = None
+    boxes: BoxDesign | None = None
 
 
 class Gathered(NamedTuple):
@@ -61,15 +68,35 @@ Missing = Callable[[str, str], None]
 
 def _direct(request: Request, missing: Missing, progress: Progress | None) -> Iterator[Candidate]:
     """Yield topologies of the catalog and the families, with fewer ports too where that costs less."""
-    if request.room is not None:
-        return
+    if request.room is None and request.box is None:
+        yield from _of_degrees(request, missing, lambda degree: _of_degree(request, degree, progress))
+
+
+def _boxes(request: Request, missing: Missing, progress: Progress | None) -> Iterator[Candidate]:
+    """Yield the graphs of boxes that are worth it, likewise."""
+    if request.room is None and request.box is not None:
+        yield from _of_degrees(request, missing, lambda degree: _of_cables(request, degree, progress))
+
+
+def _of_degrees(request: Request, missing: Missing, make: Callable[[int], Iterator[Candidate]]) -> Iterator[Candidate]:
     fewest = 1 if request.prices or request.watts else request.degree
     for degree in range(request.degree, fewest - 1, -1):
         try:
-            yield from _of_degree(request, degree, progress)
+            yield from make(degree)
         except TopodesignError as error:
             if degree == request.degree:
                 missing("frontier", str(error))
+
+
+def _of_cables(request: Request, degree: int, progress: Progress | None) -> Iterator[Candidate]:
+    if request.box is None:
+        return
+    names = _names(request.nodes, degree)
+    found = frontier_of(request.box, request.nodes, degree, duplex=request.cabling == "duplex")
+    for done, one in enumerate(found.entries):
+        if progress is not None:
+            progress(done / len(found.entries))
+        yield Candidate(names.get(one.name, one.name), "boxes", one.fabric.name, build(one.name), boxes=one)
 
 
 def _of_degree(request: Request, degree: int, progress: Progress | None) -> Iterator[Candidate]:
@@ -80,7 +107,7 @@ def _of_degree(request: Request, degree: int, progress: Progress | None) -> Iter
     duplex = request.cabling == "duplex"
     names = _names(request.nodes, degree)
     specs: dict[str, Spec] = {}
-    if degree == request.degree or request.nodes <= _ALL_PLANNED:
+    if degree == request.degree or _whole(request):
         found = rank(request.nodes, degree, workload=request.mix, bidirectional=duplex, progress=progress, **work)
         ranked = sorted((*found.entries, *found.beaten), key=lambda one: one.times[0])
         specs = {str(one.spec): one.spec for one in ranked[: _most(request)]}
@@ -92,7 +119,12 @@ def _of_degree(request: Request, degree: int, progress: Progress | None) -> Iter
 
 
 def _most(request: Request) -> int | None:
-    return None if request.nodes <= _ALL_PLANNED else _PLANNED
+    return None if _whole(request) else _PLANNED
+
+
+def _whole(request: Request) -> bool:
+    """Return whether everything that is known of the size is planned."""
+    return request.nodes <= _ALL_PLANNED and request.step is None and request.box is None
 
 
 def _names(nodes: int, degree: int) -> dict[str, str]:
@@ -114,7 +146,7 @@ def _plant(request: Request, _missing: Missing, progress: Progress | None) -> It
         request.nodes,
         request.degree,
         bidirectional=request.cabling == "duplex",
-        workload=request.mix,
+        workload=request.graph_mix,
         alpha=request.work.alpha,
         bandwidth=request.work.bandwidth,
         cube=request.cube,
@@ -139,22 +171,44 @@ def _rivals(request: Request, missing: Missing, progress: Progress | None) -> It
 
 def _rival(name: str, request: Request) -> Candidate:
     method = "auto"
+    if request.box is not None:
+        return _boxed_rival(name, request, request.box)
     if name in EVERYDAY:
         place, method = everyday(name, request.nodes, request.degree, request.work)
     else:
-        place = as_place(name)
+        place = request.given.get(name) or as_place(name)
+    _check_size(place, request)
+    spec = place.name if isinstance(place, Fabric) else str(place.spec or name)
+    return Candidate(name, "rival", spec, place, method)
+
+
+def _check_size(place: Topology | Fabric, request: Request) -> None:
     links = place.topology if isinstance(place, Fabric) else place
     own = links.nodes - len(links.switches)
     if own != request.nodes:
         raise InfeasibleError(f"it has {own} nodes, not {request.nodes}")
     if isinstance(place, Topology) and place.degree > request.degree:
         raise InfeasibleError(f"it needs {place.degree} ports a node, not {request.degree}")
-    spec = place.name if isinstance(place, Fabric) else str(place.spec or name)
-    return Candidate(name, "rival", spec, place, method)
+
+
+def _boxed_rival(name: str, request: Request, box: Box) -> Candidate:
+    """Return the rails of boxes, or boxes on an everyday topology or one of a spec."""
+    if name == RAILS:
+        rails, links = rails_of(box, request.nodes, request.degree)
+        return Candidate(name, "rival", rails.fabric.name, links, boxes=rails)
+    if name in EVERYDAY:
+        place = everyday(name, request.nodes, request.degree, request.work).place
+    else:
+        place = request.given.get(name) or as_place(name)
+    if isinstance(place, Fabric):
+        raise InfeasibleError(f"it has switches; boxes with switches between them are the rival '{RAILS}'")
+    _check_size(place, request)
+    return Candidate(name, "rival", join(box, place).name, place)
 
 
 KINDS: Mapping[str, Callable[[Request, Missing, Progress | None], Iterator[Candidate]]] = {
     "direct": _direct,
+    "boxes": _boxes,
     "plant": _plant,
     "rival": _rivals,
 }
@@ -188,27 +242,35 @@ def gathered(request: Request, progress: Progress | None) -> Gathered:
                     wirings[one.name] = one.wiring
     if not offers:
         raise InfeasibleError("\n".join(f"{name}: {why}" for name, why in missing))
-    return Gathered(offers, wirings, missing, request.nodes <= _ALL_PLANNED and request.room is None)
+    return Gathered(offers, wirings, missing, _whole(request) and request.room is None)
 
 
 def _offer(one: Candidate, request: Request) -> Offer:
-    number = counts_of(one.place)
+    number, fabric = counts_of(one.place), None
+    if one.boxes is not None:
+        fabric, found = one.boxes.fabric, Measured(rated_parts(one.boxes.fabric, one.boxes.rates, request))
+    else:
+        found = measured(one.place, request, one.method)
+        if request.box is not None and isinstance(one.place, Topology):
+            fabric = join(request.box, one.place)
     return Offer(
         one.name,
         one.kind,
         one.spec,
         one.place,
-        parts_of(one.place, request, one.method),
+        found.parts,
         number,
         sum_of(number, request.prices) if request.prices else None,
         sum_of(number, request.watts) if request.watts else None,
         one.refused or _refusal(one, number.survives, request),
+        step=found.step,
+        fabric=fabric,
     )
 
 
 def _refusal(one: Candidate, survives: int | None, request: Request) -> str | None:
     """Return why something that could be wired is not what was asked for."""
-    if isinstance(one.place, Fabric):
+    if isinstance(one.place, Fabric) or one.place.switches:
         return "it has switches, which are bought and not wired by hand here"
     if request.cabling == "duplex" and not one.place.is_duplex:
         return "some links go one way only, and the cabling is duplex"

@@ -12,6 +12,7 @@ from topodesign.base.options import takes
 from topodesign.base.progress import Progress, part
 from topodesign.report.design.ahead import in_order, turns
 from topodesign.report.design.answer import Decision
+from topodesign.report.design.boxed import MOST_PLANNED, with_plans
 from topodesign.report.design.contenders import Gathered, gathered
 from topodesign.report.design.failures import failures_of
 from topodesign.report.design.fields import RequestOptions
@@ -72,7 +73,8 @@ def design(
         asked = request if isinstance(request, Request) else read_request(request)
     found = gathered(asked, part(progress, 0, 0.5))
     offers, wiring = _wired(found, asked)
-    best = offers[0]
+    best = with_plans(offers[0], most=MOST_PLANNED)
+    offers = [best, *offers[1:]]
     missing = list(found.missing)
     return Decision(
         asked,
@@ -110,7 +112,7 @@ def plain_room(request: Request) -> Inventory:
 
 def _claims(offers: list[Offer], request: Request, found: Gathered) -> tuple[Claim, ...]:
     """Return what is proven of the recommendation: among those compared, and against every wiring of the size."""
-    best, bound = offers[0], bound_of(request.mix, request)
+    best, bound = offers[0], bound_of(request.graph_mix, request)
     claims = []
     if request.optimise == "time" and found.whole and not any(one.time < best.time for one in offers):
         claims.append(Claim(Of.TIME, best.time, Among.FOUND, Proof.LISTED, best.time))

@@ -11,8 +11,10 @@ import numpy as np
 
 from topodesign.base.errors import DisconnectedError, InfeasibleError
 from topodesign.base.progress import Progress
+from topodesign.fabrics.groups import Placement
 from topodesign.pricing.closed_form import price
-from topodesign.report.design.measure import parts_of
+from topodesign.report.design.boxed import in_any_order
+from topodesign.report.design.measure import measured
 from topodesign.report.design.parts import Loss, Offer
 from topodesign.report.design.request import Request
 from topodesign.topology.automorphisms import find_symmetry, link_classes
@@ -20,18 +22,25 @@ from topodesign.topology.topology import Topology
 from topodesign.wiring.plan.plan import WiringPlan
 
 _ALL_PAIRS = 100  # pairs up to which all are scheduled anew
-_ONES, _PRICED, _SCHEDULED = 12, 48, 2
-"""Single failures that are scheduled, pairs that are priced, and the dearest of them that are scheduled."""
+_LARGE = 256  # nodes above which fewer are looked at
+_ONES, _PRICED, _SCHEDULED = (12, 4), (48, 8), (2, 1)
+"""Single failures that are scheduled, pairs that are priced, and the dearest of them that are scheduled: of few nodes,
+and of many or with a model."""
 
 _Cable = tuple[tuple[int, int], ...]  # the links that a cable makes
 _Item = TypeVar("_Item")
 
 
 def failures_of(offer: Offer, request: Request, wiring: WiringPlan, progress: Progress | None) -> tuple[Loss, ...]:
-    """Return the worst single failure of a cable and the worst two, as far as they were looked at."""
-    whole = _Whole(offer.topology, request, wiring)
-    unlike = whole.unlike
-    ones = [(cable,) for cable in _spread(unlike, _ONES)]
+    """Return the worst single failure of a cable and the worst two, as far as they were looked at.
+
+    Nothing where it matters which NIC of a box has which cable, as others would be better then.
+    """
+    if not in_any_order(offer.topology, request):
+        return ()
+    whole = _Whole(offer.topology, request, wiring, None if offer.step is None else offer.step.placement)
+    unlike, large = whole.unlike, offer.topology.nodes > _LARGE or offer.step is not None
+    ones = [(cable,) for cable in _spread(unlike, _ONES[large])]
     one = whole.worst(ones, len(whole.cables), whole=len(ones) == len(unlike))
     if progress is not None:
         progress(0.4)
@@ -39,11 +48,11 @@ def failures_of(offer: Offer, request: Request, wiring: WiringPlan, progress: Pr
     if count < 2:
         return (one,)
     pairs = [(first, other) for first in unlike for other in whole.cables if other is not first]
-    if len(pairs) <= _ALL_PAIRS:
+    if len(pairs) <= _ALL_PAIRS and not large:
         return one, whole.worst(pairs, count * (count - 1) // 2, whole=True)
     near = [two for two in pairs if set(two[0][0]) & set(two[1][0])]
-    looked = [*_spread(near, _PRICED // 2), *_spread(pairs, _PRICED // 2)]
-    dear = sorted(looked, key=whole.price_without, reverse=True)[:_SCHEDULED]
+    looked = [*_spread(near, _PRICED[large] // 2), *_spread(pairs, _PRICED[large] // 2)]
+    dear = sorted(looked, key=whole.price_without, reverse=True)[: _SCHEDULED[large]]
     return one, whole.worst(dear, len(looked), whole=False)
 
 
@@ -55,8 +64,10 @@ def _spread(items: Sequence[_Item], count: int) -> list[_Item]:
 class _Whole:
     """A topology whose cables may fail."""
 
-    def __init__(self, topology: Topology, request: Request, wiring: WiringPlan) -> None:
-        self.topology, self.request, self.wiring = topology, request, wiring
+    def __init__(
+        self, topology: Topology, request: Request, wiring: WiringPlan, layout: Placement | None = None
+    ) -> None:
+        self.topology, self.request, self.wiring, self.layout = topology, request, wiring, layout
         self.duplex = wiring.mode == "duplex"
         links = zip(topology.src.tolist(), topology.dst.tolist(), topology.capacity.tolist(), strict=True)
         self.cables: list[_Cable] = []
@@ -109,7 +120,6 @@ class _Whole:
 
     def _seconds(self, failed: Sequence[_Cable]) -> Fraction | None:
         try:
-            parts = parts_of(self.left(failed), self.request)
+            return measured(self.left(failed), self.request, placement=self.layout).seconds
         except (DisconnectedError, InfeasibleError):
             return None
-        return sum((one.in_step for one in parts), Fraction(0))

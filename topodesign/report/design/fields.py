@@ -11,6 +11,7 @@ from topodesign.base.options import Choice, Option, Whole
 from topodesign.base.units import Quantity
 
 if TYPE_CHECKING:
+    from topodesign.fabrics.places import PlaceLike
     from topodesign.pricing.mix import Mix
     from topodesign.report.design.request import Aim, Cabling
     from topodesign.wiring.inventory.files import InventoryLike
@@ -30,12 +31,15 @@ class RequestOptions(TypedDict, total=False):
     degree: Annotated[
         int,
         Option(
-            "Ports out of, and into, each node or box; of a room all lanes of a host.",
+            "Ports out of, and into, each node or box; of a room all lanes of a host, of a box all ports of its NICs.",
             Whole(1, MOST_DEGREE),
             metavar="D",
         ),
     ]
-    bandwidth: Annotated[Quantity, Option("Of a node over all its ports, such as 400Gbps or 4x25Gbps.", metavar="RATE")]
+    bandwidth: Annotated[
+        Quantity,
+        Option("Of a node over all its ports, such as 400Gbps or 4x25Gbps; boxes have their own.", metavar="RATE"),
+    ]
     alpha: Annotated[Quantity, Option("Latency of a step.", default="10us", metavar="TIME")]
     gap: Annotated[
         Quantity | None,
@@ -46,6 +50,14 @@ class RequestOptions(TypedDict, total=False):
         "Mix | str | Path | Mapping[str, Any]",
         Option(
             "What a training step sends: a file such as the example workload_moe.yaml, or its fields themselves.",
+            metavar="FILE",
+        ),
+    ]
+    model: Annotated[
+        "str | Path | Mapping[str, Any] | None",
+        Option(
+            "A model that is trained, by whose step contenders are ranked: a file such as the example "
+            "model_mixtral.yaml, or its fields themselves; instead of a workload.",
             metavar="FILE",
         ),
     ]
@@ -70,7 +82,7 @@ class RequestOptions(TypedDict, total=False):
         Option("Hosts of a pod of the room are a mesh of so many along x, y and z, as of pareto.", metavar="AxBxC"),
     ]
     rivals: Annotated[
-        Iterable[str],
+        "Iterable[PlaceLike]",
         Option(
             "What one would wire or buy otherwise: everyday names such as torus or fattree, specs, or files.",
             default=(),

@@ -9,7 +9,7 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.base.progress import Progress, part
 from topodesign.catalog.ranking import seconds_of
 from topodesign.pricing.all_to_all import all_to_all
-from topodesign.report.design.measure import parts_of
+from topodesign.report.design.measure import measured
 from topodesign.report.design.parts import Stage
 from topodesign.report.design.request import Request
 from topodesign.wiring.change.growth import Grown, grow
@@ -48,7 +48,7 @@ def _stage(request: Request, now: WiringPlan, nodes: int, progress: Progress | N
     quickest, nearest = min(able, key=lambda one: _at_least(one, larger)), min(able, key=lambda one: one.moves)
     stages = []
     for one in (quickest, nearest) if nearest is not quickest else (quickest,):
-        seconds = sum((each.in_step for each in parts_of(one.topology, larger)), Fraction(0))
+        seconds = measured(one.topology, larger).seconds
         stages.append(Stage(nodes, one.name, one.topology, one.moves, one.at_least, seconds))
     most = (1 + SLOWER) * min(one.seconds for one in stages)
     return min((one for one in stages if one.seconds <= most), key=lambda one: (one.moves, one.seconds))
@@ -57,4 +57,4 @@ def _stage(request: Request, now: WiringPlan, nodes: int, progress: Progress | N
 def _at_least(one: Grown, request: Request) -> Fraction:
     """Return the seconds of a step by the price of its reduce-scatter and the bound of its all-to-all."""
     exchange = all_to_all(one.topology, effort="bounds").lower
-    return seconds_of(request.mix, one.cost, one.cost, exchange, request.work)
+    return seconds_of(request.graph_mix, one.cost, one.cost, exchange, request.work)

@@ -1,42 +1,80 @@
-"""What a contender takes for a training step: a verified plan of every collective, timed with the request's figures."""
+"""What a contender takes for a training step, with the request's figures.
+
+Nodes have a verified plan of every collective, simulated, but for all-to-alls of so many that flows are priced; boxes the price of flows
+(:mod:`topodesign.report.design.boxed`); a step of a model the prices of groups (:mod:`topodesign.optima.step`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from typing import NamedTuple
 
+from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError
 from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.groups import Placement
+from topodesign.optima.group_ways import Wires
+from topodesign.optima.step import StepTime, price_on
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.timing.chunked import PipelineSimulation
 from topodesign.plans.timing.plans import Simulation, simulate
+from topodesign.pricing.all_to_all import all_to_all
+from topodesign.pricing.closed_form import price
 from topodesign.pricing.deferral import why_not
 from topodesign.pricing.mix import Share
-from topodesign.report.design.parts import Part
+from topodesign.report.design.boxed import boxed_parts
+from topodesign.report.design.parts import PRICED, Offer, Part
 from topodesign.report.design.request import Request
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.topology import Topology
 
 
-def parts_of(place: Topology | Fabric, request: Request, method: str = "auto") -> tuple[Part, ...]:
-    """Return every collective of a step on a place, with its plan, verified, and its time.
+_MOST_BLOCKS = 2**17  # blocks of an all-to-all, nodes times nodes, up to which a plan is made
+_GAP = Fraction(1, 100)  # of the price of a flow, at most, to its bound
 
-    The method is for allreduces.
+
+class Measured(NamedTuple):
+    """What a step takes somewhere: its collectives, or the step of a model."""
+
+    parts: tuple[Part, ...]
+    step: StepTime | None = None
+
+    @property
+    def seconds(self) -> Fraction:
+        """Seconds of a step."""
+        return self.step.seconds if self.step else sum((one.in_step for one in self.parts), Fraction(0))
+
+
+def measured(
+    place: Topology | Fabric, request: Request, method: str = "auto", *, placement: Placement | None = None
+) -> Measured:
+    """Return what a step takes on a place; the method is for allreduces, the placement for ranks of a model.
 
     Raises
     ------
     InfeasibleError
-        If there is no plan of a collective.
+        If there is no plan of a collective, or no price.
     """
+    if request.step is not None:
+        used = 1 if isinstance(place, Fabric) else Fraction(place.degree, request.degree)
+        wires = Wires.of(place, request.work.latency, request.work.bandwidth * used)
+        return Measured((), price_on(request.step, wires, placement=placement))
+    if request.box is not None and isinstance(place, Topology):
+        return Measured(boxed_parts(place, request))
     plans: dict[str, tuple[Plan, ...]] = {}
+    parts = []
     for share in request.mix.shares:
-        if share.collective not in plans:
-            plans[share.collective] = _plans(
-                place, share.collective, method if share.collective == "allreduce" else "auto"
-            )
-    return tuple(_part(plans[share.collective], share, request) for share in request.mix.shares)
+        what = share.collective
+        if what == "all-to-all" and request.nodes**2 > _MOST_BLOCKS:
+            parts.append(_exchange(place, share, request))
+            continue
+        if what not in plans:
+            plans[what] = _plans(place, what, method if what == "allreduce" else "auto")
+        parts.append(_part(plans[what], share, request))
+    return Measured(tuple(parts))
 
 
 def run_of(plan: Plan, size: Fraction, request: Request) -> Simulation:
@@ -47,13 +85,28 @@ def run_of(plan: Plan, size: Fraction, request: Request) -> Simulation:
     return simulate(plan, size=size, bandwidth=bandwidth, **request.work.model)
 
 
-def in_step(part: Part, request: Request, *, size: Fraction, often: Mapping[str, Fraction]) -> Fraction:
-    """Return the seconds of a collective in a step with all sizes times a factor, and others as often as said."""
-    if kind_of(part.plan).pace == "steps":
-        seconds = part.latency + size * (part.seconds - part.latency)
-    else:
+def step_at(
+    offer: Offer,
+    request: Request,
+    *,
+    size: Fraction = Fraction(1),
+    latency: Fraction = Fraction(1),
+    often: Mapping[str, Fraction],
+) -> Fraction:
+    """Return the seconds of a step with all sizes and latencies times factors, and collectives as often as said."""
+    if offer.step is not None:
+        return offer.step.scaled(size=size, latency=latency, often=often)
+    times = (_at(one, request, size / latency) * often.get(one.share.collective, Fraction(1)) for one in offer.parts)
+    return latency * sum(times, Fraction(0))
+
+
+def _at(part: Part, request: Request, size: Fraction) -> Fraction:
+    """Return the seconds of a collective in a step with its size times a factor."""
+    if request.box is None and part.plan is not None and kind_of(part.plan).pace != "steps":
         seconds = run_of(part.plan, size * part.share.size, request).time
-    return part.share.count * often.get(part.share.collective, Fraction(1)) * seconds
+    else:
+        seconds = part.latency + size * (part.seconds - part.latency)
+    return part.share.count * seconds
 
 
 def _plans(place: Topology | Fabric, collective: str, method: str) -> tuple[Plan, ...]:
@@ -69,10 +122,24 @@ def _plans(place: Topology | Fabric, collective: str, method: str) -> tuple[Plan
     return tuple(plans)
 
 
+def _exchange(place: Topology | Fabric, share: Share, request: Request) -> Part:
+    """Return an all-to-all of so many nodes that flows are priced, and no plan is made."""
+    if isinstance(place, Fabric):
+        raise InfeasibleError(f"the all-to-all of {request.nodes} nodes behind switches is not worked out")
+    found = all_to_all(place, effort="approximate", gap=_GAP)
+    if found.upper is None:
+        raise InfeasibleError("not all nodes reach each other")
+    steps = price(place).steps
+    rate = request.work.bandwidth * place.degree / request.degree
+    seconds = Cost(steps, found.upper).runtime(request.work.alpha, share.size, rate)
+    return Part(share, PRICED, seconds, steps * request.work.alpha)
+
+
 def _part(plans: tuple[Plan, ...], share: Share, request: Request) -> Part:
     runs = [run_of(plan, share.size, request) for plan in plans]
     run = min(runs, key=lambda one: one.time)
-    return Part(share, run.plan, run.time, _latency(run, request))
+    method = str(run.plan.generator.get("method", run.plan.kind))
+    return Part(share, method, run.time, _latency(run, request), run.plan, run.time)
 
 
 def _latency(found: Simulation, request: Request) -> Fraction:

@@ -10,42 +10,51 @@ from topodesign.base.declared import Declared, key
 from topodesign.base.units import format_excess, format_time, rounded_size
 from topodesign.base.wording import listed
 from topodesign.fabrics.fabric import Fabric
+from topodesign.optima.step import StepTime
 from topodesign.plans.plan import Plan
 from topodesign.pricing.mix import Share
 from topodesign.report.comparison.measures import Counts
 from topodesign.topology.topology import Topology
 
 ALL_SIZES = "all sizes"  # what a turn is about that is about no collective
+PRICED = "price of flows"  # the method of a part that has a price, and no plan that it is of
 OfferKind = Literal["direct", "plant", "boxes", "rival"]
 
 
 @dataclass(frozen=True)
 class Part(Declared):
-    """A collective of a step on a contender: its plan, verified, and what it takes.
+    """A collective of a step on a contender, and what it takes.
 
     * ``share``: the collective, its size and how often.
-    * ``plan``: the verified plan.
-    * ``seconds``: of one run of it, simulated.
+    * ``method``: by which method it is scheduled, or what its price is of.
+    * ``seconds``: of one run of it, simulated; of boxes the price of flows.
     * ``latency``: seconds of that which it would take without any data.
+    * ``plan``: the verified plan; None where there is a price alone.
+    * ``planned``: seconds that the verified plan takes; None where there is none.
     """
 
     share: Share
-    plan: Plan
+    method: str
     seconds: Fraction
     latency: Fraction
+    plan: Plan | None = None
+    planned: Fraction | None = None
 
     KEYS = (
         "*share",
-        key("method", "By which method it is scheduled."),
-        key("time_s=float(seconds)", "Seconds of one run."),
+        key("method", "By which method it is scheduled; of boxes what it is priced by."),
+        key("time_s=float(seconds)", "Seconds of one run; of boxes the price of flows."),
+        key("planned_s=float(planned)", "Seconds of its verified plan; null where none was made."),
         key("latency_s=float(latency)", "Seconds of that without any data."),
         key("in_step_s=float(in_step)", "Seconds of all runs in a step."),
     )
 
     @property
-    def method(self) -> str:
-        """By which method it is scheduled."""
-        return str(self.plan.generator.get("method", self.plan.kind))
+    def planned_words(self) -> str:
+        """What the verified plan takes, where that is not what was priced; else nothing."""
+        if self.planned is None or self.planned == self.seconds:
+            return ""
+        return f"{format_time(self.planned)}, verified; flows {format_time(self.seconds)}"
 
     @property
     def in_step(self) -> Fraction:
@@ -60,13 +69,15 @@ class Offer(Declared):
     * ``name``: short: ``catalog(200,6,1)``, ``torus``.
     * ``kind``: ``direct`` of the frontier, ``plant`` made for the room, ``boxes``, or a ``rival``.
     * ``spec``: the text that rebuilds it; None where there is none.
-    * ``place``: its links.
-    * ``parts``: the collectives of a step, in the order of the request.
+    * ``place``: its links; of boxes those between boxes.
+    * ``parts``: the collectives of a step, in the order of the request; none of a step of a model.
     * ``counts``: cables, ports and switches, and the failures that it survives.
     * ``price``, ``watts``: None where nothing was said to cost or draw any.
     * ``refused``: why it cannot be the recommendation; None where it can.
     * ``frontier``: whether none that can be recommended is as fast and as cheap (and draws as little), and better in
       one of these.
+    * ``step``: where the time of a training step of a model goes; None without a model.
+    * ``fabric``: boxes with all that is inside; None where nodes stand alone.
     """
 
     name: str
@@ -79,12 +90,15 @@ class Offer(Declared):
     watts: Fraction | None
     refused: str | None = None
     frontier: bool = False
+    step: StepTime | None = None
+    fabric: Fabric | None = None
 
     KEYS = (
         "name kind spec",
         key("time_s=float(seconds)", "Seconds of a step."),
         key("time", "Seconds of a step, exactly."),
-        key("parts", "The collectives of the step."),
+        key("parts", "The collectives of the step; none of a step of a model."),
+        key("step", "Where the time of a training step of a model goes; null without a model."),
         "*counts",
         key("price=float(price)", "Price of cables, ports and switches; null where no prices are given."),
         key("watts=float(watts)", "Watts; null where none are given."),
@@ -96,7 +110,7 @@ class Offer(Declared):
     @property
     def time(self) -> Fraction:
         """Seconds of a step, exactly."""
-        return sum((one.in_step for one in self.parts), Fraction(0))
+        return sum((one.in_step for one in self.parts), Fraction(0)) if self.step is None else self.step.seconds
 
     seconds = time
 
@@ -113,7 +127,8 @@ class Turn(Declared):
     * ``what``: ``all sizes``, or a collective of the mix: how often it runs.
     * ``factor``: from which on it wins, times what was asked for.
     * ``above``: whether above that factor, or below.
-    * ``at``: there, bytes of each collective in the order of the request, or how often the collective runs.
+    * ``at``: there, bytes of each collective in the order of the request, or how often the collective runs; nothing of
+      a step of a model.
     * ``now``, ``then``: names of who is ahead on this side, and on the other.
     """
 
@@ -242,15 +257,15 @@ def turn_words(one: Turn) -> str:
     side = "above" if one.above else "below"
     if len(one.at) == 1 and one.what != ALL_SIZES:
         return f"{one.then} is ahead with {one.what} {side} {float(one.at[0]):.4g} times a step"
-    sizes = listed([rounded_size(size) for size in one.at])
-    return f"{one.then} is ahead {side} {float(one.factor):.3g} times {ALL_SIZES} ({sizes})"
+    sizes = f" ({listed([rounded_size(size) for size in one.at])})" if one.at else ""
+    return f"{one.then} is ahead {side} {float(one.factor):.3g} times {ALL_SIZES}{sizes}"
 
 
 def limit_words(one: Limit) -> str:
     """Return what limits a collective in a sentence without its full stop."""
-    what = "steps" if one.by == "steps" else f"links; {one.full} of {one.of} are the fullest, such as {one.links[0]}"
-    if one.by == "links" and not one.links:
-        what = "links"
+    what: str = one.by
+    if one.by == "links" and one.links:
+        what = f"links; {one.full} of {one.of} are the fullest, such as {one.links[0]}"
     return f"{what}; {format_time(one.seconds)}, {format_excess(one.seconds / one.least)} over the bound of any wiring"
 
 

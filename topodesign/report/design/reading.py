@@ -2,57 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any
+
+import numpy as np
 
 from topodesign.base.arguments import as_path
 from topodesign.base.cost import keeps_port_free
 from topodesign.base.errors import FileFormatError, ParameterError, TopodesignError
 from topodesign.base.file_kinds import FileKind, expecting
-from topodesign.base.options import declared
 from topodesign.base.tables import Located, parse_yaml
 from topodesign.base.text_files import read_text
 from topodesign.base.units import as_bandwidth, as_time
 from topodesign.base.wording import suggest
+from topodesign.fabrics.boxes import Box
+from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.files import FABRIC_ENDINGS
 from topodesign.fabrics.places import as_place
-from topodesign.pricing.mix import Mix, mix_of, read_mix
+from topodesign.optima.step import as_step
+from topodesign.pricing.mix import PRICED, Mix, Share, mix_of, read_mix
+from topodesign.pricing.training.traffic import StepMix
 from topodesign.pricing.workload import Workload, as_workload
-from topodesign.report.comparison.contender import PRICED
+from topodesign.report.boxes.frontier import as_box
+from topodesign.report.comparison.contender import PRICED as BOUGHT
 from topodesign.report.comparison.everyday import EVERYDAY
-from topodesign.report.design.fields import RequestOptions
+from topodesign.report.design.boxed import RAILS
+from topodesign.report.design.given import Fields, number_of, wrong_at
 from topodesign.report.design.request import Request
+from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.answers import new_inventory
 from topodesign.wiring.inventory.files import as_inventory
 from topodesign.wiring.inventory.inventory import MODES, PANEL_KINDS, Inventory
 from topodesign.wiring.plant.cubes import cubes_of
 
 _LARGEST_FILE = 2**20
-_FIELDS = declared(RequestOptions)
-_MEANT = {
-    "accelerators": "nodes",
-    "hosts": "nodes",
-    "gpus": "nodes",
-    "ports": "degree",
-    "latency": "alpha",
-    "speed": "bandwidth",
-    "mix": "workload",
-    "collectives": "workload",
-    "inventory": "room",
-    "plant": "room",
-    "against": "rivals",
-    "costs": "prices",
-    "power": "watts",
-    "failures": "survive",
-    "sizes": "grow",
-    "optimize": "optimise",
-    "objective": "optimise",
-}
-"""Other words for fields, which do not look like them."""
 _ROOM = ("panels", "panel_ports", "kind", "mode", "connector")
 _MOST_PRICE = 10**12
-_Value = TypeVar("_Value")
 
 
 def read_request(path: str | Path) -> Request:
@@ -83,110 +70,44 @@ def _located(value: Any) -> Located:
     """Return an argument as a file would have it; what is no text, mapping or list stays as it is."""
     if isinstance(value, Mapping):
         return Located({str(name): _located(one) for name, one in value.items()}, 0)
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        value = value.tolist()
     if isinstance(value, list | tuple | range | set):
         return Located([_located(one) for one in value], 0)
     return Located(value, 0)
 
 
-def _wrong(place: Located, what: str) -> NoReturn:
-    raise FileFormatError(f"line {place.line}: {what}" if place.line else what)
-
-
-class _Fields:
-    """The fields of a request, with what reads each."""
-
-    def __init__(self, document: Located, folder: Path | None) -> None:
-        self.document, self.folder = document, folder
-        self.given: dict[str, Located] = document.value
-        for name, value in self.given.items():
-            if name not in _FIELDS:
-                meant = _MEANT.get(name.lower())
-                hint = f"did you mean {meant!r}?" if meant else suggest(name, _FIELDS, most=1, like=0.6)
-                _wrong(value, f"unknown field {name[:50]!r}; {hint}")
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.given
-
-    def wrong(self, name: str, what: str) -> NoReturn:
-        """Raise the error of a field, at its line."""
-        _wrong(self.given.get(name, self.document), f"{name}: {what}")
-
-    def needs(self, name: str, why: str) -> None:
-        """Raise an error if a field is missing."""
-        if name not in self.given:
-            _wrong(self.document, f"the field '{name}' is missing: {why}")
-
-    def read(self, name: str, reader: Callable[[Any], _Value], value: Located | None = None) -> _Value:
-        """Return the value of a field, or of a part of it, as a function reads it."""
-        place = self.given[name] if value is None else value
-        if isinstance(place.value, dict | list):
-            _wrong(place, f"{name}: expected one value")
-        try:
-            return reader(place.value)
-        except TopodesignError as error:
-            text = str(error)
-            _wrong(place, text if text.startswith(name) else f"{name}: {text}")
-
-    def amount(self, name: str, reader: Callable[[Any], Fraction]) -> Fraction | None:
-        """Return a quantity; None where it is not given."""
-        return self.read(name, reader) if name in self.given else None
-
-    def whole(self, name: str, value: Located | None = None) -> int:
-        """Return a whole number in the range of a field."""
-        return int(self.read(name, lambda said: _FIELDS[name].read(name, _number(said)), value))
-
-    def word(self, name: str) -> Any:
-        """Return one of the words of a field."""
-        option = _FIELDS[name]
-        return self.read(name, lambda said: option.read(name, said)) if name in self.given else option.default
-
-    def items(self, name: str) -> list[Located]:
-        """Return the entries of a field that is a list; one value counts as a list of one."""
-        if name not in self.given:
-            return []
-        value = self.given[name]
-        if isinstance(value.value, dict):
-            self.wrong(name, "expected a list")
-        return value.value if isinstance(value.value, list) else [value]
-
-    def path(self, name: str) -> Path:
-        """Return the path of a file that a field names, beside the request if it is there."""
-        said = self.read(name, as_path)
-        return said if self.folder is None else self.folder / said
-
-
-def _number(said: Any) -> Any:
-    """Return text of digits as a number; all else as it is."""
-    return int(said) if isinstance(said, str) and said.isascii() and said.isdigit() and len(said) < 20 else said
-
-
 def _request(document: Located, folder: Path | None, name: str) -> Request:
-    fields = _Fields(document, folder)
+    fields = Fields(document, folder)
     if "boxes" in fields and "nodes" in fields:
         fields.wrong("boxes", "there are nodes, too; give one of them")
     if "box" in fields and "boxes" not in fields:
         fields.wrong("box", "say how many 'boxes' there are")
-    if "boxes" in fields:
-        fields.needs("box", "what each box is, such as dgx_h100")
-        fields.whole("boxes")
-        fields.wrong("boxes", "boxes are not designed here yet; 'topodesign pareto --box BOX -n N' finds their wirings")
+    box = _box(fields) if "boxes" in fields else None
     plain = "room" not in fields or isinstance(fields.given["room"].value, dict)
     room = None if plain else _inventory(fields)
-    if plain:
+    if plain and box is None:
         fields.needs("nodes", "how many hosts or accelerators")
         fields.needs("degree", "how many ports each has")
-    fields.needs("bandwidth", "of a node over all its ports, such as 400Gbps")
-    fields.needs("workload", "what a training step sends")
-    nodes = fields.whole("nodes") if "nodes" in fields or room is None else len(room.hosts)
-    degree = fields.whole("degree") if "degree" in fields or room is None else _degree_of(fields, room)
-    work = as_workload(
-        "10us" if "alpha" not in fields else fields.read("alpha", lambda said: as_time(said, latency=True)),
-        1,
-        fields.read("bandwidth", as_bandwidth),
-        gap=fields.amount("gap", lambda said: as_time(said, latency=True)),
-        hop=fields.amount("hop", lambda said: as_time(said, latency=True)),
-    )
-    mix = _mix(fields)
+    if "model" in fields and "workload" in fields:
+        fields.wrong("model", "there is a workload, too; give one of them")
+    step = _step(fields) if "model" in fields else None
+    if step is None:
+        fields.needs("workload", "what a training step sends; or give a 'model'")
+    if box is not None:
+        nodes, degree = fields.whole("boxes"), fields.whole("degree") if "degree" in fields else len(box.nics)
+        work = _of_box(box, degree)
+    else:
+        nodes = fields.whole("nodes") if "nodes" in fields or room is None else len(room.hosts)
+        degree = fields.whole("degree") if "degree" in fields or room is None else _degree_of(fields, room)
+        work = _work(fields)
+    if step is not None and step.model is not None and step.model.ranks != nodes:
+        fields.wrong(
+            "model",
+            f"it has {step.model.ranks} ranks (tensor x data x pipeline), and there are {nodes} nodes; change one, "
+            "such as data",
+        )
+    mix = _mix(fields) if step is None else mix_of_step(step)
     cabling = fields.word("cabling")
     if cabling == "duplex" and degree == 1 and nodes > 2:
         fields.wrong("degree", f"one duplex port each cannot connect {nodes} nodes; give 2 or more")
@@ -200,6 +121,7 @@ def _request(document: Located, folder: Path | None, name: str) -> Request:
         fields.wrong("survive", f"a node of {degree} ports is cut off by {least} failures; give at most {least - 1}")
     prices, watts = (_amounts(fields, name) for name in ("prices", "watts"))
     aim = fields.word("optimise")
+    rivals, given = _rivals(fields)
     if aim != "time" and not prices:
         fields.wrong("optimise", f"{aim} needs prices: of a cable, a port, a switch or a switch-port")
     return Request(
@@ -209,33 +131,92 @@ def _request(document: Located, folder: Path | None, name: str) -> Request:
         Workload(work.alpha, tuple(dict.fromkeys(one.size for one in mix.shares)), work.bandwidth, work.gap, work.hop),
         mix,
         cabling,
-        _rivals(fields),
+        rivals,
         prices,
         watts,
         survive,
         grow,
         aim,
         room,
-        cube=fields.read("cube", str) if "cube" in fields else None,
+        box,
+        fields.read("cube", str) if "cube" in fields else None,
+        step,
+        given,
     )
 
 
-def _degree_of(fields: _Fields, room: Inventory) -> int:
+def _work(fields: Fields) -> Workload:
+    fields.needs("bandwidth", "of a node over all its ports, such as 400Gbps")
+
+    def seconds(said: Any) -> Fraction:
+        return as_time(said, latency=True)
+
+    alpha = fields.read("alpha", seconds) if "alpha" in fields else "10us"
+    rest = {name: fields.amount(name, seconds) for name in ("gap", "hop")}
+    return as_workload(alpha, 1, fields.read("bandwidth", as_bandwidth), **rest)
+
+
+def _box(fields: Fields) -> Box:
+    """Return what each box is; fields that would contradict it are refused."""
+    fields.needs("box", "what each box is, such as dgx_h100")
+    for name in ("bandwidth", "alpha", "gap", "hop"):
+        if name in fields:
+            fields.wrong(name, "boxes have bandwidths and latencies of their own; leave it out")
+    for name, why in (("cube", "cubes are of hosts"), ("model", "contenders of boxes are ranked by a 'workload'")):
+        if name in fields:
+            fields.wrong(name, f"{why}, not of boxes; leave it out")
+    named = str(fields.given["box"].value).lower().endswith(FABRIC_ENDINGS)
+    box = as_box(fields.path("box")) if named else fields.read("box", as_box)
+    fields.whole("boxes")
+    if "degree" in fields and fields.whole("degree") > len(box.nics):
+        fields.wrong("degree", f"a box {box.name} has {len(box.nics)} ports; ask for as many or fewer")
+    return box
+
+
+def _of_box(box: Box, degree: int) -> Workload:
+    """Return the latency of a cable, and the bandwidth of a box over so many of its ports."""
+    rate = 8 * box.nic_bandwidth * degree / len(box.nics)
+    return as_workload(dict(box.latency).get(box.kind, "10us"), 1, rate)
+
+
+def _step(fields: Fields) -> StepMix:
+    """Return the training step of a model: of its file, or its fields."""
+    said = fields.given["model"]
+    if isinstance(said.value, list):
+        fields.wrong("model", "expected a file, or the fields of a model below")
+    if "grow" in fields:
+        fields.wrong("grow", "a model has as many ranks as there are nodes, so that none can come; give a 'workload'")
+    if isinstance(said.value, dict):
+        try:
+            return as_step({name: one.value for name, one in said.value.items()})
+        except TopodesignError as error:
+            fields.wrong("model", str(error))
+    path = fields.path("model")
+    return fields.read("model", lambda _: as_step(path))
+
+
+def mix_of_step(step: StepMix) -> Mix:
+    """Return what a step sends as if among all nodes, by which topologies are chosen that may be fast."""
+    shares = [Share(one.collective, one.size, many) for one, many in step.counts.items() if one.collective in PRICED]
+    return Mix(step.name, tuple(shares) or (Share("allreduce", Fraction(2**20)),))
+
+
+def _degree_of(fields: Fields, room: Inventory) -> int:
     if "cube" in fields:
         return fields.read("cube", lambda said: cubes_of(room, said)).degree
     return max(one.lanes for one in room.hosts)
 
 
-def _name(fields: _Fields, name: str, nodes: int, degree: int) -> str:
+def _name(fields: Fields, name: str, nodes: int, degree: int) -> str:
     if "name" in fields:
         said = str(fields.read("name", str)).strip()
         if not said or len(said) > 100 or not said.isprintable():
             fields.wrong("name", "expected text of one line, up to 100 letters")
         return said
-    return name or f"{nodes} nodes of degree {degree}"
+    return name or f"{nodes} {'boxes' if 'boxes' in fields else 'nodes'} of degree {degree}"
 
 
-def _mix(fields: _Fields) -> Mix:
+def _mix(fields: Fields) -> Mix:
     said = fields.given["workload"]
     if isinstance(said.value, Mix):
         return said.value
@@ -256,7 +237,7 @@ def _as_text(place: Located) -> Located:
     return place if isinstance(place.value, str) else Located(str(place.value), place.line)
 
 
-def _inventory(fields: _Fields) -> Inventory:
+def _inventory(fields: Fields) -> Inventory:
     said = fields.given["room"]
     if isinstance(said.value, Inventory):
         return said.value
@@ -266,24 +247,24 @@ def _inventory(fields: _Fields) -> Inventory:
     return fields.read("room", lambda _: as_inventory(path))
 
 
-def _planned(fields: _Fields, nodes: int, degree: int) -> Inventory:
+def _planned(fields: Fields, nodes: int, degree: int) -> Inventory:
     """Return the room that a few answers make, with hosts for all that it is to grow to."""
     answers: dict[str, Any] = {"connector": "LC"}
     known = fields.given["room"].value
     for name, value in known.items():
         if name not in _ROOM:
-            _wrong(value, f"room: unknown field {name[:50]!r}; {suggest(name, _ROOM, most=1, like=0.6)}")
+            wrong_at(value, f"room: unknown field {name[:50]!r}; {suggest(name, _ROOM, most=1, like=0.6)}")
         words = {"kind": PANEL_KINDS, "mode": MODES, "connector": ("LC", "MPO-12")}.get(name)
         if words is not None and value.value not in words:
-            _wrong(value, f"room: {name} is one of {', '.join(words)}, not {str(value.value)[:50]!r}")
-        answers[name] = value.value if words is not None else fields.read("room", _number, value)
+            wrong_at(value, f"room: {name} is one of {', '.join(words)}, not {str(value.value)[:50]!r}")
+        answers[name] = value.value if words is not None else fields.read("room", number_of, value)
     try:
         return new_inventory(nodes, ports=degree, name="room", **answers)
     except TopodesignError as error:
         fields.wrong("room", str(error))
 
 
-def _check_room(fields: _Fields, room: Inventory | None, nodes: int, degree: int, grow: tuple[int, ...]) -> None:
+def _check_room(fields: Fields, room: Inventory | None, nodes: int, degree: int, grow: tuple[int, ...]) -> None:
     if "cube" in fields:
         if room is None or isinstance(fields.given["room"].value, dict):
             fields.wrong("cube", "it says how hosts of a room are joined; give 'room', an inventory with its cabling")
@@ -306,54 +287,63 @@ def _check_room(fields: _Fields, room: Inventory | None, nodes: int, degree: int
         fields.wrong("grow", f"the room has {len(room.hosts)} hosts, not {grow[-1]}")
 
 
-def _growth(fields: _Fields, nodes: int) -> tuple[int, ...]:
+def _growth(fields: Fields, nodes: int) -> tuple[int, ...]:
     sizes: list[int] = []
     for one in fields.items("grow"):
         size = fields.whole("grow", one)
         if size <= nodes:
-            _wrong(one, f"grow: {size} nodes are no more than the {nodes} that there are")
+            wrong_at(one, f"grow: {size} nodes are no more than the {nodes} that there are")
         if sizes and size <= sizes[-1]:
-            _wrong(one, f"grow: sizes ascend, and {size} comes after {sizes[-1]}")
+            wrong_at(one, f"grow: sizes ascend, and {size} comes after {sizes[-1]}")
         sizes.append(size)
     return tuple(sizes)
 
 
-def _amounts(fields: _Fields, name: str) -> dict[str, Fraction]:
+def _amounts(fields: Fields, name: str) -> dict[str, Fraction]:
     """Return what a cable, a port, a switch and a switch-port cost or draw."""
     if name not in fields:
         return {}
     said = fields.given[name].value
     if not isinstance(said, dict):
-        fields.wrong(name, f"expected a number for each of {', '.join(PRICED)}, such as cable: 40")
+        fields.wrong(name, f"expected a number for each of {', '.join(BOUGHT)}, such as cable: 40")
     amounts: dict[str, Fraction] = {}
     for what, value in said.items():
-        if what not in PRICED:
-            _wrong(value, f"{name}: nothing is called {what[:50]!r}; {suggest(what, PRICED, most=1, like=0.5)}")
+        if what not in BOUGHT:
+            wrong_at(value, f"{name}: nothing is called {what[:50]!r}; {suggest(what, BOUGHT, most=1, like=0.5)}")
         try:
             amounts[what] = Fraction(value.value)
         except (TypeError, ValueError, ZeroDivisionError, OverflowError):
-            _wrong(value, f"{name}: {what}: expected a number, not {str(value.value)[:50]!r}")
+            wrong_at(value, f"{name}: {what}: expected a number, not {str(value.value)[:50]!r}")
         if not 0 <= amounts[what] <= _MOST_PRICE:
-            _wrong(value, f"{name}: {what}: expected a number from 0 to {_MOST_PRICE}")
+            wrong_at(value, f"{name}: {what}: expected a number from 0 to {_MOST_PRICE}")
     if not any(amounts.values()):
         fields.wrong(name, "all are zero; give one, or leave the field out")
     return amounts
 
 
-def _rivals(fields: _Fields) -> tuple[str, ...]:
+def _rivals(fields: Fields) -> tuple[tuple[str, ...], dict[str, Topology | Fabric]]:
+    """Return the names of rivals, and those that are no names: topologies, fabrics, graphs and arrays."""
     names: list[str] = []
-    for one in fields.items("rivals"):
+    given: dict[str, Topology | Fabric] = {}
+    for number, one in enumerate(fields.items("rivals"), 1):
+        if not isinstance(one.value, str | Path | int | float | bool):
+            place = fields.read("rivals", as_place, one)
+            whose = place.name if isinstance(place, Fabric) else str(place.spec or f"rival {number}")
+            names.append(whose)
+            given[whose] = place
+            continue
         name = str(fields.read("rivals", str, one)).strip()
         if name in names:
-            _wrong(one, f"rivals: {name[:50]} is there twice")
-        if name not in EVERYDAY and fields.folder is not None and (fields.folder / name).is_file():
+            wrong_at(one, f"rivals: {name[:50]} is there twice")
+        known = (*EVERYDAY, RAILS) if "boxes" in fields else tuple(EVERYDAY)
+        if name not in known and fields.folder is not None and (fields.folder / name).is_file():
             name = str(fields.folder / name)
-        if name not in EVERYDAY:
+        if name not in known:
             try:
                 as_place(name)
             except TopodesignError as error:
                 plain = name.isidentifier()
-                why = suggest(name, EVERYDAY) if plain else str(error).splitlines()[0]
-                _wrong(one, f"rivals: {name[:50]!r} is no name, spec or file; {why}" if plain else f"rivals: {why}")
+                why = suggest(name, known) if plain else str(error).splitlines()[0]
+                wrong_at(one, f"rivals: {name[:50]!r} is no name, spec or file; {why}" if plain else f"rivals: {why}")
         names.append(name)
-    return tuple(names)
+    return tuple(names), given

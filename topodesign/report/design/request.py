@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
 from topodesign.base.declared import Declared, key
+from topodesign.base.units import format_bandwidth, format_time
+from topodesign.base.wording import counted
+from topodesign.fabrics.boxes import Box
+from topodesign.fabrics.fabric import Fabric
 from topodesign.pricing.mix import Mix
+from topodesign.pricing.training.traffic import StepMix
 from topodesign.pricing.workload import Workload
+from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.inventory import Inventory
 
 Aim = Literal["time", "price", "both"]
@@ -22,19 +28,21 @@ class Request(Declared):
     """A request, checked.
 
     * ``name``: what it is called.
-    * ``nodes``: N, hosts or accelerators that take part; of boxes all that are in them.
-    * ``degree``: ports of a node out of, and into, it.
-    * ``work``: alpha, gap and hop, and the bandwidth of a node over all its ports.
+    * ``nodes``: N, hosts, accelerators or boxes that are wired.
+    * ``degree``: ports of each out of, and into, it.
+    * ``work``: alpha, gap and hop, and the bandwidth of each over all its ports; of boxes alpha is that of a cable.
     * ``mix``: what a training step sends.
     * ``cabling``: ``duplex`` where every link has its reverse in the same cable; ``simplex`` allows one-way links, too.
     * ``rivals``: everyday names, specs or files of what one would wire or buy otherwise.
+    * ``given``: rivals that were given as graphs, arrays or topologies, by their names.
     * ``prices``, ``watts``: of a cable, a port of a node, a switch and a port of a switch.
     * ``survive``: links that may fail, whichever they are, and all still reach each other.
     * ``grow``: numbers of nodes to grow to, ascending.
     * ``optimise``: ``time`` of a step, ``price``, or ``both``: their product.
     * ``room``: hosts, panels and switches to wire it in; None for a plain room.
-    * ``box``: the box that nodes are in; None where nodes stand alone.
+    * ``box``: what each of the boxes is; None where nodes stand alone.
     * ``cube``: hosts of a pod along x, y and z, where the room has cubes; else None.
+    * ``step``: the training step of a model that contenders are ranked by; None where ``mix`` says what is sent.
     """
 
     name: str
@@ -50,8 +58,10 @@ class Request(Declared):
     grow: tuple[int, ...] = ()
     optimise: Aim = "time"
     room: Inventory | None = None
-    box: str | None = None
+    box: Box | None = None
     cube: str | None = None
+    step: StepMix | None = None
+    given: Mapping[str, Topology | Fabric] = field(default_factory=dict, repr=False)
 
     KEYS = (
         "name nodes degree",
@@ -61,5 +71,31 @@ class Request(Declared):
         key("watts=float(watts)", "Watts of each, likewise."),
         "survive grow optimise",
         key("room=room.name", "Name of the inventory; null for a plain room."),
-        "box cube",
+        key("box=box.name", "What each of the nodes is; null where they stand alone."),
+        "cube",
+        key("model=step.model", "The model that is trained; null where a mix says what is sent."),
     )
+
+    @property
+    def graph_mix(self) -> Mix:
+        """What is sent as nodes of the wiring see it: an all-to-all of boxes has the data of all that are inside."""
+        inside = 1 if self.box is None else len(self.box.nodes)
+        shares = (
+            replace(one, size=one.size * inside) if one.collective == "all-to-all" else one for one in self.mix.shares
+        )
+        return replace(self.mix, shares=tuple(shares))
+
+    @property
+    def what(self) -> str:
+        """What is wired, in words."""
+        if self.box is None:
+            return f"{self.nodes} nodes of degree {self.degree}"
+        return f"{self.nodes} boxes {self.box.name} with {counted(self.degree, 'cable')} each"
+
+    @property
+    def words(self) -> str:
+        """What is sent, and over what."""
+        sent = self.mix.words if self.step is None else f"a training step of {self.step.name}"
+        each, alpha = ("node", "alpha") if self.box is None else ("box", "a cable")
+        rate = format_bandwidth(self.work.bandwidth)
+        return f"{sent}; {alpha} {format_time(self.work.alpha)}, {rate} per {each}"

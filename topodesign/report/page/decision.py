@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from topodesign.base.records import Table, shortened
-from topodesign.base.units import format_bandwidth, format_size, format_time
+from topodesign.base.units import format_size, format_time
 from topodesign.base.wording import counted
 from topodesign.report.charts.decision import ahead_chart, labels, sensitivity_chart, tradeoff_chart
 from topodesign.report.design.answer import Decision
@@ -46,7 +46,7 @@ def decision_document(found: Decision) -> Document:
     return Document(
         "decision",
         found.heading(),
-        f"{asked.mix.words}; alpha {format_time(asked.work.alpha)}, {format_bandwidth(asked.work.bandwidth)} per node",
+        asked.words,
         found.verdict,
         Summary(
             name,
@@ -106,10 +106,17 @@ def _price(found: Decision) -> Iterator[str]:
 
 def _why(found: Decision) -> tuple[str, ...]:
     claims = [f"{str(claim)[:1].upper()}{str(claim)[1:]}." for claim in found.claims]
-    return (*(f"Limit of {one.collective}: {one}." for one in found.limits), *claims)
+    plans = [
+        f"Plan of {one.share.collective}: {one.planned_words}."
+        for one in found.recommendation.parts
+        if one.planned_words
+    ]
+    return (*(f"Limit of {one.collective}: {one}." for one in found.limits), *plans, *claims)
 
 
 def _step(best: Offer) -> Listing:
+    if best.step is not None:
+        return Listing(replace(best.step.table(), footnote=f"{best.step.claims[0]}"))
     rows = [
         (
             one.share.collective,
@@ -196,11 +203,15 @@ def _bill(found: Decision) -> Listing:
 
 
 def _commands(found: Decision) -> Commands:
-    first = f"1-{found.recommendation.parts[0].share.collective}.npz"
-    return Commands((
-        ("Everything for the bench and the racks, in one directory", "topodesign design REQUEST.yaml -o DIR"),
+    best = found.recommendation
+    first = f"1-{best.parts[0].share.collective}.npz" if best.parts else ""
+    checks = (
         ("Check a schedule again, by a replay", f"topodesign verify DIR/{first}"),
         ("Compile it; the program is executed before it is written", f"topodesign compile DIR/{first} -o program.xml"),
+    )
+    return Commands((
+        ("Everything for the bench and the racks, in one directory", "topodesign design REQUEST.yaml -o DIR"),
+        *(checks if first else ()),
         ("Work package for those who patch", "open DIR/package.html"),
         ("Compare what is patched with the plan", "topodesign wire check DIR/wiring.json OBSERVED.csv"),
     ))  # fmt: skip
@@ -208,12 +219,21 @@ def _commands(found: Decision) -> Commands:
 
 def _details(found: Decision) -> Iterator[Fact]:
     best = found.recommendation
-    yield Fact(
-        "A step", f"{best.time} s", format_time(best.time), "simulated exactly, from plans that a replay verified"
-    )
+    proof = "simulated exactly, from plans that a replay verified"
+    if best.step is not None:
+        proof = "computation, and prices of flows in groups of ranks"
+    elif best.fabric is not None:
+        proof = "prices of flows, at rates that are proved"
+    yield Fact("A step", f"{best.time} s", format_time(best.time), proof)
     for part in best.parts:
         what = f"{part.share.collective} of {format_size(part.share.size)}"
-        yield Fact(what, f"{part.seconds} s", format_time(part.seconds), f"its plan, by {part.method}")
+        proof = part.method if best.fabric is not None else f"its plan, by {part.method}"
+        yield Fact(what, f"{part.seconds} s", format_time(part.seconds), proof)
+    for name, seconds in () if best.step is None else best.step.shares:
+        if seconds:
+            yield Fact(
+                f"Of a step: {name}", f"{seconds} s", f"{format_time(seconds)}, {float(seconds / best.time):.1%}", proof
+            )
     if best.price is not None:
         yield Fact("Price", str(best.price), _number(best.price), "cables, ports and switches times their prices")
     for one, name in zip(found.contenders, labels(found), strict=True):

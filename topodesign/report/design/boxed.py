@@ -1,0 +1,119 @@
+"""Boxes of accelerators as what is wired: contenders, their prices, and the plans of the recommendation.
+
+A collective takes the latency of the farthest two accelerators, and its bytes over the rate that is proved
+(:mod:`topodesign.optima.boxes`); an allreduce is a reduce-scatter and an allgather. These are prices of flows, the
+same for graphs of boxes, for what failures leave of them, and for rails; plans of the recommendation, lifted from boxes
+to accelerators, are made and verified beside them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+
+from topodesign.base.deadline import OutOfTime, deadline
+from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
+from topodesign.fabrics.boxes import Box, join
+from topodesign.fabrics.fabric import Fabric
+from topodesign.optima.boxes import ANY_ORDER, BoxRates, box_rates
+from topodesign.plans.plan import Plan
+from topodesign.plans.replay.plans import verify
+from topodesign.report.boxes.frontier import BoxDesign, BoxFrontier, pareto_boxes
+from topodesign.report.design.parts import PRICED, Offer, Part
+from topodesign.report.design.request import Request
+from topodesign.schedulers.scheduling import schedule
+from topodesign.topology.topology import Topology
+
+RAILS = "rails"  # what the same boxes with switches between their NICs are called
+MOST_PLANNED = 128  # accelerators up to which a decision has plans; of more they are made as its files are written
+_SECONDS = 120.0  # for the plan of a collective
+
+
+@cache
+def frontier_of(box: Box, boxes: int, degree: int, *, duplex: bool) -> BoxFrontier:
+    """Return the wirings of so many boxes that are worth it."""
+    return pareto_boxes(box, boxes, degree, bidirectional=duplex)
+
+
+def rails_of(box: Box, boxes: int, degree: int) -> tuple[BoxDesign, Topology]:
+    """Return the same boxes with switches between their NICs, and what is wired then, each box one node."""
+    found = frontier_of(box, boxes, degree, duplex=False).rivals
+    if not found:
+        raise InfeasibleError(f"{box.name} is no preset, so that its rails are not known")
+    names = found[0].fabric.names
+    whole = [name.partition("/")[0] for name in names]
+    place = {name: number for number, name in enumerate(sorted(dict.fromkeys(whole), key=lambda one: one in names))}
+    ends = [(place[whole[u]], place[whole[v]]) for u, v, _ in found[0].fabric.topology.links() if whole[u] != whole[v]]
+    src, dst = np.array(ends, dtype=np.int64).T
+    return found[0], Topology.from_arrays(len(place), src, dst, switches=frozenset(range(boxes, len(place))))
+
+
+def boxed_parts(graph: Topology, request: Request) -> tuple[Part, ...]:
+    """Return what every collective takes on a graph of boxes whose cables take NICs in order."""
+    if request.box is None:
+        raise ParameterError("nodes stand alone here")
+    return rated_parts(join(request.box, graph), box_rates(request.box, graph), request)
+
+
+def rated_parts(fabric: Fabric, rates: BoxRates, request: Request) -> tuple[Part, ...]:
+    """Return what every collective takes at proved rates."""
+    latency = _farthest(fabric, request)
+    parts = []
+    for share in request.mix.shares:
+        rate = rates.least if share.collective == "all-to-all" else rates.allgather
+        if rate is None:
+            raise InfeasibleError(f"its all-to-all has no price: {rates.inside}")
+        halves = 2 if share.collective == "allreduce" else 1
+        waits = halves * latency
+        parts.append(Part(share, PRICED, waits + halves * share.size / rate, waits))
+    return tuple(parts)
+
+
+def _farthest(fabric: Fabric, request: Request) -> Fraction:
+    """Return the latency of the farthest two accelerators, over links that take least."""
+    from scipy.sparse import csr_array  # noqa: PLC0415  heavy
+    from scipy.sparse.csgraph import dijkstra  # noqa: PLC0415
+
+    links, own = fabric.topology, dict(fabric.latency)
+    switched = np.isin(links.src, sorted(links.switches))
+    if own:
+        waits = [own.get(kind, Fraction(0)) for kind in fabric.classes]
+    else:
+        waits = [request.work.hop if switch else request.work.alpha for switch in switched.tolist()]
+    scale = math.lcm(*(wait.denominator for wait in waits))
+    weight = np.array([int(wait * scale) for wait in waits], dtype=np.float64)
+    nodes = list(fabric.compute)
+    far = dijkstra(csr_array((weight, (links.src, links.dst)), shape=(links.nodes,) * 2), indices=nodes)[:, nodes]
+    return Fraction(int(far.max()), scale)
+
+
+def in_any_order(graph: Topology, request: Request) -> bool:
+    """Return whether it does not matter which NIC has which cable."""
+    return request.box is None or box_rates(request.box, graph).inside == ANY_ORDER
+
+
+def with_plans(offer: Offer, *, most: int | None = None) -> Offer:
+    """Return boxes with the lifted plan of every collective, verified, as far as there is one in time.
+
+    * ``most``: accelerators up to which plans are made; None for all.
+    """
+    if offer.fabric is None or (most is not None and len(offer.fabric.compute) > most):
+        return offer
+    parts = []
+    for part in offer.parts:
+        plan = part.plan or _lifted(offer.fabric, part)
+        parts.append(part if plan is None else replace(part, plan=plan, planned=plan.claim["time"]))
+    return replace(offer, parts=tuple(parts))
+
+
+def _lifted(fabric: Fabric, part: Part) -> Plan | None:
+    try:
+        with deadline(_SECONDS):
+            plan = schedule(fabric, part.share.collective, method="boxes", size=part.share.size)
+            return plan if verify(plan).ok else None
+    except (OutOfTime, TopodesignError):
+        return None
