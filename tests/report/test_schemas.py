@@ -61,6 +61,8 @@ CASES = {
         step model_gpt3.yaml --on torus(4,2) --on slimfly -d 4 --set data=1,tensor=4,pipeline=2
         step workload_moe.yaml --on torus(4,2)
         design asked.yaml -o decided
+        design boxed.yaml
+        design trained.yaml
         uneven torus(3,3) --matrix zipf:1 --tokens 90
         uneven fat_tree(2,2,2) --matrix dirichlet:0.5 --tokens 90
         families
@@ -251,6 +253,9 @@ cabling:
 """,
     "asked.yaml": "nodes: 12\ndegree: 2\nbandwidth: 100Gbps\nrivals: [slimfly]\ngrow: [14]\n"
     "workload: {collectives: [{collective: allreduce, size: 8KiB}]}\nprices: {cable: 3}\nwatts: {port: 2}\n",
+    "boxed.yaml": "boxes: 2\nbox: dgx_h100\nworkload: {collectives: [{collective: allgather, size: 1MiB}]}\n",
+    "trained.yaml": "nodes: 4\ndegree: 2\nbandwidth: 100Gbps\nmodel: {layers: 1, hidden: 64, heads: 4, vocabulary: 1000, "
+    "sequence: 64, batch: 4, flops: 1T, data: 4}\n",
     "own.txt": "torus(4,4)\ncirculant(16,3,4)\n",
     "links.csv": "src,dst\n0,1\n1,2\n2,0\n",
     "limited.yaml": "nodes: [a, b]\nlinks: [{from: a, to: b, bandwidth: 2GB/s, duplex: true}]\n"

@@ -91,12 +91,11 @@ def _of_degrees(request: Request, missing: Missing, make: Callable[[int], Iterat
 def _of_cables(request: Request, degree: int, progress: Progress | None) -> Iterator[Candidate]:
     if request.box is None:
         return
-    names = _names(request.nodes, degree)
     found = frontier_of(request.box, request.nodes, degree, duplex=request.cabling == "duplex")
     for done, one in enumerate(found.entries):
         if progress is not None:
             progress(done / len(found.entries))
-        yield Candidate(names.get(one.name, one.name), "boxes", one.fabric.name, build(one.name), boxes=one)
+        yield Candidate(_short(one.name, request.nodes, degree), "boxes", one.fabric.name, build(one.name), boxes=one)
 
 
 def _of_degree(request: Request, degree: int, progress: Progress | None) -> Iterator[Candidate]:
@@ -105,7 +104,6 @@ def _of_degree(request: Request, degree: int, progress: Progress | None) -> Iter
         "bandwidth": request.work.bandwidth * degree / request.degree,
     }
     duplex = request.cabling == "duplex"
-    names = _names(request.nodes, degree)
     specs: dict[str, Spec] = {}
     if degree == request.degree or _whole(request):
         found = rank(request.nodes, degree, workload=request.mix, bidirectional=duplex, progress=progress, **work)
@@ -115,7 +113,7 @@ def _of_degree(request: Request, degree: int, progress: Progress | None) -> Iter
     front = pareto(request.nodes, degree, bidirectional=duplex, sizes=sizes, **work)
     specs |= {str(one.spec): one.spec for one in front}
     for text, spec in specs.items():
-        yield Candidate(names.get(text, text), "direct", text, build(spec))
+        yield Candidate(_short(text, request.nodes, degree), "direct", text, build(spec))
 
 
 def _most(request: Request) -> int | None:
@@ -127,14 +125,12 @@ def _whole(request: Request) -> bool:
     return request.nodes <= _ALL_PLANNED and request.step is None and request.box is None
 
 
-def _names(nodes: int, degree: int) -> dict[str, str]:
-    """Return the short names of rows of the catalog by their specs."""
+def _short(spec: str, nodes: int, degree: int) -> str:
+    """Return the name of the row of the catalog that a spec is of; the spec if that is short, or there is none."""
     try:
-        catalog = Catalog()
-        rows = catalog.rows(degree, nodes, nodes) if degree in catalog.degrees else ()
+        return Catalog().short(spec, nodes, degree)
     except CatalogError:
-        return {}
-    return {row.spec: row.name for row in rows if row.name is not None and len(row.name) < len(row.spec)}
+        return spec
 
 
 def _plant(request: Request, _missing: Missing, progress: Progress | None) -> Iterator[Candidate]:
@@ -152,9 +148,9 @@ def _plant(request: Request, _missing: Missing, progress: Progress | None) -> It
         cube=request.cube,
         progress=progress,
     )
-    names = _names(request.nodes, request.degree)
     for one in (*found.entries, *found.refused[:_NOT_CARRIED]):
-        name = names.get(one.label, one.title)
+        name = _short(one.label, request.nodes, request.degree)
+        name = one.title if name == one.label else name
         yield Candidate(name, "plant", one.label, one.topology, "auto", one.plan, one.not_carried_because)
 
 

@@ -1,7 +1,8 @@
 """What a contender takes for a training step, with the request's figures.
 
-Nodes have a verified plan of every collective, simulated, but for all-to-alls of so many that flows are priced; boxes the price of flows
-(:mod:`topodesign.report.design.boxed`); a step of a model the prices of groups (:mod:`topodesign.optima.step`).
+Nodes have a verified plan of every collective, simulated, but for all-to-alls of so many that flows are priced. Boxes
+have the price of flows (:mod:`topodesign.report.design.boxed`), a step of a model the prices of groups
+(:mod:`topodesign.optima.step`).
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ from topodesign.report.design.parts import PRICED, Offer, Part
 from topodesign.report.design.request import Request
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.topology import Topology
-
 
 _MOST_BLOCKS = 2**17  # blocks of an all-to-all, nodes times nodes, up to which a plan is made
 _GAP = Fraction(1, 100)  # of the price of a flow, at most, to its bound

@@ -135,7 +135,13 @@ def _step(best: Offer) -> Listing:
 
 def _limits(found: Decision) -> Listing:
     rows = [
-        (one.collective, one.by, f"{one.full} of {one.of}", format_time(one.seconds), format_time(one.least))
+        (
+            one.collective,
+            one.by,
+            f"{one.full} of {one.of}" if one.full else "",
+            format_time(one.seconds),
+            format_time(one.least),
+        )
         for one in found.limits
     ]
     columns = ("collective", "limited by", "fullest links", "takes", "no wiring takes less than")
