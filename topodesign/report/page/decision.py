@@ -34,7 +34,7 @@ def decision_document(found: Decision) -> Document:
     drawings = pictures_of(best.place, name)
     chart = Plotted(tradeoff_chart(found))
     sections = [
-        Section("Why", (Words(_why(found)), _step(best), _limits(found))),
+        Section("Why", (Words(_why(found)), _step(best), *([_limits(found)] if found.limits else []))),
         Section("Against the rivals", (chart, Listing(_contenders(found), named=True), *_missing(found))),
         *([] if found.runner_up is None else [Section("When another would win", _turns(found))]),
         Section("Failures", (_failures(found),)),
