@@ -23,6 +23,7 @@ from topodesign.wiring.inventory.lengths import format_metres
 from topodesign.wiring.plan.bill import Bill
 from topodesign.wiring.plan.plan import WiringPlan
 
+NOT_WORKED_OUT = "failures are not worked out: here it matters which NIC of a box has which cable"
 _LEAST_NAME = 16  # letters of a name that tables show at least
 
 
@@ -151,6 +152,7 @@ def _text(found: Decision) -> str:
         f"{'one cable' if len(one.links) == 1 else 'two cables'} lost: {loss_words(one, best)}"
         for one in found.failures
     ]
+    rest += [] if found.failures else [NOT_WORKED_OUT]
     rest += [
         f"grow to {one.nodes}: {counted(one.moves, 'move')} (bound {one.at_least}), then a step takes "
         f"{format_time(one.seconds)}: {_short(one.name, 60)}"

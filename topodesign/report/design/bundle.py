@@ -12,7 +12,9 @@ from topodesign.base.tables import write_csv
 from topodesign.compiler.compilation import compile_plan
 from topodesign.plans.files import save_plan
 from topodesign.plans.plan import Plan
+from topodesign.pricing.mix import PRICED
 from topodesign.report.design.parts import Offer, Stage
+from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.files import write_links
 from topodesign.wiring.bringup.bringup import bringup
 from topodesign.wiring.exports.export import export_wiring
@@ -34,15 +36,15 @@ class Made(NamedTuple):
 def files_of(best: Offer, wiring: WiringPlan, growth: Iterable[Stage]) -> Iterator[Made]:
     """Yield the files and directories of a recommendation."""
     lacking = []
-    for place, part in enumerate(best.parts, start=1):
-        name, what = f"{place}-{part.share.collective}", part.share.collective
-        if part.plan is None:
+    for place, (what, plan) in enumerate(_plans(best), start=1):
+        name = f"{place}-{what}"
+        if plan is None:
             lacking.append(f"{name}.npz: no plan of it is known, or was made in time")
             continue
-        yield Made(f"{name}.npz", f"schedule of {what}, for 'topodesign verify' and 'simulate'", _schedule(part.plan))
+        yield Made(f"{name}.npz", f"schedule of {what}, for 'topodesign verify' and 'simulate'", _schedule(plan))
         try:
             with deadline(_SECONDS):
-                program = compile_plan(part.plan, _TARGET)
+                program = compile_plan(plan, _TARGET)
         except (OutOfTime, TopodesignError) as error:
             lacking.append(f"{name}.xml: {error}")
         else:
@@ -64,6 +66,14 @@ def files_of(best: Offer, wiring: WiringPlan, growth: Iterable[Stage]) -> Iterat
         yield Made(f"grown-{one.nodes}.json", about, write_links(one.topology, "json"))
     if lacking:
         yield Made("not-made.txt", "what could not be made, and why", "\n".join([*lacking, ""]))
+
+
+def _plans(best: Offer) -> list[tuple[str, Plan | None]]:
+    """Return the plans of all collectives; of a step of a model those that all nodes do together."""
+    if best.step is None:
+        return [(part.share.collective, part.plan) for part in best.parts]
+    whole = (one.sent.collective for one in best.step.sent if one.groups == 1 and one.sent.collective in PRICED)
+    return [(what, schedule(best.place, what)) for what in dict.fromkeys(whole)]
 
 
 def _schedule(plan: Plan) -> Callable[[Path], object]:

@@ -9,7 +9,7 @@ from topodesign.base.records import Table, shortened
 from topodesign.base.units import format_size, format_time
 from topodesign.base.wording import counted
 from topodesign.report.charts.decision import ahead_chart, labels, sensitivity_chart, tradeoff_chart
-from topodesign.report.design.answer import Decision
+from topodesign.report.design.answer import NOT_WORKED_OUT, Decision
 from topodesign.report.design.parts import Offer, loss_words, over
 from topodesign.report.page.parts import (
     Choice,
@@ -171,7 +171,8 @@ def _turns(found: Decision) -> tuple[Words | Plotted, ...]:
 
 def _failures(found: Decision) -> Listing | Words:
     if not found.failures:
-        return Words((f"Links that may fail, whichever they are: {_or_none(found.recommendation.counts.survives)}.",))
+        survives = f"Links that may fail, whichever they are: {_or_none(found.recommendation.counts.survives)}."
+        return Words((survives, f"{NOT_WORKED_OUT[0].upper()}{NOT_WORKED_OUT[1:]}."))
     best = found.recommendation
     rows = [
         (
