@@ -33,6 +33,7 @@ from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.topology import Topology
 
 _MOST_BLOCKS = 2**17  # blocks of an all-to-all, nodes times nodes, up to which a plan is made
+_GAP = Fraction(1, 20)  # of the price of a flow to its bound, at most
 
 
 class Measured(NamedTuple):
@@ -125,12 +126,14 @@ def _exchange(place: Topology | Fabric, share: Share, request: Request) -> Part:
     """Return an all-to-all of so many nodes that flows are priced, and no plan is made."""
     if isinstance(place, Fabric):
         raise InfeasibleError(f"the all-to-all of {request.nodes} nodes behind switches is not worked out")
-    upper = all_to_all(place, effort="quick").upper or all_to_all(place, effort="bounds").upper
-    if upper is None:
+    found = all_to_all(place, effort="quick")
+    if found.upper is None or found.upper > (1 + _GAP) * found.lower:
+        found = all_to_all(place, effort="approximate", gap=_GAP)
+    if found.upper is None:
         raise InfeasibleError("not all nodes reach each other")
     steps = price(place).steps
     rate = request.work.bandwidth * place.degree / request.degree
-    seconds = Cost(steps, upper).runtime(request.work.alpha, share.size, rate)
+    seconds = Cost(steps, found.upper).runtime(request.work.alpha, share.size, rate)
     return Part(share, PRICED, seconds, steps * request.work.alpha)
 
 
