@@ -14,6 +14,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.cli.main import run
 from topodesign.pricing.mix import Mix, Share
 from topodesign.report.design.limits import bound_of
+from topodesign.report.design.reading import read_request
 
 STEP = {
     "collectives": [
@@ -157,3 +158,15 @@ def test_what_contradicts_boxes_is_refused(field: str, value: Any, said: str) ->
     with pytest.raises(ParameterError, match=said) as caught:
         design(**(FIELDS | {field: value}))
     assert "\n" not in str(caught.value)
+
+
+def test_init_writes_requests_of_boxes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    work, path = tmp_path / "w.yaml", tmp_path / "r.yaml"
+    work.write_text(json.dumps(STEP))
+    words = ["design", "init", "--boxes", "4", "--box", "dgx_h100", "--workload", str(work), "--prices"]
+    assert run([*words, "cable=40,port=3", "--rival", "rails", "-o", str(path)]) == 0
+    found = read_request(path)
+    assert (found.nodes, found.degree, found.rivals) == (4, 8, ("rails",))
+    assert found.prices == {"cable": 40, "port": 3}
+    assert run([*words, "cable"]) == 2
+    assert "'cable' is not such as cable=40" in capsys.readouterr().err
