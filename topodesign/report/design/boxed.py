@@ -66,7 +66,7 @@ def rated_parts(fabric: Fabric, rates: BoxRates, request: Request) -> tuple[Part
     for share in request.mix.shares:
         rate = rates.least if share.collective == "all-to-all" else rates.allgather
         if rate is None:
-            raise InfeasibleError(f"its all-to-all has no price: {rates.inside}")
+            raise InfeasibleError("whether the inside of boxes carries its all-to-all is left open")
         halves = 2 if share.collective == "allreduce" else 1
         waits = halves * latency
         parts.append(Part(share, PRICED, waits + halves * share.size / rate, waits))
