@@ -254,8 +254,8 @@ cabling:
     "asked.yaml": "nodes: 12\ndegree: 2\nbandwidth: 100Gbps\nrivals: [slimfly]\ngrow: [14]\n"
     "workload: {collectives: [{collective: allreduce, size: 8KiB}]}\nprices: {cable: 3}\nwatts: {port: 2}\n",
     "boxed.yaml": "boxes: 2\nbox: dgx_h100\nworkload: {collectives: [{collective: allgather, size: 1MiB}]}\n",
-    "trained.yaml": "nodes: 4\ndegree: 2\nbandwidth: 100Gbps\nmodel: {layers: 1, hidden: 64, heads: 4, vocabulary: 1000, "
-    "sequence: 64, batch: 4, flops: 1T, data: 4}\n",
+    "trained.yaml": "nodes: 4\ndegree: 2\nbandwidth: 100Gbps\nmodel: {layers: 1, hidden: 64, heads: 4, "
+    "vocabulary: 1000, sequence: 64, batch: 4, flops: 1T, data: 4}\n",
     "own.txt": "torus(4,4)\ncirculant(16,3,4)\n",
     "links.csv": "src,dst\n0,1\n1,2\n2,0\n",
     "limited.yaml": "nodes: [a, b]\nlinks: [{from: a, to: b, bandwidth: 2GB/s, duplex: true}]\n"
