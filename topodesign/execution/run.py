@@ -459,7 +459,7 @@ def _on_threads(
                 tell((done + share) / len(sizes))
 
             runs.append(SizeRun(asked, whole, run_trial(trial, told), _bus(prepared.transfers)[0]))
-    cores = counted(_cores(), "core")
+    cores = counted(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, "core")
     note = f"threads of one machine measure its memory, its {cores} and Python, not a fabric: mpirun runs it on hosts"
     messages = sum(len(one.sends) for one in prepared.programs)
     return _result(prepared, tuple(runs), settings, _Carrier("threads", f"NumPy {np.__version__}", 0, messages, note))
@@ -574,10 +574,6 @@ def _padding(transfers: tuple[Transfers, ...], runs: tuple[SizeRun, ...]) -> lis
 
 def _rate(rate: Fraction | None) -> str:
     return "" if rate is None else format_rate(Fraction(f"{float(rate):.4g}"))
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.graphs.loops import join_loops
 from topodesign.topology.family import named
 from topodesign.topology.symmetry import Symmetry, shift
-from topodesign.topology.topology import IntArray, Topology, check_buildable
+from topodesign.topology.topology import Topology, check_buildable
 
 
 def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
@@ -52,12 +52,8 @@ def genkautz(d: int, n: int) -> Topology:
     jump = np.tile(np.arange(1, d + 1), n)
     target = (-d * source - jump) % n
     period = n // math.gcd(d + 1, n)
-    symmetry = Symmetry(n, tuple(range((period + 1) // 2)), lambda: _shift_and_mirror(n, period))
+    symmetry = Symmetry(n, tuple(range((period + 1) // 2)), lambda: (shift(n, period), np.arange(n)[::-1]))
     return Topology.from_arrays(n, source, target, symmetry=symmetry)
-
-
-def _shift_and_mirror(n: int, period: int) -> tuple[IntArray, IntArray]:
-    return shift(n, period), np.arange(n)[::-1]
 
 
 @named(_find_joined, size=("n", "d", "genkautzjoined(2,11)"))

@@ -415,7 +415,7 @@ def _offer(shelf: _Shelf, option: _Plain | _Expanded, topology: Topology) -> Non
     """Price a topology and keep it, unless some of its nodes rule it out."""
     if shelf.finished or any(kept.spec == option.spec for kept in (*shelf.front, *shelf.spare)):
         return
-    if _can_be_priced(topology):
+    if topology.nodes <= LARGEST_PRICED or len(_sources(topology)) * len(topology.src) <= _MOST_WORK:
         with contextlib.suppress(DisconnectedError):  # a family member that is not connected
             cost = _price_unless(lambda least: shelf.useless(shelf.least(least)), topology)
             if cost is not None:
@@ -436,10 +436,6 @@ def _price_unless(useless: Callable[[Cost], bool], topology: Topology) -> Cost |
         some *= _SAMPLE
     cost = price(topology)
     return None if useless(cost) else cost
-
-
-def _can_be_priced(topology: Topology) -> bool:
-    return topology.nodes <= LARGEST_PRICED or len(_sources(topology)) * len(topology.src) <= _MOST_WORK
 
 
 def _dominated(front: list[Candidate], cost: Cost) -> bool:

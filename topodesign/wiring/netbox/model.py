@@ -379,7 +379,7 @@ class _Room:
         for cable in self.cables:
             for near, far in ((cable.a, cable.b), (cable.b, cable.a)):
                 lanes = [lane for end in near for lane in self.lanes.get(end, ())]
-                if lanes and self._at_panels(far):
+                if lanes and all(end.kind == REAR and end.device in self.devices for end in far):
                     for (port, lane), end in zip(lanes, far, strict=False):
                         there = self.led.get((end.device, self.label.get((end.device, end.name), end.name)))
                         panel, label = (end.device, end.name) if there is None else (there.panel, there.panel_port)
@@ -405,9 +405,6 @@ class _Room:
 
     def _is_panel(self, device: Device) -> bool:
         return device.role in PANEL_KINDS or (device.role != HOST and device.name in self.rears)
-
-    def _at_panels(self, ends: Sequence[CableEnd]) -> bool:
-        return all(end.kind == REAR and end.device in self.devices for end in ends)
 
     def _ports(self, device: Device) -> Iterator[Port]:
         whole: dict[str, list[tuple[int, Interface]]] = {}

@@ -56,7 +56,7 @@ def check_split(
     """Prove what :func:`split` promises."""
     links = np.stack((src, dst), axis=1)
     links = np.concatenate((links, links[:, ::-1])) if duplex else links
-    if not np.array_equal(_sorted(links), _links_table(without_loops(topology))):
+    if not np.array_equal(_sorted(links), np.stack(unit_links(without_loops(topology)), axis=1)):
         raise TopologyError("the parts do not have the links of the topology")
     out, into = np.zeros_like(lanes), np.zeros_like(lanes)
     np.add.at(out, (src, part), 1)
@@ -226,10 +226,6 @@ def _two_parts(nodes: int, src: IntArray, dst: IntArray, lanes: IntArray) -> Int
     part = np.empty(len(link), dtype=np.int64)
     part[order] = nth >= np.repeat(carried, count)
     return part
-
-
-def _links_table(topology: Topology) -> IntArray:
-    return np.stack(unit_links(topology), axis=1)
 
 
 def _sorted(links: IntArray) -> IntArray:
