@@ -58,7 +58,6 @@ A result whose table is not its records (units, marks, rows to compare with) giv
 from __future__ import annotations
 
 import html
-import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -66,6 +65,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from topodesign.base.declared import Declared, Keys, row_of
+from topodesign.base.doors import load
 from topodesign.base.errors import MissingLibraryError
 from topodesign.base.fitted import wrapped
 
@@ -180,8 +180,7 @@ class Result(Declared):
         ParameterError
             If there is no such plot of it.
         """
-        plots = importlib.import_module("topodesign.report.plots")  # above all results
-        return plots.plot(self, kind, **options)
+        return load("report.plots:plot")(self, kind, **options)
 
     def __repr__(self) -> str:
         """Return what it is in one line; ``print`` shows the table."""

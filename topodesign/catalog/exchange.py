@@ -42,6 +42,7 @@ class Exchange(Declared):
         key("all_to_all", "What all-to-all takes on it."),
         "spec",
     )
+    ROW = "nodes steps all_to_all_lower=all_to_all.lower all_to_all_upper=all_to_all.upper duplex spec"
 
     @property
     def order(self) -> tuple[int, int, Fraction, bool, str]:

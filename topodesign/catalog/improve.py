@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from topodesign.base.arguments import as_choice, as_integer, as_path, as_several
-from topodesign.base.declared import key
+from topodesign.base.declared import key, row_of
 from topodesign.base.doors import members
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.records import Result
@@ -113,28 +113,9 @@ class Improvement(Result):
     def to_records(self) -> list[dict[str, Any]]:
         """Return the new rows, flat."""
         if self.kept:
-            return [
-                {
-                    "nodes": one.nodes,
-                    "steps": one.steps,
-                    "all_to_all_lower": one.all_to_all.lower,
-                    "all_to_all_upper": one.all_to_all.upper,
-                    "duplex": one.duplex,
-                    "spec": one.spec,
-                }
-                for one in self.kept
-            ]
-        return [
-            {
-                "nodes": row.nodes,
-                "degree": row.degree,
-                "steps": row.cost.steps,
-                "bandwidth": row.cost.bandwidth,
-                "duplex": row.duplex,
-                "spec": row.spec,
-            }
-            for row in self.rows
-        ]
+            return list(map(row_of, self.kept))
+        shown = ("nodes", "degree", "steps", "bandwidth", "duplex", "spec")
+        return [{name: row[name] for name in shown} for one in self.rows for row in one.to_records()]
 
 
 def improve_catalog(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from topodesign.base.arguments import as_several
 from topodesign.base.claims import FASTEST_OF_COLUMN, Among, Claim, joined
@@ -23,6 +23,7 @@ from topodesign.base.cost import (
     moore_distances,
 )
 from topodesign.base.cost import Bounds as LowerBounds
+from topodesign.base.declared import Declared, key
 from topodesign.base.errors import CatalogError, InfeasibleError, ParameterError
 from topodesign.base.options import takes
 from topodesign.base.records import LONGEST_CELL, Result, Table, shortened
@@ -35,7 +36,6 @@ from topodesign.base.units import (
     format_excess,
     format_size,
     format_time,
-    plain_number,
 )
 from topodesign.base.wording import listed
 from topodesign.base.work_options import WorkOptions
@@ -49,10 +49,10 @@ from topodesign.catalog.sizes import DEGREES, covers
 from topodesign.catalog.sizes import MOST_NODES as LARGEST_ROW
 from topodesign.catalog.verdict import claims_on, verdict_on
 from topodesign.pricing.baselines import Baseline, baselines
-from topodesign.pricing.workload import Workload, as_workload
+from topodesign.pricing.workload import FACTORS, TIMES, Runtimes, Workload, as_workload
 
 if TYPE_CHECKING:
-    from topodesign.catalog.runners_up import RunnersUp
+    from topodesign.catalog.runners_up import RunnersUp, RunnerUp
     from topodesign.search.finder import Candidate
     from topodesign.search.target import Target
     from topodesign.topology.library import TopologyLike
@@ -78,7 +78,7 @@ MOST_DEGREE = 64  # largest degree that is searched for
 
 @dataclass(frozen=True, repr=False)
 class Entry(Result):
-    """One topology on the frontier.
+    """A topology worth wiring.
 
     * ``nodes``: N.
     * ``degree``: ports of a node.
@@ -107,6 +107,38 @@ class Entry(Result):
     best: tuple[bool, ...]
     all_to_all: Bounds | None = None
     name: str | None = None
+
+    KEYS = (
+        key("spec", "What names and rebuilds it."),
+        key("name", "A short spec of it, such as catalog(200,6,1); null if it is no row of the default catalog."),
+        *FACTORS,
+        key("bandwidth_float=float(cost.bandwidth)", "The same, rounded."),
+        key("allgather_bandwidth=allgather.bandwidth", "Bandwidth factor of the allgather alone."),
+        key("mean_bandwidth=mean.bandwidth", "The mean of both, which tables show as y: half an allreduce takes it."),
+        key("all_to_all", "All-to-all; null where it is not worked out."),
+        *TIMES,
+        key("simplex=not(duplex)", "Whether links go one way only, so that duplex cabling cannot wire it."),
+        key("found", "The kind of construction or search that it is from."),
+        key("source=basis.words", "How the cost is known: from links, or by which theorem."),
+        key("best=fastest", "Whether it is the fastest at the first size."),
+    )
+    ROW = (
+        "spec name nodes degree steps=cost.steps bandwidth=cost.bandwidth bandwidth_float=float(cost.bandwidth)",
+        "allgather_bandwidth=allgather.bandwidth mean_bandwidth=mean.bandwidth duplex found source=basis.words",
+        "allreduce_s_*=float(timed.by_size) best=fastest",
+        "all_to_all_lower=all_to_all.lower all_to_all_upper=all_to_all.upper",
+    )
+    SHARED = "topology"
+
+    @property
+    def timed(self) -> Runtimes:
+        """Seconds of an allreduce with their sizes."""
+        return self.workload.timed(self.allreduce)
+
+    @property
+    def fastest(self) -> bool:
+        """Whether no other entry is faster for the first size."""
+        return self.best[0]
 
     @property
     def mean(self) -> Cost:
@@ -146,54 +178,45 @@ class Entry(Result):
         """Return the spec and its price."""
         return f"{shortened(self.label)}, {self.cost.steps} steps, bandwidth factor {self.mean.bandwidth}"
 
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return {
-            "spec": str(self.spec),
-            "name": self.name,
-            "steps": self.cost.steps,
-            "bandwidth": str(self.cost.bandwidth),
-            "bandwidth_float": float(self.cost.bandwidth),
-            "allgather_bandwidth": str(self.allgather.bandwidth),
-            "mean_bandwidth": str(self.mean.bandwidth),
-            "all_to_all": None if self.all_to_all is None else self.all_to_all.record(),
-            **self.workload.timed(self.allreduce).record(),
-            "simplex": not self.duplex,
-            "found": self.found,
-            "source": self.basis.words,
-            "best": self.best[0],
-        }
 
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return one flat row with exact numbers."""
-        return [
-            {
-                "spec": str(self.spec),
-                "name": self.name,
-                "nodes": self.nodes,
-                "degree": self.degree,
-                "steps": self.cost.steps,
-                "bandwidth": self.cost.bandwidth,
-                "bandwidth_float": float(self.cost.bandwidth),
-                "allgather_bandwidth": self.allgather.bandwidth,
-                "mean_bandwidth": self.mean.bandwidth,
-                "duplex": self.duplex,
-                "found": self.found,
-                "source": self.basis.words,
-                **{
-                    f"allreduce_s_{size}": float(time)
-                    for size, time in zip(self.workload.sizes, self.allreduce, strict=True)
-                },
-                "best": self.best[0],
-                "all_to_all_lower": None if self.all_to_all is None else self.all_to_all.lower,
-                "all_to_all_upper": None if self.all_to_all is None else self.all_to_all.upper,
-            }
-        ]
+@dataclass(frozen=True, slots=True)
+class _Floor(Declared):
+    """What no topology beats."""
+
+    bounds: LowerBounds
+    least: LeastSteps
+    timed: Runtimes
+
+    KEYS = (
+        "*bounds",
+        key("moore_steps=least.moore", "Moore's bound of the steps."),
+        key("theorem=least.why", "Why no topology has so few, where the bound is one more; else null."),
+        *TIMES,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Usual(Declared):
+    """What one would do anyway, by formula."""
+
+    baseline: Baseline
+    timed: Runtimes
+
+    KEYS = (
+        key("name=baseline.name", "What it is called."),
+        key("steps=baseline.cost.steps", "Steps; null where the best depends on the size."),
+        key("bandwidth=baseline.cost.bandwidth", "Bandwidth factor; null as above."),
+        *TIMES,
+        key("model=baseline.model", "How it was counted."),
+    )
+    SHARED = "baseline"
 
 
 @dataclass(frozen=True, repr=False)
 class Pareto(Result):
-    """The Pareto frontier of latency against bandwidth for one size.
+    """The answer for one number of nodes.
+
+    It is the Pareto frontier of latency against bandwidth.
 
     Attributes
     ----------
@@ -237,10 +260,46 @@ class Pareto(Result):
     version: str | None = None
     candidates: tuple[Own, ...] = ()
 
+    KEYS = (
+        key("nodes", "Nodes N."),
+        key("degree", "Ports d out of, and into, a node."),
+        "bidirectional",
+        key("origin", "Where the topologies are from: the catalog, a search.", kind=str),
+        key("catalog_version=version", "Version of the catalog, in which short specs mean this; null without any."),
+        "alpha_s=float(workload.alpha)",
+        key("size_bytes=number(workload.size)", "The first size, in bytes."),
+        "bandwidth_bps=float(workload.bandwidth)",
+        key("lower_bound=floor", "What no topology beats."),
+        key("verdict", "What to take, and why, in a sentence or two."),
+        key("claims", "What it is said to be the best of, and by which proof."),
+        key("better_size=better", "A size close by that is much better; null if there is none."),
+        key("runners_up=next_best", "With --runners-up: what comes next to the fastest."),
+        key("topologies=entries", "The frontier, by ascending steps."),
+        key("candidates?=or_null(candidates)", "With --candidates, and families of other packages."),
+        key("baselines=usual", "What rings and trees would take."),
+    )
+    ROWS = "entries"
+    SHARED = "frontier"
+
+    @property
+    def floor(self) -> _Floor:
+        """What no topology beats."""
+        return _Floor(LowerBounds(self.bounds), self.least, self.workload.timed(self.workload.fastest(self.bounds)))
+
+    @property
+    def next_best(self) -> tuple[RunnerUp, ...]:
+        """What comes next to the fastest; none where that was not asked for."""
+        return () if self.runners_up is None else self.runners_up.entries
+
+    @property
+    def usual(self) -> tuple[_Usual, ...]:
+        """The baselines with the sizes of their times."""
+        return tuple(_Usual(one, self.workload.timed(one.allreduce)) for one in self.baselines)
+
     @property
     def best(self) -> Entry:
         """The fastest entry for the first size."""
-        return next(entry for entry in self.entries if entry.best[0])
+        return next(entry for entry in self.entries if entry.fastest)
 
     @property
     def bounds(self) -> tuple[Cost, ...]:
@@ -289,46 +348,6 @@ class Pareto(Result):
             f"{self.nodes} nodes of degree {self.degree} ({kind}); alpha {format_time(work.alpha)}, "
             f"{format_bandwidth(work.bandwidth)} per node; allreduce times, y of half one; {_ORIGINS[self.origin]}"
         )
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return one flat row an entry, with exact numbers."""
-        return [record for entry in self.entries for record in entry.to_records()]
-
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document: times for the first size in ``allreduce_s``, for all in ``runtimes``."""
-        work = self.workload
-        return {
-            "nodes": self.nodes,
-            "degree": self.degree,
-            "bidirectional": self.bidirectional,
-            "origin": self.origin,
-            "catalog_version": self.version,
-            "alpha_s": float(work.alpha),
-            "size_bytes": plain_number(work.sizes[0]),
-            "bandwidth_bps": float(work.bandwidth),
-            "lower_bound": {
-                **LowerBounds(self.bounds).record(),
-                "moore_steps": self.least.moore,
-                "theorem": self.least.why,
-                **work.timed(work.fastest(self.bounds)).record(),
-            },
-            "verdict": self.verdict,
-            "claims": [claim.record() for claim in self.claims],
-            "better_size": None if self.better is None else self.better.record(),
-            "runners_up": [one.document(self.workload) for one in self.runners_up or ()],
-            "topologies": [entry.record() for entry in self.entries],
-            **({"candidates": [one.record() for one in self.candidates]} if self.candidates else {}),
-            "baselines": [
-                {
-                    "name": baseline.name,
-                    "steps": baseline.cost.steps if baseline.cost else None,
-                    "bandwidth": str(baseline.cost.bandwidth) if baseline.cost else None,
-                    **work.timed(baseline.allreduce).record(),
-                    "model": baseline.model,
-                }
-                for baseline in self.baselines
-            ],
-        }
 
     def table(self) -> Table:
         """Return the entries, then the bound and the baselines to compare them with."""

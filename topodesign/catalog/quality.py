@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from topodesign.base.cost import Cost, lower_bounds
+from topodesign.base.declared import key
 from topodesign.base.records import Result, ResultList, Table
 from topodesign.base.units import format_bandwidth, format_size, format_time
 from topodesign.catalog.records import record_orders, with_records
@@ -55,15 +56,16 @@ class Coverage(Result):
     found: dict[str, int]
     version: int
 
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        plain = ("degree", "first", "last", "sizes", "duplex_sizes", "rows", "version")
-        counts = {f"found_{word}": number for word, number in self.found.items()}
-        return {name: getattr(self, name) for name in plain} | counts
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return the JSON document as one flat row."""
-        return [self.record()]
+    KEYS = (
+        key("degree", "Ports of a node."),
+        key("first", "The smallest N."),
+        key("last", "The largest N."),
+        key("sizes", "How many N there are rows for."),
+        key("duplex_sizes", "How many of these have a duplex topology."),
+        key("rows", "Topologies."),
+        key("version", "Version of the file."),
+        key("found_*=found", "Rows of a kind of construction."),
+    )
 
 
 class Coverages(ResultList[Coverage]):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from topodesign.base.arguments import as_choice
 from topodesign.base.claims import Among, Claim, Of, Proof, first_of
@@ -60,6 +60,15 @@ class Ranked(Result):
         key("times_s=float(times)", "Seconds of each question."),
         key("least_s=float(least)", "What each takes at least, by the bounds of all-to-all."),
     )
+    ROW = (
+        "spec steps=reduce_scatter.steps bandwidth",
+        "all_to_all_lower=all_to_all.lower all_to_all_upper=all_to_all.upper duplex time_s_*=float(by_place)",
+    )
+
+    @property
+    def by_place(self) -> dict[int, Fraction]:
+        """Seconds by the number of the question."""
+        return dict(enumerate(self.times))
 
     @property
     def bandwidth(self) -> Fraction:
@@ -74,20 +83,6 @@ class Ranked(Result):
     def heading(self) -> str:
         """Return the spec and its price."""
         return f"{shortened(str(self.spec))}, {self.reduce_scatter.steps} steps, all-to-all {self.all_to_all.words}"
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return one flat row with exact numbers."""
-        return [
-            {
-                "spec": str(self.spec),
-                "steps": self.reduce_scatter.steps,
-                "bandwidth": self.bandwidth,
-                "all_to_all_lower": self.all_to_all.lower,
-                "all_to_all_upper": self.all_to_all.upper,
-                "duplex": self.duplex,
-                **{f"time_s_{place}": float(time) for place, time in enumerate(self.times)},
-            }
-        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +138,7 @@ class Ranking(Result):
         key("allreduce_best", "The spec that is best for an allreduce."),
         "verdict",
     )
+    ROWS = "entries"
 
     @property
     def placed(self) -> tuple[_Placed, ...]:
@@ -194,10 +190,6 @@ class Ranking(Result):
         least = min(one.least[0] for one in (*self.entries, *self.beaten))
         proof = Proof.LISTED if self.proven else Proof.NONE
         return (Claim(Of.TIME, self.best.times[0], Among.FOUND, proof, self.best.times[0] if self.proven else least),)
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return one flat row a topology, with exact numbers."""
-        return [record for entry in self.entries for record in entry.to_records()]
 
     def table(self) -> Table:
         """Return the topologies, then the bound."""

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import CatalogError
@@ -80,6 +80,11 @@ class Row(Result):
     name: str | None = field(default=None, compare=False)
 
     KEYS = "nodes degree steps=cost.steps bandwidth=cost.bandwidth duplex spec"
+    ROW = (
+        "spec nodes degree steps=cost.steps bandwidth=cost.bandwidth bandwidth_float=float(cost.bandwidth)",
+        "allgather_bandwidth=allgather.bandwidth duplex found basis version",
+        "all_to_all_lower=all_to_all.lower all_to_all_upper=all_to_all.upper",
+    )
 
     @property
     def mean(self) -> Cost:
@@ -138,26 +143,6 @@ class Row(Result):
     def heading(self) -> str:
         """Return the spec and its price."""
         return f"{shortened(self.spec)}, {self.cost.steps} steps, bandwidth factor {self.cost.bandwidth}"
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return one flat row with exact numbers."""
-        return [
-            {
-                "spec": self.spec,
-                "nodes": self.nodes,
-                "degree": self.degree,
-                "steps": self.cost.steps,
-                "bandwidth": self.cost.bandwidth,
-                "bandwidth_float": float(self.cost.bandwidth),
-                "allgather_bandwidth": self.allgather.bandwidth,
-                "duplex": self.duplex,
-                "found": self.found,
-                "basis": self.basis.value,
-                "version": self.version,
-                "all_to_all_lower": None if self.all_to_all is None else self.all_to_all.lower,
-                "all_to_all_upper": None if self.all_to_all is None else self.all_to_all.upper,
-            }
-        ]
 
     @property
     def line(self) -> str:

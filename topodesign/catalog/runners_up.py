@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from topodesign.base.cost import Cost
+from topodesign.base.declared import key
 from topodesign.base.errors import ParameterError, TopodesignError
 from topodesign.base.progress import Progress
 from topodesign.base.records import Result, Table, shortened
@@ -19,7 +20,7 @@ from topodesign.catalog.candidates import candidates
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.rows import Row
 from topodesign.pricing.evaluation import price_both
-from topodesign.pricing.workload import Workload
+from topodesign.pricing.workload import FACTORS, TIMES, Runtimes, Workload
 from topodesign.topology.library import build
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class RunnerUp(Result):
-    """A topology that is not the fastest, and what it is next in.
+    """A topology that comes next to the fastest.
 
     * ``wish``: what it is the next best for: one of :data:`WISHES`.
     * ``place``: 1 for the next best, 2 for the one after it.
@@ -39,7 +40,7 @@ class RunnerUp(Result):
     * ``patches``: patch cords: a pair of opposite links takes one, a link of one way one of its own.
     * ``lengths``: how many different lengths of cable it takes where the nodes stand in a circle in the order of their
       numbers.
-    * ``allreduce``: seconds, for each size of data.
+    * ``allreduce``: seconds, for each size of data of the ``workload``.
     """
 
     wish: str
@@ -52,25 +53,28 @@ class RunnerUp(Result):
     patches: int
     lengths: int
     allreduce: tuple[Fraction, ...]
+    workload: Workload
 
+    KEYS = (
+        key("wish", "What it is good at."),
+        key("place", "Its place among those, from 1."),
+        key("spec", "What names and rebuilds it."),
+        *FACTORS,
+        key("simplex=not(duplex)", "Whether links go one way only."),
+        key("vertex_transitive=transitive", "Whether the construction proves that all nodes are alike."),
+        key("patches", "Patches to be plugged."),
+        key("cable_lengths=lengths", "Different lengths of patches, with nodes in a circle by number."),
+        *TIMES,
+        key("over_fastest=float(over)", "Time at the first size over that of the fastest."),
+    )
     ROW = "wish place spec steps=cost.steps bandwidth=cost.bandwidth duplex vertex_transitive=transitive patches"
     ROW += " lengths over"
+    SHARED = "runner_up"
 
-    def document(self, workload: Workload) -> dict[str, Any]:
-        """Return its part of the JSON document of the frontier."""
-        return {
-            "wish": self.wish,
-            "place": self.place,
-            "spec": str(self.spec),
-            "steps": self.cost.steps,
-            "bandwidth": str(self.cost.bandwidth),
-            "simplex": not self.duplex,
-            "vertex_transitive": self.transitive,
-            "patches": self.patches,
-            "cable_lengths": self.lengths,
-            **workload.timed(self.allreduce).record(),
-            "over_fastest": float(self.over),
-        }
+    @property
+    def timed(self) -> Runtimes:
+        """Seconds of an allreduce with their sizes."""
+        return self.workload.timed(self.allreduce)
 
 
 @dataclass(frozen=True, repr=False)
@@ -194,9 +198,9 @@ def runners_up(
     quick = [one for one in known if one.allreduce[0] < _TOO_SLOW * least]
     return RunnersUp(
         workload,
-        RunnerUp("fastest", 0, Fraction(1), *first),
+        RunnerUp("fastest", 0, Fraction(1), *first, workload),
         tuple(
-            RunnerUp(wish, place, one.allreduce[0] / least, *one)
+            RunnerUp(wish, place, one.allreduce[0] / least, *one, workload)
             for wish, (order, suits) in _ORDERS.items()
             for place, one in enumerate(
                 sorted(filter(suits, quick if wish == "wiring" else known), key=order)[:count], start=1

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 from topodesign.base.arguments import as_ascending
 from topodesign.base.claims import Among, fastest_of
+from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.options import takes
 from topodesign.base.progress import Progress, part
@@ -31,12 +32,40 @@ _MOST = 4096  # sizes of a grid at most
 
 
 @dataclass(frozen=True)
-class Missing:
+class Missing(Declared):
     """A size of which there is nothing, and why."""
 
     nodes: int
     degree: int
     why: str
+
+    KEYS = (
+        key("nodes", "Nodes N."),
+        key("degree", "Ports d out of, and into, a node."),
+        key("why", "Why there is none."),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Surveyed(Declared):
+    """The fastest topology of a size."""
+
+    best: Entry
+    version: str | None
+    saved: Fraction | None
+
+    KEYS = (
+        key("nodes=best.nodes", "Nodes N."),
+        key("degree=best.degree", "Ports d out of, and into, a node."),
+        key("catalog_version=version", "Version of the catalog that short specs are of."),
+        "*best",
+        key("gain=float(saved)", "What part of the time of the row before it saves; null without one."),
+    )
+    ROW = (
+        "nodes=best.nodes degree=best.degree steps=best.cost.steps bandwidth=best.cost.bandwidth",
+        "bandwidth_float=float(best.cost.bandwidth) allreduce_s_*=float(best.timed.by_size) gain=float(saved)",
+        "duplex=best.duplex spec=best.spec name=best.name",
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,6 +77,27 @@ class Survey(Result):
     per_port: bool  # whether every port adds its bandwidth to the node's; else the ports share what a node has
     frontiers: tuple[Pareto, ...]  # the answer of :func:`topodesign.pareto` for every size that there is something of
     missing: tuple[Missing, ...]  # the other sizes
+
+    KEYS = (
+        "*workload",
+        key("bandwidth_of", "What that is the bandwidth of.", kind=("node", "port")),
+        "bidirectional",
+        key("verdict", "Which size to take, and why."),
+        key("sizes", "The fastest topology of each size."),
+        key("missing", "Sizes without a topology."),
+    )
+    ROWS = "sizes"
+
+    @property
+    def bandwidth_of(self) -> str:
+        """What has the bandwidth of the workload: each node, or each port."""
+        return "port" if self.per_port else "node"
+
+    @property
+    def sizes(self) -> tuple[_Surveyed, ...]:
+        """The fastest topology of each size."""
+        pairs = zip(self.frontiers, self.gains, strict=True)
+        return tuple(_Surveyed(one.best, one.version, None if gain is None else gain[0]) for one, gain in pairs)
 
     def __len__(self) -> int:
         """Return the number of sizes."""
@@ -108,54 +158,11 @@ class Survey(Result):
     def heading(self) -> str:
         """Return the question."""
         work, kind = self.workload, "duplex" if self.bidirectional else "simplex or duplex"
-        where = "per port" if self.per_port else "per node"
         return (
-            f"allreduce of {format_size(work.sizes[0])} ({kind}), of each size {fastest_of(self.among)}; "
-            f"alpha {format_time(work.alpha)}, {format_bandwidth(work.bandwidth)} {where}; changes: to the row before"
+            f"allreduce of {format_size(work.size)} ({kind}), of each size {fastest_of(self.among)}; "
+            f"alpha {format_time(work.alpha)}, {format_bandwidth(work.bandwidth)} per {self.bandwidth_of}; "
+            "changes: to the row before"
         )
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return one flat row a size, with exact numbers."""
-        return [
-            {
-                "nodes": one.nodes,
-                "degree": one.degree,
-                "steps": best.cost.steps,
-                "bandwidth": best.cost.bandwidth,
-                "bandwidth_float": float(best.cost.bandwidth),
-                **{
-                    f"allreduce_s_{size}": float(time)
-                    for size, time in zip(self.workload.sizes, best.allreduce, strict=True)
-                },
-                "gain": None if gain is None else float(gain[0]),
-                "duplex": best.duplex,
-                "spec": str(best.spec),
-                "name": best.name,
-            }
-            for one, gain in zip(self.frontiers, self.gains, strict=True)
-            for best in [one.best]
-        ]
-
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return {
-            "alpha_s": float(self.workload.alpha),
-            "bandwidth_bps": float(self.workload.bandwidth),
-            "bandwidth_of": "port" if self.per_port else "node",
-            "bidirectional": self.bidirectional,
-            "verdict": self.verdict,
-            "sizes": [
-                {
-                    "nodes": one.nodes,
-                    "degree": one.degree,
-                    "catalog_version": one.version,
-                    **one.best.record(),
-                    "gain": None if gain is None else float(gain[0]),
-                }
-                for one, gain in zip(self.frontiers, self.gains, strict=True)
-            ],
-            "missing": [{"nodes": one.nodes, "degree": one.degree, "why": one.why} for one in self.missing],
-        }
 
     def table(self) -> Table:
         """Return a row for every size: its fastest topology for the first size of data."""

@@ -45,6 +45,21 @@ class Runtimes(Declared):
         return {one.size: one.seconds for one in self.each}
 
 
+TIMES = (
+    key("allreduce_s=float(timed.first)", "Seconds of an allreduce of the first size."),
+    key("runtimes=timed.each", "The same for every size."),
+)
+"""Keys of what has its times, by size, under ``timed``."""
+FACTORS = (
+    key("steps=cost.steps", "Communication steps; the latency is alpha times this."),
+    key(
+        "bandwidth=cost.bandwidth",
+        "Bandwidth factor y: the data take y * M/B, with M bytes at B bytes per second of a node.",
+    ),
+)
+"""Keys of what has its price under ``cost``."""
+
+
 @dataclass(frozen=True)
 class Workload(Declared):
     """What a collective is priced for.
@@ -62,6 +77,11 @@ class Workload(Declared):
     hop: Fraction = HOP
 
     KEYS = "alpha_s=float(alpha) bandwidth_bps=float(bandwidth)"
+
+    @property
+    def size(self) -> Fraction:
+        """The first size, in bytes."""
+        return self.sizes[0]
 
     @property
     def model(self) -> dict[str, Any]:

@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-from topodesign.report.schemas.shapes import array, declared, either, flag, integer, number, record, shared, texts
-from topodesign.report.schemas.shared import PARETO
+from topodesign.report.schemas.shapes import array, declared, either, flag, integer, number, record, texts
 
 SHOW = either(
-    record(PARETO, "for one N"),
-    record({"sizes": array(shared("frontier"), "The answer for each N.")}, "for a range of N"),
+    declared("catalog.pareto:Pareto", "for one N"),
+    record({"sizes": array(declared("catalog.pareto:Pareto"), "The answer for each N.")}, "for a range of N"),
 )
 LIST = record(
     {
-        "degrees": array(
-            record(
-                {
-                    "degree": integer("Ports of a node."),
-                    "first": integer("The smallest N."),
-                    "last": integer("The largest N."),
-                    "sizes": integer("How many N there are rows for."),
-                    "duplex_sizes": integer("How many of these have a duplex topology."),
-                    "rows": integer("Topologies."),
-                    "version": integer("Version of the file."),
-                },
-                patterns={"^found_": integer("Rows of a kind of construction.")},
-            ),
-            "A row for each degree.",
-        ),
+        "degrees": array(declared("catalog.quality:Coverage"), "A row for each degree."),
         "quality?": array(
             record(
                 {

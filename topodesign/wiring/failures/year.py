@@ -36,7 +36,7 @@ from topodesign.base.wording import counted
 from topodesign.topology.automorphisms import Links, find_symmetry, link_classes
 from topodesign.wiring.change.change import wired_topology
 from topodesign.wiring.change.strength import strength
-from topodesign.wiring.failures.impact import losses
+from topodesign.wiring.failures.impact import FailureKind, losses
 from topodesign.wiring.failures.order import Served, served
 from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.files import WiringLike, as_wiring
@@ -335,10 +335,14 @@ class _Year:
 def _pieces(plan: WiringPlan, kind: PieceKind) -> list[list[CrossConnect]]:
     """Return the patches that each piece of a kind loses."""
     if kind != "switch":
-        return list(losses(plan, ["cable" if kind == "switch" else kind]).values())
+        return list(losses(plan, [_failure_kind(kind)]).values())
     switches = [panel.name for panel in plan.inventory.panels if panel.kind == "ocs"]
     found = ([c for c in plan.connects if name in {c.a.panel, c.b.panel}] for name in switches)
     return [some for some in found if some]
+
+
+def _failure_kind(kind: PieceKind) -> FailureKind:
+    return "cable" if kind == "switch" else kind
 
 
 def _links(plan: WiringPlan, lost: list[CrossConnect]) -> Links:
