@@ -10,7 +10,7 @@ import pytest
 
 from topodesign import Catalog, all_to_all, known_topologies, price_catalog, verify_catalog
 from topodesign.base.errors import CatalogError, ParameterError
-from topodesign.catalog.all_to_all import Bounds, prices_file, read_prices, write_prices
+from topodesign.catalog.all_to_all import PRICES, Bounds
 from topodesign.catalog.files import write_rows
 from topodesign.catalog.price import price_row, wrong_price
 
@@ -27,9 +27,9 @@ def test_rows_are_priced_once_and_looked_up(mine: Catalog) -> None:
     assert all(row.all_to_all is None for row in plain)
     done = price_catalog(mine, nodes=range(12, 15))
     assert done == {4: (len(mine.rows(4, 12, 14)),) * 2}
-    before = prices_file(mine.directory, 4).read_bytes()
+    before = PRICES.path(mine.directory, 4).read_bytes()
     assert price_catalog(mine, nodes=range(12, 15)) == done
-    assert prices_file(mine.directory, 4).read_bytes() == before
+    assert PRICES.path(mine.directory, 4).read_bytes() == before
     assert price_catalog(mine)[4] == (len(plain), len(plain))
     assert [row.line for row in mine.rows(4)] == [row.line for row in plain]
     for row in mine.rows(4):
@@ -55,7 +55,7 @@ def test_wrong_prices_are_found(mine: Catalog) -> None:
     assert right is not None
     for wrong in (Bounds(right.lower, right.upper + 1), Bounds(right.lower / 2, right.upper / 2)):
         assert wrong_price(replace(row, all_to_all=wrong)) is not None
-    write_prices(mine.directory, 4, {row.price_key: Bounds(Fraction(1, 2), Fraction(1, 2))})
+    PRICES.write(mine.directory, 4, {row.price_key: Bounds(Fraction(1, 2), Fraction(1, 2))}.items())
     report = verify_catalog(mine, nodes=range(12, 13), workers=1)
     assert len(report.faults) == 1
     assert "all-to-all" in str(report.faults[0])
@@ -74,7 +74,7 @@ def test_approximate_prices_agree_where_they_overlap() -> None:
 @pytest.mark.parametrize("damage", ["cut", "edited", "header", "binary"])
 def test_a_damaged_file_is_an_error_that_says_where(mine: Catalog, damage: str) -> None:
     price_catalog(mine)
-    path = prices_file(mine.directory, 4)
+    path = PRICES.path(mine.directory, 4)
     text = path.read_text()
     if damage == "binary":
         path.write_bytes(b"\xff\xfe")
@@ -85,4 +85,4 @@ def test_a_damaged_file_is_an_error_that_says_where(mine: Catalog, damage: str) 
     else:
         path.write_text(text.replace("12\t", "13\t", 1))
     with pytest.raises(CatalogError, match=path.name):
-        read_prices(mine.directory, 4, 0, 100)
+        dict(PRICES.lines(mine.directory, 4, 0, 100))

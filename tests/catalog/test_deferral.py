@@ -11,7 +11,7 @@ import pytest
 from topodesign import Catalog, build, known_topologies, pareto, rank, schedule
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.spec import parse
-from topodesign.catalog.all_to_all import Bounds, write_prices
+from topodesign.catalog.all_to_all import PRICES, Bounds
 from topodesign.catalog.close_sizes import better_multiple
 from topodesign.catalog.composed import _Composer
 from topodesign.catalog.deferral import deferred_row
@@ -158,12 +158,12 @@ def test_all_to_all_costs_as_much_on_the_row_by_spff(directory: Path) -> None:
     plain = {deferred.spec, str(transpose_spec(parse(deferred.spec)))}
     spff = next(row for row in rows if not row.deferred and row.spec in plain)
     price = Bounds(Fraction(3), Fraction(4))
-    write_prices(directory, 3, {spff.price_key: price})
+    PRICES.write(directory, 3, {spff.price_key: price}.items())
     try:
         priced = {row.line: row.all_to_all for row in Catalog(directory).rows(3)}
         assert priced[deferred.line] == priced[spff.line] == price
         own = Bounds(Fraction(7, 2), Fraction(7, 2))
-        write_prices(directory, 3, {spff.price_key: price, deferred.price_key: own})
+        PRICES.write(directory, 3, {spff.price_key: price, deferred.price_key: own}.items())
         assert {row.line: row.all_to_all for row in Catalog(directory).rows(3)}[deferred.line] == own
     finally:
         (directory / "all_to_all_03.tsv").unlink()

@@ -10,19 +10,19 @@ import pytest
 
 from topodesign.base.errors import CatalogError
 from topodesign.catalog.all_to_all import Bounds
-from topodesign.catalog.exchange import Exchange, exchange_file, known_exchange, read_exchange, unbeaten, write_exchange
+from topodesign.catalog.exchange import EXCHANGE, Exchange, unbeaten
 
 EXACT = Bounds(Fraction(7, 4), Fraction(7, 4))
 KEPT = [Exchange(n, n % 2 == 0, 3, EXACT, f"circulant({n},1,2)") for n in range(9, 15)]
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
-    assert known_exchange(tmp_path, 4, 0, 100) == []
+    assert EXCHANGE.known(tmp_path, 4, 0, 100) == []
     with pytest.raises(CatalogError):
-        read_exchange(tmp_path, 4, 0, 100)
-    write_exchange(tmp_path, 4, reversed(KEPT))
-    assert read_exchange(tmp_path, 4, 0, 100) == known_exchange(tmp_path, 4, 0, 100) == KEPT
-    assert read_exchange(tmp_path, 4, 10, 11) == KEPT[1:3]
+        list(EXCHANGE.lines(tmp_path, 4, 0, 100))
+    EXCHANGE.write(tmp_path, 4, reversed(KEPT))
+    assert list(EXCHANGE.lines(tmp_path, 4, 0, 100)) == EXCHANGE.known(tmp_path, 4, 0, 100) == KEPT
+    assert list(EXCHANGE.lines(tmp_path, 4, 10, 11)) == KEPT[1:3]
 
 
 def test_of_one_size_what_no_other_beats_is_kept() -> None:
@@ -36,8 +36,8 @@ def test_of_one_size_what_no_other_beats_is_kept() -> None:
 
 @pytest.mark.parametrize("damage", ["cut", "edited", "header", "binary", "wiring", "cells"])
 def test_a_damaged_file_is_an_error_that_says_where(tmp_path: Path, damage: str) -> None:
-    path = write_exchange(tmp_path, 4, KEPT)
-    assert path == exchange_file(tmp_path, 4)
+    path = EXCHANGE.write(tmp_path, 4, KEPT)
+    assert path == EXCHANGE.path(tmp_path, 4)
     text = path.read_text()
     changed = {
         "binary": "\x00\x01",
@@ -49,4 +49,4 @@ def test_a_damaged_file_is_an_error_that_says_where(tmp_path: Path, damage: str)
     }
     path.write_text(changed[damage])
     with pytest.raises(CatalogError, match=path.name):
-        read_exchange(tmp_path, 4, 0, 100)
+        list(EXCHANGE.lines(tmp_path, 4, 0, 100))

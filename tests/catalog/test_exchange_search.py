@@ -12,7 +12,7 @@ import pytest
 from topodesign import Catalog, all_to_all, build, improve_catalog, pareto, price, rank, verify_catalog
 from topodesign.base.errors import ParameterError
 from topodesign.catalog.all_to_all import Bounds
-from topodesign.catalog.exchange import exchange_file, read_exchange, write_exchange
+from topodesign.catalog.exchange import EXCHANGE
 from topodesign.catalog.exchange_search import ExchangeSearch
 from topodesign.catalog.files import write_rows
 from topodesign.catalog.packing import pack_catalog
@@ -34,7 +34,7 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_is_kept_is_true_and_unbeaten(searched: Path) -> None:
-    kept = read_exchange(searched, 5, 0, 100)
+    kept = list(EXCHANGE.lines(searched, 5, 0, 100))
     assert any(one.duplex for one in kept)
     for one in kept:
         topology = build(one.spec)
@@ -52,7 +52,7 @@ def test_what_is_kept_is_true_and_unbeaten(searched: Path) -> None:
 
 @pytest.mark.parametrize("duplex", [False, True])
 def test_rankings_take_it_and_frontiers_of_allreduce_do_not(searched: Path, duplex: bool) -> None:
-    specs = {one.spec for one in read_exchange(searched, 5, 0, 100)}
+    specs = {one.spec for one in list(EXCHANGE.lines(searched, 5, 0, 100))}
     ranking = rank(*SIZE, sizes="64MiB", bidirectional=duplex, catalog=searched)
     assert str(ranking.best.spec) in specs
     assert ranking.best.all_to_all.upper <= Fraction(203, 100)  # where rows have 2.12
@@ -62,27 +62,27 @@ def test_rankings_take_it_and_frontiers_of_allreduce_do_not(searched: Path, dupl
 def test_verify_finds_what_is_wrong(searched: Path, tmp_path: Path) -> None:
     assert verify_catalog(searched, workers=1).ok
     write_rows(tmp_path, 5, Catalog(searched).rows(5))
-    one = read_exchange(searched, 5, 0, 100)[0]
+    one = next(EXCHANGE.lines(searched, 5, 0, 100))
     less = replace(one, all_to_all=Bounds(one.all_to_all.lower / 2, one.all_to_all.upper / 2))
     for wrong in (replace(one, steps=one.steps + 1), replace(one, duplex=not one.duplex), less):
-        write_exchange(tmp_path, 5, [wrong])
+        EXCHANGE.write(tmp_path, 5, [wrong])
         [fault] = verify_catalog(tmp_path, workers=1).faults
         assert "exchange_05.tsv:2" in str(fault)
 
 
 def test_a_package_has_it(searched: Path, tmp_path: Path) -> None:
     pack_catalog(searched, tmp_path / "packed")
-    assert exchange_file(tmp_path / "packed", 5).read_bytes() == exchange_file(searched, 5).read_bytes()
+    assert EXCHANGE.path(tmp_path / "packed", 5).read_bytes() == EXCHANGE.path(searched, 5).read_bytes()
 
 
 def test_improve_goes_on_from_it(searched: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = {one.spec for one in read_exchange(searched, 5, 0, 100)}
+    before = {one.spec for one in list(EXCHANGE.lines(searched, 5, 0, 100))}
     asked = ("-n", "32", "-d", "5", "-o", str(tmp_path), "--catalog", str(searched), "--time-limit", "1s")
     assert run(["catalog", "improve", "--for", "all-to-all", *asked, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    after = read_exchange(tmp_path, 5, 0, 100)
+    after = list(EXCHANGE.lines(tmp_path, 5, 0, 100))
     assert {one.spec for one in after} <= before | {one["spec"] for one in document["kept"]}
-    assert document["files"] == [str(exchange_file(tmp_path, 5))]
+    assert document["files"] == [str(EXCHANGE.path(tmp_path, 5))]
     assert run(["catalog", "improve", "--for", "all-to-all", "--only", "lifts", *asked]) == 2
     with pytest.raises(ParameterError):
         improve_catalog(tmp_path, range(32, 33), [5], objective="broadcast", catalog=searched)

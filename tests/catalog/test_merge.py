@@ -10,12 +10,13 @@ import pytest
 
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import CatalogError, FileFormatError, ParameterError
-from topodesign.catalog.all_to_all import Bounds, prices_file, read_prices, write_prices
-from topodesign.catalog.exchange import Exchange, read_exchange, write_exchange
-from topodesign.catalog.files import NO_LIMIT, default_directory, read_rows, write_rows
+from topodesign.catalog.all_to_all import PRICES, Bounds
+from topodesign.catalog.exchange import EXCHANGE, Exchange
+from topodesign.catalog.files import default_directory, read_rows, write_rows
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.merge import merge_catalogs
 from topodesign.catalog.rows import Row, worth_keeping
+from topodesign.catalog.sizes import NO_LIMIT
 
 DEGREE = 4
 
@@ -44,8 +45,8 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = read_rows(default_directory(), DEGREE, 3, 120)
     write_rows(directory, DEGREE, rows)
     keys = {row.price_key for row in rows}
-    prices = read_prices(default_directory(), DEGREE, 3, 120)
-    write_prices(directory, DEGREE, {key: bounds for key, bounds in prices.items() if key in keys})
+    prices = dict(PRICES.lines(default_directory(), DEGREE, 3, 120))
+    PRICES.write(directory, DEGREE, {key: bounds for key, bounds in prices.items() if key in keys}.items())
     return directory
 
 
@@ -59,11 +60,11 @@ def test_a_catalog_merged_with_itself_is_itself(shipped: Path, tmp_path: Path) -
 @pytest.mark.parametrize("parts", [2, 5])
 def test_parts_make_the_whole_whatever_their_order(shipped: Path, tmp_path: Path, parts: int) -> None:
     rows = read_rows(shipped, DEGREE)
-    prices = read_prices(shipped, DEGREE, 0, NO_LIMIT)
+    prices = dict(PRICES.lines(shipped, DEGREE, 0, NO_LIMIT))
     places = [made(tmp_path / str(part), *rows[part::parts]) for part in range(parts)]
     for part, place in enumerate(places):
         own = {row.price_key for row in rows[part::parts]}
-        write_prices(place, DEGREE, {key: bounds for key, bounds in prices.items() if key in own})
+        PRICES.write(place, DEGREE, {key: bounds for key, bounds in prices.items() if key in own}.items())
     for name, order in (("forth", places), ("back", places[::-1])):
         merge_catalogs(order, tmp_path / name)
         assert texts(tmp_path / name) == texts(shipped)
@@ -91,10 +92,10 @@ def test_prices_of_one_row_tighten_each_other_and_may_not_exclude_each_other(tmp
     row = a_row(9, 2, "8/9", "paley(9)")
     places = [made(tmp_path / name, row) for name in "ab"]
     for place, ends in zip(places, ((1, 3), (2, 4)), strict=True):
-        write_prices(place, DEGREE, {row.price_key: Bounds(*map(Fraction, ends))})
+        PRICES.write(place, DEGREE, {row.price_key: Bounds(*map(Fraction, ends))}.items())
     merge_catalogs(places, tmp_path / "both")
-    assert read_prices(tmp_path / "both", DEGREE, 0, 9) == {row.price_key: Bounds(Fraction(2), Fraction(3))}
-    write_prices(places[0], DEGREE, {row.price_key: Bounds(Fraction(5), Fraction(6))})
+    assert dict(PRICES.lines(tmp_path / "both", DEGREE, 0, 9)) == {row.price_key: Bounds(Fraction(2), Fraction(3))}
+    PRICES.write(places[0], DEGREE, {row.price_key: Bounds(Fraction(5), Fraction(6))}.items())
     with pytest.raises(CatalogError, match=r"of 9 nodes .* exclude each other"):
         merge_catalogs(places, tmp_path / "neither")
     assert not (tmp_path / "neither").exists()
@@ -103,7 +104,7 @@ def test_prices_of_one_row_tighten_each_other_and_may_not_exclude_each_other(tmp
 def test_a_deferred_row_keeps_the_price_of_a_row_that_is_gone(tmp_path: Path) -> None:
     spff, deferred = a_row(9, 3, "2", "torus(3,3)"), a_row(9, 3, "1", "torus(3,3)", deferred=True)
     old = made(tmp_path / "old", spff, deferred)
-    write_prices(old, DEGREE, {spff.price_key: Bounds(Fraction(3), Fraction(3))})
+    PRICES.write(old, DEGREE, {spff.price_key: Bounds(Fraction(3), Fraction(3))}.items())
     better = made(tmp_path / "new", a_row(9, 3, "3/2", "other"))
     merge_catalogs([old, better], tmp_path / "both")
     found = {row.spec: row.all_to_all for row in Catalog(tmp_path / "both").rows(DEGREE)}
@@ -118,7 +119,7 @@ def test_what_is_kept_is_worth_keeping(shipped: Path) -> None:
 @pytest.mark.parametrize("damage", ["rows", "prices"])
 def test_nothing_is_written_if_a_file_is_damaged(shipped: Path, tmp_path: Path, damage: str) -> None:
     bad = made(tmp_path / "bad", a_row(9, 2, "8/9", "paley(9)"))
-    path = bad / f"degree_{DEGREE:02}.tsv" if damage == "rows" else prices_file(bad, DEGREE)
+    path = bad / f"degree_{DEGREE:02}.tsv" if damage == "rows" else PRICES.path(bad, DEGREE)
     path.write_text("torn")
     with pytest.raises(CatalogError, match=path.name):
         merge_catalogs([shipped, bad], tmp_path / "merged")
@@ -142,6 +143,6 @@ def test_topologies_for_all_to_all_alone_come_along(tmp_path: Path) -> None:
 
     best, beaten, quick = kept(3, "3/2", "kautz(2,2)"), kept(3, "5/3", "genkautz(2,9)"), kept(2, "2", "paley(9)")
     for name, several in (("one", [best]), ("other", [beaten, quick])):
-        write_exchange(made(tmp_path / name, a_row(9, 3, "1", "paley(9)")), DEGREE, several)
+        EXCHANGE.write(made(tmp_path / name, a_row(9, 3, "1", "paley(9)")), DEGREE, several)
     merge_catalogs([tmp_path / "one", tmp_path / "other"], tmp_path / "both")
-    assert read_exchange(tmp_path / "both", DEGREE, 0, NO_LIMIT) == [quick, best]
+    assert list(EXCHANGE.lines(tmp_path / "both", DEGREE, 0, NO_LIMIT)) == [quick, best]

@@ -23,7 +23,7 @@ from topodesign import Catalog
 from topodesign.base.errors import CatalogError, FileFormatError
 from topodesign.base.zips import member_info
 from topodesign.catalog import packed, packing
-from topodesign.catalog.all_to_all import Bounds, prices_file, write_prices
+from topodesign.catalog.all_to_all import PRICES, Bounds
 from topodesign.catalog.build import _others
 from topodesign.catalog.files import (
     catalog_file,
@@ -51,7 +51,7 @@ Members = list[tuple[str, bytes]]
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = write_catalog(tmp_path_factory.mktemp("plain"))
     rows = read_rows(directory, 4, 5, 9)
-    write_prices(directory, 4, {row.price_key: Bounds(row.cost.bandwidth, row.cost.bandwidth) for row in rows})
+    PRICES.write(directory, 4, {row.price_key: Bounds(row.cost.bandwidth, row.cost.bandwidth) for row in rows}.items())
     return directory
 
 
@@ -102,8 +102,8 @@ def test_a_packed_catalog_is_the_same(plain: Path, directory: Path) -> None:
         assert whole_text(directory, degree) == whole_text(plain, degree) == catalog_file(plain, degree).read_bytes()
         assert file_check(directory, degree) == file_check(plain, degree)
         assert Catalog(directory).rows(degree) == Catalog(plain).rows(degree)
-    assert prices_file(directory, 4).read_bytes() == prices_file(plain, 4).read_bytes()
-    assert not prices_file(directory, 2).exists()
+    assert PRICES.path(directory, 4).read_bytes() == PRICES.path(plain, 4).read_bytes()
+    assert not PRICES.path(directory, 2).exists()
 
 
 @given(st.sampled_from(DEGREES), st.integers(0, LAST + 3), st.integers(0, LAST + 3))

@@ -20,9 +20,9 @@ from tests.samples.wirings import switch_files
 from topodesign.base.errors import FileFormatError
 from topodesign.base.file_kinds import FileKind, kind_of
 from topodesign.base.shipped import shipped_folder
-from topodesign.catalog.all_to_all import Bounds, prices_file, read_prices, write_prices
+from topodesign.catalog.all_to_all import PRICES, Bounds
 from topodesign.catalog.budgets import Effort
-from topodesign.catalog.exchange import Exchange, exchange_file, read_exchange, write_exchange
+from topodesign.catalog.exchange import EXCHANGE, Exchange
 from topodesign.catalog.files import file_check, packed_file, read_rows, write_rows
 from topodesign.catalog.journal import Journal
 from topodesign.catalog.own import read_candidates
@@ -173,21 +173,21 @@ def read_packed(path: Path) -> None:
 
 
 BOUNDS = {(n, f"{n:08x}"): Bounds(Fraction(n, 3), Fraction(n, 2)) for n in range(3, 40)}
-PRICES = prices_file(Path(), 2)
+PRICED = PRICES.path(Path(), 2)
 
 
 def prices() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        return write_prices(Path(folder), 2, BOUNDS).read_bytes()
+        return PRICES.write(Path(folder), 2, BOUNDS.items()).read_bytes()
 
 
 KEPT = [Exchange(n, n % 2 == 0, 3, Bounds(Fraction(n, 3), Fraction(n, 2)), f"circulant({n},1)") for n in range(3, 40)]
-EXCHANGE = exchange_file(Path(), 2)
+EXCHANGED = EXCHANGE.path(Path(), 2)
 
 
 def exchange() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        return write_exchange(Path(folder), 2, KEPT).read_bytes()
+        return EXCHANGE.write(Path(folder), 2, KEPT).read_bytes()
 
 
 def sent() -> bytes:
@@ -321,8 +321,8 @@ READERS = (
     Reader("base/file_kinds", "k.npz", plan_bytes, known_kind),
     Reader("catalog/files", "degree_02.tsv", rows, lambda path: read_rows(path.parent, 2)),
     Reader("catalog/packed", "degree_02.zip", packed_rows, read_packed),
-    Reader("catalog/all_to_all", PRICES.name, prices, lambda path: read_prices(path.parent, 2, 3, 40)),
-    Reader("catalog/all_to_all", EXCHANGE.name, exchange, lambda path: read_exchange(path.parent, 2, 3, 40)),
+    Reader("catalog/all_to_all", PRICED.name, prices, lambda path: dict(PRICES.lines(path.parent, 2, 3, 40))),
+    Reader("catalog/all_to_all", EXCHANGED.name, exchange, lambda path: list(EXCHANGE.lines(path.parent, 2, 3, 40))),
     Reader("catalog/journal", "journal", journal, lambda path: Journal(path, Effort()).__exit__(None, None, None)),
     Reader("catalog/verify", "resume", lambda: b"", lambda path: _Progress(path, how="")),
     Reader("wiring/inventory/files", "i.yaml", lambda: shipped("inventory_room1024.yaml"), read_inventory),

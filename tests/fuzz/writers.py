@@ -18,13 +18,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from tests.fuzz.readers import BOUNDS, EXCHANGE, KEPT, PRICES, SWITCHED, WIRING
+from tests.fuzz.readers import BOUNDS, EXCHANGED, KEPT, PRICED, SWITCHED, WIRING
 from tests.samples.plans import plan_of
 from topodesign.base.atomic import write_whole
 from topodesign.base.shipped import copy_examples, shipped_folder
-from topodesign.catalog.all_to_all import Bounds, write_prices
+from topodesign.catalog.all_to_all import PRICES, Bounds
 from topodesign.catalog.budgets import Effort
-from topodesign.catalog.exchange import write_exchange
+from topodesign.catalog.exchange import EXCHANGE
 from topodesign.catalog.files import read_rows, write_rows
 from topodesign.catalog.journal import Journal
 from topodesign.catalog.lookup import Catalog
@@ -184,11 +184,11 @@ def _plan_set(path: Path, version: int) -> None:
 
 
 def _prices(path: Path, version: int) -> None:
-    write_prices(path.parent, 2, BOUNDS if version else {(3, "01234567"): Bounds(Fraction(1), Fraction(2))})
+    PRICES.write(path.parent, 2, (BOUNDS if version else {(3, "01234567"): Bounds(Fraction(1), Fraction(2))}).items())
 
 
 def _exchange(path: Path, version: int) -> None:
-    write_exchange(path.parent, 2, KEPT[version:])
+    EXCHANGE.write(path.parent, 2, KEPT[version:])
 
 
 def _packed(path: Path, version: int) -> None:
@@ -265,8 +265,8 @@ WRITERS = (
     Writer("wiring/plan/files", "w.json", lambda path, version: save_wiring(WIRINGS[version], path)),
     Writer("catalog/packing", "packed", _packed, makes_directory=True),
     Writer("catalog/merge", "merged", _merged, makes_directory=True),
-    Writer("catalog/all_to_all", PRICES.name, _prices),
-    Writer("catalog/exchange", EXCHANGE.name, _exchange),
+    Writer("catalog/all_to_all", PRICED.name, _prices),
+    Writer("catalog/exchange", EXCHANGED.name, _exchange),
     Writer("wiring/routes/routes", "lfts", lambda path, version: ROUTES[version].save(path, "opensm")),
     Writer("search/layout", "l.csv", lambda path, version: LAYOUTS[version].save(path)),
     Writer("report/figures", "f.svg", lambda path, version: PICTURES[version].save(path)),

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from topodesign.base.arguments import as_integer
-from topodesign.base.declared import Declared, Keys, key
+from topodesign.base.declared import Declared, Keys
 from topodesign.base.errors import ParameterError
 from topodesign.base.moore import why_impossible
 
@@ -221,12 +221,9 @@ def bound_in(steps: int, bounds: Sequence[Cost]) -> Cost:
 class Rate(Declared):
     """How fast a collective is."""
 
-    bandwidth: Fraction
+    bandwidth: Fraction  # whole data over the time, without latency, in bytes per second
 
-    KEYS = (
-        key("algorithmic_bandwidth=bandwidth", "Whole data over the time, without latency, in bytes per second."),
-        "algorithmic_bandwidth_GBps=float(gigabytes)",
-    )
+    KEYS = "algorithmic_bandwidth=bandwidth algorithmic_bandwidth_GBps=float(gigabytes)"
 
     @property
     def gigabytes(self) -> Fraction:
@@ -238,12 +235,9 @@ class Rate(Declared):
 class Bounds(Declared):
     """What no topology of as many nodes and ports is better than."""
 
-    by_steps: tuple[Cost, ...]
+    by_steps: tuple[Cost, ...]  # what goes together: every topology has at least one of these or more. Mostly it is one
 
-    KEYS: ClassVar[Keys] = (
-        "steps bandwidth",
-        key("by_steps", "What goes together: every topology has at least one of these or more. Mostly it is one."),
-    )
+    KEYS: ClassVar[Keys] = "steps bandwidth by_steps"
 
     @property
     def steps(self) -> int:

@@ -9,7 +9,10 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from typing import TypeVar
+
+T = TypeVar("T")
 
 SECONDS = 0.1  # how long a piece is to take; one that turns out longer makes the next ones shorter
 _GROWTH = 4
@@ -21,6 +24,14 @@ def part(progress: Progress | None, begin: float, end: float) -> Progress | None
     if progress is None:
         return None
     return lambda share: progress(begin + share * (end - begin))
+
+
+def each(items: Collection[T], progress: Progress | None) -> Iterator[T]:
+    """Yield what there is to do one by one, and tell before each the share that is done."""
+    for place, item in enumerate(items):
+        if progress is not None:
+            progress(place / len(items))
+        yield item
 
 
 def in_pieces(

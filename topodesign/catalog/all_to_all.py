@@ -2,26 +2,24 @@
 
 A file ``all_to_all_04.tsv`` has a line for as many rows of ``degree_04.tsv`` as were priced so far, and names each by
 its number of nodes and its check; so the rows stay as they are, and a row that changes loses its price. The bounds are
-proven, and one number where they meet. It starts and ends as the files of rows do.
+proven, and one number where they meet. It starts and ends as the files of rows do, and so do all :class:`SideFiles`.
 """
 
 from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 from topodesign.base.atomic import write_whole
 from topodesign.base.declared import Declared
 from topodesign.base.errors import CatalogError, FileFormatError
 from topodesign.base.text_files import read_text
-
-COLUMNS = ("nodes", "row", "lower", "upper", "version", "check")
-"""Columns, separated by tabs; ``row`` is the check of the row that is priced, ``check`` the CRC-32 of all before it."""
+from topodesign.catalog.sizes import NO_LIMIT
 
 VERSION = 1
 _TRAILER = re.compile(r"# end: ([0-9]+) rows")
@@ -56,47 +54,65 @@ class Bounds(Declared):
         return f"{float(self.upper):.4f}" if self.exact else f"{float(self.lower):.4f} to {float(self.upper):.4f}"
 
 
-def prices_file(directory: Path, degree: int) -> Path:
-    """Return the path of the file of a degree."""
-    return directory / f"all_to_all_{degree:02}.tsv"
+@dataclass(frozen=True)
+class SideFiles(Generic[_Line]):
+    """Files of a kind beside the rows, one a degree.
 
-
-def read_prices(directory: Path, degree: int, first: int, last: int) -> dict[PriceKey, Bounds]:
-    """Return the prices of the rows of a degree with ``first <= nodes <= last``."""
-    return dict(read_lines(prices_file(directory, degree), COLUMNS, _read_line, first, last))
-
-
-def read_lines(
-    path: Path, columns: Sequence[str], read: Callable[[list[str]], _Line], first: int, last: int
-) -> Iterator[_Line]:
-    """Yield what the lines of a file with these columns say, those with ``first <= nodes <= last``.
-
+    * ``stem``: what their names begin with.
+    * ``columns``: separated by tabs; the last one, ``check``, is the CRC-32 of all before it.
     * ``read``: reads the cells of a line but its check; a ValueError says what is wrong with them.
+    * ``cells``: what is written of a line, but its check.
+    * ``order``: what lines are sorted by.
     """
-    try:
-        lines = read_text(path).split("\n")
-    except FileFormatError as error:
-        raise CatalogError(f"{path}: {error}") from None
-    if lines[0] != "\t".join(columns):
-        raise CatalogError(f"{path}:1: the first line should name the columns {', '.join(columns)}")
-    match = _TRAILER.fullmatch(lines[-2]) if len(lines) > 2 and not lines[-1] else None
-    if match is None or int(match[1]) != len(lines) - 3:
-        raise CatalogError(f"{path}:{len(lines) - 1}: the last line does not count the rows before it: it is truncated")
-    for number, line in enumerate(lines[1:-2], start=2):
+
+    stem: str
+    columns: tuple[str, ...]
+    read: Callable[[list[str]], _Line]
+    cells: Callable[[_Line], tuple[object, ...]]
+    order: Callable[[_Line], Any]
+
+    def path(self, directory: Path, degree: int) -> Path:
+        """Return the path of the file of a degree."""
+        return directory / f"{self.stem}_{degree:02}.tsv"
+
+    def lines(self, directory: Path, degree: int, first: int = 0, last: int = NO_LIMIT) -> Iterator[_Line]:
+        """Yield what the lines of a degree with ``first <= nodes <= last`` say."""
+        path = self.path(directory, degree)
         try:
-            if first <= int(line[: line.find("\t")]) <= last:
-                yield read(_cells(line, len(columns)))
-        except (ValueError, ZeroDivisionError) as error:
-            raise CatalogError(f"{path}:{number}: the line was edited or torn: {error}") from None
+            lines = read_text(path).split("\n")
+        except FileFormatError as error:
+            raise CatalogError(f"{path}: {error}") from None
+        if lines[0] != "\t".join(self.columns):
+            raise CatalogError(f"{path}:1: the first line should name the columns {', '.join(self.columns)}")
+        match = _TRAILER.fullmatch(lines[-2]) if len(lines) > 2 and not lines[-1] else None
+        if match is None or int(match[1]) != len(lines) - 3:
+            words = "the last line does not count the rows before it: it is truncated"
+            raise CatalogError(f"{path}:{len(lines) - 1}: {words}")
+        for number, line in enumerate(lines[1:-2], start=2):
+            try:
+                if first <= int(line[: line.find("\t")]) <= last:
+                    yield self.read(_cells(line, len(self.columns)))
+            except (ValueError, ZeroDivisionError) as error:
+                raise CatalogError(f"{path}:{number}: the line was edited or torn: {error}") from None
 
+    def known(self, directory: Path, degree: int, first: int = 0, last: int = NO_LIMIT) -> list[_Line]:
+        """Return what :meth:`lines` does, or nothing where there is no file yet."""
+        there = self.path(directory, degree).exists()
+        return list(self.lines(directory, degree, first, last)) if there else []
 
-def lines_text(columns: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
-    """Return the text of a file that :func:`read_lines` reads; lines have no check yet."""
-    checked = []
-    for cells in lines:
-        text = "\t".join(map(str, cells))
-        checked.append(f"{text}\t{zlib.crc32(text.encode()):08x}")
-    return "\n".join(["\t".join(columns), *checked, f"# end: {len(checked)} rows", ""])
+    def text(self, lines: Iterable[_Line]) -> str:
+        """Return the text of a file."""
+        checked = []
+        for line in sorted(lines, key=self.order):
+            text = "\t".join(map(str, self.cells(line)))
+            checked.append(f"{text}\t{zlib.crc32(text.encode()):08x}")
+        return "\n".join(["\t".join(self.columns), *checked, f"# end: {len(checked)} rows", ""])
+
+    def write(self, directory: Path, degree: int, lines: Iterable[_Line]) -> Path:
+        """Write the file of a degree, whole or not at all, and return its path."""
+        path = self.path(directory, degree)
+        write_whole(path, self.text(lines))
+        return path
 
 
 def _cells(line: str, columns: int) -> list[str]:
@@ -109,23 +125,6 @@ def _cells(line: str, columns: int) -> list[str]:
     return cells
 
 
-def known_prices(directory: Path, degree: int, first: int, last: int) -> dict[PriceKey, Bounds]:
-    """Return what :func:`read_prices` does, or nothing where there is no file yet."""
-    return read_prices(directory, degree, first, last) if prices_file(directory, degree).exists() else {}
-
-
-def write_prices(directory: Path, degree: int, prices: Mapping[PriceKey, Bounds]) -> Path:
-    """Write the file of a degree, whole or not at all, and return its path."""
-    path = prices_file(directory, degree)
-    write_whole(path, prices_text(prices))
-    return path
-
-
-def prices_text(prices: Mapping[PriceKey, Bounds]) -> str:
-    """Return the text of a file."""
-    return lines_text(COLUMNS, ((*key, prices[key].lower, prices[key].upper, VERSION) for key in sorted(prices)))
-
-
 def _read_line(cells: list[str]) -> tuple[PriceKey, Bounds]:
     nodes, row, lower, upper, version = cells
     check_version(version)
@@ -136,3 +135,13 @@ def check_version(version: str) -> None:
     """Raise ValueError unless a line is of a version that is known."""
     if version != str(VERSION):
         raise ValueError(f"version {version}, where {VERSION} is known")
+
+
+PRICES = SideFiles(
+    "all_to_all",
+    ("nodes", "row", "lower", "upper", "version", "check"),
+    _read_line,
+    lambda one: (*one[0], one[1].lower, one[1].upper, VERSION),
+    lambda one: one[0],
+)
+"""Prices by row; the column ``row`` is the check of the row that is priced."""

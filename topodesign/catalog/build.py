@@ -14,7 +14,7 @@ from pathlib import Path
 from topodesign.base.arguments import as_integer, as_path, as_several
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.catalog.budgets import Effort
-from topodesign.catalog.files import read_rows, stored_file, write_rows
+from topodesign.catalog.files import degrees_of_grid, make_directory, read_rows, stored_file, write_rows
 from topodesign.catalog.journal import Journal
 from topodesign.catalog.rows import Row, worth_keeping
 from topodesign.catalog.task_runner import check_threads, end_with_parent, run_task
@@ -79,18 +79,10 @@ def build_catalog(
     >>> [str(row.spec) for row in Catalog("mine").frontier(5, 2)]
     ['paley(5)']
     """
-    directory = as_path(directory)
-    if not isinstance(nodes, range) or not nodes:
-        raise ParameterError(f"the sizes of a catalog are a range such as range(3, 65), not {nodes!r:.60}")
-    degrees = [as_integer("a degree", degree, 1) for degree in as_several("degrees", degrees)]
-    if nodes.start < 3 or min(degrees, default=0) < 2:
-        raise ParameterError("a catalog is of at least 3 nodes and degree 2")
+    directory, degrees = as_path(directory), degrees_of_grid(nodes, degrees)
     sizes = _of_shard(sorted({(degree, n) for degree in degrees for n in nodes}), shard)
     effort, journal = effort or Effort(), journal or directory / "build.journal"
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CatalogError(f"{directory}: {error.strerror or error}") from None
+    make_directory(directory)
     own = {degree: [n for other, n in sizes if other == degree] for degree in degrees}
     own = {degree: some for degree, some in own.items() if some}
     outside = {degree: _others(directory, degree, some) for degree, some in own.items()}

@@ -7,7 +7,7 @@ from itertools import islice
 
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog.all_to_all import Bounds
-from topodesign.catalog.exchange import known_exchange
+from topodesign.catalog.exchange import EXCHANGE
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.rows import Row
 
@@ -40,7 +40,7 @@ def candidates_for_all_to_all(
 ) -> Iterator[tuple[Spec, Row | None, Bounds | None]]:
     """Yield the candidates, with what all-to-all takes where that is known, and those kept for that alone."""
     kept = {
-        one.spec: one for one in known_exchange(catalog.directory, degree, nodes, nodes) if one.duplex or not duplex
+        one.spec: one for one in EXCHANGE.known(catalog.directory, degree, nodes, nodes) if one.duplex or not duplex
     }
     for spec, row in candidates(nodes, degree, duplex=duplex, catalog=catalog):
         own = kept.pop(str(spec), None)

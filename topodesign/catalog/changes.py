@@ -11,10 +11,10 @@ from pathlib import Path
 from topodesign.base.declared import key
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.records import Result, ResultList, Table
-from topodesign.catalog.files import NO_LIMIT
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.quality import least_runtime, runtime
 from topodesign.catalog.rows import Row, undominated
+from topodesign.catalog.sizes import NO_LIMIT
 
 _SHOWN = 20  # sizes that are listed at most
 
@@ -23,12 +23,13 @@ _SHOWN = 20  # sizes that are listed at most
 class Change(Result):
     """What became of a degree's topologies from one catalog to another.
 
-    * ``degree``, ``duplex``: which topologies: all, or the duplex ones.
-    * ``sizes``: how many N have a topology in either.
-    * ``better``, ``worse``: the N where the new one has a topology that none of the old one is as good as, and the
-      other way round.
-    * ``before``, ``after``: mean runtime of the best allreduce of 1 MiB over the bound, at 10us and 100Gbps, over the N
-      that both have.
+    * ``degree``: ports of a node.
+    * ``duplex``: whether it is about duplex topologies only.
+    * ``sizes``: how many N either has a topology of.
+    * ``better``: N at which the new one has a topology that none of the old one is as good as.
+    * ``worse``: N at which it is the other way round.
+    * ``before``: mean ratio of the best allreduce of 1 MiB to the bound, in the old one.
+    * ``after``: the same in the new one.
     """
 
     degree: int
@@ -40,14 +41,9 @@ class Change(Result):
     after: float
 
     KEYS = (
-        key("degree", "Ports of a node."),
-        key("duplex", "Whether it is about duplex topologies only."),
-        key("sizes", "How many N either has a topology of."),
-        key("better=len(better)", "N at which the new one has a topology that none of the old one is as good as."),
-        key("worse=len(worse)", "N at which it is the other way round."),
+        "degree duplex sizes better=len(better) worse=len(worse)",
         key("worse_nodes", "Which these are.", kind=str, value=lambda one: " ".join(map(str, one.worse))),
-        key("mean_before=before", "Mean ratio of the best allreduce of 1 MiB to the bound, in the old one."),
-        key("mean_after=after", "The same in the new one."),
+        "mean_before=before mean_after=after",
     )
 
 

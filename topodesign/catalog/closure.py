@@ -95,8 +95,8 @@ class Closure(Result):
     """What is left to close of a catalog.
 
     * ``sizes``: pairs of N and d with rows.
-    * ``tolerance``: what counts as better: that no row has at most as many steps and a y larger by at most this.
-    * ``violations``: for each size and cabling where an operation is better, the fastest for an allreduce of 1 MiB.
+    * ``tolerance``: what counts as better: no row has as few steps and a y at most so much larger.
+    * ``violations``: where an operation gives a better topology than the rows; empty if the catalog is closed.
     """
 
     sizes: int
@@ -113,11 +113,7 @@ class Closure(Result):
         many = len(self.violations) or "none"
         return f"{self.sizes} sizes: {many} where an operation on rows is over {float(self.tolerance):.1%} better"
 
-    KEYS = (
-        key("sizes", "Pairs of N and d with rows."),
-        key("tolerance", "What counts as better: no row has as few steps and a y at most so much larger."),
-        key("violations", "Where an operation gives a better topology than the rows; empty if the catalog is closed."),
-    )
+    KEYS = "sizes tolerance violations"
     ROWS = "violations"
 
 

@@ -15,7 +15,7 @@ from functools import cached_property
 
 from topodesign.base.cost import Basis, Cost, keeps_port_free, moore_bound
 from topodesign.base.errors import DisconnectedError, ParameterError, SpecError, TopologyError
-from topodesign.base.progress import Progress, part
+from topodesign.base.progress import Progress, each, part
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog.files import read_rows
 from topodesign.catalog.idle import with_idle_ports
@@ -59,9 +59,7 @@ def composed(
         *composer.without_theorem(target),
         *(one.spec for one in searched.get(target, ())),
     ]
-    for place, spec in enumerate(unpriced):
-        if progress is not None:
-            progress(0.6 + 0.2 * place / len(unpriced))
+    for spec in each(unpriced, part(progress, 0.6, 0.8)):
         shelf.price(spec)
     beside = () if seconds == 0 else few_away(target, shelf.front, composer.by_theorem, seed)
     for spec, topology in beside:
@@ -133,7 +131,7 @@ class _Composer:
     def by_theorem(self, target: Target) -> Iterator[Candidate]:
         """Yield candidates whose price, or a bound of it, needs nothing built."""
         nodes, degree = target.nodes, target.degree
-        yield from (_as_candidate(row) for row in self.rows(nodes, degree) if row.duplex or not target.duplex)
+        yield from (row.candidate for row in self.rows(nodes, degree) if row.duplex or not target.duplex)
         if not target.duplex:
             yield from self._lines(nodes, degree)
             yield from _kautz(nodes, degree)
@@ -152,7 +150,7 @@ class _Composer:
             if degree < 2 or rest or fewer < 2:
                 return
             for row in self.rows(fewer, degree):
-                yield lined(_as_candidate(row), fewer, degree, times)
+                yield lined(row.candidate, fewer, degree, times)
 
     def without_theorem(self, target: Target) -> Iterator[Spec]:
         """Yield what has to be built to be priced: the best few of each kind, which sizes and symmetry tell."""
@@ -237,10 +235,6 @@ def _kautz(nodes: int, degree: int) -> Iterator[Candidate]:
         if back.bandwidth > there.bandwidth:
             there, back, spec = back, there, Spec("transpose", (spec,))
         yield Candidate(spec, there, back, False, Basis.BOUND)
-
-
-def _as_candidate(row: Row) -> Candidate:
-    return Candidate(parse(row.spec), row.cost, row.allgather, row.duplex, row.basis)
 
 
 def _frontier(candidates: Iterable[Candidate]) -> list[Candidate]:

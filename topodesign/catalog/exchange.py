@@ -10,17 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 
-from topodesign.base.atomic import write_whole
-from topodesign.base.declared import Declared, key
-from topodesign.catalog.all_to_all import VERSION, Bounds, check_version, lines_text, read_lines
+from topodesign.base.declared import Declared
+from topodesign.catalog.all_to_all import VERSION, Bounds, SideFiles, check_version
 
 OBJECTIVES = ("allreduce", "all-to-all")
 """What a catalog can be improved for."""
-
-COLUMNS = ("nodes", "wiring", "steps", "lower", "upper", "version", "spec", "check")
-"""Columns, separated by tabs; ``check`` is the CRC-32 of all before it."""
 
 _DUPLEX = {"duplex": True, "simplex": False}
 
@@ -29,19 +24,13 @@ _DUPLEX = {"duplex": True, "simplex": False}
 class Exchange(Declared):
     """A topology with what all-to-all takes on it."""
 
-    nodes: int
+    nodes: int  # N
     duplex: bool  # whether duplex cabling can wire it
     steps: int  # the diameter
-    all_to_all: Bounds
+    all_to_all: Bounds  # what all-to-all takes on it
     spec: str  # the text that rebuilds it
 
-    KEYS = (
-        key("nodes", "N."),
-        "duplex",
-        key("steps", "The diameter."),
-        key("all_to_all", "What all-to-all takes on it."),
-        "spec",
-    )
+    KEYS = "nodes duplex steps all_to_all spec"
     ROW = "nodes steps all_to_all_lower=all_to_all.lower all_to_all_upper=all_to_all.upper duplex spec"
 
     @property
@@ -53,33 +42,6 @@ class Exchange(Declared):
     def line(self) -> str:
         """The line of the file, but for its check."""
         return "\t".join(map(str, _cells(self)))
-
-
-def exchange_file(directory: Path, degree: int) -> Path:
-    """Return the path of the file of a degree."""
-    return directory / f"exchange_{degree:02}.tsv"
-
-
-def read_exchange(directory: Path, degree: int, first: int, last: int) -> list[Exchange]:
-    """Return what is kept of a degree with ``first <= nodes <= last``."""
-    return list(read_lines(exchange_file(directory, degree), COLUMNS, _read_cells, first, last))
-
-
-def known_exchange(directory: Path, degree: int, first: int, last: int) -> list[Exchange]:
-    """Return what :func:`read_exchange` does, or nothing where there is no file yet."""
-    return read_exchange(directory, degree, first, last) if exchange_file(directory, degree).exists() else []
-
-
-def write_exchange(directory: Path, degree: int, kept: Iterable[Exchange]) -> Path:
-    """Write the file of a degree, whole or not at all, and return its path."""
-    path = exchange_file(directory, degree)
-    write_whole(path, exchange_text(kept))
-    return path
-
-
-def exchange_text(kept: Iterable[Exchange]) -> str:
-    """Return the text of a file."""
-    return lines_text(COLUMNS, map(_cells, sorted(kept, key=lambda one: one.order)))
 
 
 def unbeaten(known: Iterable[Exchange]) -> list[Exchange]:
@@ -106,3 +68,12 @@ def _read_cells(cells: list[str]) -> Exchange:
     if wiring not in _DUPLEX:
         raise ValueError(f"a wiring {wiring!r:.20}")
     return Exchange(int(nodes), _DUPLEX[wiring], int(steps), Bounds(Fraction(lower), Fraction(upper)), spec)
+
+
+EXCHANGE = SideFiles(
+    "exchange",
+    ("nodes", "wiring", "steps", "lower", "upper", "version", "spec", "check"),
+    _read_cells,
+    _cells,
+    lambda one: one.order,
+)

@@ -14,8 +14,7 @@ from topodesign.base.cost import moore_distances
 from topodesign.base.errors import CatalogError, DisconnectedError, TopodesignError
 from topodesign.base.spec import Spec
 from topodesign.catalog.all_to_all import Bounds
-from topodesign.catalog.exchange import Exchange, exchange_file, known_exchange, unbeaten, write_exchange
-from topodesign.catalog.files import NO_LIMIT
+from topodesign.catalog.exchange import EXCHANGE, Exchange, unbeaten
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.price import price_topology, wrong_bounds
 from topodesign.search.target import Target
@@ -54,8 +53,8 @@ class ExchangeSearch:
         self.orbits: dict[Target, list[int]] = {}
         self.kept: dict[int, dict[int, list[Exchange]]] = {}
         for degree in degrees:
-            source = directory if exchange_file(directory, degree).exists() else catalog.directory
-            self.kept[degree] = _by_nodes(known_exchange(source, degree, 0, NO_LIMIT))
+            source = directory if EXCHANGE.path(directory, degree).exists() else catalog.directory
+            self.kept[degree] = _by_nodes(EXCHANGE.known(source, degree))
             for n in nodes:
                 self.known[n, degree] = [*self.kept[degree].get(n, ()), *_of_rows(catalog, n, degree)]
                 for duplex in wirings:
@@ -94,7 +93,7 @@ class ExchangeSearch:
     def save(self) -> list[Path]:
         """Write the files."""
         return [
-            write_exchange(self.directory, degree, (one for some in kept.values() for one in some))
+            EXCHANGE.write(self.directory, degree, (one for some in kept.values() for one in some))
             for degree, kept in self.kept.items()
         ]
 

@@ -12,20 +12,20 @@ import mmap
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
+from topodesign.base.arguments import as_integer, as_several
 from topodesign.base.atomic import write_whole
-from topodesign.base.errors import CatalogError, FileFormatError
+from topodesign.base.errors import CatalogError, FileFormatError, ParameterError
 from topodesign.base.file_kinds import FileKind, kind_of
 from topodesign.base.memory import uncollected
 from topodesign.base.shipped import shipped_folder
 from topodesign.base.text_files import open_input
 from topodesign.catalog.packed import open_packed
 from topodesign.catalog.rows import COLUMNS, Row, read_row
-
-NO_LIMIT = 2**62  # more nodes than any row has
+from topodesign.catalog.sizes import NO_LIMIT
 
 _HEADER = "\t".join(COLUMNS) + "\n"
 _TRAILER = re.compile(rb"# end: ([0-9]+) rows, ([0-9]+) bytes\n")
@@ -68,6 +68,24 @@ def stored_file(directory: Path, degree: int) -> Path:
     plain, packed = catalog_file(directory, degree), packed_file(directory, degree)
     is_packed = os.path.exists(packed) and not os.path.exists(plain)  # noqa: PTH110  a path's own method can raise
     return packed if is_packed else plain
+
+
+def make_directory(directory: Path) -> None:
+    """Make the directory of a catalog if it is not there."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CatalogError(f"{directory}: {error.strerror or error}") from None
+
+
+def degrees_of_grid(nodes: range, degrees: Sequence[int]) -> list[int]:
+    """Return the degrees of a grid of sizes that a catalog can have, after a look at it."""
+    if not isinstance(nodes, range) or not nodes:
+        raise ParameterError(f"the sizes of a catalog are a range such as range(3, 65), not {nodes!r:.60}")
+    found = [as_integer("a degree", degree, 1) for degree in as_several("degrees", degrees)]
+    if nodes.start < 3 or min(found, default=0) < 2:
+        raise ParameterError("a catalog is of at least 3 nodes and degree 2")
+    return found
 
 
 def degrees(directory: Path) -> list[int]:

@@ -21,16 +21,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from topodesign.base.arguments import as_choice, as_integer, as_path, as_several
+from topodesign.base.arguments import as_choice, as_path
 from topodesign.base.declared import key, row_of
 from topodesign.base.doors import members
-from topodesign.base.errors import CatalogError, ParameterError
+from topodesign.base.errors import ParameterError
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_time
 from topodesign.catalog.closure import close
 from topodesign.catalog.exchange import OBJECTIVES, Exchange
 from topodesign.catalog.exchange_search import ExchangeSearch
-from topodesign.catalog.files import read_rows, stored_file, write_rows
+from topodesign.catalog.files import degrees_of_grid, make_directory, read_rows, stored_file, write_rows
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.rows import Row
 from topodesign.catalog.search_state import SearchState
@@ -180,20 +180,13 @@ def improve_catalog(
     """
     seconds = float(as_time(time_limit))
     directory, source = as_path(directory), as_catalog(catalog)
-    if not isinstance(nodes, range) or not nodes:
-        raise ParameterError(f"the sizes of a catalog are a range such as range(3, 65), not {nodes!r:.60}")
-    degrees = [as_integer("a degree", degree, 1) for degree in as_several("degrees", degrees)]
-    if nodes.start < 3 or min(degrees, default=0) < 2:
-        raise ParameterError("a catalog is of at least 3 nodes and degree 2")
+    degrees = degrees_of_grid(nodes, degrees)
     wirings = [True, False] if duplex is None else [duplex]
     kind = None if only is None else as_choice("only", only, NAMES)
     for_allreduce = as_choice("objective", objective, OBJECTIVES) == OBJECTIVES[0]
     if kind is not None and not for_allreduce:
         raise ParameterError("turns of one kind are for allreduce; all-to-all has only one")
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CatalogError(f"{directory}: {error.strerror or error}") from None
+    make_directory(directory)
     if not for_allreduce:
         search = ExchangeSearch(directory, source, (sizes_among(nodes), degrees, wirings), seed)
         search.go(seconds, progress)

@@ -10,11 +10,11 @@ from pathlib import Path
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.records import ResultList
 from topodesign.base.units import as_count
-from topodesign.catalog.all_to_all import Bounds, PriceKey, known_prices
-from topodesign.catalog.files import NO_LIMIT, default_directory, degrees, file_check, read_rows
+from topodesign.catalog.all_to_all import PRICES, Bounds, PriceKey
+from topodesign.catalog.files import default_directory, degrees, file_check, read_rows
 from topodesign.catalog.quality import STANDARD, Coverages, Qualities, coverage, qualities
 from topodesign.catalog.rows import VERSION, Row, undominated
-from topodesign.catalog.sizes import MOST_NODES
+from topodesign.catalog.sizes import MOST_NODES, NO_LIMIT
 from topodesign.pricing.workload import Workload
 
 LONGEST_SHORT = 24  # letters of a spec that is its own short name
@@ -59,10 +59,8 @@ class Catalog:
         """
         wanted = _span(degree, first, last)
         rows = read_rows(self.directory, *wanted)
-        prices = known_prices(self.directory, *wanted)
-        if not prices:
-            return ResultList(rows)
-        return ResultList(priced(rows, prices))
+        prices = dict(PRICES.known(self.directory, *wanted))
+        return ResultList(priced(rows, prices) if prices else rows)
 
     def frontier(self, nodes: int, degree: int, *, duplex: bool = False) -> ResultList[Row]:
         """Return the undominated topologies of a size, steps ascending and mean bandwidth factor descending.

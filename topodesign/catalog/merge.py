@@ -12,9 +12,9 @@ from topodesign.base.atomic import write_directory
 from topodesign.base.declared import key
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.records import Result, ResultList, Table
-from topodesign.catalog.all_to_all import Bounds, PriceKey, known_prices, prices_file, prices_text
-from topodesign.catalog.exchange import Exchange, exchange_file, exchange_text, known_exchange, unbeaten
-from topodesign.catalog.files import NO_LIMIT, catalog_file, rows_text
+from topodesign.catalog.all_to_all import PRICES, Bounds, PriceKey
+from topodesign.catalog.exchange import EXCHANGE, Exchange, unbeaten
+from topodesign.catalog.files import catalog_file, rows_text
 from topodesign.catalog.lookup import Catalog, as_catalog, priced
 from topodesign.catalog.rows import Row, worth_keeping
 
@@ -26,7 +26,7 @@ class Share(Result):
     * ``degree``: ports of a node.
     * ``directory``: where that catalog is.
     * ``rows``: rows of the degree there.
-    * ``kept``: how many of them the merged catalog has; a row that several have counts for the first.
+    * ``kept``: how many of them were taken; a row that several have counts for the first.
     """
 
     degree: int
@@ -35,10 +35,9 @@ class Share(Result):
     kept: int
 
     KEYS = (
-        key("degree", "Ports of a node."),
+        "degree",
         key("directory", "Where the catalog is that rows came from.", kind=str),
-        key("rows", "Rows of the degree there."),
-        key("kept", "How many of them were taken; a row that several have counts for the first."),
+        "rows kept",
     )
 
 
@@ -99,15 +98,15 @@ def merge_catalogs(catalogs: Sequence[Catalog | str | Path], directory: str | Pa
     merged = Merged()
     for degree in sorted({degree for source in sources for degree in source.wanted(None)}):
         parts = [list(source.rows(degree)) if degree in source.degrees else [] for source in sources]
-        known = _combined(known_prices(source.directory, degree, 0, NO_LIMIT) for source in sources)
+        known = _combined(one for source in sources for one in PRICES.known(source.directory, degree))
         kept = _kept(parts)
         path = catalog_file(as_path(directory), degree)
         files[path.name] = rows_text(path, kept)
         if prices := _prices(kept, known):
-            files[prices_file(path.parent, degree).name] = prices_text(prices)
-        for_all_to_all = [one for source in sources for one in known_exchange(source.directory, degree, 0, NO_LIMIT)]
+            files[PRICES.path(path.parent, degree).name] = PRICES.text(prices.items())
+        for_all_to_all = [one for source in sources for one in EXCHANGE.known(source.directory, degree)]
         if for_all_to_all:
-            files[exchange_file(path.parent, degree).name] = exchange_text(_unbeaten(for_all_to_all))
+            files[EXCHANGE.path(path.parent, degree).name] = EXCHANGE.text(_unbeaten(for_all_to_all))
         left = {row.line for row in kept}
         for source, rows in zip(sources, parts, strict=True):
             own = left & {row.line for row in rows}
@@ -135,11 +134,10 @@ def _unbeaten(several: Iterable[Exchange]) -> list[Exchange]:
     return [one for _, same in groupby(ordered, key=lambda one: one.nodes) for one in unbeaten(same)]
 
 
-def _combined(prices: Iterable[dict[PriceKey, Bounds]]) -> dict[PriceKey, Bounds]:
+def _combined(prices: Iterable[tuple[PriceKey, Bounds]]) -> dict[PriceKey, Bounds]:
     found: dict[PriceKey, Bounds] = {}
-    for some in prices:
-        for name, bounds in some.items():
-            found[name] = _both(found.get(name), bounds, name) or bounds
+    for name, bounds in prices:
+        found[name] = _both(found.get(name), bounds, name) or bounds
     return found
 
 

@@ -246,8 +246,8 @@ class Pareto(Result):
         What the user names and the families of other packages have, on the frontier or not.
     """
 
-    nodes: int
-    degree: int
+    nodes: int  # nodes N
+    degree: int  # ports d out of, and into, a node
     bidirectional: bool
     workload: Workload
     bound: Cost
@@ -261,9 +261,7 @@ class Pareto(Result):
     candidates: tuple[Own, ...] = ()
 
     KEYS = (
-        key("nodes", "Nodes N."),
-        key("degree", "Ports d out of, and into, a node."),
-        "bidirectional",
+        "nodes degree bidirectional",
         key("origin", "Where the topologies are from: the catalog, a search.", kind=str),
         key("catalog_version=version", "Version of the catalog, in which short specs mean this; null without any."),
         "alpha_s=float(workload.alpha)",
@@ -616,7 +614,7 @@ def _with_deferred(front: Iterable[Candidate], known: Iterable[Row], target: Tar
             insert(best, Candidate(first.spec, there, back, first.duplex, Basis.DEFERRED))
     for row in known:
         if row.deferred:
-            insert(best, Candidate(parse(row.spec), row.cost, row.allgather, row.duplex, row.basis))
+            insert(best, row.candidate)
     return best
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from topodesign.base.errors import ParameterError
-from topodesign.base.progress import Progress
-from topodesign.catalog.all_to_all import Bounds, PriceKey, known_prices, write_prices
-from topodesign.catalog.files import NO_LIMIT
+from topodesign.base.progress import Progress, each
+from topodesign.catalog.all_to_all import PRICES, Bounds, PriceKey
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.rows import Row
+from topodesign.catalog.sizes import NO_LIMIT
 from topodesign.pricing.efforts import Effort
 
 if TYPE_CHECKING:
@@ -124,15 +124,13 @@ def price_catalog(
     found: dict[int, dict[PriceKey, Bounds]] = {}
     begin = saved = time.monotonic()
     try:
-        for place, (degree, row) in enumerate(left):
+        for degree, row in each(left, progress):
             now = time.monotonic()
             if seconds is not None and now - begin > seconds:
                 break
             if now - saved > _SAVE:
                 _save(source.directory, found)
                 saved = now
-            if progress is not None:
-                progress(place / len(left))
             bounds = price_row(row)
             if bounds is not None:
                 found.setdefault(degree, {})[row.price_key] = bounds
@@ -148,5 +146,5 @@ def price_catalog(
 def _save(directory: Path, found: dict[int, dict[PriceKey, Bounds]]) -> None:
     """Add prices to the files, and forget them."""
     for degree, prices in found.items():
-        write_prices(directory, degree, known_prices(directory, degree, 0, NO_LIMIT) | prices)
+        PRICES.write(directory, degree, (dict(PRICES.known(directory, degree)) | prices).items())
     found.clear()

@@ -39,12 +39,14 @@ def least_runtime(nodes: int, degree: int, *, duplex: bool = False) -> Fraction:
 class Coverage(Result):
     """What the catalog has of a degree.
 
-    * ``degree``: d.
-    * ``first``, ``last``: smallest and largest number of nodes, 0 if there is none.
-    * ``sizes``, ``duplex_sizes``: numbers of nodes that it has topologies of, and duplex ones.
+    * ``degree``: ports of a node.
+    * ``first``: the smallest N.
+    * ``last``: the largest N.
+    * ``sizes``: how many N there are rows for.
+    * ``duplex_sizes``: how many of these have a duplex topology.
     * ``rows``: topologies.
     * ``found``: topologies by where they come from.
-    * ``version``: the newest that a row has.
+    * ``version``: version of the file.
     """
 
     degree: int
@@ -57,13 +59,7 @@ class Coverage(Result):
     version: int
 
     KEYS = (
-        key("degree", "Ports of a node."),
-        key("first", "The smallest N."),
-        key("last", "The largest N."),
-        key("sizes", "How many N there are rows for."),
-        key("duplex_sizes", "How many of these have a duplex topology."),
-        key("rows", "Topologies."),
-        key("version", "Version of the file."),
+        "degree first last sizes duplex_sizes rows version",
         key("found_*=found", "Rows of a kind of construction."),
     )
 

@@ -13,7 +13,7 @@ from topodesign.base.claims import Among, Claim, Of, Proof, first_of
 from topodesign.base.cost import Cost, lower_bound, lower_bounds, moore_distances
 from topodesign.base.declared import Declared, key, keys_of
 from topodesign.base.errors import InfeasibleError, TopodesignError
-from topodesign.base.progress import Progress
+from topodesign.base.progress import Progress, each
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.spec import Spec
 from topodesign.base.units import Quantity, as_count, format_bandwidth, format_excess, format_time
@@ -90,9 +90,12 @@ class _Placed(Declared):
     """A topology of a ranking."""
 
     ranked: Ranked
-    best: bool
+    best: bool  # whether it is the best for the first question
 
-    KEYS = (*keys_of("*ranked"), key("best", "Whether it is the best for the first question."))
+    KEYS = (
+        *keys_of("*ranked"),
+        "best",
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -281,9 +284,7 @@ def rank(
         questions = (workload if isinstance(workload, Mix) else read_mix(workload),)
     found = list(candidates_for_all_to_all(nodes, degree, duplex=bidirectional, catalog=as_catalog(catalog)))
     priced = []
-    for place, (spec, row, known) in enumerate(found):
-        if progress is not None:
-            progress(place / len(found))
+    for spec, row, known in each(found, progress):
         ranked = _ranked(spec, row, known, questions, work)
         if ranked is not None and (ranked.duplex or not bidirectional):
             priced.append(ranked)

@@ -11,7 +11,7 @@ from topodesign.base.arguments import as_choice
 from topodesign.base.claims import FASTEST_OF_COLUMN
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, TooLargeError, TopodesignError
-from topodesign.base.progress import Progress
+from topodesign.base.progress import Progress, each
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.spec import Spec
 from topodesign.base.units import Quantity, as_count, format_bandwidth, format_size, format_time
@@ -168,9 +168,7 @@ def rank_routed(
     work = as_workload(alpha, sizes, bandwidth, hop=hop)
     known = list(candidates(nodes, degree, duplex=bidirectional, catalog=as_catalog(catalog)))
     found = []
-    for place, (spec, _) in enumerate(known):
-        if progress is not None:
-            progress(place / len(known))
+    for spec, _ in each(known, progress):
         passed = _passed(spec, asked, work, duplex=bidirectional)
         found += [] if passed is None else [passed]
     if not found:

@@ -12,7 +12,7 @@ import numpy as np
 from topodesign.base.cost import Cost
 from topodesign.base.declared import key
 from topodesign.base.errors import ParameterError, TopodesignError
-from topodesign.base.progress import Progress
+from topodesign.base.progress import Progress, each
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.spec import Spec
 from topodesign.base.units import format_excess, format_size, format_time
@@ -31,15 +31,14 @@ if TYPE_CHECKING:
 class RunnerUp(Result):
     """A topology that comes next to the fastest.
 
-    * ``wish``: what it is the next best for: one of :data:`WISHES`.
-    * ``place``: 1 for the next best, 2 for the one after it.
-    * ``over``: how many times longer its allreduce takes than that of the fastest topology, for the first size.
+    * ``wish``: what it is good at.
+    * ``place``: its place among those, from 1.
+    * ``over``: time at the first size over that of the fastest.
     * ``spec``, ``cost``, ``duplex``: the topology, what half of its allreduce costs, the mean of reduce-scatter and
       allgather, and whether duplex cabling wires it.
-    * ``transitive``: whether its construction proves that every node looks like every other.
-    * ``patches``: patch cords: a pair of opposite links takes one, a link of one way one of its own.
-    * ``lengths``: how many different lengths of cable it takes where the nodes stand in a circle in the order of their
-      numbers.
+    * ``transitive``: whether the construction proves that all nodes are alike.
+    * ``patches``: patches to be plugged.
+    * ``lengths``: different lengths of patches, with nodes in a circle by number.
     * ``allreduce``: seconds, for each size of data of the ``workload``.
     """
 
@@ -56,16 +55,13 @@ class RunnerUp(Result):
     workload: Workload
 
     KEYS = (
-        key("wish", "What it is good at."),
-        key("place", "Its place among those, from 1."),
+        "wish place",
         key("spec", "What names and rebuilds it."),
         *FACTORS,
         key("simplex=not(duplex)", "Whether links go one way only."),
-        key("vertex_transitive=transitive", "Whether the construction proves that all nodes are alike."),
-        key("patches", "Patches to be plugged."),
-        key("cable_lengths=lengths", "Different lengths of patches, with nodes in a circle by number."),
+        "vertex_transitive=transitive patches cable_lengths=lengths",
         *TIMES,
-        key("over_fastest=float(over)", "Time at the first size over that of the fastest."),
+        "over_fastest=float(over)",
     )
     ROW = "wish place spec steps=cost.steps bandwidth=cost.bandwidth duplex vertex_transitive=transitive patches"
     ROW += " lengths over"
@@ -188,9 +184,7 @@ def runners_up(
         raise ParameterError(f"{fastest} is no topology of {nodes} nodes and degree {degree}")
     found = [pair for pair in found if pair[0] != fastest]
     known = []
-    for number, (spec, row) in enumerate(found):
-        if progress is not None:
-            progress(number / len(found))
+    for spec, row in each(found, progress):
         one = _known(spec, row, nodes, degree, workload)
         if one is not None and (one.duplex or not duplex):
             known.append(one)

@@ -19,7 +19,7 @@ from topodesign.catalog.deferral import deferred_row
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.quality import least_runtime, runtime
 from topodesign.catalog.records import record_bounds
-from topodesign.catalog.rows import VERSION, Row, how_found, undominated, worth_keeping
+from topodesign.catalog.rows import VERSION, Row, undominated, worth_keeping
 from topodesign.pricing.deferral import why_not
 from topodesign.pricing.evaluation import deferred_both, price_both
 from topodesign.search.finder import Candidate, Finder, transpose_spec
@@ -214,22 +214,13 @@ class SearchState:
     def offer(self, target: Target, specs: Sequence[Spec]) -> None:
         """Price topologies from their links, and keep those that no row dominates."""
         rows = self.rows[target.size]
-        candidates = [
-            Candidate(parse(row.spec), row.cost, row.allgather, row.duplex, row.basis)
-            for row in rows
-            if not row.deferred and (row.duplex or not target.duplex)
-        ]
+        candidates = [row.candidate for row in rows if not row.deferred and (row.duplex or not target.duplex)]
         finder = Finder(known={target: candidates})
         finder.offer(target, specs)
         known = {row.spec for row in rows}
-        fresh = [
-            _row(target, one)
-            for one in finder.frontier(*target.size, duplex=target.duplex)
-            if str(one.spec) not in known
-        ]
-        if not fresh:
-            return
-        self.put(target, fresh)
+        fresh = [one for one in finder.frontier(*target.size, duplex=target.duplex) if str(one.spec) not in known]
+        if fresh:
+            self.put(target, [Row.of(*target.size, one) for one in fresh])
 
     def put(self, target: Target, fresh: Iterable[Row]) -> None:
         """Keep rows of a size where nothing dominates them."""
@@ -255,20 +246,14 @@ def by_spff(target: Target, spec: Spec) -> Row:
     """Return the row of a topology with the prices of SPFF."""
     topology = build(str(spec))
     there, back = price_both(topology)
-    spec, cost, allgather = (
-        (transpose_spec(spec), back, there) if back.bandwidth > there.bandwidth else (spec, there, back)
-    )
-    return Row(*target.size, cost, allgather, topology.is_duplex, how_found(spec), Basis.LINKS, VERSION, str(spec))
+    if back.bandwidth > there.bandwidth:
+        spec, there, back = transpose_spec(spec), back, there
+    return Row.of(*target.size, Candidate(spec, there, back, topology.is_duplex, Basis.LINKS))
 
 
 def _is_up_to_date(row: Row) -> bool:
     """Whether a row is deferred, by the schedules of today."""
     return row.deferred and row.version == VERSION
-
-
-def _row(target: Target, one: Candidate) -> Row:
-    found = how_found(one.spec)
-    return Row(*target.size, one.cost, one.allgather, one.duplex, found, one.basis, VERSION, str(one.spec))
 
 
 def expansions(row: Row) -> Iterator[tuple[Target, Spec]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 MOST_NODES = 2048  # every number of nodes up to this has rows; the smallest is 3
 
+NO_LIMIT = 2**62  # more nodes than any row has
+
 LARGE_SIZES = frozenset((*range(MOST_NODES + 64, 2**14 + 1, 64), 2**15, 2**16))
 """Beyond that: multiples of 64 to 16384, and powers of two to 65536."""
 

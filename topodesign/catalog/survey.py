@@ -35,15 +35,11 @@ _MOST = 4096  # sizes of a grid at most
 class Missing(Declared):
     """A size of which there is nothing, and why."""
 
-    nodes: int
-    degree: int
-    why: str
+    nodes: int  # nodes N
+    degree: int  # ports d out of, and into, a node
+    why: str  # why there is none
 
-    KEYS = (
-        key("nodes", "Nodes N."),
-        key("degree", "Ports d out of, and into, a node."),
-        key("why", "Why there is none."),
-    )
+    KEYS = "nodes degree why"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +47,13 @@ class _Surveyed(Declared):
     """The fastest topology of a size."""
 
     best: Entry
-    version: str | None
-    saved: Fraction | None
+    version: str | None  # version of the catalog that short specs are of
+    saved: Fraction | None  # what part of the time of the row before it saves; null without one
 
     KEYS = (
         key("nodes=best.nodes", "Nodes N."),
         key("degree=best.degree", "Ports d out of, and into, a node."),
-        key("catalog_version=version", "Version of the catalog that short specs are of."),
-        "*best",
-        key("gain=float(saved)", "What part of the time of the row before it saves; null without one."),
+        "catalog_version=version *best gain=float(saved)",
     )
     ROW = (
         "nodes=best.nodes degree=best.degree steps=best.cost.steps bandwidth=best.cost.bandwidth",

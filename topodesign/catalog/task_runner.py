@@ -10,9 +10,8 @@ import threading
 from collections.abc import Iterable, Sequence
 
 from topodesign.base.cost import Cost
-from topodesign.base.spec import parse
 from topodesign.catalog.budgets import Effort
-from topodesign.catalog.rows import VERSION, Row, how_found
+from topodesign.catalog.rows import Row
 from topodesign.catalog.tasks import Stage, Task
 from topodesign.search.finder import Candidate, Finder
 from topodesign.search.target import Found, Target
@@ -33,7 +32,7 @@ def run_task(task: Task, known: Sequence[Row], effort: Effort) -> list[Row]:
         for target in task.targets:
             finder.offer(target, [found.spec for found in effort.refine(target, candidates)])
     kept = [candidate for target in task.targets for candidate in finder.kept(target)]
-    rows = {_row(task, candidate): None for candidate in sorted(kept, key=lambda one: one.rank)}
+    rows = {Row.of(task.nodes, task.degree, one): None for one in sorted(kept, key=lambda one: one.rank)}
     return sorted(rows, key=lambda row: row.key)  # the plainest first of those with one price
 
 
@@ -41,26 +40,12 @@ def _by_target(rows: Iterable[Row]) -> dict[Target, list[Candidate]]:
     """Return candidates by size, those that duplex cabling can wire under both kinds of it."""
     found: dict[Target, list[Candidate]] = {}
     for row in rows:
-        candidate = Candidate(parse(row.spec), row.cost, row.allgather, row.duplex, row.basis)
+        candidate = row.candidate
         for duplex in (True, False):
             shelf = found.setdefault(Target(row.nodes, row.degree, duplex), [])
             if row.duplex or not duplex:
                 shelf.append(candidate)
     return found
-
-
-def _row(task: Task, candidate: Candidate) -> Row:
-    return Row(
-        task.nodes,
-        task.degree,
-        candidate.cost,
-        candidate.allgather,
-        candidate.duplex,
-        how_found(candidate.spec),
-        candidate.basis,
-        VERSION,
-        str(candidate.spec),
-    )
 
 
 def check_threads() -> None:

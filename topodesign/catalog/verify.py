@@ -22,12 +22,13 @@ from topodesign.base.spec import Spec, parse
 from topodesign.base.text_files import naming, read_text
 from topodesign.base.units import as_count
 from topodesign.catalog.audit import Audited, audit_row
-from topodesign.catalog.exchange import Exchange, exchange_file, known_exchange
+from topodesign.catalog.exchange import EXCHANGE, Exchange
 from topodesign.catalog.exchange_search import wrong_exchange
-from topodesign.catalog.files import NO_LIMIT, stored_file
+from topodesign.catalog.files import stored_file
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.price import wrong_price
 from topodesign.catalog.rows import VERSION, Row, how_found, worth_keeping
+from topodesign.catalog.sizes import NO_LIMIT
 from topodesign.catalog.task_runner import check_threads, end_with_parent
 from topodesign.graphs.expansions.expansion import Base, Claim, Expansion
 from topodesign.pricing.closed_form import price
@@ -70,12 +71,12 @@ class Fault(Declared):
     """A row that is not true, and what came out instead."""
 
     place: Place | KeptPlace
-    message: str
+    message: str  # what came out
 
     KEYS = (
         key("file=place.path", "Where.", kind=str),
         key("line=place.line", "Where."),
-        key("message", "What came out."),
+        "message",
     )
 
     def __str__(self) -> str:
@@ -249,9 +250,9 @@ def places(catalog: Catalog, degrees: Iterable[int], first: int = 0, last: int =
 def kept_places(catalog: Catalog, degrees: Iterable[int], nodes: range | None) -> list[tuple[int, KeptPlace]]:
     """Return what is kept for all-to-all alone, with its degree, in a range of N."""
     return [
-        (degree, KeptPlace(one, exchange_file(catalog.directory, degree), number))
+        (degree, KeptPlace(one, EXCHANGE.path(catalog.directory, degree), number))
         for degree in degrees
-        for number, one in enumerate(known_exchange(catalog.directory, degree, 0, NO_LIMIT), start=2)
+        for number, one in enumerate(EXCHANGE.known(catalog.directory, degree), start=2)
         if not nodes or nodes[0] <= one.nodes <= nodes[-1]
     ]
 

@@ -90,15 +90,14 @@ class Measured(Declared):
 class SizeRun(Declared):
     """What came of one size."""
 
-    asked: Fraction
+    asked: Fraction  # what was asked for
     size: int  # so many bytes that all blocks are equal, in whole elements
     outcome: Outcome
     factor: Fraction | None  # bus bandwidth over algorithm bandwidth
 
     KEYS = (
         key("size_bytes=size", "Data that was moved: so much that blocks are equal."),
-        key("asked_bytes=float(asked)", "What was asked for."),
-        "*measured",
+        "asked_bytes=float(asked) *measured",
         key("own", "The collective of MPI, or of gloo, itself with the same data; null without one."),
     )
     ROW = (

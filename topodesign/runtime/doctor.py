@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from topodesign.base.arguments import as_path
-from topodesign.base.declared import Declared, key
+from topodesign.base.declared import Declared
 from topodesign.base.errors import FileFormatError
 from topodesign.base.records import Result
 from topodesign.base.strict_json import parse_json
@@ -64,67 +64,44 @@ _WHOLE = frozenset({"", "allreduce", "broadcast", "reduce"})
 class About(Declared):
     """What a program is for, as far as its file says."""
 
-    name: str
-    collective: str
-    ranks: int | None
-    chunks: int | None
-    inplace: bool
-    outofplace: bool
-    smallest: int = 0
-    largest: int | None = None
+    name: str  # what it calls itself
+    collective: str  # what it does, in small letters without hyphens
+    ranks: int | None  # for how many; null where it is not said
+    chunks: int | None  # a call has a multiple of them; null where it is not said
+    inplace: bool  # whether it serves calls in place
+    outofplace: bool  # whether it serves calls out of place
+    smallest: int = 0  # bytes of the whole data of the smallest call
+    largest: int | None = None  # bytes of the largest; null without a limit
 
-    KEYS = (
-        key("name", "What it calls itself."),
-        key("collective", "What it does, in small letters without hyphens."),
-        key("ranks", "For how many; null where it is not said."),
-        key("chunks", "A call has a multiple of them; null where it is not said."),
-        key("inplace", "Whether it serves calls in place."),
-        key("outofplace", "Whether it serves calls out of place."),
-        key("smallest", "Bytes of the whole data of the smallest call."),
-        key("largest", "Bytes of the largest; null without a limit."),
-    )
+    KEYS = "name collective ranks chunks inplace outofplace smallest largest"
 
 
 @dataclass(frozen=True, slots=True)
 class Call(Declared):
     """Calls of one kind in a log."""
 
-    collective: str
-    size: int | None
-    ranks: int | None
-    inplace: bool | None
-    by: str
-    count: int
-    why: str = ""
+    collective: str  # as the log calls it, in small letters
+    size: int | None  # bytes of the whole data; null where they are not said
+    ranks: int | None  # of the communicator; null where it is not said
+    inplace: bool | None  # whether input and output share memory; null where it is not said
+    by: str  # `program`, `another program`, `built-in`, or nothing where the log does not say what ran it
+    count: int  # how many calls, of all processes
+    why: str = ""  # why the program cannot have run them; nothing where it could
 
-    KEYS = (
-        key("collective", "As the log calls it, in small letters."),
-        key("size", "Bytes of the whole data; null where they are not said."),
-        key("ranks", "Of the communicator; null where it is not said."),
-        key("inplace", "Whether input and output share memory; null where it is not said."),
-        key("by", "`program`, `another program`, `built-in`, or nothing where the log does not say what ran it."),
-        key("count", "How many calls, of all processes."),
-        key("why", "Why the program cannot have run them; nothing where it could."),
-    )
+    KEYS = "collective size ranks inplace by count why"
 
 
 @dataclass(frozen=True, slots=True)
 class Symptom(Declared):
     """Something that a log says."""
 
-    line: int
-    means: str
-    remedy: str
-    source: str
-    count: int
+    line: int  # where it is first said
+    means: str  # what it means
+    remedy: str  # what to do
+    source: str  # where the line was read: repository, commit, file and line
+    count: int  # how often it is said
 
-    KEYS = (
-        key("line", "Where it is first said."),
-        key("means", "What it means."),
-        key("remedy", "What to do."),
-        key("source", "Where the line was read: repository, commit, file and line."),
-        key("count", "How often it is said."),
-    )
+    KEYS = "line means remedy source count"
 
 
 @dataclass(frozen=True, repr=False)

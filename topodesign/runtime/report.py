@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, ClassVar, Literal, TypeVar
 
 from topodesign.base.arguments import require_at_least
-from topodesign.base.declared import Declared, Keys, key
+from topodesign.base.declared import Declared, Keys
 from topodesign.base.errors import ParameterError
 
 Verdict = Literal[
@@ -36,19 +36,13 @@ def place(rank: int | None, threadblock: int | None = None, step: int | None = N
 class Finding(Declared):
     """A mistake of a program."""
 
-    verdict: Verdict
-    message: str
-    rank: int | None = None
-    threadblock: int | None = None
-    step: int | None = None
+    verdict: Verdict  # which kind of mistake
+    message: str  # what is wrong
+    rank: int | None = None  # where; null if nowhere in particular
+    threadblock: int | None = None  # where; null as above
+    step: int | None = None  # where; null as above
 
-    KEYS = (
-        key("verdict", "Which kind of mistake."),
-        key("message", "What is wrong."),
-        key("rank", "Where; null if nowhere in particular."),
-        key("threadblock", "Where; null as above."),
-        key("step", "Where; null as above."),
-    )
+    KEYS = "verdict message rank threadblock step"
     SHARED = "finding"
 
     def __str__(self) -> str:
@@ -60,13 +54,10 @@ class Finding(Declared):
 class Sizes:
     """The calls that a program serves."""
 
-    smallest: int
-    largest: int | None
+    smallest: int  # bytes of the smallest
+    largest: int | None  # bytes of the largest; null without a limit
 
-    KEYS: ClassVar[Keys] = (
-        key("smallest", "Bytes of the smallest."),
-        key("largest", "Bytes of the largest; null without a limit."),
-    )
+    KEYS: ClassVar[Keys] = ("smallest largest",)
 
     @property
     def sizes(self) -> str:

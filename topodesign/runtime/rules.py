@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from topodesign.base.arguments import as_choice
-from topodesign.base.declared import Declared, key
+from topodesign.base.declared import Declared
 from topodesign.base.records import Result
 from topodesign.runtime.msccl.profiles import PROFILES, RuntimeProfile
 from topodesign.runtime.mscclpp.limits import EXECUTOR
@@ -38,17 +38,12 @@ COMMITS = {name: SOURCES[name] for name in ("msccl", "msccl-executor", "rccl", "
 class Rule(Declared):
     """One rule of one runtime."""
 
-    rule: str
-    runtime: str
-    says: str
+    rule: str  # what it is about
+    runtime: str  # whose it is
+    says: str  # the number or the rule
     source: str
 
-    KEYS = (
-        key("runtime", "Whose it is."),
-        key("rule", "What it is about."),
-        key("says", "The number or the rule."),
-        "source=read",
-    )
+    KEYS = "runtime rule says source=read"
 
     @property
     def read(self) -> str:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from topodesign.base.arguments import as_path, require_at_least
-from topodesign.base.declared import Declared, key
+from topodesign.base.declared import Declared
 from topodesign.base.errors import FileFormatError
 from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import naming, read_bytes
@@ -27,13 +27,10 @@ _LARGEST_JSON = 2**24
 class Times(Declared):
     """When the last rank is done."""
 
-    simulator_ns: int
-    exact_ns: Fraction
+    simulator_ns: int  # as ASTRA-sim counts, in whole nanoseconds
+    exact_ns: Fraction  # the same without its rounding
 
-    KEYS = (
-        key("simulator_ns", "As ASTRA-sim counts, in whole nanoseconds."),
-        key("exact_ns", "The same without its rounding."),
-    )
+    KEYS = "simulator_ns exact_ns"
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from topodesign.base.declared import Declared, key
+from topodesign.base.declared import Declared
 from topodesign.base.errors import FileFormatError
 from topodesign.base.tables import Located, parse_yaml
 from topodesign.base.text_files import naming, read_text
@@ -34,17 +34,12 @@ Link = tuple[int, int]
 class Network(Declared):
     """A network as the simulator's file says it."""
 
-    shape: str
-    ranks: int
-    bandwidth: float
-    latency: float
+    shape: str  # one of `SHAPES`
+    ranks: int  # number of ranks
+    bandwidth: float  # of a link, in 2^30 bytes per second
+    latency: float  # of a link, in nanoseconds
 
-    KEYS = (
-        key("shape", "One of `SHAPES`."),
-        key("ranks", "Number of ranks."),
-        key("bandwidth", "Of a link, in 2^30 bytes per second."),
-        key("latency", "Of a link, in nanoseconds."),
-    )
+    KEYS = "shape ranks bandwidth latency"
 
     def route(self, src: int, dst: int) -> tuple[Link, ...]:
         """Return the links that a message takes."""

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.declared import key
 from topodesign.base.errors import MissingLibraryError
 from topodesign.base.text_files import read_bytes
 from topodesign.collectives import Collective
@@ -32,24 +31,15 @@ Words = NDArray[Any]
 class ModuleReport(Report):
     """What the checker of modules for JAX found: ``ok``, ``illegal``, ``mismatch`` or ``wrong result``."""
 
-    ranks: int = 0
-    steps: int = 0
-    permutations: int = 0
-    least: int = 0
-    links: int = 0
-    stages: int = 1
-    jax: str | None = None
+    ranks: int = 0  # number of devices
+    steps: int = 0  # steps, in each of which all is sent before anything is written
+    permutations: int = 0  # calls of ppermute
+    least: int = 0  # the fewest that steps with these sends can have: the degrees of the steps, added up
+    links: int = 0  # pairs of ranks that send
+    stages: int = 1  # functions to be called one after the other: one more than circuits change
+    jax: str | None = None  # version of JAX whose StableHLO was replayed; null where it is not installed
 
-    KEYS = (
-        "ok verdict findings warnings program",
-        key("ranks", "Number of devices."),
-        key("steps", "Steps, in each of which all is sent before anything is written."),
-        key("permutations", "Calls of ppermute."),
-        key("least", "The fewest that steps with these sends can have: the degrees of the steps, added up."),
-        key("links", "Pairs of ranks that send."),
-        key("stages", "Functions to be called one after the other: one more than circuits change."),
-        key("jax", "Version of JAX whose StableHLO was replayed; null where it is not installed."),
-    )
+    KEYS = "ok verdict findings warnings program ranks steps permutations least links stages jax"
 
     def details(self) -> Any:
         """Yield what was found right, and what the module takes."""

@@ -72,9 +72,9 @@ class WiringTrace(Result):
 class Traces(Declared):
     """With NAME: where each leads."""
 
-    traces: tuple[WiringTrace, ...]
+    traces: tuple[WiringTrace, ...]  # one for each NAME
 
-    KEYS = (key("traces", "One for each NAME."),)
+    KEYS = "traces"
 
 
 def trace_wiring(plan: WiringLike, name: str) -> WiringTrace:

@@ -31,13 +31,13 @@ class Ability(Declared):
     """What is left, and what it costs: steps and bandwidth of the schedule made anew, and the strength if told."""
 
     state: State
-    strength: Strength | None
+    strength: Strength | None  # what links are left; null where --no-throughput leaves it out
 
     KEYS = (
         key("hosts=len(state.hosts)", "Hosts that take part."),
         key("steps=state.cost.steps", "Communication steps; null where the rest does not hang together."),
         key("bandwidth=state.cost.bandwidth", "Bandwidth factor, in parts of what a host had before; null as above."),
-        key("figures=strength", "What links are left; null where --no-throughput leaves it out."),
+        "figures=strength",
     )
     SHARED = "rest"
 
@@ -57,13 +57,13 @@ class Repaired(Declared):
     """A way round a failure, and what can be done then."""
 
     repair: Repair
-    after: Ability
+    after: Ability  # what is then
 
     KEYS = (
         key("restored=repair.restored", "Whether all is as before."),
         key("moves=repair.change.moves", "Ends of patches to be plugged elsewhere."),
         key("words=repair.change.instructions", "What to do."),
-        key("after", "What is then."),
+        "after",
     )
 
 

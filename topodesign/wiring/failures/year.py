@@ -28,7 +28,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from topodesign.base.arguments import as_choice, as_integer
-from topodesign.base.declared import Declared, key
+from topodesign.base.declared import Declared
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Result, Table
 from topodesign.base.units import Quantity, as_time, format_rate
@@ -101,10 +101,12 @@ class Expected(Declared):
 class Year(Result):
     """What a fabric does over an average year.
 
-    * ``swap``, ``lead``: seconds that a swap takes, and until a piece that was ordered is there.
+    * ``swap``: how long it takes to swap a piece when a spare is there.
+    * ``lead``: how long it takes until a piece that was ordered is there.
     * ``pieces``: what fails.
-    * ``intact``: allreduce of all hosts together while nothing is down.
-    * ``expected``, ``expected_without``: its mean with the spares, and without any.
+    * ``intact``: what the links do while nothing is down.
+    * ``expected``: the mean of that over a long time, with the spares.
+    * ``expected_without``: the same without spares.
     * ``priced``: sets of pieces that were priced.
     """
 
@@ -116,14 +118,7 @@ class Year(Result):
     expected_without: Expected
     priced: int
 
-    KEYS = (
-        key("swap_s=float(swap)", "How long it takes to swap a piece when a spare is there."),
-        key("lead_s=float(lead)", "How long it takes until a piece that was ordered is there."),
-        key("intact", "What the links do while nothing is down."),
-        key("expected", "The mean of that over a long time, with the spares."),
-        key("expected_without", "The same without spares."),
-        "priced pieces",
-    )
+    KEYS = "swap_s=float(swap) lead_s=float(lead) intact expected expected_without priced pieces"
     ROWS = "pieces"
 
     def heading(self) -> str:
