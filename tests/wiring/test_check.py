@@ -24,8 +24,9 @@ from topodesign.cli.wire.check import command
 from topodesign.wiring.change.change import fewest_moves, wired_topology
 from topodesign.wiring.check.as_cabled import as_cabled
 from topodesign.wiring.check.check import check_wiring
-from topodesign.wiring.check.observed import Lane, Observed, read_dumps, read_light, read_lldp, read_switch
+from topodesign.wiring.check.observed import Observed, read_dumps, read_light, read_lldp, read_switch
 from topodesign.wiring.inventory.files import read_inventory
+from topodesign.wiring.inventory.inventory import Lane
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.files import load_wiring, save_wiring
 from topodesign.wiring.plan.plan import WiringPlan

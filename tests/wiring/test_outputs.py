@@ -19,11 +19,11 @@ from topodesign.topology.library import build
 from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.check.light import read_power
 from topodesign.wiring.check.lldp import read_neighbours
-from topodesign.wiring.check.observed import Lane, read_dumps, read_light, read_lldp, read_switch
+from topodesign.wiring.check.observed import read_dumps, read_light, read_lldp, read_switch
 from topodesign.wiring.check.outputs import read_output
 from topodesign.wiring.exports.export import export_wiring
 from topodesign.wiring.exports.formats.checkers import P2P_COLUMNS, to_ptm, to_topo
-from topodesign.wiring.inventory.inventory import PanelKind
+from topodesign.wiring.inventory.inventory import Lane, PanelKind
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import make_plan
 

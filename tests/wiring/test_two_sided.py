@@ -18,11 +18,11 @@ from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.check.check import check_wiring
-from topodesign.wiring.check.observed import Lane, Observed, lane_of
+from topodesign.wiring.check.observed import Observed
 from topodesign.wiring.failures.impact import Failure
 from topodesign.wiring.failures.repair import best_repair
 from topodesign.wiring.inventory.files import read_inventory
-from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, InventoryError, Panel, PanelPort, Port
+from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, InventoryError, Lane, Panel, PanelPort, Port
 from topodesign.wiring.plan.files import load_wiring, save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.two_sided import turned
@@ -241,7 +241,7 @@ def test_check_and_repairs_keep_to_the_sides() -> None:
     first, second = [one for one in plan.connects if one.a.panel == "s0" and one.link[0] in {0, 4}][:2]
     for one in plan.connects:
         other = {first.cable: second, second.cable: first}.get(one.cable, one)
-        heard[lane_of(one.a)], heard[lane_of(other.b)] = lane_of(other.b), lane_of(one.a)
+        heard[one.a.source], heard[other.b.source] = other.b.source, one.a.source
     found = check_wiring(plan, Observed(heard, {}, frozenset()))
     assert not found.ok
     made(found.repair.after)

@@ -59,10 +59,10 @@ from __future__ import annotations
 
 import html
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from topodesign.base.declared import Declared, Keys, row_of
 from topodesign.base.doors import load
@@ -206,6 +206,23 @@ class TextResult(Result):
 
 
 _One = TypeVar("_One", bound=Result)
+T = TypeVar("T")
+
+
+class Several(Result, Generic[T]):
+    """A result that is a sequence of values: those of the attribute that ``MEMBERS`` names."""
+
+    __slots__ = ()
+
+    MEMBERS: ClassVar[str] = "entries"
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(getattr(self, self.MEMBERS))
+
+    def __iter__(self) -> Iterator[T]:
+        """Iterate over them."""
+        yield from getattr(self, self.MEMBERS)
 
 
 class ResultList(list[_One], Result):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -13,7 +13,7 @@ from topodesign.base.arguments import as_ascending
 from topodesign.base.claims import Among, fastest_of
 from topodesign.base.cost import bound_in
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.base.records import Result, Table, shortened
+from topodesign.base.records import Several, Table, shortened
 from topodesign.base.units import Quantity, as_count, format_bandwidth, format_excess, format_size, format_time
 from topodesign.catalog.close_sizes import better_size
 from topodesign.catalog.lookup import Catalog, as_catalog
@@ -23,19 +23,13 @@ from topodesign.pricing.workload import as_workload
 
 
 @dataclass(frozen=True, repr=False)
-class Known(Result):
+class Known(Several[Pareto]):
     """The best known topologies of a size, or of several."""
 
     frontiers: tuple[Pareto, ...]  # one for each number of nodes that there is something of, ascending
     single: bool  # whether one size was asked for; the table then shows its frontier, else the fastest topology of each
 
-    def __len__(self) -> int:
-        """Return the number of sizes."""
-        return len(self.frontiers)
-
-    def __iter__(self) -> Iterator[Pareto]:
-        """Iterate over the sizes."""
-        return iter(self.frontiers)
+    MEMBERS = "frontiers"
 
     def heading(self) -> str:
         """Return the question."""

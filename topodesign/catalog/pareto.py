@@ -26,7 +26,7 @@ from topodesign.base.cost import Bounds as LowerBounds
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import CatalogError, InfeasibleError, ParameterError
 from topodesign.base.options import takes
-from topodesign.base.records import LONGEST_CELL, Result, Table, shortened
+from topodesign.base.records import LONGEST_CELL, Result, Several, Table, shortened
 from topodesign.base.spec import Spec, parse
 from topodesign.base.units import (
     Quantity,
@@ -213,7 +213,7 @@ class _Usual(Declared):
 
 
 @dataclass(frozen=True, repr=False)
-class Pareto(Result):
+class Pareto(Several[Entry]):
     """The answer for one number of nodes.
 
     It is the Pareto frontier of latency against bandwidth.
@@ -326,14 +326,6 @@ class Pareto(Result):
         offers = [(entry.label, entry.mean) for entry in self.entries]
         said = verdict_on(offers, self.bounds, self.workload, self.among, duplex=self.bidirectional)
         return said if self.better is None else f"{said} {self.better}."
-
-    def __len__(self) -> int:
-        """Return the number of entries."""
-        return len(self.entries)
-
-    def __iter__(self) -> Iterator[Entry]:
-        """Iterate over the entries."""
-        return iter(self.entries)
 
     def __getitem__(self, place: int) -> Entry:
         """Return an entry by its place, the one with the fewest steps first."""

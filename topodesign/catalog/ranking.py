@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +14,7 @@ from topodesign.base.cost import Cost, lower_bound, lower_bounds, moore_distance
 from topodesign.base.declared import Declared, key, keys_of
 from topodesign.base.errors import InfeasibleError, TopodesignError
 from topodesign.base.progress import Progress, each
-from topodesign.base.records import Result, Table, shortened
+from topodesign.base.records import Result, Several, Table, shortened
 from topodesign.base.spec import Spec
 from topodesign.base.units import Quantity, as_count, format_bandwidth, format_excess, format_time
 from topodesign.catalog.all_to_all import Bounds
@@ -99,7 +99,7 @@ class _Placed(Declared):
 
 
 @dataclass(frozen=True, repr=False)
-class Ranking(Result):
+class Ranking(Several[Ranked]):
     """The topologies of a size that no other beats in what was asked, the fastest for the first question first.
 
     One beats another that has no fewer steps, and takes no less: in bandwidth where a collective was asked for, in time
@@ -162,14 +162,6 @@ class Ranking(Result):
     def proven(self) -> bool:
         """Whether none of the others can be faster for the first question, whatever their bounds leave open."""
         return all(self.best.times[0] <= other.least[0] for other in (*self.entries[1:], *self.beaten))
-
-    def __len__(self) -> int:
-        """Return the number of topologies."""
-        return len(self.entries)
-
-    def __iter__(self) -> Iterator[Ranked]:
-        """Iterate over the topologies."""
-        return iter(self.entries)
 
     def heading(self) -> str:
         """Return the question."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +13,7 @@ from topodesign.base.cost import Cost
 from topodesign.base.declared import key
 from topodesign.base.errors import ParameterError, TopodesignError
 from topodesign.base.progress import Progress, each
-from topodesign.base.records import Result, Table, shortened
+from topodesign.base.records import Result, Several, Table, shortened
 from topodesign.base.spec import Spec
 from topodesign.base.units import format_excess, format_size, format_time
 from topodesign.catalog.candidates import candidates
@@ -74,20 +74,12 @@ class RunnerUp(Result):
 
 
 @dataclass(frozen=True, repr=False)
-class RunnersUp(Result):
+class RunnersUp(Several[RunnerUp]):
     """The next best topologies, wish by wish."""
 
     workload: Workload  # what times are for
     fastest: RunnerUp  # what they come next to, with the place 0
     entries: tuple[RunnerUp, ...]  # the topologies, in the order of :data:`WISHES`
-
-    def __len__(self) -> int:
-        """Return the number of entries."""
-        return len(self.entries)
-
-    def __iter__(self) -> Iterator[RunnerUp]:
-        """Iterate over the entries."""
-        return iter(self.entries)
 
     def heading(self) -> str:
         """Return what they are taken from."""

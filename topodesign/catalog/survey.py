@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +14,7 @@ from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.options import takes
 from topodesign.base.progress import Progress, part
-from topodesign.base.records import Result, Table, shortened
+from topodesign.base.records import Several, Table, shortened
 from topodesign.base.units import (
     Quantity,
     as_bandwidth,
@@ -63,7 +63,7 @@ class _Surveyed(Declared):
 
 
 @dataclass(frozen=True, repr=False)
-class Survey(Result):
+class Survey(Several[Pareto]):
     """The fastest topology of every size of a grid, in the order of nodes, then degrees."""
 
     workload: Workload  # what times are for; its bandwidth is that of a node, or of a port with ``per_port``
@@ -81,6 +81,7 @@ class Survey(Result):
         key("missing", "Sizes without a topology."),
     )
     ROWS = "sizes"
+    MEMBERS = "frontiers"
 
     @property
     def bandwidth_of(self) -> str:
@@ -92,14 +93,6 @@ class Survey(Result):
         """The fastest topology of each size."""
         pairs = zip(self.frontiers, self.gains, strict=True)
         return tuple(_Surveyed(one.best, one.version, None if gain is None else gain[0]) for one, gain in pairs)
-
-    def __len__(self) -> int:
-        """Return the number of sizes."""
-        return len(self.frontiers)
-
-    def __iter__(self) -> Iterator[Pareto]:
-        """Iterate over the sizes."""
-        return iter(self.frontiers)
 
     @property
     def gains(self) -> tuple[tuple[Fraction, ...] | None, ...]:

@@ -227,8 +227,7 @@ def bringup(plan: WiringLike, **options: Unpack[BringupOptions]) -> Bringup:
 
     Examples
     --------
-    >>> from topodesign.wiring.inventory.answers import plain_inventory
-    >>> from topodesign.wiring.plan.wire import wire
+    >>> from topodesign import plain_inventory, wire
     >>> found = bringup(wire("biring(2,4)", plain_inventory(4, 2)), subnet=31)
     >>> found
     <Bringup: 4 lines between 4 hosts, with a ring of cables through all>

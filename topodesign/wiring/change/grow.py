@@ -75,8 +75,8 @@ def with_cables_moved(
     room = inventory if len(inventory.speeds) < 2 else inventory.at_speed(plan.speed)
     fresh, cabled = recabled(room, _that_stay(room, plan.fixed), wanted, plan, seed=seed)
     found = _moved(plan, room, [host for host in plan.hosts if host in room.host], cabled)
-    new = {(one.host, one.port, one.lane): one for one in found.laid}
-    pairs = [(one, new.get((one.host, one.port, one.lane))) for one in found.drawn]
+    new = {one.source: one for one in found.laid}
+    pairs = [(one, new.get(one.source)) for one in found.drawn]
     moved = tuple((one, other) for one, other in pairs if other is not None)
     at = {one for pair in moved for one in pair}
     laid, drawn = (tuple(one for one in some if one not in at) for some in (found.laid, found.drawn))
@@ -101,8 +101,8 @@ def _that_stay(room: Inventory, fixed: tuple[Fixed, ...]) -> tuple[Fixed, ...]:
 
 def _with(fixed: tuple[Fixed, ...], more: Iterable[Fixed]) -> tuple[Fixed, ...]:
     """Return fixed cables, and others whose lanes and ports are free."""
-    lanes, ports = {(one.host, one.port, one.lane) for one in fixed}, {one.place for one in fixed}
-    added = [one for one in more if (one.host, one.port, one.lane) not in lanes and one.place not in ports]
+    lanes, ports = {one.source for one in fixed}, {one.place for one in fixed}
+    added = [one for one in more if one.source not in lanes and one.place not in ports]
     return (*fixed, *added)
 
 

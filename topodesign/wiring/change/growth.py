@@ -161,8 +161,7 @@ def grow(
 
     Examples
     --------
-    >>> from topodesign.wiring.inventory.answers import plain_inventory
-    >>> from topodesign.wiring.plan.wire import wire
+    >>> from topodesign import plain_inventory, wire
     >>> found = grow(wire("circulant(12,2,3)", plain_inventory(12, 4)), 16, 4)
     >>> [(one.name, one.moves, one.at_least) for one in found.topologies]
     [('circulant(16,3,4)', 12, 12)]
@@ -213,14 +212,13 @@ class _Room:
 
     def __init__(self, plan: WiringPlan, nodes: int) -> None:
         self.old, self.nodes, self.duplex = len(plan.hosts), nodes, plan.mode == "duplex"
-        field = {panel.name: panel.field for panel in plan.inventory.panels}
-        self.fields = list(dict.fromkeys(field.values()))
-        number = {name: place for place, name in enumerate(self.fields)}
-        self.patches = [(*connect.link, number[field[connect.a.panel]]) for connect in plan.connects]
+        self.fields = list(plan.inventory.fields)
+        number = {name: self.fields.index(panel.field) for name, panel in plan.inventory.panel.items()}
+        self.patches = [(*connect.link, number[connect.a.panel]) for connect in plan.connects]
         lanes = np.zeros((self.old, len(self.fields)), dtype=np.int64)
         for fixed in plan.fixed:
             if fixed.host in plan.node:
-                lanes[plan.node[fixed.host], number[field[fixed.panel]]] += 1
+                lanes[plan.node[fixed.host], number[fixed.panel]] += 1
         alike = np.array(Counter(map(tuple, lanes.tolist())).most_common(1)[0][0], dtype=np.int64)
         new = np.broadcast_to(alike, (nodes - self.old, len(self.fields)))
         sides = 1 if self.duplex else 2

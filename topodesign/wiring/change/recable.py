@@ -33,16 +33,15 @@ def recabled(
     if room.cabling:
         raise InfeasibleError("the inventory says how its lanes are cabled, so that none is moved")
     fresh = make_plan(wanted, room, mode=plan.mode, seed=seed)
-    field = {panel.name: panel.field for panel in room.panels}
 
     def spot(one: Fixed) -> Spot:
-        return field[one.panel], room.panel_port[one.place].side
+        return room.panel[one.panel].field, room.panel_port[one.place].side
 
     lacking: defaultdict[str, Counter[Spot]] = defaultdict(Counter)
     for one in fresh.fixed:
         lacking[one.host][spot(one)] += 1
     kept, idle = _taken(fixed, spot, lacking)
-    lanes, ports = {(one.host, one.port, one.lane) for one in kept}, {one.place for one in kept}
+    lanes, ports = {one.source for one in kept}, {one.place for one in kept}
     free = {place for some in usable(room, plan.mode).values() for place in some} - ports
     # first the ports that the fresh plan has for a host, then any that its pod reaches
     spare = defaultdict(list)
@@ -60,8 +59,8 @@ def recabled(
             moved.append((host, place))
     for host, place in moved:
         port, lane = next(each for each in spare[host] if (host, *each) not in lanes)
-        lanes.add((host, port, lane))
         kept.append(Fixed(host, port, lane, *place))
+        lanes.add(kept[-1].source)
     return replace(fresh, inventory=room), tuple(kept)
 
 

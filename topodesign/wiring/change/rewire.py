@@ -264,8 +264,7 @@ def rewire(
 
     Examples
     --------
-    >>> from topodesign.wiring.inventory.answers import plain_inventory
-    >>> from topodesign.wiring.plan.wire import wire
+    >>> from topodesign import plain_inventory, wire
     >>> plan = wire("circulant(12,2,3)", plain_inventory(12, 4), mode="simplex")
     >>> found = rewire(plan, "degree(biring(2,6),2)", most_dark=2)
     >>> found

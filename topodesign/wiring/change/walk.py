@@ -50,8 +50,8 @@ def walk_of(plan: WiringPlan, removed: Iterable[CrossConnect], made: Iterable[Cr
 def walk_of_jobs(inventory: Inventory, todo: Sequence[Job]) -> Walk:
     """Return the way of who does these jobs."""
     touched = dict.fromkeys(panel for job in todo for panel in job.panels)
-    by_hand = [panel for panel in inventory.panel if panel in touched and inventory.panel[panel].kind != "ocs"]
-    others = [panel for panel in inventory.panel if panel in touched and inventory.panel[panel].kind == "ocs"]
+    by_hand = [panel for panel in inventory.panel if panel in touched and panel not in inventory.switches]
+    others = [panel for panel in inventory.switches if panel in touched]
     others += [panel for panel in touched if panel not in inventory.panel]  # which are no longer there
     apart = _distances(inventory, by_hand)
     order = by_hand if apart is None else [by_hand[place] for place in _shortest(apart)]

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from topodesign.wiring.check.observed import Lane, Observed, lane_of
+from topodesign.wiring.check.observed import Observed
 from topodesign.wiring.exports.cables import cables
-from topodesign.wiring.inventory.inventory import Fixed, Trunk, interface_name, lanes_of
+from topodesign.wiring.inventory.inventory import Fixed, Lane, Trunk, interface_name, lanes_of
 from topodesign.wiring.plan.plan import WiringPlan
 
 _MOST_OPTIONS = 4  # exchanges that a doubt may be between; what more would explain, none of them tells
@@ -67,23 +67,22 @@ class Ways:
     """
 
     def __init__(self, plan: WiringPlan, circuits: Mapping[Lane, Lane] | None) -> None:
-        self.port = {lane_of(fixed): fixed.place for fixed in plan.fixed}
+        self.port = {fixed.source: fixed.place for fixed in plan.fixed}
         self.circuits = circuits
         self._nodes = plan.node.keys()
-        self._field = {panel.name: panel.field for panel in plan.inventory.panels}
-        self._side = {place: port.side for place, port in plan.inventory.panel_port.items()}
-        self._switches = {panel.name for panel in plan.inventory.panels if panel.kind == "ocs"}
+        self._room = plan.inventory
 
     def patchable(self, sender: Lane, receiver: Lane) -> bool:
         """Return whether two lanes of nodes end in one field of panels, at its two sides if it has some."""
         a, b = self.port.get(sender), self.port.get(receiver)
         if a is None or b is None or not {sender.host, receiver.host} <= self._nodes:
             return False
-        return self._field[a[0]] == self._field[b[0]] and not self._side[a] == self._side[b] != ""
+        sides = [self._room.panel_port[place].side for place in (a, b)]
+        return self._room.panel[a[0]].field == self._room.panel[b[0]].field and not sides[0] == sides[1] != ""
 
     def carries(self, sender: Lane, receiver: Lane) -> bool:
         """Return whether there may be a way: they can be patched, and no circuit is known to be another."""
-        known = self.circuits is not None and receiver in self.port and self.port[receiver][0] in self._switches
+        known = self.circuits is not None and receiver in self.port and self.port[receiver][0] in self._room.switches
         said = self.circuits.get(receiver) if self.circuits is not None and known else sender
         return said == sender and self.patchable(sender, receiver)
 
@@ -93,7 +92,7 @@ class FixedNames:
 
     def __init__(self, plan: WiringPlan) -> None:
         self._plan = plan
-        self._port = {lane_of(fixed): fixed.place for fixed in plan.fixed}
+        self._port = {fixed.source: fixed.place for fixed in plan.fixed}
         listed = list(cables(plan))
         self._cable = {(c.a.device, c.a.port): c.name.partition("-")[0] for c in listed if c.kind == "fixed"}
         self._trunk = {(c.b.device, c.b.port): c.name for c in listed if c.kind == "trunk"}
@@ -284,7 +283,7 @@ class _Search:
         order = {Lane(h.name, port.name, lane): n for h in room.hosts for n, (port, lane) in enumerate(lanes_of(h))}
         rank = {host.name: row for row, host in enumerate(room.hosts)}
         rows = [Fixed(*self._occupant(lane), *port) for lane, port in self.port.items()]
-        rows.sort(key=lambda one: (rank[one.host], order[lane_of(one)]))
+        rows.sort(key=lambda one: (rank[one.host], order[one.source]))
         room = replace(
             room,
             cabling=tuple(rows) if room.cabling else (),
@@ -327,7 +326,7 @@ def is_one_breakout(lanes: Sequence[Lane]) -> bool:
 
 def lanes_at(plan: WiringPlan, lane: Lane) -> int:
     """Return how many lanes the port of a lane has."""
-    return next(port.lanes for port in plan.inventory.host[lane.host].ports if port.name == lane.port)
+    return plan.inventory.port[lane.host, lane.port].lanes
 
 
 def _cycles(slot: Mapping[Lane, Lane]) -> Iterator[tuple[Lane, ...]]:
@@ -347,7 +346,7 @@ def _cycles(slot: Mapping[Lane, Lane]) -> Iterator[tuple[Lane, ...]]:
 def _wanted(plan: WiringPlan) -> Iterator[tuple[Lane, Lane]]:
     """Yield receivers with the transmitters that they should hear."""
     for connect in plan.connects:
-        a, b = lane_of(connect.a), lane_of(connect.b)
+        a, b = connect.a.source, connect.b.source
         yield b, a
         if connect.mode == "duplex":
             yield a, b

@@ -21,15 +21,8 @@ from topodesign.wiring.check.as_built import read_as_built
 from topodesign.wiring.check.as_cabled import AsCabled, FixedNames, Ways, as_cabled
 from topodesign.wiring.check.light import DARK
 from topodesign.wiring.check.link_tests import read_link_tests
-from topodesign.wiring.check.observed import (
-    Lane,
-    Observed,
-    lane_of,
-    read_dumps,
-    read_light,
-    read_lldp,
-    read_switch,
-)
+from topodesign.wiring.check.observed import Observed, read_dumps, read_light, read_lldp, read_switch
+from topodesign.wiring.inventory.inventory import Lane
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.files import WiringLike, as_wiring
@@ -222,16 +215,13 @@ def check_wiring(
 
     Examples
     --------
-    >>> import tempfile
-    >>> from topodesign.wiring.inventory.answers import plain_inventory
-    >>> from topodesign.wiring.plan.wire import wire
+    >>> from pathlib import Path
+    >>> from topodesign import plain_inventory, wire
     >>> plan = wire("biring(2,3)", plain_inventory(3, 2), mode="simplex")
     >>> heard = ["host,port,neighbour_host,neighbour_port"]
     >>> heard += [f"{link.b.host},{link.b.port},{link.a.host},{link.a.port}" for link in plan.connects]
-    >>> with tempfile.TemporaryDirectory() as directory:
-    ...     path = Path(directory) / "heard.csv"
-    ...     _ = path.write_text("\n".join(heard))
-    ...     check_wiring(plan, lldp=path)
+    >>> _ = Path("heard.csv").write_text("\n".join(heard))
+    >>> check_wiring(plan, lldp="heard.csv")
     <WiringCheck: as planned: 6 patches>
     """
     plan, seed = as_wiring(plan), as_seed(seed)
@@ -300,11 +290,11 @@ class _View:
         self.plan = plan = real.plan
         self.observed = observed = real.observed
         self.real = real
-        self.end = {lane_of(end): end for end in plan.end.values()}
+        self.end = {end.source: end for end in plan.end.values()}
         self.ways = Ways(plan, observed.circuits)
         self.wanted: dict[Lane, tuple[Lane, str]] = {}
         for connect in plan.connects:
-            a, b = lane_of(connect.a), lane_of(connect.b)
+            a, b = connect.a.source, connect.b.source
             self.wanted[b] = a, connect.cable
             if connect.mode == "duplex":
                 self.wanted[a] = b, connect.cable
@@ -428,7 +418,7 @@ class _View:
 
     def _or_else(self, ring: list[Lane]) -> str:
         """Return the fixed cables that look the same if they are exchanged, as two of a ring may in a duplex plan."""
-        switch = self.plan.inventory.panel[self.end[ring[0]].panel].kind == "ocs"
+        switch = self.end[ring[0]].panel in self.plan.inventory.switches
         if self.plan.mode == "simplex" or len(ring) > 2 or (switch and self.observed.circuits is not None):
             return ""
         sides = ring, [self.wanted[receiver][0] for receiver in ring]
@@ -452,11 +442,10 @@ class _View:
         """Yield the circuits that are not as planned, where switches have told theirs beside what hosts hear."""
         if self.observed.circuits is None:
             return
-        switches = {panel.name for panel in self.plan.inventory.panels if panel.kind == "ocs"}
         for receiver, (sender, cable) in self.wanted.items():
             end = self.end[receiver]
             there = self.observed.circuits.get(receiver)
-            if end.panel not in switches or there == sender:
+            if end.panel not in self.plan.inventory.switches or there == sender:
                 continue
             instead = "nothing" if there is None else place_name(self.end[there], self.sides[0])
             planned = place_name(self.end[sender], self.sides[0])

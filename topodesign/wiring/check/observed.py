@@ -22,25 +22,12 @@ from topodesign.base.text_files import read_text
 from topodesign.wiring.check.light import ETHTOOL, LIGHT_FILE, read_power
 from topodesign.wiring.check.lldp import ENDINGS, neighbours_of_files, neighbours_of_table, read_neighbours
 from topodesign.wiring.check.outputs import Neighbour
-from topodesign.wiring.inventory.inventory import Fixed, Inventory, Panel, interface_name, lanes_of, split_name
+from topodesign.wiring.inventory.inventory import Inventory, Lane, Panel, interface_name, lanes_of, split_name
 from topodesign.wiring.inventory.port_labels import PortLabels
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.drivers import DRIVERS
 
 _BY_ENDING = {driver.ending: driver for driver in DRIVERS.values()}
-
-
-class Lane(NamedTuple):
-    """A lane of a host: one transmitter and one receiver."""
-
-    host: str
-    port: str
-    lane: int
-
-
-def lane_of(end: Fixed) -> Lane:
-    """Return the lane that ends at a panel port."""
-    return Lane(end.host, end.port, end.lane)
 
 
 @dataclass(frozen=True)
@@ -110,7 +97,7 @@ def read_dumps(path: str | Path, plan: WiringPlan) -> Observed:
     path = as_path(path)
     if not path.is_dir():
         raise FileFormatError(f"{path}: this is not a directory")
-    switches = {panel.name for panel in plan.inventory.panels if panel.kind == "ocs"}
+    switches = plan.inventory.switches
     files = sorted(file for file in path.iterdir() if file.suffix.lower() in {".csv", *ENDINGS, *_BY_ENDING})
     told = [file for file in files if file.stem in switches or file.suffix in _BY_ENDING.keys() - {".json"}]
     tables = [file for file in files if file.suffix.lower() == ".csv" and file.name != LIGHT_FILE and file not in told]
@@ -158,11 +145,11 @@ def _circuits_heard(path: Path, files: list[Path], plan: WiringPlan) -> tuple[di
 
     Patches at panels count as planned.
     """
-    switches = {panel.name: panel for panel in plan.inventory.panels if panel.kind == "ocs"}
+    switches = plan.inventory.switches
     if not switches:
         raise FileFormatError(f"{path}: the inventory has no circuit switch (kind: ocs), only patch panels")
     heard = {
-        lane_of(receiver): lane_of(sender)
+        receiver.source: sender.source
         for connect in plan.connects
         if connect.a.panel not in switches
         for sender, receiver in ((connect.a, connect.b), (connect.b, connect.a))[
@@ -197,11 +184,11 @@ def _switch(file: Path, panel: Panel, plan: WiringPlan, heard: dict[Lane, Lane],
             sender, receiver = plan.end.get((panel.name, a)), plan.end.get((panel.name, b))
             if sender is None or receiver is None:
                 continue  # a circuit between ports that no host is cabled to
-            lane = lane_of(receiver)
+            lane = receiver.source
             if lane in heard or a in sent:
                 raise FileFormatError(f"two circuits use {f'{b}B' if lane in heard else f'{a}A'}")
             sent.add(a)
-            heard[lane] = lane_of(sender)
+            heard[lane] = sender.source
 
 
 class _Told(NamedTuple):

@@ -20,7 +20,7 @@ from fractions import Fraction
 from itertools import groupby
 from typing import Literal
 
-from topodesign.wiring.inventory.inventory import Connector, Fixed, Inventory, Place, Polarity, Port, lanes_of
+from topodesign.wiring.inventory.inventory import Connector, Fixed, Inventory, Lane, Place, Polarity, Port, lanes_of
 from topodesign.wiring.inventory.lengths import FIXED, PATCH, CableType, length
 from topodesign.wiring.plan.bill import fixed_lengths
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
@@ -141,32 +141,28 @@ def cables(plan: WiringPlan) -> Iterator[Cable]:
     """Yield the fixed cables, port by port, then the trunks behind them, then the cross-connects."""
     inventory = plan.inventory
     colour = {
-        (host.name, port.name, lane): _NAMES[number % len(_NAMES)]
+        Lane(host.name, port.name, lane): _NAMES[number % len(_NAMES)]
         for host in inventory.hosts
         for number, (port, lane) in enumerate(lanes_of(host))
     }
-    port = {(host.name, port.name): port for host in inventory.hosts for port in host.ports}
     metres = fixed_lengths(inventory, plan.fixed)
     number = {port: row for row, port in enumerate(metres, start=1)}
-    for fixed in sorted(plan.fixed, key=lambda one: (number[one.host, one.port], one.lane)):
+    for fixed in sorted(plan.fixed, key=lambda one: (number[one.socket], one.lane)):
         a, b = _host_end(inventory, fixed), _panel_end(inventory, *inventory.plugged_at(*fixed.place), "A+B")
-        here = port[fixed.host, fixed.port]
-        name = f"F{number[fixed.host, fixed.port]}" + (f"-{fixed.lane}" if here.lanes > 1 else "")
-        shade = colour[fixed.host, fixed.port, fixed.lane]
-        polarity, size = fibres_of_lane(here, fixed.lane), metres[fixed.host, fixed.port]
-        yield Cable(name, "fixed", FIXED[here.connector], a, b, polarity, shade, "", "", size)
-    used = plan.end
+        here = inventory.port[fixed.socket]
+        name = f"F{number[fixed.socket]}" + (f"-{fixed.lane}" if here.lanes > 1 else "")
+        polarity, size = fibres_of_lane(here, fixed.lane), metres[fixed.socket]
+        yield Cable(name, "fixed", FIXED[here.connector], a, b, polarity, colour[fixed.source], "", "", size)
     for row, trunk in enumerate(inventory.trunks, start=1):
-        end = used.get((trunk.panel, trunk.panel_port))
+        end = plan.end.get((trunk.panel, trunk.panel_port))
         if end is not None:
             a, b = (
                 _panel_end(inventory, *place, "A+B")
                 for place in ((trunk.near, trunk.near_port), (trunk.panel, trunk.panel_port))
             )
-            shade = colour[end.host, end.port, end.lane]
-            yield Cable(f"T{row}", "trunk", None, a, b, "A to A, B to B", shade, "", "", None)
+            yield Cable(f"T{row}", "trunk", None, a, b, "A to A, B to B", colour[end.source], "", "", None)
     for connect in plan.connects:
-        yield _cross_connect(inventory, connect, colour[connect.a.host, connect.a.port, connect.a.lane])
+        yield _cross_connect(inventory, connect, colour[connect.a.source])
 
 
 def breakout_of(cable: Cable) -> str | None:
@@ -188,7 +184,7 @@ def _cross_connect(inventory: Inventory, connect: CrossConnect, colour: str) -> 
         _panel_end(inventory, *end.place, side if simplex else "A+B")
         for end, side in ((connect.a, "A"), (connect.b, "B"))
     )
-    circuit = inventory.panel[connect.a.panel].kind == "ocs"
+    circuit = connect.a.panel in inventory.switches
     sort = PATCH[connect.mode]
     return Cable(
         connect.cable,

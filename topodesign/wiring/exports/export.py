@@ -99,14 +99,9 @@ def export_wiring(
 
     Examples
     --------
-    >>> import tempfile
-    >>> from topodesign.wiring.inventory.answers import plain_inventory
-    >>> from topodesign.wiring.plan.wire import wire
-    >>> plan = wire("circulant(6,1,2)", plain_inventory(6, 4))
-    >>> with tempfile.TemporaryDirectory() as directory:
-    ...     path = Path(directory) / "patches.csv"
-    ...     _ = export_wiring(plan, "patches", path)
-    ...     print(path.read_text().splitlines()[-1].split(",")[0])
+    >>> from topodesign import plain_inventory, wire
+    >>> _ = export_wiring(wire("circulant(6,1,2)", plain_inventory(6, 4)), "patches", "patches.csv")
+    >>> print(Path("patches.csv").read_text().splitlines()[-1].split(",")[0])
     C12
     """
     wiring, target = as_wiring(plan), as_path(path)

@@ -89,14 +89,10 @@ def import_wiring(plan: WiringLike, file_format: str, path: str | Path) -> ReadB
 
     Examples
     --------
-    >>> import tempfile
-    >>> from topodesign.wiring.exports.export import export_wiring
-    >>> from topodesign.wiring.inventory.answers import plain_inventory
-    >>> from topodesign.wiring.plan.wire import wire
+    >>> from topodesign import export_wiring, plain_inventory, wire
     >>> plan = wire("circulant(6,1,2)", plain_inventory(6, 4))
-    >>> with tempfile.TemporaryDirectory() as directory:
-    ...     _ = export_wiring(plan, "netbox", Path(directory) / "cables.csv")
-    ...     import_wiring(plan, "netbox", Path(directory) / "cables.csv")
+    >>> _ = export_wiring(plan, "netbox", "cables.csv")
+    >>> import_wiring(plan, "netbox", "cables.csv")
     <ReadBack: it makes the links of the plan>
     """
     wiring, source = as_wiring(plan), as_path(path)

@@ -98,8 +98,7 @@ def trace_wiring(plan: WiringLike, name: str) -> WiringTrace:
 
     Examples
     --------
-    >>> from topodesign.wiring.inventory.answers import plain_inventory
-    >>> from topodesign.wiring.plan.wire import wire
+    >>> from topodesign import plain_inventory, wire
     >>> plan = wire("circulant(6,1,2)", plain_inventory(6, 4))
     >>> print(trace_wiring(plan, "h1:eth0"))
     h1 eth0 - F5 - P0:5 - C01 - P0:1 - F1 - h0 eth0 (3 m)

@@ -75,7 +75,7 @@ def losses(plan: WiringPlan, kinds: Sequence[FailureKind] = KINDS) -> dict[Failu
             for end in (connect.a, connect.b) if kind != "cable" else (connect.a,):
                 device, name = {
                     "host": (end.host, ""),
-                    "port": (end.host, end.port),
+                    "port": end.socket,
                     "panel port": end.place,
                     "cable": ("", connect.cable),
                 }[kind]
@@ -103,10 +103,9 @@ def state_strength(plan: WiringPlan, state: State) -> Strength:
 
 def lost_and_left(plan: WiringPlan, failure: Failure) -> tuple[list[CrossConnect], list[CrossConnect]]:
     """Return the patches that are of no use after a failure, and the others."""
-    ports = {(host.name, port.name) for host in plan.inventory.hosts for port in host.ports}
     known = {
         "host": failure.device in plan.node,
-        "port": (failure.device, failure.name) in ports,
+        "port": (failure.device, failure.name) in plan.inventory.port,
         "panel port": (failure.device, failure.name) in plan.inventory.panel_port,
         "cable": any(connect.cable == failure.name for connect in plan.connects),
     }
@@ -121,7 +120,7 @@ def lost_and_left(plan: WiringPlan, failure: Failure) -> tuple[list[CrossConnect
 
 def kills(failure: Failure, end: End | Fixed) -> bool:
     """Return whether a lane, or the panel port it is cabled to, is dead."""
-    here = {"host": (end.host, ""), "port": (end.host, end.port), "panel port": end.place}
+    here = {"host": (end.host, ""), "port": end.socket, "panel port": end.place}
     return here.get(failure.kind) == (failure.device, failure.name)
 
 

@@ -178,8 +178,7 @@ def repair_order(
 
     Examples
     --------
-    >>> from topodesign.wiring.inventory.answers import plain_inventory
-    >>> from topodesign.wiring.plan.wire import wire
+    >>> from topodesign import plain_inventory, wire
     >>> plan = wire("circulant(12,2,3)", plain_inventory(12, 4))
     >>> found = repair_order(plan, cables=["C01", "C05"], hosts=["h2"])
     >>> str(found.steps[0].failure)

@@ -213,8 +213,7 @@ def failure_impact(
 
     Examples
     --------
-    >>> from topodesign.wiring.inventory.answers import plain_inventory
-    >>> from topodesign.wiring.plan.wire import wire
+    >>> from topodesign import plain_inventory, wire
     >>> plan = wire("circulant(12,2,3)", plain_inventory(12, 4))
     >>> found = failure_impact(plan, cable="C01", throughput=False)
     >>> print(found.before)

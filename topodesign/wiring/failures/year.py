@@ -183,8 +183,7 @@ def expected_year(
 
     Examples
     --------
-    >>> from topodesign.wiring.inventory.answers import plain_inventory
-    >>> from topodesign.wiring.plan.wire import wire
+    >>> from topodesign import plain_inventory, wire
     >>> plan = wire("circulant(12,2,3)", plain_inventory(12, 4))
     >>> found = expected_year(plan, {"port": 400}, spares={"port": 1})
     >>> found.expected.low > found.expected_without.high
@@ -331,7 +330,7 @@ def _pieces(plan: WiringPlan, kind: PieceKind) -> list[list[CrossConnect]]:
     """Return the patches that each piece of a kind loses."""
     if kind != "switch":
         return list(losses(plan, [_failure_kind(kind)]).values())
-    switches = [panel.name for panel in plan.inventory.panels if panel.kind == "ocs"]
+    switches = list(plan.inventory.switches)
     found = ([c for c in plan.connects if name in {c.a.panel, c.b.panel}] for name in switches)
     return [some for some in found if some]
 

@@ -111,6 +111,14 @@ class Panel:
     circuit_db: Fraction | None = None
 
 
+class Lane(NamedTuple):
+    """A lane of a host: one transmitter and one receiver."""
+
+    host: str
+    port: str
+    lane: int
+
+
 @dataclass(frozen=True, slots=True)
 class Fixed:
     """Fixed cabling: a lane ends at a panel port, its transmitter at side A and its receiver at side B."""
@@ -122,6 +130,16 @@ class Fixed:
     panel_port: str  # port of the panel
 
     KEYS = "host port lane panel panel_port"
+
+    @property
+    def socket(self) -> tuple[str, str]:
+        """The host and its port."""
+        return self.host, self.port
+
+    @property
+    def source(self) -> Lane:
+        """The lane that ends there."""
+        return Lane(self.host, self.port, self.lane)
 
     @property
     def place(self) -> tuple[str, str]:
@@ -293,9 +311,19 @@ class Inventory:
         return {host.name: host for host in self.hosts}
 
     @cached_property
+    def port(self) -> dict[tuple[str, str], Port]:
+        """Ports of hosts by the names of both."""
+        return {(host.name, port.name): port for host in self.hosts for port in host.ports}
+
+    @cached_property
     def panel(self) -> dict[str, Panel]:
         """Panels by name."""
         return {panel.name: panel for panel in self.panels}
+
+    @cached_property
+    def switches(self) -> dict[str, Panel]:
+        """Circuit switches by name."""
+        return {panel.name: panel for panel in self.panels if panel.kind == "ocs"}
 
     @cached_property
     def panel_port(self) -> dict[tuple[str, str], PanelPort]:
@@ -372,7 +400,7 @@ class Inventory:
         """Return what there is for links of a speed: without ports of other speeds and their cabling."""
         hosts = [replace(host, ports=tuple(port for port in host.ports if port.speed == speed)) for host in self.hosts]
         there = {(host.name, port.name) for host in hosts for port in host.ports}
-        cabling = tuple(one for one in self.cabling if (one.host, one.port) in there)
+        cabling = tuple(one for one in self.cabling if one.socket in there)
         return replace(self, hosts=tuple(hosts), cabling=cabling)
 
     def place(self, device: str) -> Place:
@@ -427,7 +455,6 @@ def _panel_problems(inventory: Inventory) -> Iterator[InventoryError]:
     if not inventory.panels:
         yield InventoryError("panels", 0, "name", "there are no panels")
     seen = {host.name for host in inventory.hosts}
-    switches = {panel.name for panel in inventory.panels if panel.kind == "ocs"}
     for row, panel in enumerate(inventory.panels):
         if panel.name in seen:
             yield InventoryError("panels", row, "name", f"there are two devices '{panel.name}'")
@@ -436,7 +463,7 @@ def _panel_problems(inventory: Inventory) -> Iterator[InventoryError]:
         if twice is not None:
             words = f"panel '{panel.name}' has two ports labelled '{twice}'"
             yield InventoryError("panels", row, "ports.label", words, twice)
-        if panel.field != panel.name and (panel.kind == "ocs" or panel.field in switches):
+        if panel.field != panel.name and (panel.kind == "ocs" or panel.field in inventory.switches):
             yield InventoryError("panels", row, "field", "a circuit switch is a field of its own")
         yield from _side_problems(inventory, row, panel)
         if not 0 <= panel.spare <= len(panel.ports):
@@ -469,7 +496,7 @@ def _trunk_problems(inventory: Inventory) -> Iterator[InventoryError]:
             elif end in used:
                 yield InventoryError("trunks", row, f"{name}_port", f"port '{end[1]}' of '{end[0]}' has two trunks")
             used.add(end)
-        if trunk.near in inventory.panel and inventory.panel[trunk.near].kind == "ocs":
+        if trunk.near in inventory.switches:
             words = f"hosts plug into patch panels; '{trunk.near}' is a circuit switch"
             yield InventoryError("trunks", row, "near", words)
         if trunk.near in inventory.panel and trunk.panel == trunk.near:
@@ -478,13 +505,12 @@ def _trunk_problems(inventory: Inventory) -> Iterator[InventoryError]:
 
 def _cabling_problems(inventory: Inventory) -> Iterator[InventoryError]:
     lanes = {(host.name, port.name, lane) for host in inventory.hosts for port, lane in lanes_of(host)}
-    ports = {(host.name, port.name) for host in inventory.hosts for port in host.ports}
-    used: set[tuple[str, ...] | tuple[str, str, int]] = set()
+    used: set[tuple[str, str] | Lane] = set()
     for row, fixed in enumerate(inventory.cabling):
-        lane, end = (fixed.host, fixed.port, fixed.lane), (fixed.panel, fixed.panel_port)
+        lane, end = fixed.source, fixed.place
         if fixed.host not in inventory.host:
             yield InventoryError("cabling", row, "host", f"there is no host '{fixed.host}'")
-        elif lane[:2] not in ports:
+        elif fixed.socket not in inventory.port:
             yield InventoryError("cabling", row, "port", f"host '{fixed.host}' has no port '{fixed.port}'")
         elif lane not in lanes:
             yield InventoryError("cabling", row, "lane", f"port '{fixed.port}' has no lane {fixed.lane}")

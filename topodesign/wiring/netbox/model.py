@@ -179,7 +179,6 @@ def as_objects(inventory: Inventory, mode: Mode | None = None) -> NetboxObjects:
         for site, racks_there in inventory.racks.items()
         for rack, (x, y) in racks_there.items()
     }
-    lanes = {(host.name, port.name): port.lanes for host in inventory.hosts for port in host.ports}
     found = NetboxObjects(
         dict.fromkeys(sites, _about(inventory)),
         {rack: places.get(rack, "") for rack in racks | places},
@@ -188,7 +187,7 @@ def as_objects(inventory: Inventory, mode: Mode | None = None) -> NetboxObjects:
         tuple(rear for key in inventory.panel_port for rear in _rear_ports(inventory, *key, mode)),
         tuple(front for key in inventory.panel_port for front in front_ports(inventory, *key, mode)),
         (
-            *(_fixed_cable(inventory, fixed, lanes[fixed.host, fixed.port]) for fixed in inventory.cabling),
+            *(_fixed_cable(inventory, fixed) for fixed in inventory.cabling),
             *trunk_cables(inventory, mode),
         ),
     )
@@ -239,9 +238,9 @@ def _interface(host: Host, port: Port, lane: int) -> Interface:
     return Interface(host.name, name, label, sort, kbps.numerator, description=", ".join(words))
 
 
-def _fixed_cable(inventory: Inventory, fixed: Fixed, lanes: int) -> NetboxCable:
+def _fixed_cable(inventory: Inventory, fixed: Fixed) -> NetboxCable:
     panel, label = inventory.plugged_at(*fixed.place)
-    a, b = cable_ends(fixed, lanes)
+    a, b = cable_ends(fixed, inventory.port[fixed.socket].lanes)
     b = b._replace(device=panel, name=label)
     return NetboxCable("", CONNECTED, (a,), (b,))
 

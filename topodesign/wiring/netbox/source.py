@@ -49,12 +49,9 @@ def read_netbox(
 
     Examples
     --------
-    >>> import tempfile
-    >>> from topodesign import export_wiring, wire
-    >>> from topodesign.wiring.inventory.answers import plain_inventory
-    >>> with tempfile.TemporaryDirectory() as directory:
-    ...     _ = export_wiring(wire("circulant(6,1,2)", plain_inventory(6, 4)), "netbox", f"{directory}/netbox")
-    ...     read_netbox(f"{directory}/netbox")
+    >>> from topodesign import export_wiring, plain_inventory, wire
+    >>> _ = export_wiring(wire("circulant(6,1,2)", plain_inventory(6, 4)), "netbox", "files")
+    >>> read_netbox("files")
     Inventory('plain', 6 hosts with 24 lanes, 1 panel with 24 ports)
     """
     if is_address(source):

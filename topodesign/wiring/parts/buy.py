@@ -103,13 +103,14 @@ def buy_cables(
     runs = [] if wiring.inventory.cabling else runs_of(wiring.inventory, wiring.fixed)
     turns = (False, True) if wiring.mode == "duplex" and single is None else (False,)
     racks = {odd: host_racks(shop, runs, odd=odd) for odd in turns}
-    ends = {(one.host, one.port, one.lane): _end(wiring, one) for one in wiring.fixed}
+    ends: dict[_LaneKey, tuple[str, str, str]] = {one.source: _end(wiring, one) for one in wiring.fixed}
     there = {lane: rack_of(wiring.inventory.place(panel)) for lane, (panel, _, _) in ends.items()}
     chosen = _fitting(shop, racks, allowed, there) if runs else _Chosen((), odd=False)
     alone = tuple(_alone(shop, racks, way, chosen) for way in allowed) if runs else ()
     laid = chosen.laid(shop)
     count = Counter(unit.piece for unit in laid.units)
-    cords = {one.cable: _patch(shop, wiring, one) for one in wiring.connects if _is_patch(wiring, one)}
+    switches_of_room = wiring.inventory.switches
+    cords = {one.cable: _patch(shop, wiring, one) for one in wiring.connects if one.a.panel not in switches_of_room}
     count.update(cords.values())
     bought = Bought(
         {lane: [part for hop in hops for part in _losses(wiring, hop.unit.piece)] for lane, hops in laid.hops.items()},
@@ -258,13 +259,9 @@ def _pieces_of_links(
     for connect in plan.connects:
         found = [cords[connect.cable]] if connect.cable in cords else []
         for end in (connect.a, connect.b):
-            found += [hop.unit.piece for hop in hops.get((end.host, end.port, end.lane), ())]
-            found += [Piece(optics[end.host, end.port])] if (end.host, end.port) in optics else []
+            found += [hop.unit.piece for hop in hops.get(end.source, ())]
+            found += [Piece(optics[end.socket])] if end.socket in optics else []
         yield found
-
-
-def _is_patch(plan: WiringPlan, connect: CrossConnect) -> bool:
-    return plan.inventory.panel[connect.a.panel].kind != "ocs"
 
 
 def _patch(shop: Shop, plan: WiringPlan, connect: CrossConnect) -> Piece:
@@ -295,7 +292,7 @@ def _refused(plan: WiringPlan, hops: Mapping[_LaneKey, Sequence[Hop]]) -> dict[s
     """Return the links whose fibres do not lead from what sends to what receives, by cable, and why."""
     found = {}
     for connect in plan.connects:
-        ends = [hops.get((end.host, end.port, end.lane)) for end in (connect.a, connect.b)]
+        ends = [hops.get(end.source) for end in (connect.a, connect.b)]
         sides = [None if one is None else "AB"[one[-1].leaves.send - 1] for one in ends]
         if None in sides:
             continue
@@ -312,11 +309,10 @@ def _optics(shop: Shop, plan: WiringPlan, loss: LossBudget) -> dict[tuple[str, s
     lost = {link.cable: link.loss for link in loss.links}
     for connect in plan.connects:
         for end in (connect.a, connect.b):
-            port = end.host, end.port
-            worst[port] = max(worst.get(port, Fraction(0)), lost[connect.cable])
+            worst[end.socket] = max(worst.get(end.socket, Fraction(0)), lost[connect.cable])
     found = {}
     for (host, name), most in worst.items():
-        socket = next(one for one in plan.inventory.host[host].ports if one.name == name)
+        socket = plan.inventory.port[host, name]
         speed = socket.speed * socket.lanes
         fits = [
             one

@@ -66,14 +66,13 @@ def rack_of(place: Place) -> Rack:
 
 def runs_of(inventory: Inventory, fixed: Sequence[Fixed]) -> list[PortRun]:
     """Return fixed cabling port by port, in the order of the inventory."""
-    port = {(host.name, one.name): one for host in inventory.hosts for one in host.ports}
     found: dict[tuple[str, str], dict[int, tuple[Fixed, Place]]] = {}
     for one in fixed:
         near, _ = inventory.plugged_at(*one.place)
-        found.setdefault((one.host, one.port), {})[one.lane] = one, inventory.place(near)
+        found.setdefault(one.socket, {})[one.lane] = one, inventory.place(near)
     return [
-        PortRun(host, port[host, name], inventory.place(host), dict(sorted(ends.items())))
-        for (host, name), ends in found.items()
+        PortRun(socket[0], inventory.port[socket], inventory.place(socket[0]), dict(sorted(ends.items())))
+        for socket, ends in found.items()
     ]
 
 

@@ -65,11 +65,10 @@ def bill_of(inventory: Inventory, fixed: Sequence[Fixed], connects: Sequence[Cro
     """
     count: Counter[tuple[CableType, Fraction | None]] = Counter()
     if not inventory.cabling:
-        connector = {(host.name, port.name): port.connector for host in inventory.hosts for port in host.ports}
         lengths = fixed_lengths(inventory, fixed)
-        count.update((FIXED[connector[port]], metres) for port, metres in lengths.items())
+        count.update((FIXED[inventory.port[port].connector], metres) for port, metres in lengths.items())
     for connect in connects:
-        if inventory.panel[connect.a.panel].kind != "ocs":
+        if connect.a.panel not in inventory.switches:
             kind = PATCH[connect.mode]
             count[kind, length(inventory, connect.a.panel, connect.b.panel, kind)] += 1
     lines = sorted(count.items(), key=lambda line: (line[0][0], line[0][1] is None, line[0][1] or 0))
@@ -83,13 +82,11 @@ def fixed_lengths(inventory: Inventory, fixed: Sequence[Fixed]) -> dict[tuple[st
     None where the distance is unknown, and for cabling that exists: nobody said how long it is.
     """
     if inventory.cabling:
-        return dict.fromkeys((one.host, one.port) for one in fixed)
-    connector = {(host.name, port.name): port.connector for host in inventory.hosts for port in host.ports}
+        return dict.fromkeys(one.socket for one in fixed)
     metres: dict[tuple[str, str], Fraction | None] = {}
     for one in fixed:
-        port = one.host, one.port
         near, _ = inventory.plugged_at(*one.place)
-        leg = length(inventory, one.host, near, FIXED[connector[port]])
-        longest = metres.get(port, leg)
-        metres[port] = None if leg is None or longest is None else max(leg, longest)
+        leg = length(inventory, one.host, near, FIXED[inventory.port[one.socket].connector])
+        longest = metres.get(one.socket, leg)
+        metres[one.socket] = None if leg is None or longest is None else max(leg, longest)
     return metres

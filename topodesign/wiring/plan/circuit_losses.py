@@ -119,8 +119,7 @@ def _matrix(line: int, outs: Sequence[str], rows: Iterable[tuple[int, list[str]]
 
 def circuit_losses(inventory: Inventory, files: Mapping[str, TableLike]) -> dict[str, CircuitLosses]:
     """Return the tables of circuit switches by name."""
-    switches = {panel.name: panel for panel in inventory.panels if panel.kind == "ocs"}
-    tables = {}
+    switches, tables = inventory.switches, {}
     for name, table in files.items():
         if name not in switches:
             hint = suggest(name, switches) if switches else "the inventory has none"

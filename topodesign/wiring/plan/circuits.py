@@ -33,7 +33,7 @@ def circuits(plan: WiringPlan) -> Iterator[Circuit]:
 def topology_of(made: Iterable[Circuit], plan: WiringPlan) -> Topology:
     """Return the links that circuits make with the fixed cabling and the hosts of a plan."""
     links = []
-    field = {panel.name: panel.field for panel in plan.inventory.panels}
+    panels = plan.inventory.panel
     taken: set[tuple[PanelEnd, str]] = set()
     for circuit in made:
         for end, side in ((circuit.a, "A"), (circuit.b, "B")):
@@ -47,7 +47,7 @@ def topology_of(made: Iterable[Circuit], plan: WiringPlan) -> Topology:
         if sides in ({"1"}, {"2"}):
             words = f"'{circuit.a[1]}' and '{circuit.b[1]}' are both on side {sides.pop()} of '{circuit.a[0]}'"
             raise FileFormatError(f"ports {words}, which joins its two sides")
-        if field[circuit.a[0]] != field[circuit.b[0]]:
+        if panels[circuit.a[0]].field != panels[circuit.b[0]].field:
             raise FileFormatError(f"panels '{circuit.a[0]}' and '{circuit.b[0]}' are not in one field")
         links.append((plan.node[plan.end[circuit.a].host], plan.node[plan.end[circuit.b].host]))
     return Topology.from_links(len(plan.hosts), links)

@@ -72,7 +72,7 @@ class _Ports:
 
     def __init__(self, inventory: Inventory, fixed: Sequence[Fixed], mode: Mode) -> None:
         self.inventory = inventory
-        self.lanes = {(one.host, one.port, one.lane) for one in fixed}
+        self.lanes = {one.source for one in fixed}
         taken = {one.place for one in fixed}
         self.free = {
             zone: [key for key in ports if key not in taken] for zone, ports in usable(inventory, mode).items()

@@ -124,14 +124,10 @@ def load_wiring(path: str | Path) -> WiringPlan:
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from topodesign.wiring.inventory.answers import plain_inventory
-    >>> from topodesign.wiring.plan.wire import wire
+    >>> from topodesign import plain_inventory, wire
     >>> plan = wire("circulant(6,1,2)", plain_inventory(6, 4))
-    >>> with tempfile.TemporaryDirectory() as directory:
-    ...     save_wiring(plan, Path(directory) / "plan.json")
-    ...     load_wiring(Path(directory) / "plan.json") == plan
+    >>> save_wiring(plan, "plan.json")
+    >>> load_wiring("plan.json") == plan
     True
     """
     source = as_path(path)

@@ -181,9 +181,7 @@ def losses_of(
 
     With the parts that are ``bought``, these are what is lost in; ``tables`` are those of circuit switches by name.
     """
-    budget: dict[tuple[str, str], Fraction | None] = {
-        (host.name, port.name): port.budget_db for host in inventory.hosts for port in host.ports
-    }
+    budget = {socket: port.budget_db for socket, port in inventory.port.items()}
     metres = {} if bought is not None else fixed_lengths(inventory, fixed)
     if bought is not None:
         budget |= bought.budgets
@@ -192,11 +190,10 @@ def losses_of(
         ends = (connect.a, connect.b)
         parts: list[_Part] = []
         for end in ends:
-            lane = (end.host, end.port, end.lane)
-            if bought is not None and lane in bought.lanes:
-                parts += bought.lanes[lane]
+            if bought is not None and end.source in bought.lanes:
+                parts += bought.lanes[end.source]
             else:
-                parts += _fixed_cable(inventory, metres.get(lane[:2]))
+                parts += _fixed_cable(inventory, metres.get(end.socket))
             parts += _of_end(inventory, end)
         table = (tables or {}).get(connect.a.panel)
         refused = "" if bought is None else bought.refused.get(connect.cable, "")
@@ -209,7 +206,7 @@ def losses_of(
             parts += bought.cords[connect.cable]
         else:
             parts += _between(inventory, connect)
-        least = [value for value in (budget[end.host, end.port] for end in ends) if value is not None]
+        least = [value for value in (budget[end.socket] for end in ends) if value is not None]
         links.append(_link(connect, parts, min(least, default=None), refused))
     links.sort(key=_tightness)
     return LossBudget(tuple(links))

@@ -112,14 +112,11 @@ class WiringPlan(Result):
 
     def interface(self, end: End) -> str:
         """Return what the interface of a lane is called, such as ``p0/2``."""
-        return interface_name(end.port, end.lane, self._lanes(end))
+        return interface_name(end.port, end.lane, self.inventory.port[end.socket].lanes)
 
     def split_name(self, end: End) -> str:
         """Return what Linux calls the interface of a lane, such as ``p0s1``."""
-        return split_name(end.port, end.lane, self._lanes(end))
-
-    def _lanes(self, end: End) -> int:
-        return next(port.lanes for port in self.inventory.host[end.host].ports if port.name == end.port)
+        return split_name(end.port, end.lane, self.inventory.port[end.socket].lanes)
 
     def lane_name(self, end: End) -> str:
         """Return the host and the interface of a lane, such as ``h3 p0/2``."""

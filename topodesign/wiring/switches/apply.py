@@ -68,8 +68,7 @@ def apply_wiring(
 
     Examples
     --------
-    >>> from topodesign.wiring.inventory.answers import plain_inventory
-    >>> from topodesign.wiring.plan.wire import wire
+    >>> from topodesign import plain_inventory, wire
     >>> plan = wire("circulant(6,1,2)", plain_inventory(6, 4))
     >>> apply_wiring(plan, {"panel": "scpi://10.0.0.5"})
     Traceback (most recent call last):
@@ -122,7 +121,7 @@ def _states(
 
 
 def _addresses(plan: WiringPlan, switches: Mapping[str, str]) -> dict[str, Address]:
-    known = [panel.name for panel in plan.inventory.panels if panel.kind == "ocs"]
+    known = list(plan.inventory.switches)
     if not switches:
         raise ParameterError("name at least one switch and its address")
     for name in switches:

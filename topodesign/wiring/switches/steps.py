@@ -140,6 +140,6 @@ def circuits_by_switch(plan: WiringPlan, connects: Iterable[CrossConnect]) -> di
     """Return the circuits of cross-connects by their circuit switch; those of patch panels are left out."""
     found: dict[str, list[CrossConnect]] = {}
     for connect in connects:
-        if plan.inventory.panel[connect.a.panel].kind == "ocs":
+        if connect.a.panel in plan.inventory.switches:
             found.setdefault(connect.a.panel, []).append(connect)
     return {name: frozenset(pairs_of(plan.inventory.panel[name], some)) for name, some in found.items()}

@@ -155,7 +155,7 @@ def port_number(panel: Panel, label: str) -> int:
 
 def switches_of(plan: WiringPlan) -> list[tuple[Panel, list[Circuit]]]:
     """Return the circuit switches of a plan with the circuits in each."""
-    made: dict[str, list[Circuit]] = {panel.name: [] for panel in plan.inventory.panels if panel.kind == "ocs"}
+    made: dict[str, list[Circuit]] = {name: [] for name in plan.inventory.switches}
     if not made:
         raise ParameterError("the inventory has no circuit switch (kind: ocs); patch panels need the patch list")
     for circuit in circuits(plan):

@@ -59,17 +59,16 @@ def to_netbox_cables(plan: WiringPlan) -> str:
 
 def netbox_cables(plan: WiringPlan) -> Iterator[NetboxCable]:
     """Yield the cables of a plan as NetBox has them."""
-    lanes = {(host.name, port.name): port.lanes for host in plan.inventory.hosts for port in host.ports}
     room = plan.inventory
-    there = {(one.host, one.port, one.lane) for one in room.cabling}
+    there = {one.source for one in room.cabling}
     for cable in cables(plan):
         if cable.kind == "trunk":
             continue
         status, positions = "planned", 1
         if cable.a.lane is not None:
             fixed = Fixed(cable.a.device, cable.a.port, cable.a.lane, cable.b.device, cable.b.port)
-            a, b = cable_ends(fixed, lanes[fixed.host, fixed.port])
-            status = CONNECTED if (fixed.host, fixed.port, fixed.lane) in there else status
+            a, b = cable_ends(fixed, room.port[fixed.socket].lanes)
+            status = CONNECTED if fixed.source in there else status
             positions = len(sides_of(room, fixed.panel, fixed.panel_port, plan.mode))
         else:
             a, b = (

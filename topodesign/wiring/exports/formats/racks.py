@@ -84,7 +84,7 @@ def summary_of(plan: WiringPlan) -> str:
     """Return what there is to do, in a sentence."""
     patches = Counter(plan.inventory.panel[connect.a.panel].kind for connect in plan.connects)
     cords, circuits = patches["patch panel"], patches["ocs"]
-    fixed = len({(one.host, one.port) for one in plan.fixed})
+    fixed = len({one.socket for one in plan.fixed})
     cables_there = f"{fixed} fixed cables, {cords} patch cords"
     set_there = f", {circuits} circuits (set by software, nothing to plug)" if circuits else ""
     return f"{len(plan.hosts)} hosts, {cables_there}{set_there}; {plan.mode}."

@@ -30,7 +30,7 @@ def to_switches(plan: WiringPlan, style: SwitchStyle = PLAIN, *, driver: Driver)
 def from_switches(path: Path, plan: WiringPlan, *, driver: Driver) -> Topology:
     """Return the links that the files of all switches in a directory make."""
     made: list[Circuit] = []
-    for panel in (panel for panel in plan.inventory.panels if panel.kind == "ocs"):
+    for panel in plan.inventory.switches.values():
         file = path / file_name(panel.name + driver.ending)
         try:
             pairs = list(driver.circuits(read_text(file, (driver.ending,)), panel))
