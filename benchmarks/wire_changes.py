@@ -17,7 +17,8 @@ from dataclasses import replace
 
 from topodesign import Topology, build, rewire, wire
 from topodesign.base.errors import InfeasibleError
-from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, Panel, PanelPort, Port, Trunk
+from topodesign.wiring.inventory.devices import Fixed, Host, Panel, PanelPort, Port, Trunk
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.plan import WiringPlan
 
 _BRANCHES = 3_000_000  # of the search through all switches of a pair

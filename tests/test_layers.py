@@ -108,6 +108,7 @@ HEAVY_HOMES = {
     "topodesign.execution.torch.group",
     "topodesign.execution.torch.hook",
     "topodesign.execution.torch.links",
+    "topodesign.execution.torch.tensors",
     "topodesign.execution.torch.world",
     "topodesign.report.table",
 }

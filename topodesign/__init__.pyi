@@ -16,11 +16,11 @@ from topodesign.catalog.build import build_catalog as build_catalog
 from topodesign.catalog.changes import compare_catalogs as compare_catalogs
 from topodesign.catalog.closure import Closure as Closure
 from topodesign.catalog.closure import verify_closure as verify_closure
+from topodesign.catalog.frontier import Pareto as Pareto
 from topodesign.catalog.improve import improve_catalog as improve_catalog
 from topodesign.catalog.known import known_topologies as known_topologies
 from topodesign.catalog.lookup import Catalog as Catalog
 from topodesign.catalog.merge import merge_catalogs as merge_catalogs
-from topodesign.catalog.pareto import Pareto as Pareto
 from topodesign.catalog.pareto import pareto as pareto
 from topodesign.catalog.price import price_catalog as price_catalog
 from topodesign.catalog.ranking import rank as rank

@@ -17,9 +17,10 @@ from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import ParameterError
 from topodesign.catalog import audit
 from topodesign.catalog.all_to_all import Bounds
-from topodesign.catalog.audit import Digraph, Wrong, audit_row, distances, orbits_of, replay, spff
+from topodesign.catalog.audit import audit_row, distances, spff
 from topodesign.catalog.files import default_directory
 from topodesign.catalog.lookup import Catalog
+from topodesign.catalog.replayed import Digraph, Wrong, orbits_of, replay
 from topodesign.catalog.rows import read_row
 from topodesign.catalog.verify import places, verify
 from topodesign.pricing.closed_form import price

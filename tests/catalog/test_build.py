@@ -31,7 +31,8 @@ from topodesign.catalog.journal import Journal
 from topodesign.catalog.merge import merge_catalogs
 from topodesign.catalog.task_runner import run_task
 from topodesign.catalog.tasks import Stage, Task, needs, waves
-from topodesign.search.finder import Candidate, Finder, base_targets
+from topodesign.search.candidate import Candidate
+from topodesign.search.finder import Finder, base_targets
 from topodesign.search.target import Found, Target
 
 NODES, DEGREES = range(3, 11), (2, 3)

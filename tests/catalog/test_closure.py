@@ -15,9 +15,9 @@ from topodesign.base.cost import Basis
 from topodesign.base.spec import parse
 from topodesign.catalog.closure import TOLERANCE, better, close, keep, offers
 from topodesign.catalog.files import write_rows
+from topodesign.catalog.row_check import check_row
 from topodesign.catalog.rows import Row
 from topodesign.catalog.search_state import SearchState, by_spff
-from topodesign.catalog.verify import check_row
 from topodesign.search.target import Target
 
 Run = Callable[..., tuple[int, str, str]]

@@ -17,7 +17,7 @@ from topodesign.catalog.composed import composed, lined
 from topodesign.catalog.searched import search_size
 from topodesign.pricing.closed_form import cost_of, largest_loads
 from topodesign.pricing.evaluation import price_both
-from topodesign.search.finder import Candidate
+from topodesign.search.candidate import Candidate
 from topodesign.search.target import Target
 
 

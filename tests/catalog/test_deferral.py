@@ -16,12 +16,13 @@ from topodesign.catalog.close_sizes import better_multiple
 from topodesign.catalog.composed import _Composer
 from topodesign.catalog.deferral import deferred_row
 from topodesign.catalog.files import read_rows, write_rows
-from topodesign.catalog.pareto import DEFERRED_NOTE
+from topodesign.catalog.frontier import DEFERRED_NOTE
+from topodesign.catalog.row_check import check_row
 from topodesign.catalog.rows import VERSION, Row, how_found, worth_keeping
-from topodesign.catalog.verify import check_row, misplaced, places
+from topodesign.catalog.verify import misplaced, places
 from topodesign.pricing.evaluation import deferred_both, price_both
 from topodesign.pricing.workload import as_workload
-from topodesign.search.finder import transpose_spec
+from topodesign.search.candidate import transpose_spec
 from topodesign.search.target import Target
 
 SPECS = (

@@ -17,6 +17,7 @@ from topodesign.catalog.files import read_rows, write_rows
 from topodesign.catalog.improve import DEFERRAL, STRATEGIES, _Run
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.records import record_orders
+from topodesign.catalog.row_check import check_row
 from topodesign.catalog.rows import VERSION, Row
 from topodesign.catalog.search_state import SearchState, by_spff, expansions
 from topodesign.catalog.strategies import NAMES
@@ -30,7 +31,7 @@ from topodesign.catalog.strategies.neighbours import neighbours
 from topodesign.catalog.strategies.quotients import quotients
 from topodesign.catalog.strategies.steps import steps
 from topodesign.catalog.strategies.strategy import Draw, Strategy
-from topodesign.catalog.verify import check_row, misplaced, places
+from topodesign.catalog.verify import misplaced, places
 from topodesign.cli.catalog.improve import command
 from topodesign.pricing.deferral import count_receivers
 from topodesign.search.symmetric import search_symmetric

@@ -6,11 +6,11 @@ import pytest
 
 from topodesign.base.spec import parse
 from topodesign.catalog.lookup import Catalog
+from topodesign.catalog.row_check import check_row
 from topodesign.catalog.search_state import SearchState
 from topodesign.catalog.strategies import order_degree as strategy
 from topodesign.catalog.strategies.order_degree import order_degree, steps_of_graphs
 from topodesign.catalog.strategies.strategy import Draw
-from topodesign.catalog.verify import check_row
 from topodesign.search.target import Target
 
 TARGET = Target(36, 3, duplex=True)

@@ -18,8 +18,9 @@ from topodesign.base.errors import FileFormatError, TopodesignError
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog import verify as verifying
 from topodesign.catalog.files import catalog_file, write_rows
+from topodesign.catalog.row_check import check_row
 from topodesign.catalog.rows import VERSION, Row, how_found, read_row
-from topodesign.catalog.verify import Place, Verified, check_row, draw, misplaced, places, verify, verify_catalog
+from topodesign.catalog.verify import Place, Verified, draw, misplaced, places, verify, verify_catalog
 from topodesign.graphs.expansions.expansion import Base, Expansion
 from topodesign.pricing.closed_form import price
 from topodesign.topology.library import build, generator

@@ -25,7 +25,8 @@ from topodesign.topology.topology import Topology
 from topodesign.wiring.change.rewire import Rewiring, rewire
 from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.check.observed import Observed
-from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, Lane, Mode, Panel, PanelPort, Port
+from topodesign.wiring.inventory.devices import Fixed, Host, Lane, Mode, Panel, PanelPort, Port
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.joint import choose_together
 from topodesign.wiring.plan.plan import WiringPlan
 

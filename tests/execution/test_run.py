@@ -16,7 +16,7 @@ from topodesign import Plan, Rounds, run_plan, save_plan, schedule
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError
 from topodesign.cli.main import run
 from topodesign.collectives import COLLECTIVES
-from topodesign.execution.run import bus_factor
+from topodesign.execution.result import bus_factor
 from topodesign.execution.workspace import TYPES, Outcome, Workspace, by_place, coefficients
 
 

@@ -266,7 +266,7 @@ WRITERS = (
     Writer("catalog/packing", "packed", _packed, makes_directory=True),
     Writer("catalog/merge", "merged", _merged, makes_directory=True),
     Writer("catalog/all_to_all", PRICED.name, _prices),
-    Writer("catalog/exchange", EXCHANGED.name, _exchange),
+    Writer("catalog/all_to_all", EXCHANGED.name, _exchange),
     Writer("wiring/routes/routes", "lfts", lambda path, version: ROUTES[version].save(path, "opensm")),
     Writer("search/layout", "l.csv", lambda path, version: LAYOUTS[version].save(path)),
     Writer("report/figures", "f.svg", lambda path, version: PICTURES[version].save(path)),

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tests.samples import logs
 from tests.samples.logs import info, warn
 from topodesign.runtime.connections import ring_pairs, tree_pairs
-from topodesign.runtime.doctor import Diagnosis, diagnose
+from topodesign.runtime.diagnosis import Diagnosis
+from topodesign.runtime.doctor import diagnose
 
 # -- whom NCCL joins ------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from topodesign.wiring.inventory.inventory import Host, Inventory, Mode, Panel, PanelKind, PanelPort, Port
+from topodesign.wiring.inventory.devices import Host, Mode, Panel, PanelKind, PanelPort, Port
+from topodesign.wiring.inventory.inventory import Inventory
 
 SPEED = Fraction(25 * 10**9)
 PER_RACK = 32

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from tests.samples.topologies import regular_digraphs
 from topodesign.topology.topology import Topology
-from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, Mode, Panel, PanelKind, PanelPort, Port
+from topodesign.wiring.inventory.devices import Fixed, Host, Mode, Panel, PanelKind, PanelPort, Port
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
 from topodesign.wiring.plan.plan import WiringPlan
 

@@ -8,17 +8,8 @@ from fractions import Fraction
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change.change import fewest_moves
 from topodesign.wiring.exports.export import FORMATS
-from topodesign.wiring.inventory.inventory import (
-    Fixed,
-    Host,
-    Inventory,
-    Mode,
-    Panel,
-    PanelKind,
-    PanelPort,
-    Port,
-    Trunk,
-)
+from topodesign.wiring.inventory.devices import Fixed, Host, Mode, Panel, PanelKind, PanelPort, Port, Trunk
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.plan import WiringPlan
 
 

@@ -11,7 +11,7 @@ import pytest
 from topodesign import all_to_all, synthesize
 from topodesign.search.enumeration import Enumeration
 from topodesign.search.enumeration_kernels import least_distances, loads_allow, ones
-from topodesign.search.synthesis import _distances
+from topodesign.search.link_swaps import distance_sum
 from topodesign.topology.topology import Topology
 
 Rows = tuple[int, ...]
@@ -59,7 +59,7 @@ def all_of(nodes: int, degree: int, most: int, *, duplex: bool = False) -> list[
 ])  # fmt: skip
 def test_one_of_each_kind(nodes: int, degree: int, duplex: bool) -> None:
     """What has no sum of distances above a limit, however it is numbered, is there once; nothing else is."""
-    labelled = [(out, _distances(list(out))[0]) for out in every(nodes, degree, duplex=duplex)]
+    labelled = [(out, distance_sum(list(out))[0]) for out in every(nodes, degree, duplex=duplex)]
     sums = sorted({total for _, total in labelled if total < nodes**3})
     for most in {sums[0], sums[len(sums) // 2], sums[-1]}:
         kinds = {kind(out) for out, total in labelled if total <= most}
@@ -71,7 +71,7 @@ def test_one_of_each_kind(nodes: int, degree: int, duplex: bool) -> None:
 @pytest.mark.parametrize(("nodes", "degree"), [(4, 2), (5, 2)])
 def test_the_best_of_all(nodes: int, degree: int) -> None:
     """Each kind is priced by the exact flow: synthesis finds the best of them."""
-    kinds = {kind(out): out for out in every(nodes, degree) if _distances(list(out))[0] < nodes**3}
+    kinds = {kind(out): out for out in every(nodes, degree) if distance_sum(list(out))[0] < nodes**3}
     best = min(
         all_to_all(
             Topology.from_links(nodes, [(u, v) for u in range(nodes) for v in range(nodes) if out[u] >> v & 1]),
@@ -125,7 +125,7 @@ def test_bounds(seed: int) -> None:
     )
     rows = np.array(words(topology), dtype=np.int64)
     own = [least_distances(nodes, degree, rows, nodes, node) for node in range(nodes)]
-    assert sum(own) == _distances(rows.tolist())[0]
+    assert sum(own) == distance_sum(rows.tolist())[0]
     for assigned in range(nodes):
         assert all(least_distances(nodes, degree, rows, assigned, node) <= own[node] for node in range(nodes))
     space = np.zeros((4, nodes * nodes), dtype=np.int64)

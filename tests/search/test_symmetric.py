@@ -16,7 +16,8 @@ from topodesign.graphs.cayley import cayley_of
 from topodesign.pricing.closed_form import price
 from topodesign.search import symmetric as search
 from topodesign.search.groups import groups_of_order, groups_to_search
-from topodesign.search.symmetric import cayley_spec, search_cayley, search_symmetric
+from topodesign.search.lifted import cayley_spec
+from topodesign.search.symmetric import search_cayley, search_symmetric
 from topodesign.search.target import Found, Target
 from topodesign.topology.groups import Group, affine, dicyclic, metacyclic
 

@@ -19,7 +19,8 @@ from tests.samples.wirings import wired
 from topodesign import build
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError
 from topodesign.cli.main import program
-from topodesign.wiring.change.change import Change, fewest_moves
+from topodesign.wiring.change.change import fewest_moves
+from topodesign.wiring.change.patches import Change
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.change.stages import stages
 from topodesign.wiring.plan.files import load_wiring, save_wiring

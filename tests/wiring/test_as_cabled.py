@@ -21,7 +21,7 @@ from topodesign.wiring.check.as_cabled import as_cabled
 from topodesign.wiring.check.check import WiringCheck, check_wiring
 from topodesign.wiring.check.observed import Observed
 from topodesign.wiring.exports.cables import cables
-from topodesign.wiring.inventory.inventory import Lane, Mode
+from topodesign.wiring.inventory.devices import Lane, Mode
 from topodesign.wiring.plan.files import load_wiring, save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 

@@ -15,7 +15,7 @@ from topodesign.cli.main import run
 from topodesign.fabrics.boxes import named_box, wired
 from topodesign.fabrics.presets import as_boxed
 from topodesign.topology.library import build
-from topodesign.wiring.inventory.inventory import Port
+from topodesign.wiring.inventory.devices import Port
 
 PLACES = [
     ("bipartite(8)", (), "duplex"),

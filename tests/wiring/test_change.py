@@ -25,15 +25,16 @@ from topodesign.cli.main import program
 from topodesign.topology.isomorphism import isomorphism
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change import relabel_kernels
-from topodesign.wiring.change.change import Change, as_simplex, fewest_moves, wired_topology
+from topodesign.wiring.change.change import fewest_moves
 from topodesign.wiring.change.kept_bound import most_kept
+from topodesign.wiring.change.patches import Change, as_simplex, wired_topology
 from topodesign.wiring.change.relabel import Relabelling, relabel
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.change.stages import Stage, stages
 from topodesign.wiring.change.strength import strength
 from topodesign.wiring.inventory.answers import plain_inventory
+from topodesign.wiring.inventory.devices import Mode
 from topodesign.wiring.inventory.files import read_inventory
-from topodesign.wiring.inventory.inventory import Mode
 from topodesign.wiring.plan.cross_connects import Fibre, fibres
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.files import load_wiring, save_wiring

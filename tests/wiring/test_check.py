@@ -21,12 +21,13 @@ from tests.samples.wirings import bare, switch_files, wired
 from topodesign import build
 from topodesign.base.errors import FileFormatError
 from topodesign.cli.wire.check import command
-from topodesign.wiring.change.change import fewest_moves, wired_topology
+from topodesign.wiring.change.change import fewest_moves
+from topodesign.wiring.change.patches import wired_topology
 from topodesign.wiring.check.as_cabled import as_cabled
 from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.check.observed import Observed, read_dumps, read_light, read_lldp, read_switch
+from topodesign.wiring.inventory.devices import Lane
 from topodesign.wiring.inventory.files import read_inventory
-from topodesign.wiring.inventory.inventory import Lane
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.files import load_wiring, save_wiring
 from topodesign.wiring.plan.plan import WiringPlan

@@ -13,7 +13,8 @@ from topodesign import all_to_all, build, copy_examples, read_inventory
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.pricing.closed_form import distances
 from topodesign.topology.topology import Topology
-from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, Panel, PanelPort, Port
+from topodesign.wiring.inventory.devices import Fixed, Host, Panel, PanelPort, Port
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.proof import check_plan
 from topodesign.wiring.plant import cubes_kernels
 from topodesign.wiring.plant.carry import carry

@@ -38,8 +38,8 @@ from topodesign.wiring.exports.export import READERS, export_wiring
 from topodesign.wiring.exports.formats.labels import PAGE_HEIGHT, PAGE_WIDTH, PER_SHEET, sheets
 from topodesign.wiring.exports.read_back import import_wiring
 from topodesign.wiring.exports.trace import trace_wiring
+from topodesign.wiring.inventory.devices import Mode, PanelKind, PanelPort
 from topodesign.wiring.inventory.files import read_inventory
-from topodesign.wiring.inventory.inventory import Mode, PanelKind, PanelPort
 from topodesign.wiring.inventory.lengths import distance, format_metres, length
 from topodesign.wiring.inventory.port_labels import PortLabels
 from topodesign.wiring.plan.circuits import circuits, topology_of

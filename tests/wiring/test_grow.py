@@ -25,12 +25,13 @@ from topodesign import build
 from topodesign.base.errors import InfeasibleError
 from topodesign.cli.main import program
 from topodesign.topology.topology import Topology
-from topodesign.wiring.change.change import wired_topology
 from topodesign.wiring.change.grow import in_room
+from topodesign.wiring.change.patches import wired_topology
 from topodesign.wiring.change.rewire import Rewiring, rewire
 from topodesign.wiring.exports.change_sheets import write_change_sheets
 from topodesign.wiring.inventory.answers import plain_inventory
-from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, Lane, Mode, Panel, PanelPort, Port
+from topodesign.wiring.inventory.devices import Fixed, Host, Lane, Mode, Panel, PanelPort, Port
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.inventory.text import inventory_text
 from topodesign.wiring.plan.complete import completed
 from topodesign.wiring.plan.cross_connects import fibres

@@ -16,7 +16,7 @@ from topodesign.topology.files import read_topology
 from topodesign.wiring.change.growth import Growth, grow
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.inventory.answers import plain_inventory
-from topodesign.wiring.inventory.inventory import Mode
+from topodesign.wiring.inventory.devices import Mode
 from topodesign.wiring.plan.files import save_wiring
 from topodesign.wiring.plan.wire import wire
 

@@ -29,7 +29,7 @@ from topodesign.topology.topology import Topology
 from topodesign.wiring.failures.impact import Failure, impact, intact, losses, state_strength
 from topodesign.wiring.failures.ranking import rank
 from topodesign.wiring.failures.repair import best_repair
-from topodesign.wiring.inventory.inventory import Mode
+from topodesign.wiring.inventory.devices import Mode
 from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.files import save_wiring

@@ -10,8 +10,9 @@ import pytest
 import topodesign
 from topodesign.base.errors import FileFormatError
 from topodesign.wiring.inventory.answers import plain_inventory
+from topodesign.wiring.inventory.devices import Fixed, Host, Panel, PanelPort, Port
 from topodesign.wiring.inventory.files import read_inventory
-from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, InventoryError, Panel, PanelPort, Port
+from topodesign.wiring.inventory.inventory import Inventory, InventoryError
 from topodesign.wiring.plan.planner import make_plan
 
 CONFIGS = Path(topodesign.__file__).parent.parent / "configs"

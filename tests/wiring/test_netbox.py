@@ -21,13 +21,11 @@ from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.exports.export import export_wiring
 from topodesign.wiring.exports.formats.netbox import to_netbox, to_netbox_cables
 from topodesign.wiring.exports.read_back import import_wiring
-from topodesign.wiring.inventory.files import read_inventory
-from topodesign.wiring.inventory.inventory import (
+from topodesign.wiring.inventory.devices import (
     POLARITIES,
     Connector,
     Fixed,
     Host,
-    Inventory,
     Losses,
     Mode,
     Panel,
@@ -38,9 +36,12 @@ from topodesign.wiring.inventory.inventory import (
     interface_name,
     lanes_of,
 )
+from topodesign.wiring.inventory.files import read_inventory
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.inventory.lengths import exact
 from topodesign.wiring.inventory.text import inventory_text
-from topodesign.wiring.netbox.model import as_objects, inventory_of
+from topodesign.wiring.netbox.model import as_objects
+from topodesign.wiring.netbox.reading import inventory_of
 from topodesign.wiring.netbox.tables import import_files, read_tables
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import make_plan

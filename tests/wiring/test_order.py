@@ -20,7 +20,7 @@ from topodesign.cli.wire.repairs import command
 from topodesign.wiring.change.strength import strength
 from topodesign.wiring.failures.impact import Failure, FailureKind, kills, state_of
 from topodesign.wiring.failures.order import MOST, MOST_PROVEN, repair_order
-from topodesign.wiring.inventory.inventory import Mode
+from topodesign.wiring.inventory.devices import Mode
 from topodesign.wiring.plan.files import save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 

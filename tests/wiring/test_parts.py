@@ -23,11 +23,10 @@ from topodesign import buy_cables, inventory_text, load_wiring, read_inventory, 
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError
 from topodesign.base.shipped import copy_examples, shipped_folder
 from topodesign.cli.main import run
-from topodesign.wiring.inventory.inventory import (
+from topodesign.wiring.inventory.devices import (
     Connector,
     Fixed,
     Host,
-    Inventory,
     Losses,
     Mode,
     Panel,
@@ -36,6 +35,7 @@ from topodesign.wiring.inventory.inventory import (
     Port,
     Tray,
 )
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.inventory.lengths import distance
 from topodesign.wiring.inventory.trays import tray_way
 from topodesign.wiring.parts.bought import RUNS, Purchase

@@ -16,7 +16,8 @@ from tests.samples.topologies import regular_digraphs
 from topodesign import build
 from topodesign.base.errors import InfeasibleError
 from topodesign.topology.topology import Topology
-from topodesign.wiring.inventory.inventory import Host, Inventory, Mode, Panel, PanelPort, Port
+from topodesign.wiring.inventory.devices import Host, Mode, Panel, PanelPort, Port
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.bill import Item
 from topodesign.wiring.plan.placement import place_hosts
 from topodesign.wiring.plan.plan import WiringPlan

@@ -20,7 +20,8 @@ from topodesign import build
 from topodesign.base.errors import InfeasibleError, ParameterError, TopologyError
 from topodesign.cli.main import run
 from topodesign.topology.topology import Topology
-from topodesign.wiring.inventory.inventory import Fixed, Inventory, InventoryError, Mode, Panel
+from topodesign.wiring.inventory.devices import Fixed, Mode, Panel
+from topodesign.wiring.inventory.inventory import Inventory, InventoryError
 from topodesign.wiring.plan.files import load_wiring, save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import duplex_alternative, make_plan

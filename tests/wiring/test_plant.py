@@ -17,7 +17,8 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, FileFormatError, InfeasibleError, ParameterError
 from topodesign.pricing.evaluation import price_both
 from topodesign.topology.topology import Topology
-from topodesign.wiring.inventory.inventory import MODES, Fixed, Host, Inventory, Mode, Panel, PanelPort, Port
+from topodesign.wiring.inventory.devices import MODES, Fixed, Host, Mode, Panel, PanelPort, Port
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.proof import check_plan
 from topodesign.wiring.plant import exhaustive, exhaustive_kernels
 from topodesign.wiring.plant.answer import Carried

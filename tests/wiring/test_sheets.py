@@ -33,7 +33,7 @@ from topodesign.wiring.exports.formats.panels import figure_of, marks_of, panel_
 from topodesign.wiring.exports.formats.racks import to_racks
 from topodesign.wiring.exports.pages import cell, table
 from topodesign.wiring.inventory.answers import plain_inventory
-from topodesign.wiring.inventory.inventory import PanelPort
+from topodesign.wiring.inventory.devices import PanelPort
 from topodesign.wiring.plan.cross_connects import fibres
 from topodesign.wiring.plan.files import save_wiring
 from topodesign.wiring.plan.plan import WiringPlan

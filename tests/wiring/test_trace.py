@@ -13,7 +13,7 @@ from topodesign import build, save_wiring, trace_wiring
 from topodesign.base.errors import ParameterError
 from topodesign.cli.main import run
 from topodesign.wiring.exports.cables import cables, plugs
-from topodesign.wiring.inventory.inventory import Mode
+from topodesign.wiring.inventory.devices import Mode
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import make_plan
 

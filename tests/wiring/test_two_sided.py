@@ -21,8 +21,9 @@ from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.check.observed import Observed
 from topodesign.wiring.failures.impact import Failure
 from topodesign.wiring.failures.repair import best_repair
+from topodesign.wiring.inventory.devices import Fixed, Host, Lane, Panel, PanelPort, Port
 from topodesign.wiring.inventory.files import read_inventory
-from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, InventoryError, Lane, Panel, PanelPort, Port
+from topodesign.wiring.inventory.inventory import Inventory, InventoryError
 from topodesign.wiring.plan.files import load_wiring, save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.two_sided import turned

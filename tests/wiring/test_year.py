@@ -12,7 +12,7 @@ import pytest
 
 from topodesign.base.errors import ParameterError
 from topodesign.topology.library import build
-from topodesign.wiring.change.change import wired_topology
+from topodesign.wiring.change.patches import wired_topology
 from topodesign.wiring.change.strength import strength
 from topodesign.wiring.failures.impact import linked_part
 from topodesign.wiring.failures.year import down_chances, expected_year

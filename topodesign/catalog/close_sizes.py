@@ -19,7 +19,7 @@ from topodesign.catalog.sizes import MOST_NODES
 from topodesign.pricing.workload import Workload
 
 if TYPE_CHECKING:
-    from topodesign.search.finder import Candidate
+    from topodesign.search.candidate import Candidate
     from topodesign.search.target import Target
 
 _REACH = 50  # sizes up to N/50 away are close

@@ -28,7 +28,7 @@ from topodesign.catalog.rows import Row
 from topodesign.catalog.search_state import SearchState, by_spff
 from topodesign.pricing.deferral import why_not
 from topodesign.pricing.evaluation import deferred_both
-from topodesign.search.finder import line_spec
+from topodesign.search.candidate import line_spec
 from topodesign.search.target import Target
 
 TOLERANCE = Fraction(1, 100)

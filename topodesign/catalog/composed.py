@@ -28,7 +28,7 @@ from topodesign.graphs.expansions.expansion import Base
 from topodesign.graphs.expansions.line import line
 from topodesign.pricing.evaluation import price_both
 from topodesign.pricing.windows import genkautz_at_most
-from topodesign.search.finder import Candidate, insert, line_spec, product_spec, transpose_spec
+from topodesign.search.candidate import Candidate, insert, line_spec, product_spec, transpose_spec
 from topodesign.search.target import Found, Target
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology

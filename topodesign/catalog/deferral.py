@@ -10,7 +10,7 @@ from topodesign.base.cost import Basis, Cost
 from topodesign.base.spec import parse
 from topodesign.catalog.rows import VERSION, Row
 from topodesign.pricing.evaluation import cheaper
-from topodesign.search.finder import transpose_spec
+from topodesign.search.candidate import transpose_spec
 
 
 def deferred_row(row: Row, there: Cost, back: Cost) -> Row | None:

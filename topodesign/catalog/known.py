@@ -16,8 +16,9 @@ from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Several, Table, shortened
 from topodesign.base.units import Quantity, as_count, format_bandwidth, format_excess, format_size, format_time
 from topodesign.catalog.close_sizes import better_size
+from topodesign.catalog.frontier import Pareto
 from topodesign.catalog.lookup import Catalog, as_catalog
-from topodesign.catalog.pareto import MOST_NODES, Pareto, check_question, from_rows
+from topodesign.catalog.pareto import MOST_NODES, check_question, from_rows
 from topodesign.catalog.rows import Row, undominated
 from topodesign.pricing.workload import as_workload
 

@@ -2,418 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from topodesign.base.arguments import as_several
-from topodesign.base.claims import FASTEST_OF_COLUMN, Among, Claim, joined
 from topodesign.base.cost import (
     Basis,
-    Cost,
-    LeastSteps,
-    bound_in,
     check_size,
     keeps_port_free,
-    least_steps,
     lower_bound,
     lower_bounds,
-    moore_distances,
 )
-from topodesign.base.cost import Bounds as LowerBounds
-from topodesign.base.declared import Declared, key
 from topodesign.base.errors import CatalogError, InfeasibleError, ParameterError
 from topodesign.base.options import takes
-from topodesign.base.records import LONGEST_CELL, Result, Several, Table, shortened
-from topodesign.base.spec import Spec, parse
+from topodesign.base.spec import parse
 from topodesign.base.units import (
     Quantity,
     as_count,
     as_time,
-    format_bandwidth,
-    format_excess,
-    format_size,
-    format_time,
 )
-from topodesign.base.wording import listed
 from topodesign.base.work_options import WorkOptions
-from topodesign.catalog.all_to_all import Bounds
-from topodesign.catalog.close_sizes import SMOOTH, Better, better_multiple, better_size, better_smooth
+from topodesign.catalog.close_sizes import SMOOTH, better_multiple, better_size, better_smooth
 from topodesign.catalog.idle import has_idle_ports, idle_row
-from topodesign.catalog.lookup import LONGEST_SHORT, Catalog, as_catalog
-from topodesign.catalog.own import Own, as_candidates, plugged_in, priced
-from topodesign.catalog.rows import Row, how_found
+from topodesign.catalog.lookup import Catalog, as_catalog
+from topodesign.catalog.own import as_candidates, plugged_in, priced
+from topodesign.catalog.rows import Row
 from topodesign.catalog.sizes import DEGREES, covers
 from topodesign.catalog.sizes import MOST_NODES as LARGEST_ROW
-from topodesign.catalog.verdict import claims_on, verdict_on
-from topodesign.pricing.baselines import Baseline, baselines
-from topodesign.pricing.workload import FACTORS, TIMES, Runtimes, Workload, as_workload
+from topodesign.pricing.baselines import baselines
+from topodesign.pricing.workload import Workload, as_workload
 
 if TYPE_CHECKING:
-    from topodesign.catalog.runners_up import RunnersUp, RunnerUp
-    from topodesign.search.finder import Candidate
+    from topodesign.search.candidate import Candidate
     from topodesign.search.target import Target
     from topodesign.topology.library import TopologyLike
     from topodesign.topology.topology import Topology
-
-Origin = Literal["catalog", "search", "catalog and search", "composed"]
-_ORIGINS: dict[Origin, str] = {
-    "catalog": "from the catalog",
-    "search": "searched for",
-    "catalog and search": "from the catalog and searched for",
-    "composed": "composed of rows of the catalog and searched for",
-}
-
-DEFERRED_NOTE = "deferred: not by SPFF but by a deferred schedule, which topodesign schedule then makes."
-"""What tables say below rows that take a deferred schedule."""
+from topodesign.catalog.frontier import Entry, Origin, Pareto
 
 MOST_NODES = 2**20  # largest number of nodes that is answered for
 
 MOST_SEARCHED = 2**14  # largest number of nodes that is searched for without a catalog; it takes half a minute
 
 MOST_DEGREE = 64  # largest degree that is searched for
-
-
-@dataclass(frozen=True, repr=False)
-class Entry(Result):
-    """A topology worth wiring.
-
-    * ``nodes``: N.
-    * ``degree``: ports of a node.
-    * ``spec``: the text that rebuilds it; :meth:`build` does.
-    * ``cost``: steps and bandwidth factor, which hold for reduce-scatter (exactly) and allgather (at most).
-    * ``allgather``: price of its allgather, at most ``cost``.
-    * ``duplex``: whether duplex cabling can wire it.
-    * ``basis``: what the cost rests on: the links of the rebuilt topology, a theorem or a bound, or a deferred
-      schedule.
-    * ``workload``: what the times are for.
-    * ``allreduce``: seconds, for each size of the workload: of a reduce-scatter and the allgather after it.
-    * ``best``: for each size, whether no other entry is faster.
-    * ``all_to_all``: what all-to-all costs, where the catalog knows it.
-    * ``name``: a short spec of it, such as ``catalog(200,6,1)``, where it is a row of the default catalog.
-    """
-
-    nodes: int
-    degree: int
-    spec: Spec
-    cost: Cost
-    allgather: Cost
-    duplex: bool
-    basis: Basis
-    workload: Workload
-    allreduce: tuple[Fraction, ...]
-    best: tuple[bool, ...]
-    all_to_all: Bounds | None = None
-    name: str | None = None
-
-    KEYS = (
-        key("spec", "What names and rebuilds it."),
-        key("name", "A short spec of it, such as catalog(200,6,1); null if it is no row of the default catalog."),
-        *FACTORS,
-        key("bandwidth_float=float(cost.bandwidth)", "The same, rounded."),
-        key("allgather_bandwidth=allgather.bandwidth", "Bandwidth factor of the allgather alone."),
-        key("mean_bandwidth=mean.bandwidth", "The mean of both, which tables show as y: half an allreduce takes it."),
-        key("all_to_all", "All-to-all; null where it is not worked out."),
-        *TIMES,
-        key("simplex=not(duplex)", "Whether links go one way only, so that duplex cabling cannot wire it."),
-        key("found", "The kind of construction or search that it is from."),
-        key("source=basis.words", "How the cost is known: from links, or by which theorem."),
-        key("best=fastest", "Whether it is the fastest at the first size."),
-    )
-    ROW = (
-        "spec name nodes degree steps=cost.steps bandwidth=cost.bandwidth bandwidth_float=float(cost.bandwidth)",
-        "allgather_bandwidth=allgather.bandwidth mean_bandwidth=mean.bandwidth duplex found source=basis.words",
-        "allreduce_s_*=float(timed.by_size) best=fastest",
-        "all_to_all_lower=all_to_all.lower all_to_all_upper=all_to_all.upper",
-    )
-    SHARED = "topology"
-
-    @property
-    def timed(self) -> Runtimes:
-        """Seconds of an allreduce with their sizes."""
-        return self.workload.timed(self.allreduce)
-
-    @property
-    def fastest(self) -> bool:
-        """Whether no other entry is faster for the first size."""
-        return self.best[0]
-
-    @property
-    def mean(self) -> Cost:
-        """The mean of reduce-scatter and allgather, twice which an allreduce takes."""
-        return self.cost.averaged(self.allgather)
-
-    @property
-    def cabling(self) -> str:
-        """What tables show: duplex or simplex, and what the price rests on unless that are links and SPFF."""
-        word = "duplex" if self.duplex else "simplex"
-        return word if self.basis is Basis.LINKS else f"{word}, {self.basis.words}"
-
-    @property
-    def label(self) -> str:
-        """What tables show: the spec, or the short one where it is very long."""
-        text = str(self.spec)
-        return text if len(text) <= LONGEST_CELL or self.name is None else self.name
-
-    @property
-    def short(self) -> str:
-        """What pages and plots call it: the spec, or the name of its row where it has one and the spec is long."""
-        text = str(self.spec)
-        return text if len(text) <= LONGEST_SHORT or self.name is None else self.name
-
-    @property
-    def found(self) -> str:
-        """Where such a topology comes from: see :func:`topodesign.catalog.rows.how_found`."""
-        return how_found(self.spec)
-
-    def build(self) -> Topology:
-        """Build the topology."""
-        from topodesign.topology.library import build  # noqa: PLC0415  heavy, and looking up needs none of it
-
-        return build(self.spec)
-
-    def heading(self) -> str:
-        """Return the spec and its price."""
-        return f"{shortened(self.label)}, {self.cost.steps} steps, bandwidth factor {self.mean.bandwidth}"
-
-
-@dataclass(frozen=True, slots=True)
-class _Floor(Declared):
-    """What no topology beats."""
-
-    bounds: LowerBounds
-    least: LeastSteps
-    timed: Runtimes
-
-    KEYS = (
-        "*bounds",
-        key("moore_steps=least.moore", "Moore's bound of the steps."),
-        key("theorem=least.why", "Why no topology has so few, where the bound is one more; else null."),
-        *TIMES,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Usual(Declared):
-    """What one would do anyway, by formula."""
-
-    baseline: Baseline
-    timed: Runtimes
-
-    KEYS = (
-        key("name=baseline.name", "What it is called."),
-        key("steps=baseline.cost.steps", "Steps; null where the best depends on the size."),
-        key("bandwidth=baseline.cost.bandwidth", "Bandwidth factor; null as above."),
-        *TIMES,
-        key("model=baseline.model", "How it was counted."),
-    )
-    SHARED = "baseline"
-
-
-@dataclass(frozen=True, repr=False)
-class Pareto(Several[Entry]):
-    """The answer for one number of nodes.
-
-    It is the Pareto frontier of latency against bandwidth.
-
-    Attributes
-    ----------
-    nodes, degree
-        N and d.
-    bidirectional
-        Whether only duplex topologies were asked for.
-    workload
-        What the runtimes are for.
-    bound
-        The lower bound: the steps of :func:`topodesign.least_steps` and (N-1)/N.
-    entries
-        Undominated topologies, steps ascending and mean bandwidth strictly descending.
-    baselines
-        What people wire today.
-    origin
-        Whether the entries were looked up, searched for just now, or both.
-    catalog_error
-        Why the catalog could not be used, where it should have been.
-    better
-        A size close by that the catalog serves much better, if there is one.
-    runners_up
-        What comes next to the fastest, where that was asked for.
-    version
-        Version of the catalog in which short names mean what they do here; None where there are none.
-    candidates
-        What the user names and the families of other packages have, on the frontier or not.
-    """
-
-    nodes: int  # nodes N
-    degree: int  # ports d out of, and into, a node
-    bidirectional: bool
-    workload: Workload
-    bound: Cost
-    entries: tuple[Entry, ...]
-    baselines: tuple[Baseline, ...]
-    origin: Origin
-    catalog_error: str | None = None
-    better: Better | None = None
-    runners_up: RunnersUp | None = None
-    version: str | None = None
-    candidates: tuple[Own, ...] = ()
-
-    KEYS = (
-        "nodes degree bidirectional",
-        key("origin", "Where the topologies are from: the catalog, a search.", kind=str),
-        key("catalog_version=version", "Version of the catalog, in which short specs mean this; null without any."),
-        "alpha_s=float(workload.alpha)",
-        key("size_bytes=number(workload.size)", "The first size, in bytes."),
-        "bandwidth_bps=float(workload.bandwidth)",
-        key("lower_bound=floor", "What no topology beats."),
-        key("verdict", "What to take, and why, in a sentence or two."),
-        key("claims", "What it is said to be the best of, and by which proof."),
-        key("better_size=better", "A size close by that is much better; null if there is none."),
-        key("runners_up=next_best", "With --runners-up: what comes next to the fastest."),
-        key("topologies=entries", "The frontier, by ascending steps."),
-        key("candidates?=or_null(candidates)", "With --candidates, and families of other packages."),
-        key("baselines=usual", "What rings and trees would take."),
-    )
-    ROWS = "entries"
-    SHARED = "frontier"
-
-    @property
-    def floor(self) -> _Floor:
-        """What no topology beats."""
-        return _Floor(LowerBounds(self.bounds), self.least, self.workload.timed(self.workload.fastest(self.bounds)))
-
-    @property
-    def next_best(self) -> tuple[RunnerUp, ...]:
-        """What comes next to the fastest; none where that was not asked for."""
-        return () if self.runners_up is None else self.runners_up.entries
-
-    @property
-    def usual(self) -> tuple[_Usual, ...]:
-        """The baselines with the sizes of their times."""
-        return tuple(_Usual(one, self.workload.timed(one.allreduce)) for one in self.baselines)
-
-    @property
-    def best(self) -> Entry:
-        """The fastest entry for the first size."""
-        return next(entry for entry in self.entries if entry.fastest)
-
-    @property
-    def bounds(self) -> tuple[Cost, ...]:
-        """Costs of which every topology has at least one or more: the bound itself, but for more ports than peers."""
-        return lower_bounds(self.nodes, self.degree, duplex=self.bidirectional)
-
-    @property
-    def least(self) -> LeastSteps:
-        """What the bound of the steps rests on."""
-        return least_steps(self.nodes, self.degree, duplex=self.bidirectional)
-
-    @property
-    def among(self) -> Among:
-        """What the entries are the undominated ones of."""
-        return Among.CATALOG if self.origin == "catalog" else Among.FOUND
-
-    @property
-    def claims(self) -> tuple[Claim, ...]:
-        """What is proven of steps and y, against all topologies."""
-        means = [entry.mean for entry in self.entries]
-        return tuple(claims_on(means, self.bounds, duplex=self.bidirectional))
-
-    @property
-    def verdict(self) -> str:
-        """What is the best from which size on, how much is left to gain, and whether a size close by is better."""
-        offers = [(entry.label, entry.mean) for entry in self.entries]
-        said = verdict_on(offers, self.bounds, self.workload, self.among, duplex=self.bidirectional)
-        return said if self.better is None else f"{said} {self.better}."
-
-    def __getitem__(self, place: int) -> Entry:
-        """Return an entry by its place, the one with the fewest steps first."""
-        return self.entries[place]
-
-    def heading(self) -> str:
-        """Return the question, and where the answer comes from."""
-        work, kind = self.workload, "duplex" if self.bidirectional else "simplex or duplex"
-        return (
-            f"{self.nodes} nodes of degree {self.degree} ({kind}); alpha {format_time(work.alpha)}, "
-            f"{format_bandwidth(work.bandwidth)} per node; allreduce times, y of half one; {_ORIGINS[self.origin]}"
-        )
-
-    def table(self) -> Table:
-        """Return the entries, then the bound and the baselines to compare them with."""
-        bounds = self.workload.fastest(self.bounds)
-        sizes = tuple(format_size(size) for size in self.workload.sizes)
-        priced = any(entry.all_to_all is not None for entry in self.entries)
-        rows = [self._row(entry, bounds, priced) for entry in self.entries]
-        rows += [self._own_row(one, bounds, priced) for one in self.candidates]
-        nothing = " " * len(_time(bounds[0], bounds[0])[len(format_time(bounds[0])) :])
-        least = moore_distances(self.nodes, self.degree, duplex=self.bidirectional)
-        exchange = (f"{float(least):.4f}",) if priced else ()
-        for bound in self.bounds:
-            plain = [format_time(time) + nothing for time in self.workload.allreduce(bound)]
-            rows.append((*self._factors(bound), *exchange, *plain, "", "", "lower bound"))
-        for baseline in self.baselines:
-            factors = self._factors(baseline.cost) if baseline.cost else ("", "", "")
-            times = [_time(time, bound) for time, bound in zip(baseline.allreduce, bounds, strict=True)]
-            rows.append((*factors, *("",) * priced, *times, "", "", f"{baseline.name}: {baseline.model}"))
-        return Table(
-            self.heading(),
-            ("steps", "y", "y over bound", *("all-to-all y",) * priced, *sizes, "cabling", "found", "topology"),
-            tuple(rows),
-            words=frozenset(("cabling", "found", "topology")),
-            spare=frozenset(("y over bound", "all-to-all y", "found")),
-            compared=len(self.entries) + len(self.candidates),
-            footnote="\n".join([f"{FASTEST_OF_COLUMN}; percentages are over the lower bound", *self._said()]),
-        )
-
-    def _said(self) -> Iterator[str]:
-        """Yield the verdict, which factors are means, and which specs are short for the entries."""
-        yield self.verdict
-        means = [entry.mean for entry in self.entries]
-        if self.claims and not all(bound in means for bound in self.bounds):  # which the verdict says then
-            yield f"{joined(self.claims)}."
-        if self.least.why is not None:
-            yield f"The bound of the steps is one above Moore's: {self.least.why}."
-        if keeps_port_free(self.nodes, self.degree, duplex=self.bidirectional):
-            free = "One port of each node" if has_idle_ports(self.best.spec) else "One port"
-            ports = f"{self.nodes}*{self.degree} ports"
-            yield f"{free} stays free, a self-loop in the list of links: {ports} are odd, and a cable takes two."
-        if any(entry.allgather != entry.cost for entry in self.entries):
-            yield "y is the mean of reduce-scatter and allgather where these differ."
-        if len({entry.spec for entry in self.entries}) < len(self.entries):
-            yield "One wiring has both: topodesign schedule makes the plan of 1 step, with --method deferred that of 2."
-        elif any(entry.basis is Basis.DEFERRED for entry in self.entries):
-            yield DEFERRED_NOTE
-        for one in self.candidates:
-            worth = "is on the frontier" if one.dominated_by is None else f"is no better than {one.dominated_by}"
-            yield f"{shortened(one.label)} ({one.found}) {worth}."
-        names = [entry.name for entry in self.entries if entry.name is not None]
-        if names:
-            yield f"Short specs, in this order: {listed(names)}."
-
-    def _row(self, entry: Entry, bounds: tuple[Fraction, ...], priced: bool) -> tuple[str, ...]:
-        times = zip(entry.allreduce, bounds, entry.best, strict=True)
-        cells = [_time(time, bound, "*" if best else " ") for time, bound, best in times]
-        exchange = ("" if entry.all_to_all is None else entry.all_to_all.words,) if priced else ()
-        factors = self._factors(entry.mean)
-        return (*factors, *exchange, *cells, entry.cabling, entry.found, shortened(entry.label))
-
-    def _own_row(self, one: Own, bounds: tuple[Fraction, ...], priced: bool) -> tuple[str, ...]:
-        """Return the row of a candidate, with a mark where it is faster than all of the frontier."""
-        fastest = [min(times) for times in zip(*(entry.allreduce for entry in self.entries), strict=True)]
-        times = zip(one.allreduce, bounds, fastest, strict=True)
-        cells = [_time(time, bound, "*" if time < least else " ") for time, bound, least in times]
-        cabling = "duplex" if one.duplex else "simplex"
-        return (*self._factors(one.mean), *("",) * priced, *cells, cabling, one.found, shortened(one.label))
-
-    def _factors(self, cost: Cost) -> tuple[str, str, str]:
-        """Return steps and bandwidth factor, which is held against the bound for so many steps."""
-        bound = bound_in(cost.steps, self.bounds)
-        return str(cost.steps), f"{float(cost.bandwidth):.4f}", format_excess(cost.bandwidth / bound.bandwidth)
-
-
-def _time(time: Fraction, bound: Fraction, mark: str = " ") -> str:
-    return f"{format_time(time)} {format_excess(time / bound):>7} {mark}"
 
 
 @takes(WorkOptions)
@@ -595,7 +227,7 @@ def _with_deferred(front: Iterable[Candidate], known: Iterable[Row], target: Tar
     """Return a frontier by SPFF with what deferred schedules put on it: rows, and two steps where one is possible."""
     from topodesign.pricing.deferral import why_not  # noqa: PLC0415  heavy, and looking up needs none of it
     from topodesign.pricing.evaluation import deferred_both  # noqa: PLC0415
-    from topodesign.search.finder import Candidate, insert  # noqa: PLC0415
+    from topodesign.search.candidate import Candidate, insert  # noqa: PLC0415
 
     best = list(front)
     if best and best[0].cost.steps < len(lower_bounds(*target.size, duplex=target.duplex)):

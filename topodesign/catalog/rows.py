@@ -15,7 +15,7 @@ from topodesign.base.spec import Spec, parse
 from topodesign.catalog.all_to_all import Bounds, PriceKey
 
 if TYPE_CHECKING:
-    from topodesign.search.finder import Candidate
+    from topodesign.search.candidate import Candidate
     from topodesign.topology.topology import Topology
 
 VERSION = 4  # version of the catalog that rows written now belong to
@@ -138,7 +138,7 @@ class Row(Result):
     @property
     def candidate(self) -> Candidate:
         """It as the finder takes topologies."""
-        from topodesign.search.finder import Candidate  # noqa: PLC0415  heavy, and looking up needs none of it
+        from topodesign.search.candidate import Candidate  # noqa: PLC0415  heavy, and looking up needs none of it
 
         return Candidate(parse(self.spec), self.cost, self.allgather, self.duplex, self.basis)
 

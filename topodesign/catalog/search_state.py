@@ -22,7 +22,8 @@ from topodesign.catalog.records import record_bounds
 from topodesign.catalog.rows import VERSION, Row, undominated, worth_keeping
 from topodesign.pricing.deferral import why_not
 from topodesign.pricing.evaluation import deferred_both, price_both
-from topodesign.search.finder import Candidate, Finder, transpose_spec
+from topodesign.search.candidate import Candidate, transpose_spec
+from topodesign.search.finder import Finder
 from topodesign.search.target import Target
 from topodesign.topology.library import build
 

@@ -18,7 +18,7 @@ from topodesign.base.spec import Spec
 from topodesign.catalog.close_sizes import SMOOTH
 from topodesign.catalog.quality import least_runtime, runtime
 from topodesign.catalog.sizes import MOST_NODES
-from topodesign.search.finder import Candidate
+from topodesign.search.candidate import Candidate
 from topodesign.search.neighbours import drawn
 from topodesign.search.scarcity import steps_of_most
 from topodesign.search.symmetric import MOST_LINKS, orbit_counts, search_cayley, search_symmetric

@@ -24,8 +24,9 @@ from topodesign.base.units import (
 )
 from topodesign.base.wording import counted
 from topodesign.base.work_options import WorkOptions
+from topodesign.catalog.frontier import Entry, Pareto
 from topodesign.catalog.lookup import Catalog
-from topodesign.catalog.pareto import Entry, Pareto, pareto
+from topodesign.catalog.pareto import pareto
 from topodesign.pricing.workload import Workload, as_workload
 
 _MOST = 4096  # sizes of a grid at most

@@ -13,7 +13,8 @@ from topodesign.base.cost import Cost
 from topodesign.catalog.budgets import Effort
 from topodesign.catalog.rows import Row
 from topodesign.catalog.tasks import Stage, Task
-from topodesign.search.finder import Candidate, Finder
+from topodesign.search.candidate import Candidate
+from topodesign.search.finder import Finder
 from topodesign.search.target import Found, Target
 
 

@@ -20,7 +20,7 @@ from topodesign.pricing.mix import PRICED
 from topodesign.wiring.plant.options import CarryOptions
 
 if TYPE_CHECKING:
-    from topodesign.catalog.pareto import Pareto
+    from topodesign.catalog.frontier import Pareto
     from topodesign.catalog.ranking import Ranking
     from topodesign.catalog.survey import Survey
     from topodesign.report.boxes.frontier import BoxFrontier

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from topodesign.collectives import Collective
-    from topodesign.execution.run import Transport
+    from topodesign.execution.result import Transport
     from topodesign.plans.plan import Plan
 
 _MOST_SIZES = 64

@@ -10,8 +10,8 @@ from topodesign.base.arguments import as_choice
 from topodesign.base.errors import ParameterError
 from topodesign.base.records import Result, SideBySide
 from topodesign.base.spec import Spec
+from topodesign.catalog.frontier import Pareto
 from topodesign.catalog.known import Known
-from topodesign.catalog.pareto import Pareto
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import as_place
 from topodesign.optima.optimum import FabricOptimum

@@ -12,38 +12,26 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO
 
 from topodesign.base.arguments import as_path
-from topodesign.base.declared import Declared
-from topodesign.base.errors import FileFormatError
-from topodesign.base.records import Result
 from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import naming, open_input, read_bytes
-from topodesign.base.wording import counted, with_article
+from topodesign.base.wording import with_article
+from topodesign.runtime.about import About, about_plan
+from topodesign.runtime.diagnosis import Call, Diagnosis, Kind, Symptom, Verdict
 from topodesign.runtime.msccl.parse import parse_xml, read_text
 from topodesign.runtime.msccl.profiles import get_profile
 from topodesign.runtime.signs import SIGNS, Sign
-
-Verdict = Literal[
-    "ran", "ran for some calls", "ran nothing", "loaded", "refused", "not connected", "not loaded", "no log"
-]
-"""What became of the program; ``loaded`` is where the log does not say what ran the calls, and ``not connected`` where
-some ranks could not be joined, so that nothing ran."""
-
-Kind = tuple[str, int | None, int | None, bool | None]
-"""Of a call: collective, bytes of the whole data, ranks, and whether it is in place."""
 
 LONGEST_LINE = 4096  # bytes of a line that are looked at; loggers cut at 1024
 LARGEST_LOG = 2**50
 MOST_FINDINGS, MOST_CALLS = 40, 2000
 """Different findings, and kinds of calls, that are kept."""
-_LARGEST_PROGRAM = 2**27
-_SHOWN = 12
-_BY = {"program": "the program", "built-in": "a built-in algorithm"}
 
 _OURS = re.compile(r"NCCL (INFO|WARN|TRACE) ?|MSCCLPP \d+ [A-Z]+ [A-Z]+ \S+ |MSCCLPP (INFO|WARN) |msccl-scheduler: ")
 _PROCESS = re.compile(r"(?P<host>[^\s:]{1,100}):(?P<pid>\d{1,9}):\d{1,9} |MSCCLPP (?P<other>\d{1,9}) ")
+_LARGEST_PROGRAM = 2**27
 _BYTES = {0: 1, 1: 1, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 8, 9: 2, 10: 1, 11: 1}
 _WORDS = re.compile(
     r"MSCCL|XML|Attribute|[Pp]lan\b|Bytes -> Algo|opCount|set by environment|context cache|fallback|FallBack|sendbuff|"
@@ -58,108 +46,6 @@ _SUMS = 4  # reduction operations from here on are averages or one's own, which 
 _JOINED = re.compile(r"(-?\d+)/(-?\d+)/(-?\d+)->(\d+)->(-?\d+)")  # children, rank, parent
 _WHOLE = frozenset({"", "allreduce", "broadcast", "reduce"})
 """Collectives of which a count is that of the whole data; nothing where a line does not say which it is."""
-
-
-@dataclass(frozen=True, slots=True)
-class About(Declared):
-    """What a program is for, as far as its file says."""
-
-    name: str  # what it calls itself
-    collective: str  # what it does, in small letters without hyphens
-    ranks: int | None  # for how many; null where it is not said
-    chunks: int | None  # a call has a multiple of them; null where it is not said
-    inplace: bool  # whether it serves calls in place
-    outofplace: bool  # whether it serves calls out of place
-    smallest: int = 0  # bytes of the whole data of the smallest call
-    largest: int | None = None  # bytes of the largest; null without a limit
-
-    KEYS = "name collective ranks chunks inplace outofplace smallest largest"
-
-
-@dataclass(frozen=True, slots=True)
-class Call(Declared):
-    """Calls of one kind in a log."""
-
-    collective: str  # as the log calls it, in small letters
-    size: int | None  # bytes of the whole data; null where they are not said
-    ranks: int | None  # of the communicator; null where it is not said
-    inplace: bool | None  # whether input and output share memory; null where it is not said
-    by: str  # `program`, `another program`, `built-in`, or nothing where the log does not say what ran it
-    count: int  # how many calls, of all processes
-    why: str = ""  # why the program cannot have run them; nothing where it could
-
-    KEYS = "collective size ranks inplace by count why"
-
-
-@dataclass(frozen=True, slots=True)
-class Symptom(Declared):
-    """Something that a log says."""
-
-    line: int  # where it is first said
-    means: str  # what it means
-    remedy: str  # what to do
-    source: str  # where the line was read: repository, commit, file and line
-    count: int  # how often it is said
-
-    KEYS = "line means remedy source count"
-
-
-@dataclass(frozen=True, repr=False)
-class Diagnosis(Result):
-    """What a log says."""
-
-    verdict: Verdict  # what became of the program
-    runtime: str  # which runtime it is; nothing where no line tells
-    program: About | None  # what the program is for; None where none was given
-    calls: tuple[Call, ...]  # kinds of calls, the most frequent first
-    symptoms: tuple[Symptom, ...]  # what is in the way
-    advice: tuple[str, ...]  # what to do next
-    events: dict[str, int]  # how often each kind of line is there
-    files: tuple[str, ...]  # files and directories that the runtime names
-    environment: dict[str, str]  # variables that it names
-    lines: int  # lines of the log
-    processes: int  # processes that said any of this
-
-    KEYS = "ok verdict runtime program calls symptoms advice events files environment lines processes"
-    ROWS = "calls"
-
-    @property
-    def ok(self) -> bool:
-        """Whether the program ran all calls that it is for."""
-        return self.verdict == "ran"
-
-    def heading(self) -> str:
-        """Return the verdict in a sentence."""
-        what = {
-            "ran": "the program ran",
-            "ran for some calls": "the program ran some of the calls",
-            "ran nothing": "the program is loaded, and ran nothing",
-            "loaded": "a program is loaded; the log does not say what ran the calls",
-            "refused": "the runtime refused the program",
-            "not connected": "some ranks could not be connected",
-            "not loaded": "no program was loaded",
-            "no log": "there is no line of NCCL, RCCL or MSCCL++ in it",
-        }[self.verdict]
-        return f"{what}{f' ({self.runtime})' if self.runtime else ''}"
-
-    def __str__(self) -> str:
-        """Return the report for people."""
-        lines = [self.heading()]
-        for call in self.calls[:_SHOWN]:
-            name = f" of {call.collective}" if call.collective else ""
-            size = "" if call.size is None else f" of {call.size} bytes"
-            place = {True: " in place", False: " out of place", None: ""}[call.inplace]
-            by = f": {_BY.get(call.by, call.by)}" if call.by else ""
-            why = f"; the program cannot: {call.why}" if call.why else ""
-            lines.append(f"  {counted(call.count, 'call')}{name}{size}{place}{by}{why}")
-        if len(self.calls) > _SHOWN:
-            lines.append(f"  and {len(self.calls) - _SHOWN} more kinds of calls")
-        said: set[str] = set()
-        for one in self.symptoms:
-            remedy = "" if one.remedy in said else one.remedy
-            lines.append(f"  line {one.line}: {'; '.join(filter(None, (one.means, remedy)))}")
-            said.add(remedy)
-        return "\n".join([*lines, *(f"  {text}" for text in self.advice)])
 
 
 def doctor(log: str | Path, program: str | Path | None = None) -> Diagnosis:
@@ -198,7 +84,7 @@ def about_program(path: Path) -> About:
     with naming(path):
         content = read_bytes(path, _LARGEST_PROGRAM)
         if content.lstrip().startswith(b"{"):
-            return _about_plan(parse_json(content))
+            return about_plan(parse_json(content))
         program = parse_xml(read_text(path), get_profile("msccl-executor-256"))  # whose words most files have
         return About(
             program.name,
@@ -210,26 +96,6 @@ def about_program(path: Path) -> About:
             program.min_bytes,
             program.max_bytes,
         )
-
-
-def _about_plan(document: Any) -> About:
-    """Return what an MSCCL++ plan is for."""
-    if not isinstance(document, dict) or not isinstance(document.get("gpus"), list):
-        raise FileFormatError("JSON, but no plan of MSCCL++: it has no gpus")
-    name, collective, inplace = (document.get(key) for key in ("name", "collective", "inplace"))
-    if not isinstance(name, str) or not isinstance(collective, str):
-        raise FileFormatError("a plan of MSCCL++ has a name and a collective")
-    least, most = (document.get(key) for key in ("min_message_size", "max_message_size"))
-    return About(
-        name,
-        collective.lower().replace("-", "").replace("_", ""),
-        len(document["gpus"]),
-        None,
-        bool(inplace),
-        not inplace,
-        least if isinstance(least, int) else 0,
-        most if isinstance(most, int) and 0 < most < 2**63 - 1 else None,
-    )
 
 
 def _lines(stream: IO[bytes]) -> Iterator[str]:

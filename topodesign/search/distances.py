@@ -15,7 +15,7 @@ from topodesign.base.cost import keeps_port_free
 from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.search.distance_kernels import Lift, anneal_distances
 from topodesign.search.groups import groups_to_search
-from topodesign.search.symmetric import cayley_spec, lift_spec
+from topodesign.search.lifted import cayley_spec, lift_spec
 from topodesign.search.target import Target
 from topodesign.topology.groups import Group
 from topodesign.topology.topology import IntArray

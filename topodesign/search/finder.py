@@ -11,29 +11,39 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from topodesign.base.cost import Basis, Cost, keeps_port_free, lower_bound, moore_bound
+from topodesign.base.cost import Basis, Cost, keeps_port_free, lower_bound
 from topodesign.base.errors import DisconnectedError, ParameterError, SpecError
 from topodesign.base.spec import Spec
 from topodesign.graphs import FAMILIES
 from topodesign.graphs.expansions.bidirect import bidirect
 from topodesign.graphs.expansions.degree import degree as degree_expansion
-from topodesign.graphs.expansions.expansion import Base, Claim, Expansion
+from topodesign.graphs.expansions.expansion import Claim, Expansion
 from topodesign.graphs.expansions.line import line
 from topodesign.graphs.expansions.parallel import parallel
 from topodesign.graphs.expansions.product import product
 from topodesign.graphs.expansions.spare import spare
-from topodesign.graphs.expansions.transpose import transpose
 from topodesign.pricing.closed_form import price, price_at_least
+from topodesign.search.candidate import (
+    LARGEST_PRICED,
+    Candidate,
+    dearer_way,
+    dominated,
+    insert,
+    least_steps,
+    line_spec,
+    optimal,
+    precedence,
+    product_spec,
+    worth,
+)
 from topodesign.search.target import Found, Target
 from topodesign.topology.family import Family
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
-
-LARGEST_PRICED = 4096  # topologies of up to this many nodes are always rebuilt and priced from their links
 
 Search = Callable[[Target, Sequence[Cost]], Iterable[Found]]
 
@@ -45,54 +55,6 @@ _SMALL_PRODUCT = 256
 """Products of factors that are not both bandwidth-optimal have no closed form and are tried up to this many nodes."""
 _RULING = frozenset({parallel, product})
 """Expansions whose closed form is cheap and can rule a candidate out before it is built."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A topology with its price; it is built when it is needed.
-
-    * ``spec``: the text that rebuilds it.
-    * ``cost``: holds for reduce-scatter and allgather: the price of its SPFF reduce-scatter, and its allgather costs no
-      more (or the claimed cost, if ``basis`` is a closed form).
-    * ``allgather``: price of its allgather, at most ``cost``.
-    * ``duplex``: whether every link has its reverse.
-    * ``basis``: what the cost rests on: the links, a theorem or a bound.
-    * ``topology``: what the spec builds, where it is at hand.
-    """
-
-    spec: Spec
-    cost: Cost
-    allgather: Cost
-    duplex: bool
-    basis: Basis
-    topology: Topology | None = field(default=None, repr=False, compare=False)
-
-    @functools.cached_property
-    def mean(self) -> Cost:
-        """The mean of reduce-scatter and allgather, twice which an allreduce takes: frontiers are of these."""
-        return self.cost.averaged(self.allgather)
-
-    @functools.cached_property
-    def base(self) -> Base:
-        """The topology with its cost, as expansions take it."""
-        return Base(self.topology if self.topology is not None else _rebuild(self.spec), self.cost)
-
-    @functools.cached_property
-    def looks(self) -> Hashable:
-        """What expansions of the topology cost by: candidates that differ in it are different topologies."""
-        return self.cost, self.allgather, self.duplex, len(self.base.topology.src), frozenset(self.base.returns)
-
-    @functools.cached_property
-    def rank(self) -> tuple[int, Fraction, Fraction, bool, int, str]:
-        """Sort key: cheapest latency first, then bandwidth; among equals duplex first, then the plainest spec."""
-        text, mean = str(self.spec), self.mean
-        plainness = text.count("(") * 100 + len(text)
-        return mean.steps, mean.bandwidth, self.cost.bandwidth, not self.duplex, plainness, text
-
-
-@functools.lru_cache(maxsize=256)
-def _rebuild(spec: Spec) -> Topology:
-    return build(spec)
 
 
 @dataclass(frozen=True)
@@ -171,8 +133,8 @@ class _Shelf:
             gap = least.bandwidth - other.mean.bandwidth
             if other.mean.steps <= least.steps and gap >= slack and (gap > 0 or other.mean.steps < least.steps):
                 return True
-        full = len(self.spare) == _MOST_SPARE and _dominated(self.front, least)
-        return full and _key(self.spare[-1].mean) < _key(least)
+        full = len(self.spare) == _MOST_SPARE and dominated(self.front, least)
+        return full and precedence(self.spare[-1].mean) < precedence(least)
 
     def put(self, candidate: Candidate) -> None:
         """Keep a candidate on the frontier or beside it, or not at all."""
@@ -183,7 +145,7 @@ class _Shelf:
         kept = {id(one) for one in self.front}
         dropped = [one for one in (*before, candidate) if id(one) not in kept]
         spare = [one for one in (*self.spare, *dropped) if not self.useless(one.mean)]
-        spare.sort(key=lambda one: (_key(one.mean), one.duplex, one.rank))  # the frontier prefers duplex ones
+        spare.sort(key=lambda one: (precedence(one.mean), one.duplex, one.rank))  # the frontier prefers duplex ones
         different = {one.looks: one for one in reversed((*self.front, *spare))}
         self.spare = [one for one in spare if different[one.looks] is one][:_MOST_SPARE]
 
@@ -299,12 +261,12 @@ class Finder:
     def _factors(self, target: Target, front: list[Candidate]) -> Iterator[tuple[Candidate, Candidate]]:
         """Yield pairs of factors while their steps could still be fewer than the best optimal candidate's."""
         for fewest, one, other in _splits(target):
-            if not _worth(front, target, fewest):
+            if not worth(front, target, fewest):
                 return
             for left in self._shelf(one).front:
                 for right in self._shelf(other).front:
-                    promising = target.nodes <= _SMALL_PRODUCT or (_optimal(left) and _optimal(right))
-                    if promising and _worth(front, target, left.cost.steps + right.cost.steps):
+                    promising = target.nodes <= _SMALL_PRODUCT or (optimal(left) and optimal(right))
+                    if promising and worth(front, target, left.cost.steps + right.cost.steps):
                         yield left, right
 
     def _bases(self, nodes: int, degree: int, *, duplex: bool, spare: bool = False) -> list[Candidate]:
@@ -355,7 +317,7 @@ def base_targets(target: Target) -> list[Target]:
 
 def _splits(target: Target) -> list[tuple[int, Target, Target]]:
     """Return the sizes of two factors of a product with the fewest steps it can have, ascending."""
-    rows = [(_moore(one) + _moore(other), one, other) for one, other in _factor_sizes(target)]
+    rows = [(least_steps(one) + least_steps(other), one, other) for one, other in _factor_sizes(target)]
     return sorted(rows, key=lambda row: row[0])
 
 
@@ -397,7 +359,7 @@ def _offer_symmetric(
 def _ruled_out(shelf: _Shelf, option: _Plain | _Expanded) -> bool:
     """Whether a theorem says, before anything is built, that something better is kept already."""
     claim = option.claim(shelf.target.nodes)
-    return claim is not None and claim.basis is Basis.THEOREM and _dominated(shelf.front, shelf.least(claim.cost))
+    return claim is not None and claim.basis is Basis.THEOREM and dominated(shelf.front, shelf.least(claim.cost))
 
 
 def _fitting(target: Target, option: _Plain | _Expanded) -> Topology | None:
@@ -419,7 +381,7 @@ def _offer(shelf: _Shelf, option: _Plain | _Expanded, topology: Topology) -> Non
         with contextlib.suppress(DisconnectedError):  # a family member that is not connected
             cost = _price_unless(lambda least: shelf.useless(shelf.least(least)), topology)
             if cost is not None:
-                shelf.put(_dearer_way(option.spec, topology, cost))
+                shelf.put(dearer_way(option.spec, topology, cost))
         return
     claim = option.claim(shelf.target.nodes)
     if claim is not None and claim.basis is not Basis.SCHEDULE:
@@ -436,78 +398,3 @@ def _price_unless(useless: Callable[[Cost], bool], topology: Topology) -> Cost |
         some *= _SAMPLE
     cost = price(topology)
     return None if useless(cost) else cost
-
-
-def _dominated(front: list[Candidate], cost: Cost) -> bool:
-    return any(other.mean.dominates(cost) for other in front)
-
-
-def _key(cost: Cost) -> tuple[int, Fraction]:
-    return cost.steps, cost.bandwidth
-
-
-def _dearer_way(spec: Spec, topology: Topology, there: Cost) -> Candidate:
-    """Return the topology or its transpose, whichever costs more, so that its price holds for both collectives."""
-    back = there if topology.is_duplex else price(topology.transpose())
-    if back.bandwidth <= there.bandwidth:
-        return Candidate(spec, there, back, topology.is_duplex, Basis.LINKS, topology)
-    other = transpose_spec(spec)
-    turned = transpose(topology) if other.name == "transpose" else build(other)
-    return Candidate(other, back, there, False, Basis.LINKS, turned)
-
-
-def insert(front: list[Candidate], candidate: Candidate) -> bool:
-    """Put a candidate in its place on a frontier, drop what it dominates; return whether it was put there."""
-    for other in front:
-        if other.mean.dominates(candidate.mean) and (other.mean != candidate.mean or other.rank <= candidate.rank):
-            return False
-    front[:] = [other for other in front if not candidate.mean.dominates(other.mean)]
-    front.append(candidate)
-    front.sort(key=lambda c: c.rank)
-    return True
-
-
-def _worth(front: list[Candidate], target: Target, steps: int) -> bool:
-    """Whether a candidate with so many steps could be on the frontier (its bandwidth is at best optimal)."""
-    optimum = Fraction(target.nodes - 1, target.nodes)
-    return not any(c.cost.steps <= steps and c.cost.bandwidth == optimum for c in front)
-
-
-def _optimal(candidate: Candidate) -> bool:
-    nodes = candidate.base.nodes
-    return candidate.cost.bandwidth == Fraction(nodes - 1, nodes)
-
-
-def _moore(target: Target) -> int:
-    return moore_bound(target.nodes, target.degree, duplex=target.duplex)
-
-
-def line_spec(base: Spec) -> Spec:
-    """Return the spec of a line graph, with how many times in one number."""
-    if base.name == "line":
-        inner, *times = base.args
-        return Spec("line", (inner, (times[0] if times else 1) + 1))  # type: ignore[operator]
-    return Spec("line", (base,))
-
-
-def transpose_spec(spec: Spec) -> Spec:
-    """Return the spec of the transpose, that of a transpose being what it is of."""
-    inner = spec.args[0] if spec.name == "transpose" else None
-    return inner if isinstance(inner, Spec) else Spec("transpose", (spec,))
-
-
-def product_spec(left: Spec, right: Spec) -> Spec:
-    """Return the flattest spec of a product: a power where all factors are equal."""
-    factors = [*_product_factors(left), *_product_factors(right)]
-    if all(factor == factors[0] for factor in factors):
-        return Spec("power", (factors[0], len(factors)))
-    return Spec("product", tuple(factors))
-
-
-def _product_factors(spec: Spec) -> list[Spec]:
-    if spec.name == "product":
-        return [factor for factor in spec.args if isinstance(factor, Spec)]
-    if spec.name == "power":
-        base, times = spec.args
-        return [base] * times if isinstance(base, Spec) and isinstance(times, int) else [spec]
-    return [spec]

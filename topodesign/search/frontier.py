@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from topodesign.base.cost import Basis, keeps_port_free
 from topodesign.base.errors import TopologyError
 from topodesign.pricing.closed_form import price
-from topodesign.search.finder import LARGEST_PRICED, Candidate, Finder
+from topodesign.search.candidate import LARGEST_PRICED, Candidate
+from topodesign.search.finder import Finder
 from topodesign.search.neighbours import search_neighbours
 from topodesign.search.symmetric import search_cayley, search_symmetric
 from topodesign.search.target import Found, Target

@@ -28,7 +28,7 @@ from topodesign.pricing.closed_form import price
 from topodesign.search import anneal_kernels as kernels
 from topodesign.search.annealing import MOST_PORTS, Walk, start_walk
 from topodesign.search.groups import groups_to_search
-from topodesign.search.symmetric import cayley_spec
+from topodesign.search.lifted import cayley_spec
 from topodesign.search.target import Found, Target, undominated
 from topodesign.topology.groups import Group
 from topodesign.topology.library import build

@@ -17,8 +17,8 @@ from topodesign.base.moore import moore_order
 from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.search import order_degree_kernels as kernels
 from topodesign.search.annealing import swaps_between
+from topodesign.search.lifted import cayley_spec, lift_spec
 from topodesign.search.order_degree_kernels import Ends
-from topodesign.search.symmetric import cayley_spec, lift_spec
 from topodesign.search.target import Target
 from topodesign.topology.groups import group
 from topodesign.topology.library import build

@@ -21,10 +21,18 @@ import numpy as np
 from topodesign.base.compiled import LARGEST
 from topodesign.base.cost import Cost, lower_bound
 from topodesign.base.deadline import Stopwatch
-from topodesign.base.spec import Spec
 from topodesign.pricing.kernels import SCALE
 from topodesign.search.cosets import Numbered, numbered
 from topodesign.search.groups import groups_to_search
+from topodesign.search.lifted import (
+    LARGEST_TWISTED,
+    MOST_VOLTAGES,
+    Links,
+    duplex_base,
+    simplex_base,
+    spec_of,
+    twisted_base,
+)
 from topodesign.search.screening_kernels import work_of_screening
 from topodesign.search.target import Found, Target, undominated
 from topodesign.search.voltage_kernels import MOST_STEPS, Base, anneal_lifts, try_sets
@@ -33,8 +41,6 @@ from topodesign.topology.topology import IntArray
 
 MOST_LINKS = 16  # degrees up to this are searched
 MOST_ORBITS = 64  # lifts of bases with up to so many nodes are searched
-
-_MOST_VOLTAGES = 256  # a spec has room for twice as many numbers
 _FEW_ORBITS = 12  # all numbers of orbits up to this share a budget
 _MOST_COUNTS = 4  # and if these are fewer, so many with larger ones
 _TURN = 384  # walks through all links in one turn
@@ -42,7 +48,6 @@ _FEWEST_TURNS = 12  # that a budget of work is cut into
 _TRIES = 100  # changes from a random start to the end, for each link of the base
 _STARTS = 4  # random starts in one turn
 _HOT = 1 << 16  # nodes missing, times 2**16, that annealing starts with
-_LARGEST_TWISTED = 10_000  # of larger groups it would take long to list the units
 _TWISTED = 8  # smaller sets are better without symmetry of their own
 _HOPELESS = 1 / 64  # where so large a share of the nodes is left out at best, no more turns are taken
 _ENOUGH_TURNS, _ENOUGH_TURNS_OF_GROUPS = 4, 12  # after so many; Cayley digraphs of one group differ most from others
@@ -124,33 +129,9 @@ def search_symmetric(
 
 def orbit_counts(nodes: int, degree: int) -> list[int]:
     """Return the numbers of orbits m > 1 for which lifts with so many nodes are worth searching, ascending."""
-    most = min(MOST_ORBITS, _MOST_VOLTAGES // degree, nodes // 3)
+    most = min(MOST_ORBITS, MOST_VOLTAGES // degree, nodes // 3)
     counts = [m for m in range(2, most + 1) if nodes % m == 0]
     return [m for place, m in enumerate(counts) if m <= _FEW_ORBITS or place < _MOST_COUNTS]
-
-
-@dataclass(frozen=True)
-class _Links:
-    """The links of a base, sorted by their ends, and which of them follow which with their voltages.
-
-    A link's voltage is the image of its leader's under a map (see ``voltage_kernels.Base``).
-    """
-
-    tail: IntArray
-    head: IntArray
-    leader: IntArray
-    image: IntArray
-
-
-def _spec(group: Numbered, links: _Links, row: IntArray, *, duplex: bool) -> Spec:
-    """Return the spec for a row of voltages and heads, with 1 at its end if the transpose is meant."""
-    voltage, head = row[:-1].reshape(2, -1)
-    orbits = int(links.tail[-1]) + 1
-    if orbits == 1:
-        place = group.inverse[voltage] if row[-1] else voltage
-        return cayley_spec(group.base, sorted(group.element[place].tolist()), duplex=duplex)
-    spec = lift_spec(group.base.spec, links.tail, head, group.element[voltage])
-    return Spec("transpose", (spec,)) if row[-1] else spec
 
 
 @dataclass
@@ -170,7 +151,7 @@ class _Search:
 
     def __post_init__(self) -> None:
         nodes, degree = self.target.nodes, self.target.degree
-        fits = nodes % self.orbits == 0 and degree < nodes and degree <= min(MOST_LINKS, _MOST_VOLTAGES // self.orbits)
+        fits = nodes % self.orbits == 0 and degree < nodes and degree <= min(MOST_LINKS, MOST_VOLTAGES // self.orbits)
         if self.target.duplex:  # and of degree 2 it is a cycle
             fits = fits and degree > 2 and nodes * degree % 2 == 0
         if fits:
@@ -281,7 +262,7 @@ class _Search:
     def try_all(self) -> None:
         """Price all connection sets of all groups, after which there is nothing left to find."""
         degree, duplex = self.target.degree, self.target.duplex
-        links = _simplex_base(1, degree, np.random.Generator(np.random.PCG64(self.seed)))
+        links = simplex_base(1, degree, np.random.Generator(np.random.PCG64(self.seed)))
         for base in groups_to_search(self.target.nodes):
             group = numbered(base.spec)
             for fixed, choice in _all_sets(base, base.inverses(), duplex=duplex):
@@ -293,15 +274,15 @@ class _Search:
                 self._record(group, links, before, found)
         self.finished = True
 
-    def _base(self, images: IntArray, rng: np.random.Generator) -> _Links | None:
+    def _base(self, images: IntArray, rng: np.random.Generator) -> Links | None:
         """Return a random base, or None if there is none that fits."""
         degree = self.target.degree
         if len(images) > 2:
-            return _twisted_base(degree, len(images))
+            return twisted_base(degree, len(images))
         if not self.target.duplex:
-            return _simplex_base(self.orbits, degree, rng)
+            return simplex_base(self.orbits, degree, rng)
         involutions = bool(np.any(images[1, 1:] == images[0, 1:]))
-        return _duplex_base(self.orbits, degree, involutions, rng)
+        return duplex_base(self.orbits, degree, involutions, rng)
 
     def _aim(self) -> int:
         """Return the steps to aim at next: seldom where many nodes were left out, or where fewer steps are enough."""
@@ -313,11 +294,11 @@ class _Search:
 
         return min(self._open(), key=price)
 
-    def _record(self, group: Numbered, links: _Links, before: IntArray, found: IntArray) -> None:
+    def _record(self, group: Numbered, links: Links, before: IntArray, found: IntArray) -> None:
         for steps in range(1, len(self.allowed)):
             cost = int(self.allowed[steps])
             if cost < before[steps] and cost < self.allowed[steps - 1]:
-                spec = _spec(group, links, found[steps], duplex=self.target.duplex)
+                spec = spec_of(group, links, found[steps], duplex=self.target.duplex)
                 self.best[steps] = Found(spec, Cost(steps, Fraction(cost, SCALE * self.target.nodes)))
                 if cost <= self.content:
                     self.allowed = self.allowed[: steps + 1]
@@ -370,48 +351,13 @@ def _number_of_sets(inverse: IntArray, fixed: int, choice: IntArray, target: Tar
     )
 
 
-def _simplex_base(orbits: int, degree: int, rng: np.random.Generator) -> _Links:
-    """Return a random base whose nodes all have d links out and d in."""
-    tail = np.repeat(np.arange(orbits), degree)
-    head = np.sort(rng.permutation(tail).reshape(orbits, degree), axis=1).ravel()
-    return _Links(tail, head, np.arange(len(tail)), np.zeros(len(tail), dtype=np.int64))
-
-
-def _twisted_base(degree: int, maps: int) -> _Links:
-    """Return a base of one node whose links follow each other in groups, through all maps but the identity and 1."""
-    nowhere = np.zeros(degree, dtype=np.int64)
-    number = np.arange(degree)
-    size = maps - 1
-    image = number % size
-    return _Links(nowhere, nowhere, number - image, np.where(image > 0, image + 1, 0))
-
-
-def _duplex_base(orbits: int, degree: int, involutions: bool, rng: np.random.Generator) -> _Links | None:
-    """Return a random base whose links are in pairs; a link of its own, a loop, has an involution for its voltage."""
-    ports = rng.permutation(np.repeat(np.arange(orbits), degree))
-    single = len(ports) % 2
-    if involutions:
-        single = min(len(ports), single + 2 * int(rng.integers(0, 1 + orbits)))
-    elif single:
-        return None
-    mate = np.arange(len(ports))
-    mate[single:] ^= 1
-    if single % 2:
-        mate[single:] = np.arange(single, len(ports)).reshape(-1, 2)[:, ::-1].ravel()
-    head = ports[mate]
-    order = np.lexsort((head, ports))
-    partner = np.argsort(order)[mate[order]]
-    number = np.arange(len(ports))
-    return _Links(ports[order], head[order], np.minimum(number, partner), (partner <= number).astype(np.int64))
-
-
 def _twist(base: Group, target: Target, rng: np.random.Generator) -> IntArray | None:
     """Return the powers of a random automorphism, but the identity, that can permute a connection set, or None.
 
     A set that is a union of few orbits of automorphisms has few choices and evenly loaded links. Half of the time there
     is none, so that other sets are tried too.
     """
-    fit = target.degree >= _TWISTED and base.order <= _LARGEST_TWISTED and base.spec.name in {"cyclic", "metacyclic"}
+    fit = target.degree >= _TWISTED and base.order <= LARGEST_TWISTED and base.spec.name in {"cyclic", "metacyclic"}
     if not fit or rng.integers(0, 2):
         return None
     n = int(str(base.spec.args[0]))
@@ -442,23 +388,3 @@ def _harmonic(index: int) -> int:
     """Return 0, 0 1, 0 1 2, 0 1 2 3, ...: the k-th place comes up about 1/k as often as the first, and all do."""
     row = (math.isqrt(8 * index + 1) - 1) // 2
     return index - row * (row + 1) // 2
-
-
-def lift_spec(group: Spec | None, tail: IntArray, head: IntArray, voltage: IntArray) -> Spec:
-    """Return the spec of a voltage lift of a base in which all nodes have as many links; of the base without a group.
-
-    Its links go from ``tail`` to ``head``, in any order.
-    """
-    order = np.lexsort((voltage, head, tail))
-    base = Spec("successors", (len(head) // (int(tail.max()) + 1), *head[order].tolist()))
-    return base if group is None else Spec("lift", (base, group, *voltage[order].tolist()))
-
-
-def cayley_spec(base: Group, elements: Sequence[int], *, duplex: bool) -> Spec:
-    """Return the plainest spec of a Cayley digraph: a circulant where the group is cyclic."""
-    n = base.order
-    if base.spec.name != "cyclic":
-        return Spec("cayley", (base.spec, *elements))
-    if duplex and 2 * len(half := [a for a in elements if 2 * a < n]) == len(elements):
-        return Spec("circulant", (n, *half))
-    return Spec("dicirculant", (n, *elements))

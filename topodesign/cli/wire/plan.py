@@ -21,8 +21,9 @@ from topodesign.fabrics.presets import as_boxed
 from topodesign.pricing.mix import PRICED
 from topodesign.topology.library import as_topology
 from topodesign.topology.topology import Topology
+from topodesign.wiring.inventory.devices import MODES, Mode
 from topodesign.wiring.inventory.files import read_inventory
-from topodesign.wiring.inventory.inventory import MODES, Inventory, Mode
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.inventory.lengths import format_metres
 from topodesign.wiring.plan.files import save_wiring
 from topodesign.wiring.plan.plan import WiringPlan

@@ -16,6 +16,7 @@ from torch.distributed.distributed_c10d import _new_process_group_helper, _world
 
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.execution.torch.engine import Engine
+from topodesign.execution.torch.tensors import as_work, flattened, on_flat, on_flats, rows
 from topodesign.plans.sets import INDEX, PlanSet, read_plan_set
 
 VARIABLE = "TOPODESIGN_PLANS"
@@ -170,7 +171,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
                     instead().wait()
             return tensors
 
-        return _as_work(self.engine.later(done, like.device, awaited=not opts.asyncOp))
+        return as_work(self.engine.later(done, like.device, awaited=not opts.asyncOp))
 
     # -- collectives --------------------------------------------------------------------------------------------------
 
@@ -185,7 +186,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         plain = dist.AllreduceOptions()
         plain.reduceOp, plain.timeout = opts.reduceOp, opts.timeout
         return (
-            lambda: _on_flat(data, lambda flat: self.engine.allreduce(flat, opts.reduceOp.op)),
+            lambda: on_flat(data, lambda flat: self.engine.allreduce(flat, opts.reduceOp.op)),
             lambda: self.inner.allreduce([data], plain),
         )
 
@@ -195,7 +196,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
 
         def step(into: list[torch.Tensor], own: torch.Tensor) -> tuple[Callable[[], bool], Callable[[], Any]]:
             return (
-                lambda: _on_flats(into, lambda flats: self.engine.allgather(flats, _flat(own))),
+                lambda: on_flats(into, lambda flats: self.engine.allgather(flats, flattened(own))),
                 lambda: self.inner.allgather([into], [own], opts),
             )
 
@@ -214,7 +215,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
     def _gathered(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any, result: Any) -> Any:
         def step(into: torch.Tensor, own: torch.Tensor) -> tuple[Callable[[], bool], Callable[[], Any]]:
             def work() -> bool:
-                return _on_flat(into, lambda flat: self.engine.allgather(flat.chunk(self.size()), _flat(own), flat))
+                return on_flat(into, lambda flat: self.engine.allgather(flat.chunk(self.size()), flattened(own), flat))
 
             return work, lambda: self.inner.all_gather_single(into, own, opts)
 
@@ -226,8 +227,8 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
 
         def step(into: torch.Tensor, parts: list[torch.Tensor]) -> tuple[Callable[[], bool], Callable[[], Any]]:
             def work() -> bool:
-                flats = [_flat(one) for one in parts]
-                return _on_flat(into, lambda flat: self.engine.reduce_scatter(flat, flats, opts.reduceOp.op))
+                flats = [flattened(one) for one in parts]
+                return on_flat(into, lambda flat: self.engine.reduce_scatter(flat, flats, opts.reduceOp.op))
 
             return work, lambda: self.inner.reduce_scatter([into], [parts], opts)
 
@@ -246,8 +247,8 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
     def _scattered(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any, result: Any) -> Any:
         def step(into: torch.Tensor, own: torch.Tensor) -> tuple[Callable[[], bool], Callable[[], Any]]:
             def work() -> bool:
-                parts = _flat(own).chunk(self.size())
-                return _on_flat(into, lambda flat: self.engine.reduce_scatter(flat, parts, opts.reduceOp.op))
+                parts = flattened(own).chunk(self.size())
+                return on_flat(into, lambda flat: self.engine.reduce_scatter(flat, parts, opts.reduceOp.op))
 
             return work, lambda: self.inner.reduce_scatter_single(into, own, opts)
 
@@ -259,7 +260,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         data, root = tensors[0], opts.rootRank
 
         def work() -> bool:
-            return _on_flat(data, lambda flat: self.engine.broadcast(flat, root))
+            return on_flat(data, lambda flat: self.engine.broadcast(flat, root))
 
         return self._do(tensors, data, opts, (work, lambda: self.inner.broadcast(tensors, opts)))
 
@@ -269,7 +270,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         data, root = tensors[0], opts.rootRank
 
         def work() -> bool:
-            return _on_flat(data, lambda flat: self.engine.reduce(flat, root, opts.reduceOp.op))
+            return on_flat(data, lambda flat: self.engine.reduce(flat, root, opts.reduceOp.op))
 
         return self._do(tensors, data, opts, (work, lambda: self.inner.reduce(tensors, opts)))
 
@@ -279,7 +280,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         own, root = inputs[0], opts.rootRank
 
         def work() -> bool:
-            return _on_flats(outputs[0] if outputs else [], lambda into: self.engine.gather(into, _flat(own), root))
+            return on_flats(outputs[0] if outputs else [], lambda into: self.engine.gather(into, flattened(own), root))
 
         return self._do(outputs, own, opts, (work, lambda: self.inner.gather(outputs, inputs, opts)))
 
@@ -289,8 +290,8 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         into, root = outputs[0], opts.rootRank
 
         def work() -> bool:
-            parts = [_flat(one) for one in inputs[0]] if inputs else []
-            return _on_flat(into, lambda flat: self.engine.scatter(flat, parts, root))
+            parts = [flattened(one) for one in inputs[0]] if inputs else []
+            return on_flat(into, lambda flat: self.engine.scatter(flat, parts, root))
 
         return self._do(outputs, into, opts, (work, lambda: self.inner.scatter(outputs, inputs, opts)))
 
@@ -300,8 +301,8 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
 
         def work() -> bool:
             most = self._most(outputs, inputs)
-            flats = [_flat(one) for one in inputs]
-            return most is not None and _on_flats(outputs, lambda into: self.engine.all_to_all(into, flats, most))
+            flats = [flattened(one) for one in inputs]
+            return most is not None and on_flats(outputs, lambda into: self.engine.all_to_all(into, flats, most))
 
         return self._do(outputs, inputs[0], opts, (work, lambda: self._exchange(outputs, inputs, opts)))
 
@@ -319,13 +320,13 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         def work() -> bool:
             ranks = self.size()
             if not output_splits and not input_splits:
-                parts = _flat(given).chunk(ranks)
+                parts = flattened(given).chunk(ranks)
                 most: int | None = parts[0].nbytes
-                return _on_flat(output, lambda into: self.engine.all_to_all(into.chunk(ranks), parts, most or 0))
-            parts = _rows(_flat(given), given, input_splits, ranks)
-            most = self._most(_rows(_flat(output), output, output_splits, ranks), parts)
-            return most is not None and _on_flat(
-                output, lambda into: self.engine.all_to_all(_rows(into, output, output_splits, ranks), parts, most)
+                return on_flat(output, lambda into: self.engine.all_to_all(into.chunk(ranks), parts, most or 0))
+            parts = rows(flattened(given), given, input_splits, ranks)
+            most = self._most(rows(flattened(output), output, output_splits, ranks), parts)
+            return most is not None and on_flat(
+                output, lambda into: self.engine.all_to_all(rows(into, output, output_splits, ranks), parts, most)
             )
 
         def instead() -> Any:
@@ -345,10 +346,10 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
     def _exchange(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any) -> Any:
         """Do it by the inner group; gloo has it for one tensor alone."""
         sizes = [[one.numel() for one in some] for some in (outputs, inputs)]
-        into = torch.cat([_flat(one) for one in outputs])
-        work = self.inner.all_to_all_single(into, torch.cat([_flat(one) for one in inputs]), *sizes, opts)
+        into = torch.cat([flattened(one) for one in outputs])
+        work = self.inner.all_to_all_single(into, torch.cat([flattened(one) for one in inputs]), *sizes, opts)
         work.wait()
-        work = _as_work(torch.futures.collect_all([]))
+        work = as_work(torch.futures.collect_all([]))
         for one, part in zip(outputs, into.split(sizes[0]), strict=True):
             one.copy_(part.view_as(one))
         return work
@@ -388,34 +389,3 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
     @property
     def _device_types(self) -> Any:
         return self.inner._device_types  # noqa: SLF001  what PyTorch asks groups for
-
-
-def _as_work(future: torch.futures.Future[Any]) -> Any:
-    return torch._C._distributed_c10d._create_work_from_future(future)  # noqa: SLF001  there is no other
-
-
-def _flat(data: torch.Tensor) -> torch.Tensor:
-    return data.contiguous().view(-1)
-
-
-def _on_flat(data: torch.Tensor, work: Callable[[torch.Tensor], bool]) -> bool:
-    """Let something change data in one dimension, whatever their strides."""
-    return _on_flats([data], lambda flats: work(flats[0]))
-
-
-def _on_flats(tensors: Sequence[torch.Tensor], work: Callable[[list[torch.Tensor]], bool]) -> bool:
-    flats = [_flat(one) for one in tensors]
-    done = work(flats)
-    if done:
-        for one, flat in zip(tensors, flats, strict=True):
-            if not one.is_contiguous():
-                one.copy_(flat.view(one.shape))
-    return done
-
-
-def _rows(flat: torch.Tensor, whole: torch.Tensor, splits: list[int], ranks: int) -> Any:
-    """Return the parts of flat data that have so many rows of the whole; equal ones if nothing is said."""
-    if not splits:
-        return flat.chunk(ranks)
-    width = flat.numel() // max(len(whole), 1)
-    return flat.split([width * rows for rows in splits])

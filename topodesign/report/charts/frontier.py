@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from topodesign.base.records import shortened
 from topodesign.base.wording import counted
-from topodesign.catalog.pareto import Pareto
+from topodesign.catalog.frontier import Pareto
 from topodesign.report.charts.chart import Chart, Series
 
 

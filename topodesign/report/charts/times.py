@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from topodesign.base.records import SideBySide, shortened
 from topodesign.base.units import rounded_size
-from topodesign.catalog.pareto import Pareto
+from topodesign.catalog.frontier import Pareto
 from topodesign.pricing.baselines import baselines
 from topodesign.pricing.crossovers import winners
 from topodesign.report.charts.chart import Chart, Series, Style

@@ -33,8 +33,9 @@ from topodesign.report.design.given import Fields, number_of, wrong_at
 from topodesign.report.design.request import Request
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.answers import new_inventory
+from topodesign.wiring.inventory.devices import MODES, PANEL_KINDS
 from topodesign.wiring.inventory.files import as_inventory
-from topodesign.wiring.inventory.inventory import MODES, PANEL_KINDS, Inventory
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plant.cubes import cubes_of
 
 _LARGEST_FILE = 2**20

@@ -7,7 +7,7 @@ from dataclasses import replace
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.records import Table, shortened
 from topodesign.base.units import format_size, format_time
-from topodesign.catalog.pareto import Entry, Pareto
+from topodesign.catalog.frontier import Entry, Pareto
 from topodesign.pricing.evaluation import price_each
 from topodesign.report.charts.chart import Chart, Series
 from topodesign.report.charts.frontier import frontier_chart

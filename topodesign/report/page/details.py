@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from topodesign.base.records import Table
 from topodesign.base.wording import counted
-from topodesign.catalog.pareto import Pareto
+from topodesign.catalog.frontier import Pareto
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.plan import Plan

@@ -15,7 +15,7 @@ from topodesign.base.records import Result
 from topodesign.base.spec import Spec
 from topodesign.base.units import Quantity
 from topodesign.base.version import __version__
-from topodesign.catalog.pareto import Pareto
+from topodesign.catalog.frontier import Pareto
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_place

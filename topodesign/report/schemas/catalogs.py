@@ -5,8 +5,8 @@ from __future__ import annotations
 from topodesign.report.schemas.shapes import array, declared, either, flag, integer, number, record, texts
 
 SHOW = either(
-    declared("catalog.pareto:Pareto", "for one N"),
-    record({"sizes": array(declared("catalog.pareto:Pareto"), "The answer for each N.")}, "for a range of N"),
+    declared("catalog.frontier:Pareto", "for one N"),
+    record({"sizes": array(declared("catalog.frontier:Pareto"), "The answer for each N.")}, "for a range of N"),
 )
 LIST = record(
     {

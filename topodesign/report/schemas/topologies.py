@@ -7,7 +7,7 @@ from topodesign.report.schemas.shapes import array, declared, either, integer, n
 FAMILIES = declared("report.families:Families")
 ANSWER = either(
     declared(
-        "catalog.pareto:Pareto",
+        "catalog.frontier:Pareto",
         "of allreduces",
         more={"against?": shared("comparison", "With --against: the fastest beside others.")},
     ),

@@ -17,7 +17,7 @@ from topodesign.runtime.connections import pat_pairs, tree_pairs
 from topodesign.wiring.bringup.interfaces import Names, check_interface
 from topodesign.wiring.bringup.options import BringupOptions
 from topodesign.wiring.bringup.ways import LARGEST_RING, apart, next_hosts, ring_of
-from topodesign.wiring.inventory.inventory import Fixed
+from topodesign.wiring.inventory.devices import Fixed
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 

@@ -18,7 +18,7 @@ from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.tables import parse_csv
 from topodesign.base.text_files import read_text
-from topodesign.wiring.inventory.inventory import Fixed, interface_name, lanes_of
+from topodesign.wiring.inventory.devices import Fixed, interface_name, lanes_of
 from topodesign.wiring.plan.plan import WiringPlan
 
 NODE = "td0"  # the interface that has the address of a host itself

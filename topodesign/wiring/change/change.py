@@ -7,108 +7,26 @@ fields are chosen together (:mod:`topodesign.wiring.change.fields`); new patches
 
 from __future__ import annotations
 
-import itertools
-from collections import Counter, defaultdict, deque
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from topodesign.base.claims import Among, Claim, Of, Proof
-from topodesign.base.declared import Declared, key
+from topodesign.base.claims import Proof
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.change.fields import Found, Problem
-from topodesign.wiring.change.instructions import instructions
 from topodesign.wiring.change.kept_bound import most_kept
-from topodesign.wiring.change.pairing import Pairing, Spot
+from topodesign.wiring.change.patches import Change, Patches, wired_topology
 from topodesign.wiring.change.relabel import relabel
-from topodesign.wiring.change.walk import walk_of
-from topodesign.wiring.plan.cross_connects import CrossConnect, End, Fibre, fibres
+from topodesign.wiring.plan.cross_connects import CrossConnect, fibres
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import lanes_needed, make_plan
-from topodesign.wiring.plan.proof import check_plan
 from topodesign.wiring.plan.two_sided import split_sided, turned
 
-Key = tuple[str, str]  # where links are counted: a host and a side
-
-Pair = tuple[str, str]  # the hosts of a patch, from the first to the second
-
 _SECONDS = 5.0  # to turn and split links over the sides of switches where no theorem helps
-
-_MOST_SWAPS = 600  # that are tried to walk less
-
-
-@dataclass(frozen=True)
-class Change(Declared):
-    """A plan and what has to be moved to get there.
-
-    * ``before``, ``after``: the wiring that exists, and the one wanted.
-    * ``removed``, ``made``: patches that go and patches that come. Where a cable only moves one end, the new patch has
-      its name.
-    * ``at_least``: moves that are proven to be needed, whatever the order of the hosts if that was free.
-    * ``placed``: whether it was not: the hosts were settled before.
-    * ``proof``: how it is known that so many are needed.
-    """
-
-    before: WiringPlan
-    after: WiringPlan
-    removed: tuple[CrossConnect, ...]
-    made: tuple[CrossConnect, ...]
-    at_least: int
-    placed: bool = False
-    proof: Proof = Proof.BOUND
-
-    KEYS = (
-        "moves",
-        key("hosts=after.hosts", "The host that is each node afterwards."),
-        key("words=instructions", "What to do, a line for each patch."),
-    )
-    SHARED = "change"
-
-    @property
-    def claim(self) -> Claim:
-        """Whether other changes need fewer moves."""
-        proof, by = self.proof, "a link that is missing takes a patch, and one too many leaves"
-        if not self.placed:
-            by = (
-                "all orders of the hosts were searched" if proof is Proof.SEARCH else "no order of the hosts keeps more"
-            )
-        among = Among.PLACED_CHANGES if self.placed else Among.CHANGES
-        if self.fewest:
-            return Claim(Of.MOVES, self.moves, among, proof, self.at_least, by)
-        return Claim(Of.MOVES, self.moves, among, Proof.NONE, self.at_least)
-
-    @property
-    def fewest(self) -> bool:
-        """Whether it is proven that fewer moves do not suffice."""
-        return self.moves == self.at_least
-
-    @property
-    def moves(self) -> int:
-        """Number of patches to move, to plug in or to take out."""
-        return max(len(self.removed), len(self.made))
-
-    @property
-    def kept(self) -> int:
-        """Number of patches that stay."""
-        return len(self.before.connects) - len(self.removed)
-
-    def instructions(self) -> list[str]:
-        """Return what to do at the panels, a line a patch."""
-        return instructions(self.after, self.removed, self.made)
-
-
-def wired_topology(hosts: Sequence[str], connects: Iterable[CrossConnect]) -> Topology:
-    """Return the links that patches make between these hosts, numbered in this order; others are left out."""
-    number = {host: node for node, host in enumerate(hosts)}
-    links = []
-    for connect in connects:
-        u, v = number.get(connect.a.host), number.get(connect.b.host)
-        if u is not None and v is not None:
-            links += [(u, v)] if connect.mode == "simplex" else [(u, v), (v, u)]
-    return Topology.from_links(len(hosts), links)
 
 
 def fewest_moves(
@@ -151,7 +69,7 @@ class _Search:
         self, plan: WiringPlan, wanted: Topology, prefer: tuple[CrossConnect, ...], own: WiringPlan | None, seed: int
     ) -> None:
         self.plan, self.wanted, self.prefer, self.own, self.seed = plan, wanted, prefer, own, seed
-        self.wiring = wiring = _Wiring(plan)
+        self.wiring = wiring = Patches(plan)
         self.lanes = Counter(end.host for end in wiring.ends)
         self.hosts = [*plan.hosts, *(host for host in self.lanes if host not in plan.node)]
         self.number = {host: number for number, host in enumerate(self.hosts)}
@@ -236,7 +154,7 @@ class _Search:
                     refused.append(error)
                     continue
                 found = self.problem.improved(found, seed=self.seed) if hosts is None else found
-                self.wiring = _Wiring(self.plan)
+                self.wiring = Patches(self.plan)
                 changes.append(self.change(found, most))
                 if changes[-1].fewest:
                     return changes, most, proof
@@ -337,7 +255,7 @@ def _as_in(plan: WiringPlan, own: WiringPlan, most: int, below: int) -> list[Cha
     ends = {end for connect in own.connects for end in (connect.a, connect.b)}
     if own.mode != plan.mode or any(plan.end.get(end.place) != end for end in ends):
         return []
-    wiring = _Wiring(plan)
+    wiring = Patches(plan)
     wanted = {frozenset(fibres(connect)): connect for connect in own.connects}
     there = {frozenset(fibres(connect)): connect for connect in plan.connects}
     if max(len(wanted), len(there)) - len(wanted.keys() & there.keys()) >= below:
@@ -355,218 +273,3 @@ def _checked(plan: WiringPlan, hosts: Sequence[str], wanted: Topology) -> tuple[
     if unknown:
         raise InfeasibleError(f"host '{unknown[0]}' is not cabled to a panel in the plan")
     return tuple(hosts)
-
-
-def _numbered(connect: CrossConnect, number: dict[str, int]) -> CrossConnect:
-    link = number[connect.a.host], number[connect.b.host]
-    return CrossConnect(connect.cable, connect.mode, link, connect.a, connect.b)
-
-
-def as_simplex(plan: WiringPlan) -> WiringPlan:
-    """Return a duplex plan with two one-way patches for each, so that they can go different ways."""
-    if plan.mode == "simplex":
-        return plan
-    stuck = next((end for c in plan.connects for end in (c.a, c.b) if not _splits(plan, end)), None)
-    if stuck is not None:
-        raise InfeasibleError(f"port '{stuck.panel_port}' of '{stuck.panel}' cannot be patched one way")
-    connects = [
-        CrossConnect(f"{connect.cable}-{number}", "simplex", link, *ends)
-        for connect in plan.connects
-        for number, link, ends in (
-            (1, connect.link, (connect.a, connect.b)),
-            (2, connect.link[::-1], (connect.b, connect.a)),
-        )
-    ]
-    return replace(plan, mode="simplex", connects=tuple(connects))
-
-
-def usable(plan: WiringPlan, end: End) -> bool:
-    """Return whether the mode of the plan can use the panel port of an end."""
-    return plan.mode == "duplex" or _splits(plan, end)
-
-
-def _splits(plan: WiringPlan, end: End) -> bool:
-    return plan.inventory.panel_port[end.place].mode == "simplex"
-
-
-def with_less_way(change: Change) -> Change:
-    """Return a change with the same hosts and moves, new patches of a host taking fibres so that less is walked.
-
-    Two new patches that end at fibres of one host, side and field take each other's as long as that shortens the way
-    through all panels. The same change comes back if nothing is known about where panels stand, or nothing is found.
-    """
-    ends = [(connect.a, connect.b) for connect in change.made]
-    if len({end.panel for pair in ends for end in pair}) < 2:
-        return change
-    wiring = _Wiring(change.before)
-    wiring.removed = list(change.removed)
-    best, metres = change, walk_of(change.after, change.removed, change.made).metres
-    spots: dict[Spot, list[tuple[int, int]]] = defaultdict(list)
-    for number, pair in enumerate(ends):
-        for place, (end, side) in enumerate(zip(pair, wiring.spots, strict=True)):
-            spots[end.host, side, wiring.field[end.panel]].append((number, place))
-    tries = _MOST_SWAPS
-    better = metres is not None
-    while better and metres is not None:
-        better = False
-        for places in spots.values():
-            for one, other in itertools.combinations(places, 2):
-                if (tries := tries - 1) < 0:
-                    return best
-                swapped = _swapped([(connect.a, connect.b) for connect in best.made], one, other)
-                candidate = wiring.with_ends(best, swapped)
-                less = walk_of(candidate.after, candidate.removed, candidate.made).metres
-                if less is not None and less < metres:
-                    best, metres, better = candidate, less, True
-    if best is not change:
-        check_plan(best.after)
-    return best
-
-
-def _swapped(ends: list[tuple[End, End]], one: tuple[int, int], other: tuple[int, int]) -> list[tuple[End, End]]:
-    """Return ends of patches, two of them exchanged."""
-    found = [list(pair) for pair in ends]
-    (i, j), (k, m) = one, other
-    found[i][j], found[k][m] = found[k][m], found[i][j]
-    return [(a, b) for a, b in found]
-
-
-class _Wiring:
-    """The patches of a plan as they are being changed: those kept, those removed, and the fibres that are open."""
-
-    def __init__(self, plan: WiringPlan) -> None:
-        self.plan = plan
-        self.field = {panel.name: panel.field for panel in plan.inventory.panels}
-        self.sides = ("A", "B") if plan.mode == "simplex" else ("AB", "AB")
-        self.spots = ("1", "2") if plan.inventory.two_sided else self.sides  # what ends of a link are told apart by
-        self.ends = [end for end in plan.end.values() if usable(plan, end)]
-        self.position = {end: row for row, end in enumerate(plan.inventory.panel_port)}
-        self.kept: list[CrossConnect] = []
-        self.removed: list[CrossConnect] = []
-
-    def place(self, connect: CrossConnect) -> int:
-        """Return where the first end of a patch is, for putting patches in order."""
-        return self.position[connect.a.place]
-
-    def keep(self, links: Counter[tuple[Pair, str]], connects: Iterable[CrossConnect]) -> list[tuple[Pair, str]]:
-        """Keep patches that links in fields need, the first ones rather; return the links that are missing then."""
-        missing = Counter(links)
-        for connect in connects:
-            pair, field = (connect.a.host, connect.b.host), self.field[connect.a.panel]
-            if self.spots == ("AB", "AB") and not missing[pair, field]:
-                pair = pair[::-1]
-            if missing[pair, field]:
-                missing[pair, field] -= 1
-                self.kept.append(connect)
-            else:
-                self.removed.append(connect)
-        self.removed.sort(key=self.place)
-        return list(missing.elements())
-
-    def patches(self, links: list[tuple[Pair, str]], prefer: Iterable[CrossConnect]) -> list[CrossConnect]:
-        """Return patches for links, with their fibres and names."""
-        spots = [self._spots(pair, field) for pair, field in links]
-        old = []
-        for connect in self.removed:
-            one, two = self._spots((connect.a.host, connect.b.host), self.field[connect.a.panel])
-            old.append(((one, connect.a), (two, connect.b)))
-        pairing = Pairing(spots, old, self._free_ends())
-        wishes = _wishes(prefer)
-        wished: dict[int, str] = {}
-        for number, (pair, _) in enumerate(links):
-            wish = next((one for one in wishes[pair] if pairing.wish(number, one[1:])), None)
-            if wish is not None:
-                wishes[pair].remove(wish)
-                wished[number] = wish[0]
-        return self.named(pairing.settle(), wished)
-
-    def named(self, ends: list[tuple[End, End]], wished: dict[int, str]) -> list[CrossConnect]:
-        """Return patches between these ends, which have no nodes yet."""
-        names = self._names(ends, wished)
-        return [CrossConnect(name, self.plan.mode, (0, 0), *pair) for name, pair in zip(names, ends, strict=True)]
-
-    def changed(self, wanted: Topology, hosts: tuple[str, ...], made: Iterable[CrossConnect], at_least: int) -> Change:
-        """Return the change to what is kept and made, checked."""
-        number = {host: node for node, host in enumerate(hosts)}
-        new = tuple(_numbered(connect, number) for connect in made)
-        old = (_numbered(connect, number) for connect in self.kept)
-        connects = tuple(sorted((*old, *new), key=self.place))
-        after = WiringPlan(self.plan.inventory, wanted, hosts, self.plan.mode, connects, self.plan.fixed)
-        check_plan(after)
-        return Change(self.plan, after, tuple(self.removed), new, at_least)
-
-    def with_ends(self, change: Change, ends: list[tuple[End, End]]) -> Change:
-        """Return a change with other ends of the new patches, named after the cables that are plugged in there."""
-        names = self._names(ends, {})
-        made = tuple(
-            replace(connect, cable=name, a=a, b=b)
-            for connect, name, (a, b) in zip(change.made, names, ends, strict=True)
-        )
-        new = {id(connect) for connect in change.made}
-        kept = (connect for connect in change.after.connects if id(connect) not in new)
-        after = replace(change.after, connects=tuple(sorted((*kept, *made), key=self.place)))
-        return replace(change, after=after, made=made)
-
-    def _names(self, ends: list[tuple[End, End]], wished: dict[int, str]) -> list[str]:
-        """Return names for patches: that of a cable that is plugged in at one end, else that wished, else a new one."""
-        plugged = {fibre: connect.cable for connect in self.removed for fibre in fibres(connect)}
-        options: list[dict[str, None]] = []
-        for pair in ends:
-            places = (Fibre(*end.place, side) for end, side in zip(pair, self.sides, strict=True))
-            options.append(dict.fromkeys(plugged[fibre] for fibre in places if fibre in plugged))
-        found = _one_each(options)
-        used = {connect.cable for connect in self.plan.connects}
-        fresh = (name for name in map("C{}".format, itertools.count(len(used) + 1)) if name not in used)
-        for number in range(len(ends)):
-            if number not in found:
-                wish = wished.get(number)
-                found[number] = next(fresh) if wish is None or wish in used else wish
-                used.add(found[number])
-        return [found[number] for number in range(len(ends))]
-
-    def _spots(self, pair: Pair, field: str) -> tuple[Spot, Spot]:
-        (a, b), (one, two) = pair, self.spots
-        return (a, one, field), (b, two, field)
-
-    def _free_ends(self) -> dict[Spot, list[End]]:
-        """Return the ends whose fibres are free as it is."""
-        taken = {fibre for connect in self.plan.connects for fibre in fibres(connect)}
-        free: dict[Spot, list[End]] = defaultdict(list)
-        for end in self.ends:
-            mine = self.plan.inventory.panel_port[end.place].side
-            for side, spot in dict(zip(self.spots, self.sides, strict=True)).items():
-                if mine in {"", side} and Fibre(*end.place, spot) not in taken:
-                    free[end.host, side, self.field[end.panel]].append(end)
-        return free
-
-
-def _wishes(prefer: Iterable[CrossConnect]) -> dict[Pair, list[tuple[str, End, End]]]:
-    """Return names and ends by hosts."""
-    wishes: dict[Pair, list[tuple[str, End, End]]] = defaultdict(list)
-    for connect in prefer:
-        wishes[connect.a.host, connect.b.host].append((connect.cable, connect.a, connect.b))
-        if connect.mode == "duplex":
-            wishes[connect.b.host, connect.a.host].append((connect.cable, connect.b, connect.a))
-    return wishes
-
-
-def _one_each(options: list[dict[str, None]]) -> dict[int, str]:
-    """Give each number one of its options, no two the same; as many as can be if an option is wanted at most twice."""
-    users: dict[str, list[int]] = defaultdict(list)
-    for number, names in enumerate(options):
-        for name in names:
-            users[name].append(number)
-    found: dict[int, str] = {}
-    queue = deque(number for number, names in enumerate(options) if len(names) == 1)
-    for number in range(len(options)):
-        queue.append(number)
-        while queue:
-            chooser = queue.popleft()
-            if chooser in found or not options[chooser]:
-                continue
-            found[chooser] = name = next(iter(options[chooser]))
-            for user in users[name]:
-                options[user].pop(name, None)
-                if len(options[user]) == 1:
-                    queue.appendleft(user)
-    return found

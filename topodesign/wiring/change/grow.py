@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from topodesign.base.claims import Proof
 from topodesign.base.errors import InfeasibleError
 from topodesign.topology.topology import Topology
-from topodesign.wiring.change.change import Change, wired_topology
+from topodesign.wiring.change.patches import Change, wired_topology
 from topodesign.wiring.change.recable import recabled
-from topodesign.wiring.inventory.inventory import Fixed, Inventory
+from topodesign.wiring.inventory.devices import Fixed
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.complete import completed
 from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.plan import WiringPlan

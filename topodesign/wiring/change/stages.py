@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.topology.topology import Topology
-from topodesign.wiring.change.change import Change, Key, wired_topology
+from topodesign.wiring.change.patches import Change, Key, wired_topology
 from topodesign.wiring.plan.cross_connects import CrossConnect, fibres
 
 

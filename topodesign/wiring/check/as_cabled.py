@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from topodesign.wiring.check.observed import Observed
 from topodesign.wiring.exports.cables import cables
-from topodesign.wiring.inventory.inventory import Fixed, Lane, Trunk, interface_name, lanes_of
+from topodesign.wiring.inventory.devices import Fixed, Lane, Trunk, interface_name, lanes_of
 from topodesign.wiring.plan.plan import WiringPlan
 
 _MOST_OPTIONS = 4  # exchanges that a doubt may be between; what more would explain, none of them tells

@@ -24,7 +24,7 @@ from topodesign.base.text_files import read_text
 from topodesign.base.units import Quantity, as_bandwidth
 from topodesign.wiring.check.outputs import TEXT_ENDINGS, Neighbour, Told, age_of, read_output
 from topodesign.wiring.inventory.answers import PER_RACK, SITE
-from topodesign.wiring.inventory.inventory import LANES, Connector, Host, Port
+from topodesign.wiring.inventory.devices import LANES, Connector, Host, Port
 
 ENDINGS = (".json", *TEXT_ENDINGS)
 COLUMNS = ("host", "port", "neighbour_host", "neighbour_port")

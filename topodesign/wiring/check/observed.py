@@ -22,7 +22,8 @@ from topodesign.base.text_files import read_text
 from topodesign.wiring.check.light import ETHTOOL, LIGHT_FILE, read_power
 from topodesign.wiring.check.lldp import ENDINGS, neighbours_of_files, neighbours_of_table, read_neighbours
 from topodesign.wiring.check.outputs import Neighbour
-from topodesign.wiring.inventory.inventory import Inventory, Lane, Panel, interface_name, lanes_of, split_name
+from topodesign.wiring.inventory.devices import Lane, Panel, interface_name, lanes_of, split_name
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.inventory.port_labels import PortLabels
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.drivers import DRIVERS

@@ -20,7 +20,8 @@ from fractions import Fraction
 from itertools import groupby
 from typing import Literal
 
-from topodesign.wiring.inventory.inventory import Connector, Fixed, Inventory, Lane, Place, Polarity, Port, lanes_of
+from topodesign.wiring.inventory.devices import Connector, Fixed, Lane, Place, Polarity, Port, lanes_of
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.inventory.lengths import FIXED, PATCH, CableType, length
 from topodesign.wiring.plan.bill import fixed_lengths
 from topodesign.wiring.plan.cross_connects import CrossConnect, End

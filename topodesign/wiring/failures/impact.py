@@ -14,9 +14,9 @@ from topodesign.base.declared import Declared
 from topodesign.base.errors import DisconnectedError, ParameterError
 from topodesign.pricing.closed_form import price
 from topodesign.topology.topology import IntArray, Topology
-from topodesign.wiring.change.change import wired_topology
+from topodesign.wiring.change.patches import wired_topology
 from topodesign.wiring.change.strength import Strength, strength
-from topodesign.wiring.inventory.inventory import Fixed
+from topodesign.wiring.inventory.devices import Fixed
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.plan import WiringPlan

@@ -14,7 +14,7 @@ from topodesign.base.records import Result, Table
 from topodesign.base.units import Quantity, as_time, format_rate
 from topodesign.base.wording import counted
 from topodesign.optima.forest.bottleneck import optimum
-from topodesign.wiring.change.change import wired_topology
+from topodesign.wiring.change.patches import wired_topology
 from topodesign.wiring.failures.impact import KINDS, Failure, FailureKind, linked_part, lost_and_left
 from topodesign.wiring.failures.report import failure_of
 from topodesign.wiring.plan.cross_connects import CrossConnect

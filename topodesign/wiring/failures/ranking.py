@@ -16,7 +16,7 @@ from topodesign.base.errors import DisconnectedError
 from topodesign.pricing.repricing import Priced, priced
 from topodesign.topology.automorphisms import Links, find_symmetry, link_classes
 from topodesign.topology.topology import IntArray, Topology
-from topodesign.wiring.change.change import wired_topology
+from topodesign.wiring.change.patches import wired_topology
 from topodesign.wiring.failures.impact import KINDS, Failure, FailureKind, dearer, linked_part, losses, order_key
 from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.plan import WiringPlan

@@ -12,7 +12,8 @@ import numpy as np
 
 from topodesign.base.errors import InfeasibleError
 from topodesign.topology.topology import Topology
-from topodesign.wiring.change.change import Change, Pair, fewest_moves, usable
+from topodesign.wiring.change.change import fewest_moves
+from topodesign.wiring.change.patches import Change, Pair, usable
 from topodesign.wiring.failures.impact import Failure, State, intact, kills, lost_and_left, order_key, state_of
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
 from topodesign.wiring.plan.plan import WiringPlan

@@ -34,7 +34,7 @@ from topodesign.base.records import Result, Table
 from topodesign.base.units import Quantity, as_time, format_rate
 from topodesign.base.wording import counted
 from topodesign.topology.automorphisms import Links, find_symmetry, link_classes
-from topodesign.wiring.change.change import wired_topology
+from topodesign.wiring.change.patches import wired_topology
 from topodesign.wiring.change.strength import strength
 from topodesign.wiring.failures.impact import FailureKind, losses
 from topodesign.wiring.failures.order import Served, served

@@ -9,13 +9,12 @@ from fractions import Fraction
 from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import Quantity, as_bandwidth
-from topodesign.wiring.inventory.inventory import (
+from topodesign.wiring.inventory.devices import (
     LANES,
     MODES,
     PANEL_KINDS,
     Connector,
     Host,
-    Inventory,
     Mode,
     Panel,
     PanelKind,
@@ -23,6 +22,7 @@ from topodesign.wiring.inventory.inventory import (
     Port,
     lanes_of,
 )
+from topodesign.wiring.inventory.inventory import Inventory
 
 SITE = "lab"
 PER_RACK = 16

@@ -16,7 +16,7 @@ from topodesign.base.errors import FileFormatError, UnitError
 from topodesign.base.tables import Located
 from topodesign.base.units import parse_bandwidth
 from topodesign.base.wording import suggest
-from topodesign.wiring.inventory.inventory import (
+from topodesign.wiring.inventory.devices import (
     LANES,
     MODES,
     PANEL_KINDS,

@@ -67,14 +67,11 @@ from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.tables import Located, parse_csv, parse_yaml
 from topodesign.base.text_files import naming, read_text
 from topodesign.wiring.inventory import fields as parts
-from topodesign.wiring.inventory.fields import MOST, FileFields, expand, fields, items, metres, text, texts
-from topodesign.wiring.inventory.inventory import (
+from topodesign.wiring.inventory.devices import (
     NOTHING_KNOWN,
     PANEL_KINDS,
     Fixed,
     Host,
-    Inventory,
-    InventoryError,
     Losses,
     Panel,
     PanelKind,
@@ -82,6 +79,8 @@ from topodesign.wiring.inventory.inventory import (
     Tray,
     Trunk,
 )
+from topodesign.wiring.inventory.fields import MOST, FileFields, expand, fields, items, metres, text, texts
+from topodesign.wiring.inventory.inventory import Inventory, InventoryError
 from topodesign.wiring.inventory.lengths import CableType
 
 ENDINGS = (".yaml", ".yml", ".csv")  # how the name of a file ends that :func:`read_inventory` takes

@@ -6,7 +6,8 @@ from fractions import Fraction
 from typing import Literal
 
 from topodesign.base.errors import InfeasibleError
-from topodesign.wiring.inventory.inventory import Connector, Inventory, Mode, Place
+from topodesign.wiring.inventory.devices import Connector, Mode, Place
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.inventory.trays import tray_way
 
 CableType = Literal["LC simplex", "LC duplex", "MPO-12 breakout", "MPO-16 breakout", "MPO-24 breakout"]

@@ -11,13 +11,10 @@ from itertools import groupby
 from typing import NamedTuple
 
 from topodesign.base.errors import ParameterError
-from topodesign.wiring.inventory.fields import MOST_LETTERS
-from topodesign.wiring.inventory.files import InventoryLike, as_inventory
-from topodesign.wiring.inventory.inventory import (
+from topodesign.wiring.inventory.devices import (
     NOTHING_KNOWN,
     POLARITIES,
     Host,
-    Inventory,
     Losses,
     Panel,
     PanelPort,
@@ -25,6 +22,9 @@ from topodesign.wiring.inventory.inventory import (
     Tray,
     Trunk,
 )
+from topodesign.wiring.inventory.fields import MOST_LETTERS
+from topodesign.wiring.inventory.files import InventoryLike, as_inventory
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.inventory.lengths import exact
 
 _DIGITS = re.compile(r"([0-9]{1,9})")

@@ -27,34 +27,23 @@ at several rear ports, in which case they are its lanes. A port that is cabled t
 
 from __future__ import annotations
 
-import re
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import TypeVar
 
-from topodesign.base.errors import FileFormatError, ParameterError
-from topodesign.base.units import Quantity, as_bandwidth, format_bandwidth
-from topodesign.wiring.inventory.inventory import (
-    LANES,
-    MODES,
-    PANEL_KINDS,
+from topodesign.base.errors import ParameterError
+from topodesign.base.units import format_bandwidth
+from topodesign.wiring.inventory.devices import (
     POLARITIES,
     Fixed,
     Host,
-    Inventory,
-    InventoryError,
-    Losses,
     Mode,
-    Panel,
-    PanelKind,
-    PanelPort,
     Place,
     Port,
-    Trunk,
     interface_name,
     lanes_of,
 )
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.inventory.lengths import exact
 from topodesign.wiring.netbox.objects import (
     FRONT,
@@ -71,8 +60,6 @@ from topodesign.wiring.netbox.objects import (
 
 NO_SITE = "(no site)"  # the name of the site of what an inventory puts in none; NetBox wants one
 
-NO_RACK = "no rack"  # the rack of a device that NetBox has in none; an inventory wants one
-
 HOST = "host"
 ROLES: dict[str, str] = {"host": "00bcd4", "patch panel": "9e9e9e", "ocs": "673ab7"}
 """The roles of devices that are made here, with a colour each."""
@@ -80,12 +67,16 @@ ROLES: dict[str, str] = {"host": "00bcd4", "patch panel": "9e9e9e", "ocs": "673a
 CONNECTED = "connected"
 PROFILES = {1: "single-1c1p", 2: "single-1c2p"}  # of a cable to a rear port of so many positions
 
-_LOSS = "loss "
-_TRUNK = "trunk"
-_PART = "side of "
-MOST_UNITS = 100  # units of the tallest rack that NetBox knows
+LOSS = "loss "
+"""Before a loss in a comment or a description."""
 
-_SWITCHES = {"ocs", "circuit switch", "optical circuit switch"}
+TRUNK = "trunk"
+"""What the description of a rear port says whose port leads on."""
+
+PART = "side of "
+"""Before the name of the port that a panel port is a side of."""
+
+MOST_UNITS = 100  # units of the tallest rack that NetBox knows
 _MOST_LETTERS = 64
 _SORTS = {
     1: "1000base-x-sfp",
@@ -97,20 +88,14 @@ _SORTS = {
     400: "400gbase-x-qsfpdd",
     800: "800gbase-x-osfp",
 }
-_SORT = re.compile(r"([0-9]{1,4}(?:\.[0-9])?)(g?)base-")
-_PARALLEL = re.compile(r"[0-9]gbase-(?:[sdv]r|psm)([48])\b")
-_SHOWN = re.compile(r"\(([0-9]{1,4}(?:\.[0-9])?)(g?)m?e\)")  # as an export shows it: sfp28 (25ge)
-_NO_PORT = ("virtual", "bridge", "lag", "link aggregation", "ieee", "wireless")
-_COPPER = ("t", "k", "c")
-_PARTS = tuple(map(str, range(1, max(LANES.values()) + 1)))
-_LOSSES = ("connector", "fibre", "splice")
-_GIGA = 10**9
-_KILO = 1000
+LOSSES = ("connector", "fibre", "splice")
+GIGA = 10**9
+KILO = 1000
 
 
 def interface_sort(speed: Fraction) -> str:
     """Return NetBox's type of an interface of a speed in bits per second."""
-    giga = speed / _GIGA
+    giga = speed / GIGA
     return _SORTS.get(int(giga), "other") if giga.denominator == 1 else "other"
 
 
@@ -144,14 +129,14 @@ def front_ports(inventory: Inventory, panel: str, label: str, mode: Mode | None)
 
 def _rear_ports(inventory: Inventory, panel: str, label: str, mode: Mode | None) -> Iterator[RearPort]:
     port, trunk = inventory.panel_port[panel, label], inventory.leads_to.get((panel, label))
-    words = [port.mode] + ([] if port.loss_db is None else [f"{_LOSS}{exact(port.loss_db)}dB"])
+    words = [port.mode] + ([] if port.loss_db is None else [f"{LOSS}{exact(port.loss_db)}dB"])
     if trunk is not None:
         loss = inventory.trunk_at[trunk].loss_db
-        words.append(_TRUNK if loss is None else f"{_TRUNK} {exact(loss)}dB")
+        words.append(TRUNK if loss is None else f"{TRUNK} {exact(loss)}dB")
     names = rear_names(inventory, panel, label, mode)
     positions = 1 if len(names) > 1 else len(sides_of(inventory, panel, label, mode))
     for name in names:
-        part = [f"{_PART}{label}"] if name != label else []
+        part = [f"{PART}{label}"] if name != label else []
         yield RearPort(panel, name, positions, port.blocked, ", ".join([*words, *part]))
 
 
@@ -204,7 +189,7 @@ def _about(inventory: Inventory) -> str:
     for kind, lengths in inventory.stock.items():
         lines.append(f"stock {kind}: {' '.join(f'{exact(one)}m' for one in lengths)}")
     said = inventory.losses._asdict()
-    lines += [f"loss {name}: {exact(loss)}dB" for name in _LOSSES if (loss := said[name]) is not None]
+    lines += [f"loss {name}: {exact(loss)}dB" for name in LOSSES if (loss := said[name]) is not None]
     lines += [f"splices: {inventory.losses.splices}"] if inventory.losses.splices else []
     return "\n".join(lines)
 
@@ -227,7 +212,7 @@ def _devices(inventory: Inventory) -> Iterator[Device]:
 
 
 def _interface(host: Host, port: Port, lane: int) -> Interface:
-    kbps = port.speed / _KILO
+    kbps = port.speed / KILO
     if kbps.denominator != 1:
         why = f"NetBox tells speeds in whole kilobits per second, not {format_bandwidth(port.speed)}"
         raise ParameterError(f"{host.name} {port.name}: {why}")
@@ -275,246 +260,3 @@ def check_name(name: str) -> None:
         raise ParameterError(f"NetBox takes a comma for the end of a name; rename {name!r}")
     if not name or not name.isprintable() or name != name.strip() or len(name) > _MOST_LETTERS:
         raise ParameterError(f"NetBox takes names of up to {_MOST_LETTERS} letters without blanks around; not {name!r}")
-
-
-def inventory_of(objects: NetboxObjects, *, roles: Collection[str] = (), speed: Quantity | None = None) -> Inventory:
-    """Return the inventory that NetBox's objects make.
-
-    Only devices of the roles count, all if there are none; and if a speed is given, only ports of it over all lanes.
-    """
-    wanted = {role.lower() for role in roles}
-    chosen = [device for device in objects.devices if not wanted or device.role.lower() in wanted]
-    devices = {device.name: device for device in chosen}
-    if len(devices) < len(chosen):
-        twice = next(device.name for device in chosen if device is not devices[device.name])
-        raise FileFormatError(f"there are two devices {twice!r}; read one site only")
-    if not devices:
-        known = ", ".join(sorted({device.role for device in objects.devices})) or "none"
-        raise FileFormatError(
-            f"there are no devices{' of the roles given' if wanted else ''}; roles there are: {known}"
-        )
-    room = _Room(objects, devices, None if speed is None else as_bandwidth(speed))
-    hosts, panels = tuple(room.hosts()), tuple(room.panels())
-    if not hosts or not panels:
-        what = "host (a device with optical interfaces)" if not hosts else "panel (a device with rear ports)"
-        raise FileFormatError(f"there is no {what} among {len(devices)} devices; which site and which roles are meant?")
-    about = _said("\n".join(objects.sites.values()))
-    kinds = [key for key in about if key.startswith("stock ")]
-    stock = {kind.removeprefix("stock "): tuple(_quantity(one, "m") for one in about[kind].split()) for kind in kinds}
-    connector, fibre, splice = (
-        _quantity(about[key], "dB") if (key := f"loss {name}") in about else None for name in _LOSSES
-    )
-    racks: defaultdict[str, dict[str, tuple[Fraction, Fraction]]] = defaultdict(dict)
-    for (site, rack), comments in objects.racks.items():
-        said = _said(comments)
-        if {"x", "y"} <= said.keys():
-            racks[_site(site)][rack] = (_quantity(said["x"], "m"), _quantity(said["y"], "m"))
-    try:
-        return Inventory(
-            hosts,
-            panels,
-            tuple(room.cabling()),
-            stock,
-            dict(racks),
-            _quantity(about.get("slack", "0m"), "m"),
-            about.get("inventory", ""),
-            tuple(room.trunks()),
-            losses=Losses(connector, fibre, splice, int(_quantity(about.get("splices", "0"), ""))),
-        )
-    except InventoryError as error:
-        raise FileFormatError(f"{error.part}.{error.name}: {error.message}") from None
-    except ParameterError as error:
-        raise FileFormatError(str(error)) from None
-
-
-class _Room:
-    """Objects by device, and what each end is cabled to."""
-
-    def __init__(self, objects: NetboxObjects, devices: Mapping[str, Device], speed: Fraction | None) -> None:
-        self.devices = devices
-        self.speed = speed
-        self.interfaces = _by_device(objects.interfaces)
-        self.rears = _by_device(objects.rear_ports)
-        self.fronts: defaultdict[tuple[str, str], list[FrontPort]] = defaultdict(list)
-        for front in objects.front_ports:
-            for rear in dict.fromkeys(rear for rear, _ in front.behind):
-                self.fronts[front.device, rear].append(front)
-        self.cables = [cable for cable in objects.cables if cable.status == CONNECTED]
-        self.far: dict[CableEnd, tuple[CableEnd, ...]] = {}
-        for cable in self.cables:
-            self.far |= dict.fromkeys(cable.a, cable.b) | dict.fromkeys(cable.b, cable.a)
-        self.lanes: dict[CableEnd, list[tuple[str, int]]] = {}
-        words = {(one.device, one.name): one.description.split(", ") for one in objects.rear_ports}
-        self.label = {key: _label(key[1], said) for key, said in words.items()}
-        self.leading = {key: said for key, said in words.items() if any(_is_trunk(word) for word in said)}
-        self.trunk_fronts = {(one.device, one.name): key for key in self.leading for one in self.fronts.get(key, ())}
-        self.led = dict(self._led())
-
-    def hosts(self) -> Iterator[Host]:
-        """Yield the hosts, and note which lanes their interfaces are."""
-        for device in self.devices.values():
-            ports = tuple(self._ports(device)) if not self._is_panel(device) else ()
-            if ports or (device.role == HOST and self.speed is None):
-                pod = _said(device.comments).get("pod", "")
-                yield Host(device.name, *_place(device), ports, pod)
-
-    def panels(self) -> Iterator[Panel]:
-        """Yield the panels; those ports are blocked that are taken by what is no lane of a host."""
-        for device in filter(self._is_panel, self.devices.values()):
-            role = device.role.lower().replace("-", " ")
-            kind: PanelKind = "ocs" if role in _SWITCHES else "patch panel"
-            said = _said(device.comments)
-            parts: dict[str, list[RearPort]] = {}
-            for rear in self.rears[device.name]:
-                parts.setdefault(self.label[device.name, rear.name], []).append(rear)
-            ports = tuple(self._panel_port(label, some) for label, some in parts.items())
-            pods = tuple(line[5:].strip() for line in device.comments.splitlines() if line.startswith("pod: "))
-            circuit = _quantity(said["circuit"], "dB") if "circuit" in said else None
-            field, spare = said.get("field", device.name), int(_quantity(said.get("spare", "0"), ""))
-            yield Panel(device.name, *_place(device), kind, ports, field, pods, spare, circuit)
-
-    def cabling(self) -> Iterator[Fixed]:
-        """Yield the fixed cabling."""
-        for cable in self.cables:
-            for near, far in ((cable.a, cable.b), (cable.b, cable.a)):
-                lanes = [lane for end in near for lane in self.lanes.get(end, ())]
-                if lanes and all(end.kind == REAR and end.device in self.devices for end in far):
-                    for (port, lane), end in zip(lanes, far, strict=False):
-                        there = self.led.get((end.device, self.label.get((end.device, end.name), end.name)))
-                        panel, label = (end.device, end.name) if there is None else (there.panel, there.panel_port)
-                        yield Fixed(near[0].device, port, lane, panel, label)
-
-    def trunks(self) -> Iterator[Trunk]:
-        """Yield the trunks, in the order of their cables."""
-        yield from self.led.values()
-
-    def _led(self) -> Iterator[tuple[tuple[str, str], Trunk]]:
-        """Yield what ports lead to, once for each cable: the port where hosts plug in, and the trunk."""
-        for cable in self.cables:
-            for near, far in ((cable.a, cable.b), (cable.b, cable.a)):
-                place = self._trunk_end(near[0]) if near else None
-                if place is not None and far and far[0].device in self.devices:
-                    there = self.label.get(far[0][::2], far[0].name)
-                    loss = next(_decibels([word], f"{_TRUNK} ") for word in self.leading[place] if _is_trunk(word))
-                    yield place, Trunk(far[0].device, there, *place, loss)
-
-    def _trunk_end(self, end: CableEnd) -> tuple[str, str] | None:
-        """Return the port from which a trunk leads on, if a front port is of one."""
-        return self.trunk_fronts.get(end[::2]) if end.kind == FRONT else None
-
-    def _is_panel(self, device: Device) -> bool:
-        return device.role in PANEL_KINDS or (device.role != HOST and device.name in self.rears)
-
-    def _ports(self, device: Device) -> Iterator[Port]:
-        whole: dict[str, list[tuple[int, Interface]]] = {}
-        split: dict[str, list[tuple[int, Interface]]] = {}
-        for one in self.interfaces[device.name]:
-            port, _, part = one.name.rpartition("/")
-            if one.label and port == one.label and part in _PARTS and not one.ignored:
-                split.setdefault(port, []).append((int(part), one))
-                whole.setdefault(port, [])  # its place in the order
-            elif _is_optical(one) and not one.ignored:
-                whole.setdefault(one.name, []).append((0, one))
-        for port, parts in (whole | split).items():
-            first = parts[0][1]
-            count = max(number for number, _ in parts) if port in split else self._parallel(device, first)
-            connector = next(known for known, lanes in LANES.items() if lanes >= count)
-            speed = _speed(first) / (1 if port in split else LANES[connector])
-            if self.speed not in {None, speed * LANES[connector]}:
-                continue
-            for number, one in parts:
-                end = CableEnd(device.name, INTERFACE, one.name)
-                self.lanes[end] = [(port, number)] if number else [(port, i + 1) for i in range(LANES[connector])]
-            words = first.description.split(", ")
-            polarity = next((known for known in POLARITIES if f"polarity {known}" in words), POLARITIES[0])
-            yield Port(port, connector, speed, polarity, _decibels(words, "budget "))
-
-    def _parallel(self, device: Device, one: Interface) -> int:
-        """Return how many lanes an interface has by the ends of its cable, or by its type."""
-        far = self.far.get(CableEnd(device.name, INTERFACE, one.name), ())
-        match = _PARALLEL.search(one.sort)
-        return len(far) or (1 if match is None else int(match[1]))
-
-    def _panel_port(self, label: str, rears: Sequence[RearPort]) -> PanelPort:
-        first = rears[0]
-        fronts = [front for rear in rears for front in self.fronts[rear.device, rear.name]]
-        words = first.description.split(", ")
-        mode: Mode = "simplex" if words[0] == "simplex" or (words[0] not in MODES and len(fronts) > 1) else "duplex"
-        ends = [end for rear in rears for end in self.far.get(CableEnd(rear.device, REAR, rear.name), ())]
-        foreign = not all(end in self.lanes or self._leads_here(end, first.device, label) for end in ends)
-        leads = (first.device, label) in self.led
-        for front in fronts:
-            far = self.far.get(CableEnd(front.device, FRONT, front.name), ())
-            foreign |= not leads and not all(end.kind == FRONT and end.device in self.devices for end in far)
-        marked = any(rear.marked for rear in rears) or any(front.marked for front in fronts)
-        return PanelPort(label, mode, foreign or marked, _decibels(words, _LOSS))
-
-    def _leads_here(self, end: CableEnd, panel: str, label: str) -> bool:
-        near = self._trunk_end(end)
-        return near is not None and (self.led[near].panel, self.led[near].panel_port) == (panel, label)
-
-
-def _is_trunk(word: str) -> bool:
-    return word.partition(" ")[0] == _TRUNK
-
-
-def _label(name: str, words: Sequence[str]) -> str:
-    """Return the label of the panel port that a rear port is, or is a side of."""
-    return next((word.removeprefix(_PART) for word in words if word.startswith(_PART)), name)
-
-
-_Component = TypeVar("_Component", Interface, RearPort)
-
-
-def _by_device(components: Sequence[_Component]) -> defaultdict[str, list[_Component]]:
-    found: defaultdict[str, list[_Component]] = defaultdict(list)
-    for one in components:
-        found[one.device].append(one)
-    return found
-
-
-def _is_optical(one: Interface) -> bool:
-    """Return whether an interface can be one of fibre, by its type: physical, and not of copper."""
-    return not one.sort.startswith(_NO_PORT) and not one.sort.partition("base-")[2].startswith(_COPPER)
-
-
-def _speed(one: Interface) -> Fraction:
-    """Return the speed of an interface in bits per second, as told or else by its type."""
-    if one.kbps:
-        return Fraction(one.kbps * _KILO)
-    match = _SORT.match(one.sort) or _SHOWN.search(one.sort)
-    if match is None:
-        words = "neither its speed nor a type that tells it; enter the speed, or read devices of fewer roles"
-        raise FileFormatError(f"interface {one.name!r} of {one.device!r} has {words}")
-    return Fraction(match[1]) * (_GIGA if match[2] else _GIGA // _KILO)
-
-
-def _decibels(words: Sequence[str], word: str) -> Fraction | None:
-    return next((_quantity(one.removeprefix(word), "dB") for one in words if one.startswith(word)), None)
-
-
-def _place(device: Device) -> tuple[str, str, int]:
-    said = _said(device.comments).get("unit", "")
-    unit = int(said) if re.fullmatch("[0-9]{1,9}", said) else device.position
-    return _site(device.site), device.rack or NO_RACK, 1 if unit is None else unit
-
-
-def _site(name: str) -> str:
-    return "" if name == NO_SITE else name
-
-
-def _said(comments: str) -> dict[str, str]:
-    """Return what lines ``key: value`` say; the first of a key counts."""
-    said: dict[str, str] = {}
-    for line in comments.splitlines():
-        key, colon, value = line.partition(": ")
-        if colon:
-            said.setdefault(key.strip(), value.strip())
-    return said
-
-
-def _quantity(said: str, unit: str) -> Fraction:
-    match = re.fullmatch(rf"(-?[0-9]{{1,12}}(?:\.[0-9]{{1,12}}|/[1-9][0-9]{{0,12}})?){unit}", said)
-    if match is None:
-        raise FileFormatError(f"{said[:40]!r} in a comment or description of NetBox is no number of {unit}")
-    return Fraction(match[1])

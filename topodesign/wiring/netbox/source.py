@@ -9,7 +9,7 @@ from topodesign.base.arguments import as_path
 from topodesign.base.errors import FileFormatError
 from topodesign.base.units import Quantity
 from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.netbox.model import inventory_of
+from topodesign.wiring.netbox.reading import inventory_of
 from topodesign.wiring.netbox.rest import is_address, read_rest
 from topodesign.wiring.netbox.tables import read_tables
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from topodesign.wiring.exports.cables import ROWS, far_fibre
-from topodesign.wiring.inventory.inventory import Connector, Polarity
+from topodesign.wiring.inventory.devices import Connector, Polarity
 from topodesign.wiring.parts.parts import ARRAYS, Pairing, PartsList, Piece, shortest
 
 

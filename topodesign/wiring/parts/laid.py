@@ -14,16 +14,8 @@ from typing import NamedTuple
 
 from topodesign.wiring.exports.cables import far_fibre, fibres_at_host
 from topodesign.wiring.parts.bundles import Cover, fibres_of_slot
-from topodesign.wiring.parts.choice import (
-    Bundle,
-    Drop,
-    Lane,
-    Option,
-    RackChoice,
-    lanes_by_rack,
-    lone_drops,
-    near_piece,
-)
+from topodesign.wiring.parts.choice import Bundle, Lane, RackChoice, lanes_by_rack
+from topodesign.wiring.parts.drops import Drop, Option, lone_drops, near_piece
 from topodesign.wiring.parts.parts import Piece
 from topodesign.wiring.parts.ways import PortRun, Rack, Shop, rack_of
 

@@ -46,8 +46,8 @@ from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.tables import parse_yaml
 from topodesign.base.text_files import read_text
+from topodesign.wiring.inventory.devices import LANES, POLARITIES, Connector
 from topodesign.wiring.inventory.fields import FileFields, fields, items, metres
-from topodesign.wiring.inventory.inventory import LANES, POLARITIES, Connector
 
 Sort = Literal["cord", "breakout", "trunk", "cassette", "shuffle", "optic", "circulator"]
 Turn = Literal["crossed", "straight", "either"]

@@ -26,7 +26,8 @@ from itertools import combinations
 from typing import Literal, NamedTuple, TypeAlias
 
 from topodesign.base.errors import InfeasibleError
-from topodesign.wiring.inventory.inventory import Fixed, Inventory, Place, Port
+from topodesign.wiring.inventory.devices import Fixed, Place, Port
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.inventory.lengths import run
 from topodesign.wiring.inventory.trays import tray_way, ways_from
 from topodesign.wiring.parts.bundles import slot_after

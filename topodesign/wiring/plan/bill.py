@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from topodesign.base.records import Result
-from topodesign.wiring.inventory.inventory import Fixed, Inventory
+from topodesign.wiring.inventory.devices import Fixed
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.inventory.lengths import FIXED, PATCH, CableType, format_metres, length
 from topodesign.wiring.plan.cross_connects import CrossConnect
 

@@ -16,7 +16,8 @@ import numpy as np
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.wording import counted
 from topodesign.fabrics.boxes import Boxed
-from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, Mode, interface_name, lanes_of
+from topodesign.wiring.inventory.devices import Fixed, Host, Mode, interface_name, lanes_of
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.cabling import lanes_by_field, plan_cabling
 from topodesign.wiring.plan.joint import in_order_of_need
 from topodesign.wiring.plan.plan import WiringPlan

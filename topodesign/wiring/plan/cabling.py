@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.wording import listed
-from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, Mode, Zone, lanes_of
+from topodesign.wiring.inventory.devices import Fixed, Host, Mode, Zone, lanes_of
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.inventory.lengths import distance
 
 

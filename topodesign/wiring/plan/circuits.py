@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from topodesign.base.errors import FileFormatError
 from topodesign.topology.topology import Topology
-from topodesign.wiring.inventory.inventory import Fixed, Inventory
+from topodesign.wiring.inventory.devices import Fixed
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.plan import WiringPlan
 
 PanelEnd = tuple[str, str]  # A panel and the label of a port

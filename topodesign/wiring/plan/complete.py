@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from topodesign.base.errors import InfeasibleError
-from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, Mode, PortSide, Zone, lanes_of
+from topodesign.wiring.inventory.devices import Fixed, Host, Mode, PortSide, Zone, lanes_of
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.cabling import lanes_by_field, nearest, plan_cabling, reaches, usable
 
 _Where = tuple[str, PortSide]  # a field of panels, and the side of its ports if they have one

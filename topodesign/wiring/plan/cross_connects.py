@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from topodesign.base.declared import Declared, key
-from topodesign.wiring.inventory.inventory import Fixed, Mode
+from topodesign.wiring.inventory.devices import Fixed, Mode
 
 End: TypeAlias = Fixed  # one end of a cross-connect: the panel port, and the lane that the fixed cabling brings there
 

@@ -46,18 +46,9 @@ from topodesign.base.text_files import read_text
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory import fields as parts
+from topodesign.wiring.inventory.devices import MODES, NOTHING_KNOWN, Fixed, Host, Losses, Panel, Port, Tray
 from topodesign.wiring.inventory.fields import ExactFields, checked_object, checked_row, exact_number, is_of
-from topodesign.wiring.inventory.inventory import (
-    MODES,
-    NOTHING_KNOWN,
-    Fixed,
-    Host,
-    Inventory,
-    Losses,
-    Panel,
-    Port,
-    Tray,
-)
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.proof import check_hosts, check_plan

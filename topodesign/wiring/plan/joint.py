@@ -25,7 +25,8 @@ from topodesign.base.wording import listed
 from topodesign.solve.program import NO_BOUND, Entries
 from topodesign.solve.whole import find_whole
 from topodesign.topology.topology import IntArray, Topology
-from topodesign.wiring.inventory.inventory import Fixed, Inventory, Mode, Zone
+from topodesign.wiring.inventory.devices import Fixed, Mode, Zone
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.cabling import assign_lanes, lanes_by_field, most_of_panels, reaches, usable
 from topodesign.wiring.plan.cycles import spread_cycles
 from topodesign.wiring.plan.decompose import unit_edges, unit_links, without_loops

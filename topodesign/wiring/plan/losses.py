@@ -17,7 +17,8 @@ from typing import NamedTuple
 from topodesign.base.declared import Declared, key
 from topodesign.base.records import Result, Table, table_of
 from topodesign.base.wording import counted
-from topodesign.wiring.inventory.inventory import Fixed, Inventory
+from topodesign.wiring.inventory.devices import Fixed
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.inventory.lengths import PATCH, length
 from topodesign.wiring.plan.bill import fixed_lengths
 from topodesign.wiring.plan.circuit_losses import CircuitLosses

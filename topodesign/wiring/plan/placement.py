@@ -19,7 +19,8 @@ from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import InfeasibleError
 from topodesign.solve.assignment import guess_places
 from topodesign.topology.topology import IntArray, Topology
-from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, Mode
+from topodesign.wiring.inventory.devices import Fixed, Host, Mode
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.inventory.lengths import FIXED, PATCH, CableType, length, racks_without_place
 from topodesign.wiring.plan.cabling import lanes_by_field, nearest, reaches
 from topodesign.wiring.plan.decompose import without_loops

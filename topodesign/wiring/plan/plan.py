@@ -12,7 +12,8 @@ from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.records import Result, Table, shortened, table_of
 from topodesign.topology.topology import Topology
-from topodesign.wiring.inventory.inventory import Fixed, Inventory, Mode, interface_name, split_name
+from topodesign.wiring.inventory.devices import Fixed, Mode, interface_name, split_name
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.inventory.lengths import racks_without_place
 from topodesign.wiring.plan.bill import Bill, bill_of
 from topodesign.wiring.plan.circuit_losses import TableLike, circuit_losses

@@ -16,7 +16,8 @@ from topodesign.catalog.lookup import Catalog
 from topodesign.pricing.closed_form import distances
 from topodesign.search.finder import Finder
 from topodesign.topology.topology import IntArray, Topology
-from topodesign.wiring.inventory.inventory import Fixed, Inventory, Mode
+from topodesign.wiring.inventory.devices import Fixed, Mode
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.cabling import lanes_by_field, plan_cabling
 from topodesign.wiring.plan.complete import completed
 from topodesign.wiring.plan.cross_connects import CrossConnect

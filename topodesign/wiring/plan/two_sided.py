@@ -20,7 +20,8 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.solve.program import NO_BOUND, Entries
 from topodesign.solve.whole import find_whole
 from topodesign.topology.topology import IntArray, Topology
-from topodesign.wiring.inventory.inventory import Fixed, Inventory
+from topodesign.wiring.inventory.devices import Fixed
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.decompose import factors, unit_edges
 
 

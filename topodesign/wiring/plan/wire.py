@@ -9,8 +9,8 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.units import Quantity, as_bandwidth, as_time
 from topodesign.fabrics.presets import as_boxed
 from topodesign.topology.library import TopologyLike, as_topology
+from topodesign.wiring.inventory.devices import MODES, Mode
 from topodesign.wiring.inventory.files import InventoryLike, as_inventory
-from topodesign.wiring.inventory.inventory import MODES, Mode
 from topodesign.wiring.plan.boxes import wire_boxes
 from topodesign.wiring.plan.placement import place_hosts
 from topodesign.wiring.plan.plan import WiringPlan

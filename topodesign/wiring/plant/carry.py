@@ -27,8 +27,9 @@ from topodesign.pricing.workload import Workload, as_workload
 from topodesign.search.finder import Finder
 from topodesign.topology.library import TopologyLike, build
 from topodesign.topology.topology import Topology
+from topodesign.wiring.inventory.devices import Mode
 from topodesign.wiring.inventory.files import InventoryLike, as_inventory
-from topodesign.wiring.inventory.inventory import Inventory, Mode
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import make_plan
 from topodesign.wiring.plant.answer import Carriage, Carried

@@ -29,11 +29,12 @@ from topodesign.base.progress import Progress
 from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.pricing.all_to_all import all_to_all
 from topodesign.search.groups import groups_to_search
-from topodesign.search.symmetric import lift_spec
+from topodesign.search.lifted import lift_spec
 from topodesign.topology.groups import Group
 from topodesign.topology.library import build
 from topodesign.topology.topology import IntArray, Topology
-from topodesign.wiring.inventory.inventory import Fixed, Inventory
+from topodesign.wiring.inventory.devices import Fixed
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.proof import check_plan

@@ -11,7 +11,8 @@ import numpy as np
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.topology.topology import IntArray, Topology
-from topodesign.wiring.inventory.inventory import Fixed, Inventory, Mode, Zone
+from topodesign.wiring.inventory.devices import Fixed, Mode, Zone
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.cabling import assign_lanes, lanes_by_field, plan_cabling, reaches, spread, usable
 from topodesign.wiring.plan.joint import Choice
 from topodesign.wiring.plan.plan import WiringPlan

@@ -21,7 +21,7 @@ from topodesign.base.progress import Progress
 from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.pricing.evaluation import price_both
 from topodesign.search.groups import groups_to_search
-from topodesign.search.symmetric import cayley_spec, lift_spec
+from topodesign.search.lifted import cayley_spec, lift_spec
 from topodesign.topology.groups import Group
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.plant.plant import Made, Plant

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from topodesign.base.declared import key
-from topodesign.wiring.change.change import Change
+from topodesign.wiring.change.patches import Change
 from topodesign.wiring.change.stages import stages
-from topodesign.wiring.inventory.inventory import Mode
+from topodesign.wiring.inventory.devices import Mode
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.devices import sides

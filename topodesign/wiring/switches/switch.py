@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple, Protocol, get_args
 
 from topodesign.base.errors import ParameterError, TopodesignError
-from topodesign.wiring.inventory.inventory import Panel
+from topodesign.wiring.inventory.devices import Panel
 from topodesign.wiring.inventory.port_labels import is_number
 from topodesign.wiring.plan.circuits import Circuit, circuits
 from topodesign.wiring.plan.cross_connects import CrossConnect

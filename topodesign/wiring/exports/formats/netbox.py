@@ -23,7 +23,7 @@ from topodesign.base.text_files import read_text
 from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.cables import COLOURS, cables
 from topodesign.wiring.exports.format import Format
-from topodesign.wiring.inventory.inventory import MODES, Fixed, Mode, interface_name, lanes_of
+from topodesign.wiring.inventory.devices import MODES, Fixed, Mode, interface_name, lanes_of
 from topodesign.wiring.inventory.lengths import format_metres
 from topodesign.wiring.inventory.port_labels import PortLabels
 from topodesign.wiring.netbox.model import (

@@ -14,7 +14,7 @@ from typing import Literal
 
 from topodesign.wiring.exports.cables import COLOURS, cables
 from topodesign.wiring.exports.format import Format
-from topodesign.wiring.inventory.inventory import Panel, PanelPort
+from topodesign.wiring.inventory.devices import Panel, PanelPort
 from topodesign.wiring.plan.cross_connects import CrossConnect, Fibre, fibres
 from topodesign.wiring.plan.plan import WiringPlan
 

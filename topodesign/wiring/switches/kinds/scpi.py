@@ -16,7 +16,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator
 
 from topodesign.base.errors import FileFormatError, ParameterError
-from topodesign.wiring.inventory.inventory import Panel
+from topodesign.wiring.inventory.devices import Panel
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.switch import (
     Access,

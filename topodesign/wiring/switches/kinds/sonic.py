@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Literal
 
 from topodesign.base.errors import FileFormatError, MissingLibraryError, ParameterError
 from topodesign.base.strict_json import parse_json
-from topodesign.wiring.inventory.inventory import Panel
+from topodesign.wiring.inventory.devices import Panel
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.switch import (
     PASSWORD,

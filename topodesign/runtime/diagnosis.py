@@ -1,0 +1,108 @@
+"""What the log of a run says: calls, symptoms, whether the program was used, and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from topodesign.base.declared import Declared
+from topodesign.base.records import Result
+from topodesign.base.wording import counted
+from topodesign.runtime.about import About
+
+Verdict = Literal[
+    "ran", "ran for some calls", "ran nothing", "loaded", "refused", "not connected", "not loaded", "no log"
+]
+"""What became of the program; ``loaded`` is where the log does not say what ran the calls, and ``not connected`` where
+some ranks could not be joined, so that nothing ran."""
+Kind = tuple[str, int | None, int | None, bool | None]
+"""Of a call: collective, bytes of the whole data, ranks, and whether it is in place."""
+
+_SHOWN = 12
+_BY = {"program": "the program", "built-in": "a built-in algorithm"}
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Declared):
+    """Calls of one kind in a log."""
+
+    collective: str  # as the log calls it, in small letters
+    size: int | None  # bytes of the whole data; null where they are not said
+    ranks: int | None  # of the communicator; null where it is not said
+    inplace: bool | None  # whether input and output share memory; null where it is not said
+    by: str  # `program`, `another program`, `built-in`, or nothing where the log does not say what ran it
+    count: int  # how many calls, of all processes
+    why: str = ""  # why the program cannot have run them; nothing where it could
+
+    KEYS = "collective size ranks inplace by count why"
+
+
+@dataclass(frozen=True, slots=True)
+class Symptom(Declared):
+    """Something that a log says."""
+
+    line: int  # where it is first said
+    means: str  # what it means
+    remedy: str  # what to do
+    source: str  # where the line was read: repository, commit, file and line
+    count: int  # how often it is said
+
+    KEYS = "line means remedy source count"
+
+
+@dataclass(frozen=True, repr=False)
+class Diagnosis(Result):
+    """What a log says."""
+
+    verdict: Verdict  # what became of the program
+    runtime: str  # which runtime it is; nothing where no line tells
+    program: About | None  # what the program is for; None where none was given
+    calls: tuple[Call, ...]  # kinds of calls, the most frequent first
+    symptoms: tuple[Symptom, ...]  # what is in the way
+    advice: tuple[str, ...]  # what to do next
+    events: dict[str, int]  # how often each kind of line is there
+    files: tuple[str, ...]  # files and directories that the runtime names
+    environment: dict[str, str]  # variables that it names
+    lines: int  # lines of the log
+    processes: int  # processes that said any of this
+
+    KEYS = "ok verdict runtime program calls symptoms advice events files environment lines processes"
+    ROWS = "calls"
+
+    @property
+    def ok(self) -> bool:
+        """Whether the program ran all calls that it is for."""
+        return self.verdict == "ran"
+
+    def heading(self) -> str:
+        """Return the verdict in a sentence."""
+        what = {
+            "ran": "the program ran",
+            "ran for some calls": "the program ran some of the calls",
+            "ran nothing": "the program is loaded, and ran nothing",
+            "loaded": "a program is loaded; the log does not say what ran the calls",
+            "refused": "the runtime refused the program",
+            "not connected": "some ranks could not be connected",
+            "not loaded": "no program was loaded",
+            "no log": "there is no line of NCCL, RCCL or MSCCL++ in it",
+        }[self.verdict]
+        return f"{what}{f' ({self.runtime})' if self.runtime else ''}"
+
+    def __str__(self) -> str:
+        """Return the report for people."""
+        lines = [self.heading()]
+        for call in self.calls[:_SHOWN]:
+            name = f" of {call.collective}" if call.collective else ""
+            size = "" if call.size is None else f" of {call.size} bytes"
+            place = {True: " in place", False: " out of place", None: ""}[call.inplace]
+            by = f": {_BY.get(call.by, call.by)}" if call.by else ""
+            why = f"; the program cannot: {call.why}" if call.why else ""
+            lines.append(f"  {counted(call.count, 'call')}{name}{size}{place}{by}{why}")
+        if len(self.calls) > _SHOWN:
+            lines.append(f"  and {len(self.calls) - _SHOWN} more kinds of calls")
+        said: set[str] = set()
+        for one in self.symptoms:
+            remedy = "" if one.remedy in said else one.remedy
+            lines.append(f"  line {one.line}: {'; '.join(filter(None, (one.means, remedy)))}")
+            said.add(remedy)
+        return "\n".join([*lines, *(f"  {text}" for text in self.advice)])

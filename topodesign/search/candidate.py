@@ -1,0 +1,146 @@
+"""A topology with its price, as the searches hand it on, and the specs that are made of others."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from topodesign.base.cost import Basis, Cost, moore_bound
+from topodesign.base.spec import Spec
+from topodesign.graphs.expansions.expansion import Base
+from topodesign.graphs.expansions.transpose import transpose
+from topodesign.pricing.closed_form import price
+from topodesign.search.target import Target
+from topodesign.topology.library import build
+from topodesign.topology.topology import Topology
+
+LARGEST_PRICED = 4096  # topologies of up to this many nodes are always rebuilt and priced from their links
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A topology with its price; it is built when it is needed.
+
+    * ``spec``: the text that rebuilds it.
+    * ``cost``: holds for reduce-scatter and allgather: the price of its SPFF reduce-scatter, and its allgather costs no
+      more (or the claimed cost, if ``basis`` is a closed form).
+    * ``allgather``: price of its allgather, at most ``cost``.
+    * ``duplex``: whether every link has its reverse.
+    * ``basis``: what the cost rests on: the links, a theorem or a bound.
+    * ``topology``: what the spec builds, where it is at hand.
+    """
+
+    spec: Spec
+    cost: Cost
+    allgather: Cost
+    duplex: bool
+    basis: Basis
+    topology: Topology | None = field(default=None, repr=False, compare=False)
+
+    @functools.cached_property
+    def mean(self) -> Cost:
+        """The mean of reduce-scatter and allgather, twice which an allreduce takes: frontiers are of these."""
+        return self.cost.averaged(self.allgather)
+
+    @functools.cached_property
+    def base(self) -> Base:
+        """The topology with its cost, as expansions take it."""
+        return Base(self.topology if self.topology is not None else _rebuild(self.spec), self.cost)
+
+    @functools.cached_property
+    def looks(self) -> Hashable:
+        """What expansions of the topology cost by: candidates that differ in it are different topologies."""
+        return self.cost, self.allgather, self.duplex, len(self.base.topology.src), frozenset(self.base.returns)
+
+    @functools.cached_property
+    def rank(self) -> tuple[int, Fraction, Fraction, bool, int, str]:
+        """Sort key: cheapest latency first, then bandwidth; among equals duplex first, then the plainest spec."""
+        text, mean = str(self.spec), self.mean
+        plainness = text.count("(") * 100 + len(text)
+        return mean.steps, mean.bandwidth, self.cost.bandwidth, not self.duplex, plainness, text
+
+
+@functools.lru_cache(maxsize=256)
+def _rebuild(spec: Spec) -> Topology:
+    return build(spec)
+
+
+def dominated(front: list[Candidate], cost: Cost) -> bool:
+    """Whether a frontier has something at least as good in steps and bandwidth."""
+    return any(other.mean.dominates(cost) for other in front)
+
+
+def precedence(cost: Cost) -> tuple[int, Fraction]:
+    """Return what costs are put in order by: steps, then bandwidth."""
+    return cost.steps, cost.bandwidth
+
+
+def dearer_way(spec: Spec, topology: Topology, there: Cost) -> Candidate:
+    """Return the topology or its transpose, whichever costs more, so that its price holds for both collectives."""
+    back = there if topology.is_duplex else price(topology.transpose())
+    if back.bandwidth <= there.bandwidth:
+        return Candidate(spec, there, back, topology.is_duplex, Basis.LINKS, topology)
+    other = transpose_spec(spec)
+    turned = transpose(topology) if other.name == "transpose" else build(other)
+    return Candidate(other, back, there, False, Basis.LINKS, turned)
+
+
+def insert(front: list[Candidate], candidate: Candidate) -> bool:
+    """Put a candidate in its place on a frontier, drop what it dominates; return whether it was put there."""
+    for other in front:
+        if other.mean.dominates(candidate.mean) and (other.mean != candidate.mean or other.rank <= candidate.rank):
+            return False
+    front[:] = [other for other in front if not candidate.mean.dominates(other.mean)]
+    front.append(candidate)
+    front.sort(key=lambda c: c.rank)
+    return True
+
+
+def optimal(candidate: Candidate) -> bool:
+    """Whether its bandwidth is what no topology of its size beats."""
+    nodes = candidate.base.nodes
+    return candidate.cost.bandwidth == Fraction(nodes - 1, nodes)
+
+
+def least_steps(target: Target) -> int:
+    """Return the steps that no topology of the target does without."""
+    return moore_bound(target.nodes, target.degree, duplex=target.duplex)
+
+
+def line_spec(base: Spec) -> Spec:
+    """Return the spec of a line graph, with how many times in one number."""
+    if base.name == "line":
+        inner, *times = base.args
+        return Spec("line", (inner, (times[0] if times else 1) + 1))  # type: ignore[operator]
+    return Spec("line", (base,))
+
+
+def transpose_spec(spec: Spec) -> Spec:
+    """Return the spec of the transpose, that of a transpose being what it is of."""
+    inner = spec.args[0] if spec.name == "transpose" else None
+    return inner if isinstance(inner, Spec) else Spec("transpose", (spec,))
+
+
+def product_spec(left: Spec, right: Spec) -> Spec:
+    """Return the flattest spec of a product: a power where all factors are equal."""
+    factors = [*_product_factors(left), *_product_factors(right)]
+    if all(factor == factors[0] for factor in factors):
+        return Spec("power", (factors[0], len(factors)))
+    return Spec("product", tuple(factors))
+
+
+def _product_factors(spec: Spec) -> list[Spec]:
+    if spec.name == "product":
+        return [factor for factor in spec.args if isinstance(factor, Spec)]
+    if spec.name == "power":
+        base, times = spec.args
+        return [base] * times if isinstance(base, Spec) and isinstance(times, int) else [spec]
+    return [spec]
+
+
+def worth(front: list[Candidate], target: Target, steps: int) -> bool:
+    """Whether a candidate with so many steps could be on the frontier (its bandwidth is at best optimal)."""
+    optimum = Fraction(target.nodes - 1, target.nodes)
+    return not any(c.cost.steps <= steps and c.cost.bandwidth == optimum for c in front)

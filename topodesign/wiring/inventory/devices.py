@@ -1,0 +1,224 @@
+"""What a machine room has: hosts, panels, their ports and where they stand, fixed cables, trunks, trays and losses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, NamedTuple, get_args
+
+Connector = Literal["LC", "MPO-12", "MPO-16", "MPO-24"]
+Polarity = Literal["A", "B", "C"]
+Mode = Literal["simplex", "duplex"]
+PanelKind = Literal["patch panel", "ocs"]
+PortSide = Literal["", "1", "2"]
+
+LANES: dict[Connector, int] = {"LC": 1, "MPO-12": 4, "MPO-16": 8, "MPO-24": 12}  # lanes of a port by its connector
+
+MODES: tuple[Mode, ...] = get_args(Mode)
+PANEL_KINDS: tuple[PanelKind, ...] = get_args(PanelKind)
+PORT_SIDES: tuple[PortSide, ...] = get_args(PortSide)
+POLARITIES: tuple[Polarity, ...] = get_args(Polarity)
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A port of a host's network card.
+
+    ``name``: unique on its host. ``connector``: ``LC`` (one lane), ``MPO-12`` (four lanes), ``MPO-16`` (eight) or
+    ``MPO-24`` (twelve). ``speed``: bits per second of each lane. ``polarity``: the type of the array cable that is
+    plugged in, by TIA-568: ``A`` straight, ``B`` reversed, ``C`` with the fibres of each pair exchanged. ``budget_db``:
+    the loss in dB that its optic stands from end to end, or None if unknown.
+    """
+
+    name: str
+    connector: Connector
+    speed: Fraction
+    polarity: Polarity = "A"
+    budget_db: Fraction | None = None
+
+    @property
+    def lanes(self) -> int:
+        """Number of lanes."""
+        return LANES[self.connector]
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A machine that can be a node: where it stands (site, rack and rack unit), its ports, and its pod if any."""
+
+    name: str
+    site: str
+    rack: str
+    unit: int
+    ports: tuple[Port, ...]
+    pod: str = ""
+
+    @property
+    def lanes(self) -> int:
+        """Number of lanes of all ports."""
+        return sum(port.lanes for port in self.ports)
+
+
+@dataclass(frozen=True, slots=True)
+class PanelPort:
+    """A port of a panel.
+
+    ``label``: unique on its panel. ``mode``: ``simplex`` if the sides A and B can be patched separately, ``duplex`` if
+    only together. ``blocked``: broken or taken by something else: never to be used. ``loss_db``: insertion loss in dB,
+    or None if unknown. ``side``: of a switch that joins only ports of its side 1 to ports of its side 2; else empty.
+    """
+
+    label: str
+    mode: Mode
+    blocked: bool = False
+    loss_db: Fraction | None = None
+    side: PortSide = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A patch panel or an optical circuit switch.
+
+    ``name``, ``site``, ``rack``, ``unit``: what it is called and where it stands. ``kind``: ``patch panel`` or ``ocs``.
+    ``ports``: in the order in which they are to be used. ``field``: patch panels of one field can be patched to each
+    other; a panel is a field of its own if nothing is said. ``pods``: those whose hosts reach it; all hosts do if none
+    is named. ``spare``: ports that a plan leaves free, for repairs. ``circuit_db``: loss in dB of a circuit through a
+    switch, or None if unknown.
+    """
+
+    name: str
+    site: str
+    rack: str
+    unit: int
+    kind: PanelKind
+    ports: tuple[PanelPort, ...]
+    field: str
+    pods: tuple[str, ...] = ()
+    spare: int = 0
+    circuit_db: Fraction | None = None
+
+
+class Lane(NamedTuple):
+    """A lane of a host: one transmitter and one receiver."""
+
+    host: str
+    port: str
+    lane: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Fixed cabling: a lane ends at a panel port, its transmitter at side A and its receiver at side B."""
+
+    host: str  # host
+    port: str  # its port
+    lane: int  # lane of the port
+    panel: str  # panel
+    panel_port: str  # port of the panel
+
+    KEYS = "host port lane panel panel_port"
+
+    @property
+    def socket(self) -> tuple[str, str]:
+        """The host and its port."""
+        return self.host, self.port
+
+    @property
+    def source(self) -> Lane:
+        """The lane that ends there."""
+        return Lane(self.host, self.port, self.lane)
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The panel and the label of its port."""
+        return self.panel, self.panel_port
+
+
+@dataclass(frozen=True, slots=True)
+class Trunk:
+    """What a port of a panel is led to: hosts plug into port ``near_port`` of ``near`` to reach it.
+
+    ``panel``, ``panel_port``: where links are switched or patched. ``near``, ``near_port``: of a patch panel; the port
+    joins nothing else. ``loss_db``: of the trunk in dB with all that is between the two ports, or None if unknown.
+    """
+
+    panel: str
+    panel_port: str
+    near: str
+    near_port: str
+    loss_db: Fraction | None = None
+
+
+class Tray(NamedTuple):
+    """A pathway for cables between two racks, or junctions, of a site.
+
+    ``length``, ``width``, ``depth``: in metres. ``fill``: the share of its cross-section that cables may take.
+    """
+
+    site: str
+    a: str
+    b: str
+    length: Fraction
+    width: Fraction
+    depth: Fraction
+    fill: Fraction = Fraction(2, 5)
+
+    @property
+    def name(self) -> str:
+        """Its two ends."""
+        return f"{self.a} - {self.b}"
+
+
+class Losses(NamedTuple):
+    """What light loses, in dB, where nothing closer is said; None if unknown.
+
+    ``connector``: a mated pair of connectors, as at a panel port without a loss of its own. ``fibre``: a kilometre of
+    fibre. ``splice``: a splice. ``splices``: how many there are in a fixed cable.
+    """
+
+    connector: Fraction | None = None
+    fibre: Fraction | None = None
+    splice: Fraction | None = None
+    splices: int = 0
+
+
+NOTHING_KNOWN = Losses()
+
+
+class Zone(NamedTuple):
+    """Panel ports of a field that the same pods reach.
+
+    ``field``: of their panels. ``pods``: none if all hosts reach them. ``panel``: their panel, if some of its ports
+    stay free and others of its ports are reached by other pods; else empty. ``side``: of its switch, if that has two.
+    """
+
+    field: str
+    pods: tuple[str, ...]
+    panel: str = ""
+    side: PortSide = ""
+
+
+class Place(NamedTuple):
+    """Where a device stands."""
+
+    site: str
+    rack: str
+    unit: int
+
+
+def lanes_of(host: Host) -> Iterator[tuple[Port, int]]:
+    """Yield all lanes of a host as port and number, in order."""
+    for port in host.ports:
+        for lane in range(1, port.lanes + 1):
+            yield port, lane
+
+
+def interface_name(port: str, lane: int, lanes: int) -> str:
+    """Return what the interface of a lane is called: the name of the port, and which of its lanes if it has several."""
+    return port if lanes == 1 else f"{port}/{lane}"
+
+
+def split_name(port: str, lane: int, lanes: int) -> str:
+    """Return what Linux calls the interface of a lane: the parts of a split port are ``PORTs0``, ``PORTs1``, ..."""
+    return port if lanes == 1 else f"{port}s{lane - 1}"
