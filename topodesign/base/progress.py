@@ -26,11 +26,16 @@ def part(progress: Progress | None, begin: float, end: float) -> Progress | None
     return lambda share: progress(begin + share * (end - begin))
 
 
+def tell(progress: Progress | None, share: float) -> None:
+    """Tell the share of the work that is done, if anybody wants to know."""
+    if progress is not None:
+        progress(share)
+
+
 def each(items: Collection[T], progress: Progress | None) -> Iterator[T]:
     """Yield what there is to do one by one, and tell before each the share that is done."""
     for place, item in enumerate(items):
-        if progress is not None:
-            progress(place / len(items))
+        tell(progress, place / len(items))
         yield item
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from topodesign.base.arguments import as_integer, as_path, as_several
 from topodesign.base.errors import CatalogError, ParameterError
+from topodesign.base.progress import tell
 from topodesign.catalog.budgets import Effort
 from topodesign.catalog.files import degrees_of_grid, make_directory, read_rows, stored_file, write_rows
 from topodesign.catalog.journal import Journal
@@ -96,8 +97,7 @@ def build_catalog(
                 for task, rows in _results(executor, ahead, wave, done.results, effort):
                     done.add(task, rows)
                     ready += _work(task)
-                    if progress is not None:
-                        progress(ready / work)
+                    tell(progress, ready / work)
         return [
             write_rows(directory, degree, [*outside[degree], *_frontiers(done.results, some, degree)])
             for degree, some in own.items()

@@ -17,7 +17,7 @@ from pathlib import Path
 from topodesign.base.cost import Basis, Cost, lower_bound, spare_factor
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import TooLargeError, TopologyError
-from topodesign.base.progress import Progress
+from topodesign.base.progress import Progress, tell
 from topodesign.base.records import Result
 from topodesign.base.spec import LONGEST_SPEC, Spec, parse
 from topodesign.catalog.deferral import deferred_row
@@ -187,8 +187,7 @@ def close(
         for place, offer in enumerate(waiting):
             if seconds is not None and time.monotonic() - start > seconds:
                 return count + came + _with_free_ports(state)
-            if progress is not None:
-                progress(place / len(waiting))
+            tell(progress, place / len(waiting))
             if str(offer.spec) not in tried and _beats(offer.mean, state.means(offer.target), WORTH_KEEPING):
                 tried.add(str(offer.spec))
                 came += keep(state, offer)

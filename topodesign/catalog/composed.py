@@ -15,7 +15,7 @@ from functools import cached_property
 
 from topodesign.base.cost import Basis, Cost, keeps_port_free, moore_bound
 from topodesign.base.errors import DisconnectedError, ParameterError, SpecError, TopologyError
-from topodesign.base.progress import Progress, each, part
+from topodesign.base.progress import Progress, each, part, tell
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog.files import read_rows
 from topodesign.catalog.idle import with_idle_ports
@@ -94,8 +94,7 @@ class _Shelf:
         while waiting := [one for one in self.front if one.basis is not Basis.LINKS and str(one.spec) not in known]:
             claimed = waiting[0]
             known.add(str(claimed.spec))
-            if progress is not None:
-                progress(1 - len(waiting) / (len(known) + len(waiting)))
+            tell(progress, 1 - len(waiting) / (len(known) + len(waiting)))
             settled = _from_links(claimed.spec, self.target) or _exact(claimed)
             if settled.cost.steps > claimed.cost.steps or settled.cost.bandwidth > claimed.cost.bandwidth:
                 raise TopologyError(f"{claimed.spec} costs {settled.cost}, where a theorem says {claimed.cost}")

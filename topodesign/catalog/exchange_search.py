@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from topodesign.base.cost import moore_distances
 from topodesign.base.errors import CatalogError, DisconnectedError, TopodesignError
+from topodesign.base.progress import tell
 from topodesign.base.spec import Spec
 from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.exchange import EXCHANGE, Exchange, unbeaten
@@ -76,8 +77,7 @@ class ExchangeSearch:
                 if now - saved > _SAVE:
                     self.save()
                     saved = now
-                if progress is not None:
-                    progress((now - start) / seconds)
+                tell(progress, (now - start) / seconds)
                 worth = {one: gap / (1 + self.tried[one]) for one, gap in gaps.items() if gap > _CONTENT}
                 if not worth:
                     break

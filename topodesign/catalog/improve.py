@@ -25,6 +25,7 @@ from topodesign.base.arguments import as_choice, as_path
 from topodesign.base.declared import key, row_of
 from topodesign.base.doors import members
 from topodesign.base.errors import ParameterError
+from topodesign.base.progress import tell
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_time
 from topodesign.catalog.closure import close
@@ -228,8 +229,7 @@ class _Run:
                 if now - saved > _SAVE:
                     self.save()
                     saved = now
-                if progress is not None:
-                    progress((now - start) / seconds)
+                tell(progress, (now - start) / seconds)
         except KeyboardInterrupt:
             self.save()
             raise

@@ -8,7 +8,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from topodesign.base.arguments import as_choice
 from topodesign.base.claims import Among, Claim, Of, Proof, first_of
 from topodesign.base.cost import Cost, lower_bound, lower_bounds, moore_distances
 from topodesign.base.declared import Declared, key, keys_of
@@ -22,7 +21,7 @@ from topodesign.catalog.candidates import candidates_for_all_to_all
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.pareto import check_question
 from topodesign.catalog.rows import Row, how_found
-from topodesign.pricing.mix import PRICED, Mix, Share, read_mix, single
+from topodesign.pricing.mix import Mix, Share, questions, single
 from topodesign.pricing.workload import Workload, as_workload
 
 if TYPE_CHECKING:
@@ -270,26 +269,23 @@ def rank(
     nodes, degree = as_count(nodes, "number of nodes"), as_count(degree, "degree")
     check_question(nodes, degree, bidirectional=bidirectional)
     work = as_workload(alpha, sizes, bandwidth)
-    if workload is None:
-        questions = tuple(single(as_choice("collective", collective, PRICED), size) for size in work.sizes)
-    else:
-        questions = (workload if isinstance(workload, Mix) else read_mix(workload),)
+    asked = questions(collective, workload, work.sizes)
     found = list(candidates_for_all_to_all(nodes, degree, duplex=bidirectional, catalog=as_catalog(catalog)))
     priced = []
     for spec, row, known in each(found, progress):
-        ranked = _ranked(spec, row, known, questions, work)
+        ranked = _ranked(spec, row, known, asked, work)
         if ranked is not None and (ranked.duplex or not bidirectional):
             priced.append(ranked)
     if not priced:
         raise InfeasibleError(f"no topology with {nodes} nodes and degree {degree} is known; try topodesign pareto")
-    entries, beaten = _unbeaten(priced, None if workload is not None else questions[0].shares[0].collective)
-    size = max(share.size for share in questions[0].shares)
+    entries, beaten = _unbeaten(priced, None if workload is not None else asked[0].shares[0].collective)
+    size = max(share.size for share in asked[0].shares)
     allreduce = single("allreduce", size)
     winner = min(priced, key=lambda one: seconds_of(allreduce, one.reduce_scatter, one.allgather, Fraction(0), work))
     costs = lower_bounds(nodes, degree, duplex=bidirectional)
     least = moore_distances(nodes, degree, duplex=bidirectional)
-    bounds = tuple(least_seconds_of(one, costs, least, work) for one in questions)
-    return Ranking(nodes, degree, bidirectional, questions, work, entries, beaten, bounds, winner.spec)
+    bounds = tuple(least_seconds_of(one, costs, least, work) for one in asked)
+    return Ranking(nodes, degree, bidirectional, asked, work, entries, beaten, bounds, winner.spec)
 
 
 def _ranked(

@@ -16,6 +16,7 @@ import numpy as np
 from topodesign.base.atomic import write_whole
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import CatalogError, FileFormatError, ParameterError
+from topodesign.base.progress import tell
 from topodesign.base.records import Result
 from topodesign.base.text_files import naming, read_text
 from topodesign.base.units import as_count
@@ -224,8 +225,7 @@ def _verification(
     for state in states:
         before = state.done if before is None else before
         total, sampled = state.total, sampled + state.sampled
-        if progress is not None:
-            progress(state.share)
+        tell(progress, state.share)
         note(state.faults)
     return Verification(total, before or 0, tuple(faults), sampled=sampled)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from topodesign.base.arguments import as_path
+from topodesign.base.arguments import as_choice, as_path
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import FileFormatError, UnitError
 from topodesign.base.file_kinds import FileKind, expecting
@@ -75,6 +75,13 @@ def mix_of(document: Located, name: str) -> Mix:
 def single(collective: str, size: Fraction) -> Mix:
     """Return a step of one collective."""
     return Mix(collective, (Share(collective, as_size(size)),))
+
+
+def questions(collective: str, workload: Mix | str | Path | None, sizes: Iterable[Fraction]) -> tuple[Mix, ...]:
+    """Return what topologies are ranked for: a collective of each size, or all that a training step sends."""
+    if workload is not None:
+        return (workload if isinstance(workload, Mix) else read_mix(workload),)
+    return tuple(single(as_choice("collective", collective, PRICED), size) for size in sizes)
 
 
 def _shares(entries: Located) -> tuple[Share, ...]:

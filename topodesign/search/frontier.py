@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from topodesign.base.cost import Basis, keeps_port_free
 from topodesign.base.errors import TopologyError
+from topodesign.base.progress import each
 from topodesign.pricing.closed_form import price
 from topodesign.search.candidate import LARGEST_PRICED, Candidate
 from topodesign.search.finder import Finder
@@ -47,9 +48,7 @@ def search_frontier(
     costs = [one.cost for one in known]
     if seconds is None:
         sizes = search_targets(target)
-        for place, size in enumerate(sizes):
-            if progress is not None:
-                progress(place / len(sizes))
+        for place, size in enumerate(each(sizes, progress)):
             found[size] = search_symmetric(
                 size, _WORK // (place + 1), orbits=[1], seed=seed, known=costs if size == target else ()
             )

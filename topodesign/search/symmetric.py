@@ -21,6 +21,7 @@ import numpy as np
 from topodesign.base.compiled import LARGEST
 from topodesign.base.cost import Cost, lower_bound
 from topodesign.base.deadline import Stopwatch
+from topodesign.base.progress import tell
 from topodesign.pricing.kernels import SCALE
 from topodesign.search.cosets import Numbered, numbered
 from topodesign.search.groups import groups_to_search
@@ -79,8 +80,7 @@ def search_cayley(
         ready = [(one.spent * (place + 1), place, one) for place, one in enumerate(searches) if not one.finished]
         if not ready:
             break
-        if progress is not None:
-            progress(used / seconds)
+        tell(progress, used / seconds)
         chosen = min(ready)[2]
         began = watch()
         chosen.turn()

@@ -27,6 +27,7 @@ from topodesign.base.cost import least_steps, lower_bound
 from topodesign.base.deadline import Stopwatch
 from topodesign.base.declared import key
 from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.progress import tell
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_time
 from topodesign.pricing.all_to_all import all_to_all
@@ -180,8 +181,7 @@ def synthesize(
         key = _rank(Topology.from_links(nodes, sorted(pairs)), collective)
         if best is None or key[:3] < best[:3]:
             best = key
-        if progress is not None:
-            progress(watch() / seconds)
+        tell(progress, watch() / seconds)
     if best is None:
         raise InfeasibleError("no topology was found in the time; raise --time-limit")
     topology, bound, proof = _proven(best, floor, collective, (moore, bidirectional, lambda: seconds - watch()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from topodesign.runtime.connections import Pair, ring_pairs
+from topodesign.runtime.connections import Pair
 from topodesign.schedulers.baselines.cycles import link_disjoint_cycles
 from topodesign.topology.topology import Topology
 
@@ -54,8 +54,3 @@ def apart(neighbours: Sequence[Sequence[int]], order: Sequence[int], pairs: Iter
     near = [set(some) for some in neighbours]
     found = ((order[a], order[b]) for a, b in pairs)
     return [(u, v) for u, v in found if u != v and v not in near[u]]
-
-
-def is_ring(neighbours: Sequence[Sequence[int]], order: Sequence[int]) -> bool:
-    """Return whether each node of an order is a neighbour of the next, and the last of the first."""
-    return not apart(neighbours, order, ring_pairs(len(order)))

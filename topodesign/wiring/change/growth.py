@@ -23,6 +23,7 @@ from topodesign.base.cost import Cost
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import CatalogError, DisconnectedError, InfeasibleError
 from topodesign.base.options import takes
+from topodesign.base.progress import tell
 from topodesign.base.records import Result, Table
 from topodesign.base.units import format_size, format_time
 from topodesign.base.work_options import WorkOptions
@@ -174,8 +175,7 @@ def grow(
     found: list[Grown] = []
     known = list(_known(nodes, degree, duplex=room.duplex))
     for number, spec in enumerate(known):
-        if progress is not None:
-            progress(number / (len(known) + 1))
+        tell(progress, number / (len(known) + 1))
         one = room.priced(spec, build(spec), workload, seed)
         found += [] if one is None else [one]
     if room.degree == degree:

@@ -13,6 +13,7 @@ from topodesign.base.arguments import as_integer, as_seed
 from topodesign.base.claims import Claim
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.progress import each
 from topodesign.base.records import Result
 from topodesign.base.wording import counted
 from topodesign.topology.library import TopologyLike, as_topology
@@ -305,12 +306,8 @@ def rewire(
     if not is_told(throughput, topology.nodes):
         return Rewiring(change, found, None, moved.laid, moved.drawn, moved.moved)
     speed = before.speed
-    told = []
-    for number, stage in enumerate(found):
-        if progress is not None:
-            progress(number / len(found))
-        told.append((strength(stage.during, speed), strength(stage.after, speed)))
-    return Rewiring(change, found, tuple(told), moved.laid, moved.drawn, moved.moved)
+    told = tuple((strength(stage.during, speed), strength(stage.after, speed)) for stage in each(found, progress))
+    return Rewiring(change, found, told, moved.laid, moved.drawn, moved.moved)
 
 
 def _kept_hosts(moved: Moved, nodes: int, own: WiringPlan | None) -> tuple[str, ...]:

@@ -109,12 +109,11 @@ def _joins(plan: WiringPlan, failure: Failure, lost: list[CrossConnect], seed: i
         both = [*sending, *(connect.b for connect in lost)]
         sending = [end for end in both if plan.inventory.panel_port[end.place].side != "2"]
         receiving = [end for end in both if plan.inventory.panel_port[end.place].side == "2"]
-    field = {panel.name: panel.field for panel in plan.inventory.panels}
     groups: dict[str, tuple[list[End], list[End]]] = defaultdict(lambda: ([], []))
     for side, ends in enumerate((sending, receiving)):
         for end in ends:
             if not kills(failure, end) and usable(plan, end):
-                groups[field[end.panel]][side].append(end)
+                groups[plan.inventory.panel[end.panel].field][side].append(end)
     ways = [_Matchings(*group, duplex=plan.mode == "duplex" and not sided) for group in groups.values()]
     tries = min(_MOST_TRIED, _LEAST_TRIED + _WORK // (1 + plan.topology.nodes * len(plan.connects)))
     if math.prod(way.count for way in ways) <= tries:

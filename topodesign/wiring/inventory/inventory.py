@@ -182,6 +182,11 @@ class Inventory:
             zones.setdefault(Zone(panel.field, self.pods_of(*key), alone, side), []).append(key)
         return {zone: tuple(some) for zone, some in zones.items()}
 
+    @property
+    def one_way(self) -> bool:
+        """Whether some panel port can be patched fibre by fibre."""
+        return any(port.mode == "simplex" and not port.blocked for port in self.panel_port.values())
+
     @cached_property
     def two_sided(self) -> bool:
         """Whether links are made at switches with two sides, each from a port of one to a port of the other."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -62,8 +62,9 @@ def make_plan(
     if speed is not None:
         check_speed(inventory, speed)
     speeds = inventory.speeds if speed is None else (speed,)
+    asked = _Question(topology, inventory, mode, hosts, idle, seed, seconds)
     if len(inventory.speeds) < 2:
-        return _plan(topology, inventory, mode, hosts, idle=idle, seed=seed, seconds=seconds)
+        return asked.plan()
     why = []
     for one in speeds:
         room = inventory.at_speed(one)
@@ -71,31 +72,75 @@ def make_plan(
             why.append(f"no lane of {format_bandwidth(one)} is cabled")
             continue
         try:
-            return _plan(topology, room, mode, hosts, idle=idle, seed=seed, seconds=seconds / len(speeds))
+            return replace(asked, inventory=room, seconds=seconds / len(speeds)).plan()
         except InfeasibleError as error:
             why.append(f"with {format_bandwidth(one)} a lane, {error}")
     raise InfeasibleError("; ".join(why))
 
 
-def _plan(
-    topology: Topology,
-    inventory: Inventory,
-    mode: Mode,
-    hosts: Sequence[str] | None,
-    *,
-    idle: bool,
-    seed: int,
-    seconds: float,
-) -> WiringPlan:
-    """Plan with lanes of one speed."""
-    try:
-        choice = _choose(topology, inventory, mode, hosts, idle=idle, seed=seed, seconds=seconds)
-    except InfeasibleError as error:
-        one_way = any(port.mode == "simplex" and not port.blocked for port in inventory.panel_port.values())
-        if mode == "simplex" or not one_way or not _can_be_simplex(topology, inventory, hosts, seed):
-            raise
-        raise InfeasibleError(f"{error}; in simplex mode these panels can carry it") from None
-    return plan_of(topology, inventory, mode, choice)
+@dataclass(frozen=True)
+class _Question:
+    """A topology and the room to wire it in, whose lanes have one speed."""
+
+    topology: Topology
+    inventory: Inventory
+    mode: Mode
+    hosts: Sequence[str] | None  # None to choose them
+    idle: bool
+    seed: int
+    seconds: float
+
+    def plan(self) -> WiringPlan:
+        """Return the plan, checked; where there is none, say whether simplex mode would do."""
+        try:
+            choice = self.choice()
+        except InfeasibleError as error:
+            if self.mode == "simplex" or not self.inventory.one_way or not self._can_be_simplex():
+                raise
+            raise InfeasibleError(f"{error}; in simplex mode these panels can carry it") from None
+        return plan_of(self.topology, self.inventory, self.mode, choice)
+
+    def _can_be_simplex(self) -> bool:
+        """Whether a plan in simplex mode is quickly found."""
+        try:
+            replace(self, mode="simplex", idle=False, seconds=_MOMENT).choice()
+        except InfeasibleError:
+            return False
+        return True
+
+    def choice(self) -> Choice:
+        """Choose hosts, cabling and split: one after the other, or else together."""
+        topology, inventory, mode, hosts, seed = self.topology, self.inventory, self.mode, self.hosts, self.seed
+        needed = lanes_needed(topology)
+        lanes = {host.name: host.lanes for host in inventory.hosts}
+        if hosts is not None:
+            _check_lanes(hosts, needed, lanes, "on its ports")
+        if inventory.cabling:
+            groups = lanes_by_field(inventory, inventory.cabling, mode)
+            cabled = Counter(name for (name, _), some in groups.items() for _ in some)
+            more = None if hosts is not None else _completed(inventory, lanes, cabled, needed, mode)
+            if more is not None:
+                return replace(self, inventory=more).choice()
+            lanes = {name: cabled[name] for name in lanes}
+        if hosts is not None:
+            _check_lanes(hosts, needed, lanes, f"cabled to panel ports that a {mode} plan can use")
+        names = tuple(hosts) if hosts is not None else in_order_of_need(needed, lanes)
+        fixed = inventory.cabling or plan_cabling(inventory, names, needed.tolist(), mode, idle=self.idle)
+        if inventory.two_sided:
+            if fixed is None:
+                words = "the sides of the switches have no room for cabling that is alike for all hosts"
+                raise InfeasibleError(f"{words}; say in the inventory how they are cabled")
+            room = sided_room(inventory, fixed, names)
+            return Choice(names, tuple(fixed), *split_sided(topology, room, names, seed=seed, seconds=self.seconds))
+        if fixed is None:
+            return choose_together(topology, inventory, mode, hosts, seconds=self.seconds, seed=seed)
+        groups = lanes_by_field(inventory, fixed, mode)
+        table = np.array([[len(groups.get((name, field), ())) for field in inventory.fields] for name in names])
+        try:
+            src, dst, part = split(topology, table, duplex=mode == "duplex", seed=seed)
+        except InfeasibleError:
+            return choose_together(topology, inventory, mode, hosts, seconds=self.seconds, seed=seed)
+        return Choice(names, fixed, src, dst, part)
 
 
 def plan_of(topology: Topology, inventory: Inventory, mode: Mode, choice: Choice) -> WiringPlan:
@@ -116,49 +161,6 @@ def plan_of(topology: Topology, inventory: Inventory, mode: Mode, choice: Choice
     return plan
 
 
-def _choose(
-    topology: Topology,
-    inventory: Inventory,
-    mode: Mode,
-    hosts: Sequence[str] | None,
-    *,
-    idle: bool,
-    seed: int,
-    seconds: float,
-) -> Choice:
-    """Choose hosts, cabling and split: one after the other, or else together."""
-    needed = lanes_needed(topology)
-    lanes = {host.name: host.lanes for host in inventory.hosts}
-    if hosts is not None:
-        _check_lanes(hosts, needed, lanes, "on its ports")
-    if inventory.cabling:
-        groups = lanes_by_field(inventory, inventory.cabling, mode)
-        cabled = Counter(name for (name, _), some in groups.items() for _ in some)
-        more = None if hosts is not None else _completed(inventory, lanes, cabled, needed, mode)
-        if more is not None:
-            return _choose(topology, more, mode, hosts, idle=idle, seed=seed, seconds=seconds)
-        lanes = {name: cabled[name] for name in lanes}
-    if hosts is not None:
-        _check_lanes(hosts, needed, lanes, f"cabled to panel ports that a {mode} plan can use")
-    names = tuple(hosts) if hosts is not None else in_order_of_need(needed, lanes)
-    fixed = inventory.cabling or plan_cabling(inventory, names, needed.tolist(), mode, idle=idle)
-    if inventory.two_sided:
-        if fixed is None:
-            words = "the sides of the switches have no room for cabling that is alike for all hosts"
-            raise InfeasibleError(f"{words}; say in the inventory how they are cabled")
-        room = sided_room(inventory, fixed, names)
-        return Choice(names, tuple(fixed), *split_sided(topology, room, names, seed=seed, seconds=seconds))
-    if fixed is None:
-        return choose_together(topology, inventory, mode, hosts, seconds=seconds, seed=seed)
-    groups = lanes_by_field(inventory, fixed, mode)
-    table = np.array([[len(groups.get((name, field), ())) for field in inventory.fields] for name in names])
-    try:
-        src, dst, part = split(topology, table, duplex=mode == "duplex", seed=seed)
-    except InfeasibleError:
-        return choose_together(topology, inventory, mode, hosts, seconds=seconds, seed=seed)
-    return Choice(names, fixed, src, dst, part)
-
-
 def _completed(
     inventory: Inventory, lanes: Mapping[str, int], cabled: Counter[str], needed: IntArray, mode: Mode
 ) -> Inventory | None:
@@ -173,15 +175,6 @@ def _completed(
         except InfeasibleError:
             return None
     return None
-
-
-def _can_be_simplex(topology: Topology, inventory: Inventory, hosts: Sequence[str] | None, seed: int) -> bool:
-    """Whether a plan in simplex mode is quickly found."""
-    try:
-        _choose(topology, inventory, "simplex", hosts, idle=False, seed=seed, seconds=_MOMENT)
-    except InfeasibleError:
-        return False
-    return True
 
 
 def lanes_needed(topology: Topology) -> IntArray:

@@ -8,11 +8,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Unpack
 
-from topodesign.base.arguments import as_choice, as_several
+from topodesign.base.arguments import as_several
 from topodesign.base.cost import Cost, lower_bounds, moore_distances
 from topodesign.base.errors import CatalogError, InfeasibleError, ParameterError, TopodesignError
 from topodesign.base.options import read, takes
-from topodesign.base.progress import Progress, part
+from topodesign.base.progress import Progress, each, part, tell
 from topodesign.base.units import as_count
 from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.candidates import candidates_for_all_to_all
@@ -22,14 +22,13 @@ from topodesign.catalog.ranking import least_seconds_of, seconds_of
 from topodesign.catalog.rows import how_found
 from topodesign.pricing.all_to_all import all_to_all
 from topodesign.pricing.evaluation import price_both
-from topodesign.pricing.mix import PRICED, Mix, read_mix, single
+from topodesign.pricing.mix import Mix, questions
 from topodesign.pricing.workload import Workload, as_workload
 from topodesign.search.finder import Finder
 from topodesign.topology.library import TopologyLike, build
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.devices import Mode
 from topodesign.wiring.inventory.files import InventoryLike, as_inventory
-from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import make_plan
 from topodesign.wiring.plant.answer import Carriage, Carried
@@ -69,6 +68,22 @@ class _Question:
         if self.collective == "all-to-all":
             return one.mean.steps, one.all_to_all.upper
         return one.mean.steps, one.mean.bandwidth if self.collective is not None else one.times[0]
+
+    def answer(
+        self,
+        size: tuple[int, int, Mode, int, int],
+        exchange: Fraction,
+        entries: Iterable[Carriage],
+        refused: Iterable[Carriage],
+        compared: int | None,
+    ) -> Carried:
+        """Return the answer for nodes, degree, mode, hosts and fields: the fastest first, held against the bounds."""
+        nodes, degree, mode, _, _ = size
+        first, *others = sorted(entries, key=lambda one: one.times[0])
+        bounds = lower_bounds(nodes, degree, duplex=mode == "duplex")
+        least = tuple(least_seconds_of(one, bounds, exchange, self.work) for one in self.mixes)
+        told = (replace(first, best=True), *others)
+        return Carried(*size, self.mixes, self.work, bounds, least, told, tuple(refused), compared)
 
 
 @takes(CarryOptions)
@@ -132,7 +147,9 @@ def carry(
     (2, 'simplex')
     """
     room, said = as_inventory(inventory), read(CarryOptions, options, "carry")
-    question = _question(collective, workload, as_workload(said["alpha"], said["sizes"], said["bandwidth"]))
+    work = as_workload(said["alpha"], said["sizes"], said["bandwidth"])
+    mixes = questions(collective, workload, work.sizes)
+    question = _Question(mixes, work, None if workload is not None else collective)
     nodes = None if nodes is None else as_count(nodes, "number of nodes", 1)
     degree = None if degree is None else as_count(degree, "degree", 1)
     seconds = None if said["search"] is None else float(said["search"])
@@ -142,7 +159,7 @@ def carry(
         if degree not in {None, cubes.degree} or own_topologies:
             raise ParameterError(f"hosts in cubes have {cubes.degree} ports, and slices are made without candidates")
         return _slices(cubes, nodes, question, seconds, seed=said["seed"], progress=progress)
-    plant = plant_of(room, nodes, degree, _mode(room, bidirectional=bidirectional))
+    plant = plant_of(room, nodes, degree, "simplex" if room.one_way and not bidirectional else "duplex")
     if plant.nodes < 2:
         raise ParameterError("one node has nobody to talk to; the plant needs two hosts or more")
     own = [
@@ -162,24 +179,10 @@ def carry(
         for one in refused
         if all(steps > one.mean.steps or other > question.rank(one)[1] for steps, other in fewest.items())
     ]
-    entries = sorted(entries, key=lambda one: one.times[0])
-    entries[0] = replace(entries[0], best=True)
-    bounds = lower_bounds(plant.nodes, plant.degree, duplex=plant.duplex)
-    least = moore_distances(plant.nodes, plant.degree, duplex=plant.duplex)
-    return Carried(
-        plant.nodes,
-        plant.degree,
-        plant.mode,
-        len(room.hosts),
-        int(plant.lanes.any(axis=0).sum()),
-        question.mixes,
-        question.work,
-        bounds,
-        tuple(least_seconds_of(one, bounds, least, question.work) for one in question.mixes),
-        tuple(entries),
-        tuple(refused),
-        None if exhaustive and question.collective == "allreduce" else len(tried) + len(made),
-    )
+    compared = None if exhaustive and question.collective == "allreduce" else len(tried) + len(made)
+    exchange = moore_distances(plant.nodes, plant.degree, duplex=plant.duplex)
+    size = plant.nodes, plant.degree, plant.mode, len(room.hosts), int(plant.lanes.any(axis=0).sum())
+    return question.answer(size, exchange, entries, refused, compared)
 
 
 def _slices(
@@ -209,44 +212,13 @@ def _slices(
         topology, order = twisted(cubes, twist)
         made.append(((count,), "made for the plant", (topology, twist.moves(), order)))
     told = []
-    for place, (shape, found, (topology, moves, order)) in enumerate(made):
+    for shape, found, (topology, moves, order) in each(made, part(progress, 0.7, 1)):
         label = f"{found} of {'x'.join(map(str, shape))} cubes" if topology.spec is None else str(topology.spec)
         plan = plan_cubes(cubes, topology, moves, order)
         told.append(replace(_priced(label, topology, found, question), plan=plan, cubes=shape))
-        if progress is not None:
-            progress(0.7 + 0.3 * place / len(made))
-    told.sort(key=lambda one: one.times[0])
-    told[0] = replace(told[0], best=True)
-    bounds = lower_bounds(nodes, cubes.degree, duplex=True)
-    exchange = least_exchange(cubes, count)
-    least = tuple(least_seconds_of(one, bounds, exchange, question.work) for one in question.mixes)
     fields = len({cubes.inventory.panel[one.panel].field for one in cubes.inventory.cabling})
-    return Carried(
-        nodes,
-        cubes.degree,
-        "duplex",
-        len(cubes.inventory.hosts),
-        fields,
-        question.mixes,
-        question.work,
-        bounds,
-        least,
-        tuple(told),
-        (),
-        len(told),
-    )
-
-
-def _question(collective: str, workload: Mix | str | Path | None, work: Workload) -> _Question:
-    if workload is not None:
-        return _Question((workload if isinstance(workload, Mix) else read_mix(workload),), work, None)
-    name = as_choice("collective", collective, PRICED)
-    return _Question(tuple(single(name, size) for size in work.sizes), work, name)
-
-
-def _mode(room: Inventory, *, bidirectional: bool) -> Mode:
-    one_way = any(port.mode == "simplex" and not port.blocked for port in room.panel_port.values())
-    return "simplex" if one_way and not bidirectional else "duplex"
+    size: tuple[int, int, Mode, int, int] = nodes, cubes.degree, "duplex", len(cubes.inventory.hosts), fields
+    return question.answer(size, least_exchange(cubes, count), told, (), len(told))
 
 
 def _known(
@@ -269,8 +241,7 @@ def _known(
             question.rank(other)[0] <= steps and question.rank(other)[1] <= value for other in enough
         ):
             continue
-        if progress is not None:
-            progress(place / len(todo))
+        tell(progress, place / len(todo))
         told = _carriage(one, plant)
         enough += [told] if told.carried else []
         yield told

@@ -25,7 +25,7 @@ import numpy as np
 
 from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.base.progress import Progress
+from topodesign.base.progress import Progress, tell
 from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.pricing.all_to_all import all_to_all
 from topodesign.search.groups import groups_to_search
@@ -273,8 +273,7 @@ def better_than_tori(
     for turn in itertools.count():
         if best is not None and watch() >= seconds:
             break
-        if progress is not None:
-            progress(min(watch() / seconds, 1.0) if seconds else 1.0)
+        tell(progress, min(watch() / seconds, 1.0) if seconds else 1.0)
         group = groups[turn % len(groups)]
         voltage = rng.integers(0, count, len(leave))
         state = rng.integers(1, 2**63, 1).astype(np.uint64)

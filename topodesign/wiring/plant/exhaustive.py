@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.compiled import LARGEST
-from topodesign.base.progress import Progress
+from topodesign.base.progress import Progress, tell
 from topodesign.topology.symmetry import joined
 from topodesign.topology.topology import IntArray
 from topodesign.wiring.plant.exhaustive_kernels import MOST_STEPS, cheapest
@@ -57,8 +57,7 @@ def all_cheapest(plant: Plant, progress: Progress | None = None) -> list[Made] |
         base = sum(fixed, np.zeros((plant.nodes, plant.nodes), dtype=np.int64))
         cheapest(base, last, plant.duplex, least, chosen)
         found |= {step: (*fixed, last[place]) for step, place in enumerate(chosen.tolist()) if place >= 0}
-        if progress is not None:
-            progress(number / total)
+        tell(progress, number / total)
     steps = [step for step in sorted(found) if least[step] < min(least[:step], default=LARGEST)]
     return [_made(plant, dict(zip(order, found[step], strict=True))) for step in steps]
 

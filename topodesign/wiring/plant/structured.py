@@ -17,7 +17,7 @@ import numpy as np
 from topodesign.base.cost import Cost
 from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import DisconnectedError
-from topodesign.base.progress import Progress
+from topodesign.base.progress import Progress, tell
 from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.pricing.evaluation import price_both
 from topodesign.search.groups import groups_to_search
@@ -103,8 +103,7 @@ def structured(
     while shapes and (used := watch()) < seconds:
         size, groups = shapes[place % len(shapes)]
         place += 1
-        if progress is not None:
-            progress(used / seconds)
+        tell(progress, used / seconds)
         blocks = np.concatenate([some.reshape(-1, size) for some in plant.classes])
         lift = _drawn(plant, blocks, groups[int(rng.integers(0, len(groups)))], rng)
         steps_first = bool(rng.integers(0, 2))
