@@ -25,6 +25,7 @@ from topodesign.base.units import (
 )
 from topodesign.base.work_options import WorkOptions
 from topodesign.catalog.close_sizes import SMOOTH, better_multiple, better_size, better_smooth
+from topodesign.catalog.frontier import Entry, Origin, Pareto
 from topodesign.catalog.idle import has_idle_ports, idle_row
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.own import as_candidates, plugged_in, priced
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from topodesign.search.target import Target
     from topodesign.topology.library import TopologyLike
     from topodesign.topology.topology import Topology
-from topodesign.catalog.frontier import Entry, Origin, Pareto
 
 MOST_NODES = 2**20  # largest number of nodes that is answered for
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from topodesign.base.memory import check_memory
 from topodesign.base.units import format_size
 from topodesign.execution.levels import Script, check_scripts, neighbours_of, scripts_of
 from topodesign.execution.program import Program, programs_of
+from topodesign.execution.result import Transport
 from topodesign.execution.workspace import TYPES, bytes_of, coefficients, extent_of, shares_of
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.plans.files import as_plan
@@ -25,10 +25,6 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.timing.plans import simulate
 from topodesign.plans.transfers import Transfers
-
-if TYPE_CHECKING:
-    pass
-from topodesign.execution.result import Transport
 
 LEAST_FITTED = 3  # sizes from which on a latency and a bandwidth are fitted: two of them any pair of times meets
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from topodesign.base.declared import Declared, key
 from topodesign.base.records import Table, TextResult
@@ -13,9 +13,6 @@ from topodesign.base.wording import counted
 from topodesign.collectives import ALLREDUCE, BROADCAST, REDUCE, Collective
 from topodesign.execution.fit import Fit
 from topodesign.execution.workspace import TYPES, Outcome
-
-if TYPE_CHECKING:
-    pass
 
 Transport = Literal["threads", "mpi", "torch"]
 TRANSPORTS: tuple[Transport, ...] = ("threads", "mpi", "torch")

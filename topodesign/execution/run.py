@@ -20,15 +20,15 @@ from topodesign.base.units import Quantity, as_size, format_size
 from topodesign.base.wording import counted
 from topodesign.execution.fit import fitted_model
 from topodesign.execution.levels import Script
+from topodesign.execution.lowered import LEAST_FITTED, Prepared, lowered
 from topodesign.execution.program import Program
-from topodesign.execution.workspace import TYPES, Trial, extent_of, shares_of
+from topodesign.execution.result import TRANSPORTS, RunResult, SizeRun, Transport, bus_factor
+from topodesign.execution.workspace import TYPES, Outcome, Trial, extent_of, shares_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.transfers import Transfers
 
 if TYPE_CHECKING:
     from topodesign.execution.processes import World
-from topodesign.execution.lowered import LEAST_FITTED, Prepared, lowered
-from topodesign.execution.result import TRANSPORTS, RunResult, SizeRun, Transport, bus_factor
 
 MOST_ITERATIONS = 10**6
 _SWITCH = 5e-5
@@ -107,14 +107,14 @@ def run_plan(
     before = as_integer("warmup", warmup, 0, MOST_ITERATIONS)
     kind = as_choice("dtype", dtype, TYPES)
     chunks = as_integer("parts", parts, 1, 10**6)
-    tell = progress or (lambda _: None)
+    settings = _Settings(sizes, kind, before, rounds, progress or (lambda _: None))
 
     def prepare() -> Prepared:
         return lowered(plan, chunks, sizes, kind, how, verified=verified)
 
     if how == "threads":
-        return _on_threads(prepare(), sizes, _Settings(kind, before, rounds), tell)
-    return _among_processes(_world(how), prepare, sizes, _Settings(kind, before, rounds), tell)
+        return _on_threads(prepare(), settings)
+    return _among_processes(_world(how), prepare, settings)
 
 
 def _world(transport: Transport) -> World:
@@ -129,84 +129,52 @@ def _world(transport: Transport) -> World:
 
 
 @dataclass(frozen=True)
-class _Carrier:
-    """What carried the messages: see :class:`RunResult`; with a note on what its times mean."""
-
-    transport: Transport
-    library: str
-    rank: int
-    messages: int
-    note: str
-
-
-@dataclass(frozen=True)
 class _Settings:
+    """What to run, how often, and whom to tell how far it is."""
+
+    sizes: list[Fraction]
     dtype: str
     warmup: int
     iterations: int
+    tell: Callable[[float], None]
 
-
-def _trials(
-    prepared: Prepared,
-    sizes: list[Fraction],
-    settings: _Settings,
-    programs: Mapping[int, Program],
-    scripts: Mapping[int, Script] = MappingProxyType({}),
-) -> list[tuple[Fraction, int, Trial]]:
-    return [(asked, *_trial(prepared.transfers, asked, settings, programs, scripts)) for asked in sizes]
-
-
-def _trial(
-    transfers: tuple[Transfers, ...],
-    asked: Fraction,
-    settings: _Settings,
-    programs: Mapping[int, Program],
-    scripts: Mapping[int, Script],
-) -> tuple[int, Trial]:
-    extent, whole = extent_of(transfers, asked, np.dtype(TYPES[settings.dtype]).itemsize)
-    collective = transfers[0].collective if len(transfers) == 1 else None
-    trial = Trial(
-        programs,
-        transfers[0].ranks,
-        extent,
-        shares_of(transfers),
-        settings.dtype,
-        settings.warmup,
-        settings.iterations,
-        collective,
-        scripts,
-    )
-    return whole, trial
-
-
-def _on_threads(
-    prepared: Prepared, sizes: list[Fraction], settings: _Settings, tell: Callable[[float], None]
-) -> RunResult:
-    from topodesign.execution.threads import run_trial  # noqa: PLC0415  one of the transports
-
-    runs = []
-    with _taking_turns():
-        for number, (asked, whole, trial) in enumerate(
-            _trials(prepared, sizes, settings, dict(enumerate(prepared.programs)))
-        ):
+    def runs(
+        self,
+        prepared: Prepared,
+        run_trial: Callable[[Trial, Callable[[float], None]], Outcome],
+        programs: Mapping[int, Program],
+        scripts: Mapping[int, Script] = MappingProxyType({}),
+    ) -> tuple[SizeRun, ...]:
+        """Run the programs of ranks of this process with every size."""
+        transfers = prepared.transfers
+        collective = transfers[0].collective if len(transfers) == 1 else None
+        ranks, shares, (bus, _) = transfers[0].ranks, shares_of(transfers), _bus(transfers)
+        found = []
+        for number, asked in enumerate(self.sizes):
 
             def told(share: float, done: int = number) -> None:
-                tell((done + share) / len(sizes))
+                self.tell((done + share) / len(self.sizes))
 
-            runs.append(SizeRun(asked, whole, run_trial(trial, told), _bus(prepared.transfers)[0]))
+            extent, whole = extent_of(transfers, asked, np.dtype(TYPES[self.dtype]).itemsize)
+            trial = Trial(
+                programs, ranks, extent, shares, self.dtype, self.warmup, self.iterations, collective, scripts
+            )
+            found.append(SizeRun(asked, whole, run_trial(trial, told), bus))
+        return tuple(found)
+
+
+def _on_threads(prepared: Prepared, settings: _Settings) -> RunResult:
+    from topodesign.execution.threads import run_trial  # noqa: PLC0415  one of the transports
+
+    with _taking_turns():
+        runs = settings.runs(prepared, run_trial, dict(enumerate(prepared.programs)))
     cores = counted(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, "core")
     note = f"threads of one machine measure its memory, its {cores} and Python, not a fabric: mpirun runs it on hosts"
     messages = sum(len(one.sends) for one in prepared.programs)
-    return _result(prepared, tuple(runs), settings, _Carrier("threads", f"NumPy {np.__version__}", 0, messages, note))
+    return _result(prepared, settings, runs, (0, "threads", f"NumPy {np.__version__}"), messages=messages, note=note)
 
 
-def _among_processes(
-    world: World,
-    prepare: Callable[[], Prepared],
-    sizes: list[Fraction],
-    settings: _Settings,
-    tell: Callable[[float], None],
-) -> RunResult:
+def _among_processes(world: World, prepare: Callable[[], Prepared], settings: _Settings) -> RunResult:
     transport: Transport = world.transport
 
     def checked() -> Prepared:
@@ -221,15 +189,8 @@ def _among_processes(
         scripts = first.scripts or [()] * world.ranks if first is not None else None
         script: Script = world.deal(None if scripts is None else list(scripts))
         messages = world.share(None if first is None else sum(len(one.sends) for one in first.programs))
-        runs = []
-        trials = _trials(head, sizes, settings, {world.rank: program}, {world.rank: script})
-        for number, (asked, whole, trial) in enumerate(trials):
-
-            def told(share: float, done: int = number) -> None:
-                if world.rank == 0:
-                    tell((done + share) / len(sizes))
-
-            runs.append(SizeRun(asked, whole, world.run_trial(trial, told), _bus(head.transfers)[0]))
+        here = settings if world.rank == 0 else replace(settings, tell=lambda _: None)
+        runs = here.runs(head, world.run_trial, {world.rank: program}, {world.rank: script})
         hosts = world.hosts()
         world.close()
     except BaseException as error:  # noqa: BLE001  whatever it is, the others wait for this rank
@@ -240,15 +201,19 @@ def _among_processes(
         if hosts == 1
         else f"ranks are on {hosts} machines; {who} a message goes, not the plan's links"
     )
-    return _result(head, tuple(runs), settings, _Carrier(transport, world.name, world.rank, messages, note))
+    return _result(head, settings, runs, (world.rank, transport, world.name), messages=messages, note=note)
 
 
 def _result(
     prepared: Prepared,
-    runs: tuple[SizeRun, ...],
     settings: _Settings,
-    carrier: _Carrier,
+    runs: tuple[SizeRun, ...],
+    carrier: tuple[int, Transport, str],
+    *,
+    messages: int,
+    note: str,
 ) -> RunResult:
+    """Return the result of runs; ``carrier``: the rank that this is, and what carried the messages."""
     transfers = prepared.transfers
     bus, words = _bus(transfers)
     said = [words, *prepared.notes, *_padding(transfers, runs)]
@@ -267,17 +232,15 @@ def _result(
         prepared.kind,
         prepared.spec,
         transfers[0].ranks,
-        carrier.rank,
-        carrier.transport,
-        carrier.library,
+        *carrier,
         settings.dtype,
         settings.warmup,
         settings.iterations,
-        carrier.messages,
+        messages,
         bus,
         runs,
         fit,
-        (*said, carrier.note),
+        (*said, note),
     )
 
 
