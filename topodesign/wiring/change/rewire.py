@@ -298,15 +298,13 @@ def rewire(
         kept = _kept_hosts(moved, topology.nodes, None) if keep_hosts else None
         change = moved.with_lost(fewest_moves(moved.plan, topology, hosts=kept, seed=seed, own=own))
     before = moved.plan
-    found = stages(change, None if downtime else most_dark)
+    most = None if downtime else most_dark
+    found = stages(change, most)
     if walk:
-        change, found = _walked_less(
-            moved, change, found, kept, own=own, most_dark=None if downtime else most_dark, seed=seed
-        )
-    if not is_told(throughput, topology.nodes):
-        return Rewiring(change, found, None, moved.laid, moved.drawn, moved.moved)
-    speed = before.speed
-    told = tuple((strength(stage.during, speed), strength(stage.after, speed)) for stage in each(found, progress))
+        change, found = _walked_less(moved, change, found, kept, own=own, most_dark=most, seed=seed)
+    told, speed = None, before.speed
+    if is_told(throughput, topology.nodes):
+        told = tuple((strength(stage.during, speed), strength(stage.after, speed)) for stage in each(found, progress))
     return Rewiring(change, found, told, moved.laid, moved.drawn, moved.moved)
 
 

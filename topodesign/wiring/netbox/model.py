@@ -1,4 +1,4 @@
-"""An inventory as objects of NetBox, and back.
+"""An inventory as objects of NetBox; :mod:`topodesign.wiring.netbox.reading` is the way back.
 
 How things are modelled:
 
@@ -19,10 +19,6 @@ ports and circuit loss of a panel at the device, coordinates at the rack, name, 
 at the sites; polarity and budget of a host's port in the description of its interfaces; whether a panel port is
 simplex, its loss, which side of which port it is, and whether a trunk leads on, with its loss, in that of its rear
 port.
-
-A room that was entered by others is read, too: a device with rear ports is a panel, any other with optical interfaces a
-host. An interface is a port with an MPO connector if its type has lanes on parallel fibres, or if its cable ends
-at several rear ports, in which case they are its lanes. A port that is cabled to what is no host is blocked.
 """
 
 from __future__ import annotations

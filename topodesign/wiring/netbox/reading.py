@@ -1,4 +1,9 @@
-"""An inventory from the objects of NetBox, entered by this package or by others."""
+"""An inventory from objects of NetBox, as :mod:`topodesign.wiring.netbox.model` has them or as others entered them.
+
+A room that was entered by others is read, too: a device with rear ports is a panel, any other with optical interfaces a
+host. An interface is a port with an MPO connector if its type has lanes on parallel fibres, or if its cable ends
+at several rear ports, in which case they are its lanes. A port that is cabled to what is no host is blocked.
+"""
 
 from __future__ import annotations
 
