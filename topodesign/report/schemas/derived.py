@@ -69,7 +69,9 @@ class Shapes:
             shape = self.of_kind(kind, owner, one.about or _meaning(one, owner), one.function)
             for _, known, patterns in found:
                 if one.spread:
-                    patterns[f"^{one.name}"] = {"description": shape.get("description", ""), **_each(shape)}
+                    each = shape.get("additionalProperties", shape)
+                    said = {"description": shape.get("description", "")}
+                    patterns[f"^{one.name}"] = said | each if isinstance(each, dict) else each
                 else:
                     known[f"{one.name}{'?' * one.optional}"] = shape
         return found
@@ -113,12 +115,6 @@ class Shapes:
         shape = shapes.either(*found) if len(found) > 1 else found[0]
         shape = ({"description": about} if about else {}) | shape
         return shape if len(others) == len(members) else shapes.nullable(shape, about)
-
-
-def _each(shape: Shape) -> Shape:
-    """Return the shape of the items of a mapping."""
-    found: Shape = shape.get("additionalProperties", shape)
-    return found
 
 
 def _of_number(kind: type, about: str, function: str) -> Shape:
