@@ -174,7 +174,9 @@ def test_schemas_say_variants_meanings_and_types() -> None:
     assert right["properties"]["right"] == {"description": "How far.", "type": "array", "items": {"type": "number"}}
     assert left["properties"]["mode"] == {"description": "How it goes.", "enum": ["fast"]}
     assert left["properties"]["colour"]["enum"] == ["red"]
-    assert left["patternProperties"] == {"^found_": {"description": "How many of each.", "type": "integer", "minimum": 0}}
+    assert left["patternProperties"] == {
+        "^found_": {"description": "How many of each.", "type": "integer", "minimum": 0}
+    }
 
 
 def test_declarations_are_taken_over_with_changes() -> None:

@@ -14,6 +14,7 @@ from topodesign import all_to_all, as_topology, price, synthesize
 from topodesign.base.errors import TopodesignError
 from topodesign.cli.main import run
 from topodesign.search import synthesis
+from topodesign.search.link_swaps import distance_sum, least_sum
 from topodesign.search.synthesis import Synthesis
 from topodesign.solve.discrete import Discrete
 from topodesign.topology.topology import Topology
@@ -54,7 +55,7 @@ def sums(nodes: int, degree: int) -> list[int]:
         for u in range(nodes)
     ]
     return [
-        synthesis._distances(list(out))[0]
+        distance_sum(list(out))[0]
         for out in itertools.product(*rows)
         if all(sum(one >> v & 1 for one in out) == degree for v in range(nodes))
     ]
@@ -66,14 +67,14 @@ def test_the_least_sum_of_distances_is_that_of_all_digraphs(nodes: int, degree: 
     moore = nodes * synthesis._moore_sum(nodes, degree, duplex=False)
     assert moore <= least
     for known in {least, least + nodes}:
-        assert synthesis._least_sum(nodes, degree, False, (moore - 1, known), 20) == least
+        assert least_sum(nodes, degree, False, (moore - 1, known), 20) == least
 
 
 def test_without_time_or_library_the_bound_is_what_counting_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert synthesis._least_sum(6, 2, False, (48, 50), 0) == 48
+    assert least_sum(6, 2, False, (48, 50), 0) == 48
     monkeypatch.setattr(Discrete, "solve", lambda *_, **__: "stopped")
     monkeypatch.setattr(Discrete, "bound", -(10**6))
-    assert synthesis._least_sum(6, 2, False, (48, 50), 9) == 48
+    assert least_sum(6, 2, False, (48, 50), 9) == 48
 
 
 def test_distances_are_those_of_topologies() -> None:
