@@ -29,8 +29,8 @@ from topodesign.schedulers.circuits.reconfigure import Contender, Reconfiguratio
 from topodesign.schedulers.circuits.sequence import Circuits, right
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change.change import fewest_moves
+from topodesign.wiring.inventory.devices import Fixed
 from topodesign.wiring.inventory.files import InventoryLike, as_inventory
-from topodesign.wiring.inventory.inventory import Fixed
 from topodesign.wiring.plan.cross_connects import fibres
 from topodesign.wiring.plan.files import plan_text
 from topodesign.wiring.plan.plan import WiringPlan
