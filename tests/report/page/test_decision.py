@@ -107,6 +107,7 @@ def seconds(one: Offer, found: Decision, other: tuple[str | None, Fraction, Frac
     for part in one.parts:
         if only in {None, part.share.collective}:
             assert isinstance(one.place, Topology)
+            assert part.plan is not None
             bandwidth = asked.work.bandwidth * one.topology.degree / asked.degree * rate
             run = simulate(part.plan, size=size * part.share.size, alpha=asked.work.alpha * alpha, bandwidth=bandwidth)
             time += part.share.count * run.time
