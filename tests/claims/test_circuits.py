@@ -16,7 +16,7 @@ from scipy.optimize import linprog
 from topodesign import reconfigure
 from topodesign.base.claims import Among, Of
 from topodesign.collectives import ALL_TO_ALL
-from topodesign.schedulers.circuits.bounds import least
+from topodesign.schedulers.circuits.bounds import Room, least
 
 US = Fraction(1, 10**6)
 
@@ -109,7 +109,7 @@ def flow(permutations: list[tuple[int, ...]], phases: list[int]) -> float:
 )
 def test_no_two_permutations_do_better_than_was_searched(nodes: int, degree: int, phases: list[int]) -> None:
     """Those whose mean hops are below the figure have a flow that is not."""
-    figure = least(nodes, degree, len(set(phases)), ALL_TO_ALL, duplex=False)
+    figure = least(Room(nodes, degree, duplex=False), len(set(phases)), ALL_TO_ALL)
     assert figure is not None
     first = {tuple(sorted(cycles(one))): one for one in itertools.permutations(range(nodes))}
     for one in first.values():

@@ -86,7 +86,7 @@ CASES = {
     """,
     "fabrics": """
         optimum torus(3,3) --failures
-        optimum torus(3,3) --failures -o failed
+        optimum torus(3,3) --failures --plans failed
         fabric dgx_a100(2) --without box0/gpu0>box0/nvswitch
         optimum dgx_a100(2)
         optimum dgx_a100(2) --collective all-to-all --cost InfiniBand=1
@@ -175,6 +175,7 @@ CASES = {
         reconfigure -n 6 -d 1 --collective allreduce --cabling duplex --dark moved
         reconfigure -n 6 -d 1 --group 3x2:0
         reconfigure -n 5 -d 2 --collective allgather --cabling duplex --plant five.yaml
+        reconfigure -n 4 -d 1 --group 2x2:0 --cabling duplex --plant five.yaml
         pipeline torus(4,4) --root 0 --size 64KiB --size 1GiB
         pipeline torus(4,4) --group 4x4:0 --root first
         methods

@@ -11,7 +11,7 @@ import topodesign
 from topodesign.base.work_options import OwnWorkOptions
 from topodesign.cli.answers import Command, form, json_option, print_json, say, show, tell
 from topodesign.cli.completion import SPEC
-from topodesign.cli.options import collective_of, offer, output_option, whole
+from topodesign.cli.options import collective_of, offer, whole
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import check_new
 from topodesign.fabrics.options import PartOptions
@@ -68,7 +68,12 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Rank all single failures, of links, nodes and switches, by what they cost; nothing else is told.",
 )
-@output_option("With --failures: a new directory for a plan for each, which 'topodesign replan' reads.", "DIR")
+@click.option(
+    "--plans",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="With --failures: a new directory for a plan for each, which 'topodesign replan' reads.",
+)
 @click.option("--gap", default="0", metavar="PART", help="For fluid: stop when so near to what is proven, such as 1%.")
 @click.option(
     "--mirrored/--standard",
@@ -93,7 +98,7 @@ def command(
     scan: int | None,
     frontier: bool,
     failures: bool,
-    output: Path | None,
+    plans: Path | None,
     prices: tuple[str, ...],
     target: str | None,
     budget: str | None,
@@ -111,10 +116,10 @@ def command(
     """
     if failures:
         given = {"scan": scan, "frontier": frontier, "upgrade": prices, "target": target, "budget": budget, **options}
-        _failures(fabric, collective, output, given)
+        _failures(fabric, collective, plans, given)
         return
-    if output is not None:
-        raise click.UsageError("-o is for the plans of --failures; 'topodesign schedule' makes one.")
+    if plans is not None:
+        raise click.UsageError("--plans goes with --failures; 'topodesign schedule' makes one plan.")
     if prices or target or budget:
         _upgrade(fabric, collective, scan, frontier, prices=prices, target=target, budget=budget, **options)
         return
@@ -129,7 +134,7 @@ def command(
         print_json(answer, result.to_records)
 
 
-def _failures(fabric: str, collective: Collective, output: Path | None, given: dict[str, Any]) -> None:
+def _failures(fabric: str, collective: Collective, plans: Path | None, given: dict[str, Any]) -> None:
     """Print what each single failure costs, or make a plan for each."""
     defaults = {param.name: param.default for param in click.get_current_context().command.params}
     place = topodesign.as_fabric(fabric, given.pop("bandwidth"))
@@ -137,14 +142,14 @@ def _failures(fabric: str, collective: Collective, output: Path | None, given: d
     wrong = next((name for name, value in given.items() if value and value != defaults.get(name, value)), None)
     if wrong is not None:
         raise click.UsageError(f"--{wrong.replace('_', '-')} does not go with --failures.")
-    if output is None:
+    if plans is None:
         with progress_bar("pricing failures") as progress:
             show(topodesign.single_failures(part, collective, progress=progress))
         return
-    check_new(output)
+    check_new(plans)
     with progress_bar("making plans") as progress:
         made = topodesign.failure_plans(part, collective, progress=progress)
-    made.save(output)
+    made.save(plans)
     show(made)
 
 

@@ -13,9 +13,7 @@ from topodesign.cli.answers import Command, csv_option, json_option, tell
 from topodesign.cli.options import offer, output_option
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import check_ending
-from topodesign.cli.wire.options import spelling_option
 from topodesign.fabrics.options import GroupOptions
-from topodesign.wiring.switches.stage_files import STAGE_FORMATS
 
 
 @click.command(name="reconfigure", cls=Command)
@@ -66,8 +64,8 @@ from topodesign.wiring.switches.stage_files import STAGE_FORMATS
     metavar="DIR",
     help="Directory for the commands of every phase for the switches of --plant, and its wiring plans.",
 )
-@click.option("--format", "file_format", type=click.Choice(STAGE_FORMATS), help="Of the commands.")
-@spelling_option
+@click.option("--format", "file_format", metavar="[scpi|sonic]", help="Of the commands.")
+@click.option("--spelling", metavar="[ocs|yang]", default="ocs", show_default=True, help="Of SONiC's commands.")
 @click.option("--plot", type=click.Path(path_type=Path), metavar="FILE", help="Picture of the times of these plans.")
 @click.option(
     "--over",

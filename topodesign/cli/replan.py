@@ -23,7 +23,7 @@ def command(plan: Path, without: tuple[str, ...], output: Path) -> None:
 
     PLAN is a file of 'topodesign schedule' with trees: those that survive stay, and torn ones are joined again over the
     emptiest ways, which takes about a second where a new plan may take minutes. Or it is a directory of 'topodesign
-    optimum --failures -o DIR', and the one failure is looked up there. Either is verified before it is written.
+    optimum --failures --plans DIR', and the one failure is looked up there. Either is verified before it is written.
 
     Example: topodesign replan boxes.npz --without box0/gpu0-rail0 -o left.npz
     """

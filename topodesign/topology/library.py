@@ -140,6 +140,8 @@ def _of_matrix(matrix: np.ndarray) -> Topology:
         raise ParameterError("an array of links is a square matrix of numbers, a row for each node")
     src, dst = np.nonzero(matrix)
     many = matrix[src, dst]
+    if not len(many):
+        raise ParameterError("an array of links has at least one that is not 0")
     if not np.array_equal(many, many.astype(np.int64)) or (many < 0).any():
         raise ParameterError("an array of links has whole numbers from 0 on: how many go from row to column")
     return Topology.from_arrays(len(matrix), src, dst, many.astype(np.int64))

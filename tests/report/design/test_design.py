@@ -134,7 +134,7 @@ def test_the_frontier_is_what_nothing_dominates(found: Decision) -> None:
 
 def test_turns_are_where_the_ranking_turns(found: Decision) -> None:
     small = {"collectives": [{"collective": "all-to-all", "size": "1MiB"}, {"collective": "allreduce", "size": "1MiB"}]}
-    fields: dict[str, Any] = {"nodes": 200, "degree": 6, "bandwidth": "400Gbps", "alpha": "5us", "workload": small}
+    fields: dict[str, Any] = {"nodes": 24, "degree": 4, "bandwidth": "400Gbps", "alpha": "5us", "workload": small}
     many = design(**fields)
     assert many.turns
     for one in many.turns:
@@ -292,7 +292,7 @@ def check_ranking(seed: int) -> int:
 
 
 def test_nothing_enumerated_beats_the_recommendation() -> None:
-    assert sum(check_ranking(seed) for seed in (3, 11)) >= 10
+    assert sum(check_ranking(seed) for seed in (1, 3)) >= 10
 
 
 @pytest.mark.thorough

@@ -335,6 +335,7 @@ def _read(
     standing = np.ones(len(trees.route_edge))
     np.minimum.at(standing, route, np.where(link < 0, 0, left[link]))
     weight = trees.route_weight * scale
+    standing[order[trees.root][trees.tree[trees.route_edge]] < 0] = 0  # what a root that is gone sent is on no link
     stays = np.where(standing < 1, (weight * standing).astype(np.int64), weight)
     carried = np.zeros(len(loads.load), dtype=np.int64)
     np.add.at(carried, link[link >= 0], stays[route[link >= 0]])

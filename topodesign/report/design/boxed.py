@@ -22,6 +22,7 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.optima.boxes import ANY_ORDER, BoxRates, box_rates
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
+from topodesign.plans.timing.plans import simulate
 from topodesign.report.boxes.frontier import BoxDesign, BoxFrontier, pareto_boxes
 from topodesign.report.design.parts import PRICED, Offer, Part
 from topodesign.report.design.request import Request
@@ -106,8 +107,12 @@ def with_plans(offer: Offer, *, most: int | None = None) -> Offer:
     parts = []
     for part in offer.parts:
         plan = part.plan or _lifted(offer.fabric, part)
-        parts.append(part if plan is None else replace(part, plan=plan, planned=plan.claim["time"]))
+        parts.append(part if plan is None else replace(part, plan=plan, planned=_time_of(plan, part)))
     return replace(offer, parts=tuple(parts))
+
+
+def _time_of(plan: Plan, part: Part) -> Fraction:
+    return plan.claim["time"] if "time" in plan.claim else simulate(plan, size=part.share.size).time
 
 
 def _lifted(fabric: Fabric, part: Part) -> Plan | None:

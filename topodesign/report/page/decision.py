@@ -230,7 +230,7 @@ def _details(found: Decision) -> Iterator[Fact]:
     if best.step is not None:
         proof = "computation, and prices of flows in groups of ranks"
     elif best.fabric is not None:
-        proof = "prices of flows, at rates that are proved"
+        proof = "prices of flows among the boxes and inside them"
     yield Fact("A step", f"{best.time} s", format_time(best.time), proof)
     for part in best.parts:
         what = f"{part.share.collective} of {format_size(part.share.size)}"

@@ -98,7 +98,7 @@ OPTIMUM = either(
     declared("optima.fluid.fluid_optimum:FluidOptimum", "with --method fluid"),
     declared("optima.purchase:Purchase", "with --upgrade"),
     declared("optima.failures:SingleFailures", "with --failures"),
-    declared("schedulers.failure_plans:FailurePlans", "with --failures and -o"),
+    declared("schedulers.failure_plans:FailurePlans", "with --failures and --plans"),
 )
 FABRIC = record(
     {
