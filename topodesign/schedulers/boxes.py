@@ -96,11 +96,12 @@ def _make(request: Request) -> list[Plan]:
     backwards = [one.like(REDUCE_SCATTER) for one in request.collective.parts]
     found: dict[bool, _Made] = {}
     for back in dict.fromkeys(backwards):
-        tried: list[_Made] = []
-        for copies in (False,) if back else (True, False):
-            if not tried or max(made.chunks for made in tried) == _MOST_CHUNKS:  # of large data copies may be slower
-                lifts = _lifts(fabric, back=back, copies=copies)
-                tried += [_fastest(request, fabric, boxes, lift, chunks, back=back) for lift, boxes in lifts]
+        lifts = _lifts(fabric, back=back)
+        tried = [_fastest(request, fabric, boxes, lift, chunks, back=back) for lift, boxes in lifts]
+        if not back and fabric.multicast and max(made.chunks for made in tried) == _MOST_CHUNKS:
+            one_by_one = boxes_in(fabric, copies=False).spread  # which may be faster where data are large
+            lifts = [(lift, replace(boxes, spread=one_by_one)) for lift, boxes in lifts]
+            tried += [_fastest(request, fabric, boxes, lift, chunks, back=back) for lift, boxes in lifts]
         found[back] = min(tried, key=lambda made: made.time)
     halves = _written(request, fabric, [(found[back], back) for back in backwards])
     timed = halves[0] if len(halves) == 1 else in_turn(*halves)
@@ -119,11 +120,11 @@ def _turned(fabric: Fabric) -> Fabric:
     return replace(fabric, topology=topology.transpose(), classes=tuple(fabric.classes[at] for at in order))
 
 
-def _lifts(fabric: Fabric, *, back: bool, copies: bool) -> list[tuple[_Lift, Boxes]]:
+def _lifts(fabric: Fabric, *, back: bool) -> list[tuple[_Lift, Boxes]]:
     """Return the schedules of the boxes that may be the fastest: of the fewest steps, and of the least bandwidth."""
     from topodesign.schedulers.scheduling import schedule  # noqa: PLC0415  lists this module
 
-    boxes = boxes_in(_turned(fabric) if back else fabric, copies=copies)
+    boxes = boxes_in(_turned(fabric), copies=False) if back else boxes_in(fabric)
     few = len(boxes.members) <= len(boxes.members[0]) + 1  # so that messages to all others are not small
     ways = [*([boxes] if few or not boxes.rails else []), *([boxes.strided] if boxes.rails else [])]
     found = list[tuple[_Lift, Boxes]]()

@@ -317,6 +317,13 @@ def test_a_room_carries_the_recommendation(tmp_path: Path, capsys: pytest.Captur
     assert document["request"]["room"] == "12-host testbed"
 
 
+def test_cables_side_by_side_fail_together() -> None:
+    step = {"collectives": [{"collective": "allreduce", "size": "1MiB"}]}
+    one, two = design(nodes=2, degree=2, bandwidth="10Gbps", workload=step, cabling="duplex").failures
+    assert one.seconds is not None
+    assert (two.seconds, two.looked_at) == (None, 1)  # then the nodes no longer reach each other
+
+
 def test_a_lone_cable_and_one_port(tmp_path: Path) -> None:
     step = {"collectives": [{"collective": "allreduce", "size": "1MiB"}]}
     found = design(nodes=2, degree=1, bandwidth="10Gbps", workload=step, cabling="duplex")

@@ -47,12 +47,10 @@ def failures_of(offer: Offer, request: Request, wiring: WiringPlan, progress: Pr
     count = len(whole.cables)
     if count < 2:
         return (one,)
-    pairs = [
-        (first, other)
-        for first in unlike
-        for place, other in enumerate(whole.cables)
-        if place != whole.cables.index(first)
-    ]
+    pairs = []
+    for first in unlike:
+        place = whole.cables.index(first)  # others beside it are alike, and may fail with it
+        pairs += [(first, other) for other in (*whole.cables[:place], *whole.cables[place + 1 :])]
     if len(pairs) <= _ALL_PAIRS and not large:
         return one, whole.worst(pairs, count * (count - 1) // 2, whole=True)
     near = [two for two in pairs if set(two[0][0]) & set(two[1][0])]
