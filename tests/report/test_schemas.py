@@ -18,6 +18,7 @@ from jsonschema import Draft202012Validator
 
 import topodesign
 from tests.pages import empty_directory
+from tests.samples.inventories import FIVE_HOSTS
 from tests.samples.logs import EXECUTOR, call, info, warn
 from tests.samples.simulated_switch import SimulatedSwitch
 from topodesign.base.cost import Cost
@@ -245,15 +246,7 @@ BY_THE_CLOCK = ("frontier.unsettled[].", "run.runs[].own.")
 NOT_OF_THE_CATALOG = ("frontier.candidates", "catalog show for one N.candidates")
 """Keys that ``pareto`` writes, and that the same answer has no need of where it is of the catalog alone."""
 FILES_MADE = {
-    "five.yaml": """hosts:
-  - {name: "h[1-5]", rack: r1, unit: "[1-5]",
-     ports: [{name: "p1", connector: LC, speed: 100Gbps}, {name: "p2", connector: LC, speed: 100Gbps}]}
-panels:
-  - {name: "ocs[1-2]", kind: ocs, rack: r1, unit: "[11-12]", ports: [{label: "[1-5]", mode: duplex}]}
-cabling:
-  - {host: "h[1-5]", port: p1, panel: ocs1, panel_port: "[1-5]"}
-  - {host: "h[1-5]", port: p2, panel: ocs2, panel_port: "[1-5]"}
-""",
+    "five.yaml": FIVE_HOSTS,
     "asked.yaml": "nodes: 12\ndegree: 2\nbandwidth: 100Gbps\nrivals: [slimfly]\ngrow: [14]\n"
     "workload: {collectives: [{collective: allreduce, size: 8KiB}]}\nprices: {cable: 3}\nwatts: {port: 2}\n",
     "boxed.yaml": "boxes: 2\nbox: dgx_h100\nworkload: {collectives: [{collective: allgather, size: 1MiB}]}\n",

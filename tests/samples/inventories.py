@@ -34,3 +34,15 @@ def inventory_of(
     count = max(hosts // PER_RACK + 1, len(panels))
     places = {f"r{i}": (Fraction(3 * (i % 8), 5), Fraction(2 * (i // 8))) for i in range(count)}
     return Inventory(machines, boards, racks={"s": places} if racks else {})
+
+
+FIVE_HOSTS = """hosts:
+  - {name: "h[1-5]", rack: r1, unit: "[1-5]",
+     ports: [{name: "p1", connector: LC, speed: 100Gbps}, {name: "p2", connector: LC, speed: 100Gbps}]}
+panels:
+  - {name: "ocs[1-2]", kind: ocs, rack: r1, unit: "[11-12]", ports: [{label: "[1-5]", mode: duplex}]}
+cabling:
+  - {host: "h[1-5]", port: p1, panel: ocs1, panel_port: "[1-5]"}
+  - {host: "h[1-5]", port: p2, panel: ocs2, panel_port: "[1-5]"}
+"""
+"""Five hosts with a lane on each of two circuit switches with duplex ports, as a file."""

@@ -8,23 +8,15 @@ from typing import Any
 
 import pytest
 
+from tests.samples.inventories import FIVE_HOSTS
 from topodesign import carry_phases, plain_inventory, reconfigure, simulate, verify
 from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.cli.main import run
 from topodesign.plans.phases import Phases
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.files import as_inventory
 
 WORK: Any = {"alpha": "1us", "bandwidth": "400Gbps", "size": "4MiB"}
-FIVE = """
-hosts:
-  - {name: "h[1-5]", rack: r1, unit: "[1-5]",
-     ports: [{name: "p1", connector: LC, speed: 100Gbps}, {name: "p2", connector: LC, speed: 100Gbps}]}
-panels:
-  - {name: "ocs[1-2]", kind: ocs, rack: r1, unit: "[11-12]", ports: [{label: "[1-5]", mode: duplex}]}
-cabling:
-  - {host: "h[1-5]", port: p1, panel: ocs1, panel_port: "[1-5]"}
-  - {host: "h[1-5]", port: p2, panel: ocs2, panel_port: "[1-5]"}
-"""
 
 
 def links_of(found: Any, circuits: dict[str, set[tuple[int, int]]]) -> Topology:
@@ -69,7 +61,7 @@ def test_commands_read_back_make_the_links_of_each_phase(tmp_path: Path, room: t
 
 def test_a_phase_that_does_not_fit_is_named_and_another_plan_taken(tmp_path: Path) -> None:
     path = tmp_path / "five.yaml"
-    path.write_text(FIVE)
+    path.write_text(FIVE_HOSTS)
     asked = reconfigure(5, 2, "allgather", delay="1us", cabling="duplex", **WORK)
     found = carry_phases(asked, path)
     assert asked.best.name == "static biring(2,5)"
@@ -104,3 +96,10 @@ def test_lanes_that_are_too_many_stay_dark_and_too_few_are_refused() -> None:
         carry_phases(asked, plain_inventory(5, 2, kind="ocs"))
     with pytest.raises(ParameterError, match="reconfigure returns"):
         carry_phases("plan.npz", as_inventory(plain_inventory(6, 2)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", [("--format", "nope"), ("--format", "sonic", "--spelling", "nope")])
+def test_a_format_is_refused_before_the_work(wrong: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["reconfigure", "-n", "64", "-d", "2", "--plant", "missing.yaml", "--commands", "made", *wrong]
+    assert run(line) == 2
+    assert "'nope' is not known" in capsys.readouterr().err  # and not that the inventory is missing

@@ -100,8 +100,7 @@ def command(
     if plot is not None and options["dark"] != "all":
         raise click.UsageError("--plot draws plans whose ports are all dark at changes; leave --dark out.")
     commands, file_format, spelling = (options.pop(name) for name in ("commands", "file_format", "spelling"))
-    if (commands is None) != (file_format is None) or (commands is not None and plant is None):
-        raise click.UsageError("Give --commands and --format together, and --plant with them.")
+    _check_commands(commands, file_format, spelling, plant)
     for directory in (circuits, commands):
         if directory is not None and directory.exists():
             raise click.UsageError(f"{directory} is there already; name a new directory.")
@@ -119,3 +118,13 @@ def command(
     if plot is not None:
         found.plot("crossings", over=over or "delay").save(plot)
     tell(found)
+
+
+def _check_commands(commands: Path | None, file_format: str | None, spelling: Any, plant: Path | None) -> None:
+    """Refuse what would be found wrong only after the work."""
+    if (commands is None) != (file_format is None) or (commands is not None and plant is None):
+        raise click.UsageError("Give --commands and --format together, and --plant with them.")
+    if file_format is not None:
+        from topodesign.wiring.switches.stage_files import driver_of  # noqa: PLC0415  heavy
+
+        driver_of(file_format, spelling)

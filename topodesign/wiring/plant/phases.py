@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from topodesign.base.arguments import as_choice, as_path
+from topodesign.base.arguments import as_path
 from topodesign.base.atomic import write_directory
 from topodesign.base.declared import Declared, key, keys_of
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.base.progress import Progress
+from topodesign.base.progress import Progress, each
 from topodesign.base.records import Table
 from topodesign.plans.phases import Phases
 from topodesign.plans.plan import Plan
@@ -37,9 +37,8 @@ from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import make_plan
 from topodesign.wiring.plant.plant import Plant, plant_of
 from topodesign.wiring.plant.refusal import why_not
-from topodesign.wiring.switches.drivers import DRIVERS
-from topodesign.wiring.switches.stage_files import STAGE_FORMATS, commands
-from topodesign.wiring.switches.switch import SPELLINGS, Spelling
+from topodesign.wiring.switches.stage_files import commands, driver_of
+from topodesign.wiring.switches.switch import Spelling
 
 _ORDERS = 3  # orders of the hosts that are tried
 _SECONDS = 5.0  # to look for the hosts of a phase
@@ -123,8 +122,7 @@ class CarriedPhases(Reconfiguration):
         FileFormatError
             If it cannot be written, or there is a directory with something in it.
         """
-        driver = DRIVERS[as_choice("format", file_format, STAGE_FORMATS)]
-        as_choice("spelling", spelling, SPELLINGS)
+        driver = driver_of(file_format, spelling)
         files = dict[str, str]()
         for number, (gone, come) in enumerate(_changed(self.wirings)):
             files |= commands(driver, self.wirings[number], (gone, come), f"phase{number}", spelling)
@@ -184,9 +182,7 @@ def carry_phases(
     plant = _with_ports(plant_of(as_inventory(inventory), found.nodes, found.degree, found.cabling))
     carried: list[tuple[Contender, tuple[WiringPlan, ...]]] = []
     refused: list[NotCarried] = []
-    for place, one in enumerate(found.contenders):
-        if progress is not None:
-            progress(place / len(found.contenders))
+    for one in each(found.contenders, progress):
         if carried and (one.changes or not all(other.changes for other, _ in carried)):
             continue
         try:

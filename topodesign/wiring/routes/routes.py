@@ -12,7 +12,7 @@ from topodesign.base.arguments import as_choice, as_integer, as_path, as_seed
 from topodesign.base.atomic import write_directory, write_whole
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
-from topodesign.base.progress import Progress
+from topodesign.base.progress import Progress, each
 from topodesign.base.records import Result, Table
 from topodesign.base.wording import counted
 from topodesign.fabrics.fabric import Fabric
@@ -233,9 +233,7 @@ def routes(
     weight = as_demand(even if traffic is None else traffic, fabric, seed=drawn).amounts
     question = Question(topology, weight, most, as_seed(seed))
     found = []
-    for at, name in enumerate(names):
-        if progress is not None:
-            progress(at / len(names))
+    for name in each(names, progress):
         one = _routing(question, name, limited=lanes is not None or engine != "auto")
         found += [] if one is None else [one]
     if not found:

@@ -55,8 +55,7 @@ def export_stages(
     topodesign.base.errors.ParameterError: no circuit switch changes; patch panels are changed by hand
     """
     target = as_path(path)
-    driver = DRIVERS[as_choice("format", file_format, STAGE_FORMATS)]
-    as_choice("spelling", spelling, SPELLINGS)
+    driver = driver_of(file_format, spelling)
     files = dict[str, str]()
     for number, stage in enumerate(change.stages, start=1):
         files |= commands(driver, change.after, (stage.removed, stage.made), f"stage{number}", spelling)
@@ -64,6 +63,12 @@ def export_stages(
         raise ParameterError("no circuit switch changes; patch panels are changed by hand")
     write_directory(target, files)
     return tuple(files)
+
+
+def driver_of(file_format: str, spelling: Spelling) -> Driver:
+    """Return what writes commands in a format; raises ParameterError if there is no such format or spelling."""
+    as_choice("spelling", spelling, SPELLINGS)
+    return DRIVERS[as_choice("format", file_format, STAGE_FORMATS)]
 
 
 def commands(
