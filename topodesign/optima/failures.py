@@ -13,6 +13,7 @@ import numpy as np
 
 from topodesign.base.declared import key
 from topodesign.base.errors import InfeasibleError, ParameterError, TopologyError
+from topodesign.base.progress import each
 from topodesign.base.records import Result, Table
 from topodesign.base.units import format_rate
 from topodesign.collectives import Collective, as_collective
@@ -23,6 +24,19 @@ from topodesign.optima.throughput import throughput
 from topodesign.topology.automorphisms import Links, find_symmetry, link_classes
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology, check_buildable
+
+
+def gigabytes(rate: Fraction | None) -> float | None:
+    """Return bytes per second in GB/s, as a float."""
+    return None if rate is None else float(rate) / 10**9
+
+
+KIND = (key("kind", kind=("link", "node", "switch")),)
+LEFT = (
+    key("bandwidth"),
+    key("bandwidth_GBps", "The same in GB/s, as a float.", kind=float, value=lambda one: gigabytes(one.bandwidth)),
+)
+"""Keys of all that is said of failures: what fails, and the bandwidth that is left, null where there is none."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +50,7 @@ class FailedPart:
     lost: Fraction  # share of the bandwidth that is gone, 1 where nothing works; below 0 if fewer nodes are faster
 
     ROW = "kind first alike bandwidth lost"
-    KEYS = (
-        key("kind", kind=("link", "node", "switch")),
-        "first alike",
-        key("bandwidth"),
-        key("bandwidth_GBps", "The same in GB/s, as a float.", kind=float, value=lambda one: _gigabytes(one.bandwidth)),
-        "lost",
-    )
+    KEYS = (*KIND, "first alike", *LEFT, "lost")
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,7 +81,7 @@ class SingleFailures(Result):
                 one.first,
                 one.kind,
                 str(one.alike),
-                "none" if one.bandwidth is None else f"{_gigabytes(one.bandwidth):.3f}",
+                "none" if one.bandwidth is None else f"{gigabytes(one.bandwidth):.3f}",
                 f"{-100 * float(one.lost):+.1f}%",
             )
             for one in self.parts
@@ -116,14 +124,10 @@ def single_failures(
     >>> print(worst.first, worst.alike, float(worst.lost))
     box0/gpu0-box0/nvswitch 16 0.9230769230769231
     """
-    fabric, kind = as_fabric(place), as_collective(collective)
-    if str(kind) not in _KNOWN:
-        raise ParameterError(f"failures are ranked for {', '.join(_KNOWN)}, not {kind}")
+    fabric, kind = as_fabric(place), over_trees(collective, "failures are ranked for")
     before = throughput(fabric, kind).bandwidth
-    told = progress or (lambda _share: None)
-    alike, parts = alike_failures(fabric), []
-    for done, (what, names) in enumerate(alike):
-        told(done / len(alike))
+    parts = []
+    for what, names in each(alike_failures(fabric), progress):
         try:
             bandwidth: Fraction | None = throughput(part_of(fabric, without=names[:1]), kind).bandwidth
         except (InfeasibleError, TopologyError):
@@ -131,6 +135,14 @@ def single_failures(
         parts.append(FailedPart(what, names[0], len(names), bandwidth, 1 - (bandwidth or 0) / before))
     parts.sort(key=lambda one: (-one.lost, one.kind, one.first))
     return SingleFailures(fabric.name, kind, before, tuple(parts))
+
+
+def over_trees(collective: Collective | str, said: str) -> Collective:
+    """Return a collective without a root that trees carry; ``said`` is how the error begins of any other."""
+    kind = as_collective(collective)
+    if str(kind) not in _KNOWN:
+        raise ParameterError(f"{said} {', '.join(_KNOWN)}, not {kind}")
+    return kind
 
 
 def alike_failures(fabric: Fabric) -> list[tuple[str, tuple[str, ...]]]:
@@ -189,7 +201,3 @@ def _symmetry(fabric: Fabric) -> Symmetry:
 
 
 _KNOWN = ("allgather", "reduce-scatter", "allreduce")
-
-
-def _gigabytes(rate: Fraction | None) -> float | None:
-    return None if rate is None else float(rate) / 10**9

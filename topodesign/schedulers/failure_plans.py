@@ -22,21 +22,22 @@ from topodesign.base.arguments import as_path
 from topodesign.base.atomic import write_directory
 from topodesign.base.deadline import OutOfTime, Stopwatch, deadline
 from topodesign.base.declared import Declared, key
-from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError, ScheduleError, TopologyError
+from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError, TopologyError
+from topodesign.base.progress import each
 from topodesign.base.records import Result, Table
 from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import naming, read_text
 from topodesign.base.units import Quantity, as_time, format_rate
-from topodesign.collectives import Collective, as_collective
+from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import Some, listed, part_of
 from topodesign.fabrics.places import PlaceLike, as_fabric
-from topodesign.optima.failures import alike_failures, failure_image
+from topodesign.optima.failures import KIND, LEFT, alike_failures, failure_image, gigabytes, over_trees
 from topodesign.optima.question import Question
 from topodesign.optima.throughput import cut_bound
 from topodesign.plans.files import load_plan
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.plans import load_right, verify
+from topodesign.plans.replay.plans import load_right, verified, verify
 from topodesign.plans.sets import ForSizes, read_plan_set, save_plan_set
 from topodesign.plans.trees import Trees, relabelled
 from topodesign.schedulers.replan import Replanned, repaired_plan
@@ -58,13 +59,7 @@ class FailurePlan(Declared):
     made: str  # repaired, from the plan before; the method that made it anew; or nothing, where there is none
     plan: Plan | None = None
 
-    KEYS = (
-        key("kind", kind=("link", "node", "switch")),
-        "failures",
-        key("bandwidth"),
-        key("bandwidth_GBps", "The same in GB/s, as a float.", kind=float, value=lambda one: _gigabytes(one.bandwidth)),
-        "bound made",
-    )
+    KEYS = (*KIND, "failures", *LEFT, "bound made")
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,7 +111,7 @@ class FailurePlans(Result):
     def _rates(self, one: FailurePlan) -> tuple[str, str, str]:
         rate, bound = one.bandwidth or Fraction(0), one.bound or Fraction(1)
         change = 100 * float(rate / self.before_bandwidth - 1)
-        return f"{float(rate) / 10**9:.3f}", f"{change:+.1f}%", f"{100 * float(rate / bound):.1f}%"
+        return f"{gigabytes(rate):.3f}", f"{change:+.1f}%", f"{100 * float(rate / bound):.1f}%"
 
     def save(self, folder: str | Path) -> None:
         """Write a new directory, all of it or nothing."""
@@ -132,10 +127,6 @@ class FailurePlans(Result):
             name: partial(_save, plan) for name, plan in sets.items()
         }
         write_directory(as_path(folder), {**files, INDEX: json.dumps(index, indent=1) + "\n"})
-
-
-def _gigabytes(rate: Fraction | None) -> float | None:
-    return None if rate is None else float(rate) / 10**9
 
 
 def _save(plan: Plan, folder: Path) -> None:
@@ -173,15 +164,13 @@ def failure_plans(
     >>> [(one.kind, len(one.failures), one.made) for one in failure_plans("dgx_a100(1)").entries]
     [('link', 8, 'nothing'), ('switch', 1, 'nothing'), ('node', 8, 'repaired')]
     """
-    fabric, kind, limit = as_fabric(place), as_collective(collective), float(as_time(time_limit))
-    if str(kind) not in {"allgather", "reduce-scatter", "allreduce"}:
-        raise ParameterError(f"plans for failures are of allgather, reduce-scatter or allreduce, not {kind}")
+    fabric, kind, limit = (
+        as_fabric(place),
+        over_trees(collective, "plans for failures are of"),
+        float(as_time(time_limit)),
+    )
     before = schedule(fabric, kind)
-    alike, entries = alike_failures(fabric), []
-    for done, (what, names) in enumerate(alike):
-        if progress is not None:
-            progress(done / len(alike))
-        entries.append(_entry(before, what, names, limit))
+    entries = [_entry(before, what, names, limit) for what, names in each(alike_failures(fabric), progress)]
     entries.sort(key=lambda one: (one.bandwidth or 0, one.kind, one.failures))
     return FailurePlans(fabric.name, before, tuple(entries))
 
@@ -269,11 +258,7 @@ def _image(whole: Fabric, plan: Plan, first: str, failure: str) -> Plan:
     if not isinstance(plan.movement, Trees) or sorted(order) != list(range(len(left.names))):
         raise FileFormatError(f"the plan for {first} is not for one that is like {failure}")
     moved = relabelled(plan.movement, np.array(order, dtype=np.int64), left.topology)
-    new = replace(plan, place=left, movement=moved, spec=None)
-    report = verify(new)
-    if not report.ok:
-        raise ScheduleError(f"the image of the plan is wrong: {report.problems[0]}")
-    return new
+    return verified(replace(plan, place=left, movement=moved, spec=None), "the image of the plan")
 
 
 def _plan_of(folder: Path) -> Plan:

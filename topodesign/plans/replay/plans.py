@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from topodesign.base.errors import ParameterError, SpecError
+from topodesign.base.errors import ParameterError, ScheduleError, SpecError
 from topodesign.base.records import Result
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.presets import build_fabric
@@ -116,6 +116,14 @@ def verify(plan: Plan | str | Path) -> Report:
         problems += [f"it claims {name!r}, which a plan of {plan.kind} has not" for name in unknown]
     problems += _spec_problems(plan)
     return Report(plan, tuple(problems), found.figures, found)
+
+
+def verified(plan: Plan, what: str = "the plan") -> Plan:
+    """Return a plan that the verifier accepts; raises ScheduleError, with what it is called, if it does not."""
+    report = verify(plan)
+    if not report.ok:
+        raise ScheduleError(f"{what} is wrong: {report.problems[0]}")
+    return plan
 
 
 def load_right(path: str | Path) -> Plan:
