@@ -14,6 +14,7 @@ from pathlib import Path
 
 from topodesign.base.declared import Declared
 from topodesign.base.errors import TopodesignError
+from topodesign.base.progress import each
 from topodesign.base.records import Result, Table
 from topodesign.base.text_files import begins_as_json, begins_as_module, read_bytes, read_text
 from topodesign.base.wording import counted
@@ -135,9 +136,7 @@ def check_plan_set(
 
     wrong("index.json", _of_index(plans, place))
     programs = 0
-    for number, entry in enumerate(plans.entries):
-        if progress is not None:
-            progress(number / len(plans.entries))
+    for entry in each(plans.entries, progress):
         found: list[Plan] = []
         wrong(entry.plan, _of_plan(plans, entry, found))
         for target, name in entry.programs.items():

@@ -129,12 +129,10 @@ def columns_of(ranks: Sequence[RankProgram]) -> Columns:
 
     blocks = [(rank, block) for rank, body in enumerate(ranks) for block in body.threadblocks]
     ones = [one for _, block in blocks for one in block.instructions]
-    peers = [
-        [-1 if peer is None else peer for _, b in blocks for peer in (b.send, b.receive)][way::2] for way in (0, 1)
-    ]
     lines: tuple[list[int], ...] = (
         [rank for rank, _ in blocks],
-        *peers,
+        [-1 if block.send is None else block.send for _, block in blocks],
+        [-1 if block.receive is None else block.receive for _, block in blocks],
         [block.channel for _, block in blocks],
         np.cumsum([0, *(len(block.instructions) for _, block in blocks)]).tolist(),
         [NUMBER[one.kind] for one in ones],

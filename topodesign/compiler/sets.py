@@ -19,6 +19,7 @@ from topodesign.base.declared import Declared
 from topodesign.base.doors import BACKENDS
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError, TopologyError
 from topodesign.base.options import read, takes
+from topodesign.base.progress import each
 from topodesign.base.records import Result, Table
 from topodesign.base.units import as_bandwidth, as_time, format_size, format_time
 from topodesign.base.wording import counted
@@ -174,9 +175,7 @@ def compile_set(
         for one in asked
         for root in (maker.roots(said["roots"], group) if one.rooted else [None])
     ]
-    for number, job in enumerate(jobs):
-        if progress is not None:
-            progress(number / len(jobs))
+    for job in each(jobs, progress):
         maker.make(*job)
     return maker.done()
 

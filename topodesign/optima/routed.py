@@ -17,7 +17,7 @@ from topodesign.base.claims import FASTEST_FROM
 from topodesign.base.cost import Cost, lower_bounds, moore_distances
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopodesignError
-from topodesign.base.progress import Progress
+from topodesign.base.progress import Progress, each
 from topodesign.base.records import Result, Table
 from topodesign.base.units import Quantity, format_bandwidth, format_size, format_time
 from topodesign.collectives import as_collective
@@ -231,9 +231,7 @@ def ways_on(topology: Topology, collective: str, progress: Progress | None = Non
         ways += _trees(topology, collective)
     except TopodesignError as error:
         refused.append(f"no trees: {error}")
-    for at, (name, scheme) in enumerate(SCHEMES.items()):
-        if progress is not None:
-            progress(at / len(SCHEMES))
+    for name, scheme in each(SCHEMES.items(), progress):
         grid = grid_of(topology)
         try:
             parts = scheme(grid or Grid(topology, (topology.nodes,)))

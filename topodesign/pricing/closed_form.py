@@ -11,7 +11,7 @@ import numpy as np
 from topodesign.base.compiled import LARGEST
 from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, TopologyError
-from topodesign.base.progress import Progress, in_pieces
+from topodesign.base.progress import Progress, each, in_pieces
 from topodesign.pricing import kernels
 from topodesign.solve.maxflow import maximum_flow
 from topodesign.topology.topology import IntArray, Topology
@@ -205,9 +205,7 @@ def _disconnected() -> DisconnectedError:
 def wide_layer_loads(topology: Topology, sources: IntArray, progress: Progress | None = None) -> list[Fraction]:
     """Return what :func:`largest_loads` finds, array-wise and by maximum flows, with any number of neighbours."""
     loads: list[Fraction] = []
-    for number, source in enumerate(sources.tolist()):
-        if progress is not None:
-            progress(number / len(sources))
+    for source in each(sources.tolist(), progress):
         for x, (hops, capacity, _) in enumerate(next_hops(topology, source)):
             if x == len(loads):
                 loads.append(Fraction(0))

@@ -23,6 +23,7 @@ from topodesign.base.cost import Cost
 from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.base.options import read, takes
+from topodesign.base.progress import each
 from topodesign.base.records import Result, Table
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_size, format_time, rounded_size
 from topodesign.base.wording import counted, with_article
@@ -312,9 +313,7 @@ class _Search:
         """Go through all numbers of steps and chunks; where nothing can be better any more, there is nothing to do."""
         cells = [(steps, parts) for steps in range(first, last + 1) for parts in range(1, chunks + 1)]
         fluid: dict[int, Fraction] = {}
-        for place, (steps, parts) in enumerate(cells):
-            if progress is not None:
-                progress(place / len(cells))
+        for place, (steps, parts) in enumerate(each(cells, progress)):
             below = self._best(steps, parts)
             if below is not None and self.least >= below:
                 continue

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from lxml import html as lxml_html
 
+from tests.samples.figures import numbers
 from topodesign import copy_examples, design, report_page, verify
 from topodesign.base.shipped import shipped_folder
 from topodesign.base.units import format_time
@@ -31,15 +32,6 @@ LARGEST = 3 * 10**6
 
 def test_those_that_are_shipped_are_all_answered_here() -> None:
     assert {path.name for path in shipped_folder("configs").glob("request_*.yaml")} == SHIPPED.keys()
-
-
-def numbers(value: Any) -> set[float]:
-    """All numbers of a JSON document."""
-    if isinstance(value, dict):
-        return set().union(*map(numbers, value.values())) if value else set()
-    if isinstance(value, list | tuple):
-        return set().union(*map(numbers, value)) if value else set()
-    return {float(value)} if isinstance(value, int | float) and not isinstance(value, bool) else set()
 
 
 def bare(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from lxml import html as lxml_html
 
+from tests.samples.figures import numbers
 from topodesign import design, report_page, simulate
 from topodesign.base.units import format_time
 from topodesign.cli.main import run
@@ -47,15 +48,6 @@ def told(found: Decision) -> str:
     for one in tree.xpath("//wbr"):
         one.drop_tag()
     return " ".join(" ".join(tree.itertext()).split())
-
-
-def numbers(value: Any) -> set[float]:
-    """All numbers of a JSON document."""
-    if isinstance(value, dict):
-        return set().union(*map(numbers, value.values())) if value else set()
-    if isinstance(value, list | tuple):
-        return set().union(*map(numbers, value)) if value else set()
-    return {float(value)} if isinstance(value, int | float) and not isinstance(value, bool) else set()
 
 
 def test_every_figure_is_that_of_the_document_and_of_the_text(found: Decision) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from topodesign.base.arguments import as_integer
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
-from topodesign.base.progress import Progress
+from topodesign.base.progress import Progress, each
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.spec import parse
 from topodesign.base.units import Quantity, as_count, as_size, format_size, format_time
@@ -314,10 +314,8 @@ def pareto_boxes(
         raise InfeasibleError(f"no graph of {count} boxes with {degree} cables each is known; try other ports")
     kept = _unbeaten(graphs)
     entries = []
-    for place, best in enumerate(kept):
+    for best in each(kept, progress):
         graph = best
-        if progress is not None:
-            progress(place / len(kept))
         found = _numbered(one, graph, split, duplex=bidirectional, seed=seed)
         if found.rates.inside != ANY_ORDER:  # of graphs that are as good for all-to-all one may fit the inside better
             for other in [other for other in graphs if other.upper == graph.upper and other is not graph][:_MOST_ALIKE]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from topodesign.base.deadline import OutOfTime, deadline
 from topodesign.base.errors import CatalogError, InfeasibleError, TopodesignError
-from topodesign.base.progress import Progress, part
+from topodesign.base.progress import Progress, each, part
 from topodesign.base.spec import Spec
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.pareto import pareto
@@ -74,8 +74,9 @@ def _direct(request: Request, missing: Missing, progress: Progress | None) -> It
 
 def _boxes(request: Request, missing: Missing, progress: Progress | None) -> Iterator[Candidate]:
     """Yield the graphs of boxes that are worth it, likewise."""
-    if request.room is None and request.box is not None:
-        yield from _of_degrees(request, missing, lambda degree: _of_cables(request, degree, progress))
+    box = request.box
+    if request.room is None and box is not None:
+        yield from _of_degrees(request, missing, lambda degree: _of_cables(box, request, degree, progress))
 
 
 def _of_degrees(request: Request, missing: Missing, make: Callable[[int], Iterator[Candidate]]) -> Iterator[Candidate]:
@@ -88,13 +89,9 @@ def _of_degrees(request: Request, missing: Missing, make: Callable[[int], Iterat
                 missing("frontier", str(error))
 
 
-def _of_cables(request: Request, degree: int, progress: Progress | None) -> Iterator[Candidate]:
-    if request.box is None:
-        return
-    found = frontier_of(request.box, request.nodes, degree, duplex=request.cabling == "duplex")
-    for done, one in enumerate(found.entries):
-        if progress is not None:
-            progress(done / len(found.entries))
+def _of_cables(box: Box, request: Request, degree: int, progress: Progress | None) -> Iterator[Candidate]:
+    found = frontier_of(box, request.nodes, degree, duplex=request.cabling == "duplex")
+    for one in each(found.entries, progress):
         yield Candidate(_short(one.name, request.nodes, degree), "boxes", one.fabric.name, build(one.name), boxes=one)
 
 
@@ -156,9 +153,7 @@ def _plant(request: Request, _missing: Missing, progress: Progress | None) -> It
 
 def _rivals(request: Request, missing: Missing, progress: Progress | None) -> Iterator[Candidate]:
     """Yield what people would wire or buy otherwise."""
-    for done, name in enumerate(request.rivals):
-        if progress is not None:
-            progress(done / len(request.rivals))
+    for name in each(request.rivals, progress):
         try:
             yield _rival(name, request)
         except InfeasibleError as error:

@@ -17,7 +17,7 @@ from topodesign.report.schemas.shapes import (
     text,
     texts,
 )
-from topodesign.report.schemas.shared import CLAIMS, MESSAGES, RATES, ROW
+from topodesign.report.schemas.shared import CLAIMS, MESSAGES, RATES
 
 _FABRIC = {
     "fabric": text("What it is called."),
@@ -40,8 +40,6 @@ _DOUBLED = {
     "doubled": fraction("Bytes per second with these links twice as fast."),
     "doubled_gain": number("That over what it is now, less 1."),
 }
-_BANDWIDTH = {key: RATES[key] for key in ("algorithmic_bandwidth", "algorithmic_bandwidth_GBps")}
-_FEWER = {**ROW, "times_s": array(number(), "Seconds for each --size.")}
 
 OPTIMUM = either(
     record(
