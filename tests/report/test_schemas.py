@@ -138,6 +138,10 @@ CASES = {
         verify timed.npz
         verify wrong_rounds.npz
         verify wrong_trees.npz
+        reconfigure -n 5 -d 2 --collective allgather -o phases.npz
+        verify phases.npz
+        schedule torus(3,3) --collective all-to-all --method dimension-order -o routed.npz
+        verify routed.npz
         simulate rounds.npz --size 1MiB --size 1GiB
         simulate rounds.npz --failed-link 0,2
         simulate rounds.npz --training workload_resnet50.csv

@@ -117,8 +117,24 @@ class Quality(Result):
     records: int
     missed: int
 
+    KEYS = (
+        key("degree", "Ports of a node."),
+        key("duplex", "Whether only duplex topologies were judged."),
+        key("sizes", "How many N."),
+        key("record_mean_*", "What it would be with the steps of the records and optimal bandwidth.", kind=float),
+        key("mean_*", "Mean ratio of the best allreduce of a size to the bound.", kind=float),
+        key("worst_*", "The largest ratio.", kind=float),
+        key("worst_nodes_*", "Its N.", kind=int),
+        key(
+            "near_optimal=float(near_optimal)",
+            "Share of N with optimal bandwidth within two steps of Moore's bound.",
+        ),
+        key("records", "Known records of the degree/diameter problem in the range."),
+        key("records_missed=missed", "How many of these have fewer steps than the best topology here."),
+    )
+
     def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
+        """Return the JSON document, what is of one size together."""
         record: dict[str, Any] = {"degree": self.degree, "duplex": self.duplex, "sizes": self.sizes}
         for size, ratio, of_records in zip(self.work.sizes, self.ratios, self.of_records, strict=True):
             name = format_size(size)

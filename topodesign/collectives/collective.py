@@ -38,6 +38,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from topodesign.base.declared import Declared
 from topodesign.base.errors import ParameterError
 from topodesign.base.wording import with_article
 
@@ -419,9 +420,30 @@ class Collective:
         if self.several:
             return {"together": [one.record() for one in self.several]}
         if self.groups is not None:
-            roots = None if self.roots is None else list(self.roots)
-            return {"name": self.name, "groups": [list(group) for group in self.groups], "roots": roots}
-        return {"name": self.name, "root": self.root, "group": None if self.group is None else list(self.group)}
+            return InGroups(self.name, self.groups, self.roots).record()
+        return InOneGroup(self.name, self.root, self.group).record()
+
+
+@dataclass(frozen=True, slots=True)
+class InOneGroup(Declared):
+    """Of one group."""
+
+    name: str  # what is done
+    root: int | None  # node; null where there is none
+    group: tuple[int, ...] | None  # members; null for all
+
+    KEYS = "name root group"
+
+
+@dataclass(frozen=True, slots=True)
+class InGroups(Declared):
+    """Of several groups."""
+
+    name: str  # what is done
+    groups: tuple[tuple[int, ...], ...]  # members of each
+    roots: tuple[int, ...] | None  # root of each; null where there is none
+
+    KEYS = "name groups roots"
 
 
 def together(collectives: Iterable[Collective]) -> Collective:

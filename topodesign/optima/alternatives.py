@@ -9,6 +9,8 @@ from fractions import Fraction
 import numpy as np
 
 from topodesign.base.claims import Among, Claim, Of
+from topodesign.base.cost import Rate
+from topodesign.base.declared import Declared
 from topodesign.base.latency import USUAL, Latency
 from topodesign.collectives import ALLREDUCE
 from topodesign.fabrics.fabric import Fabric
@@ -36,14 +38,22 @@ class Upgrade:
 
 
 @dataclass(frozen=True)
-class Limited:
-    """What a schedule with a given number of trees per root reaches: the best throughput, and low trees."""
+class Limited(Declared):
+    """What some trees per root reach."""
 
-    trees: int
+    trees: int  # trees per root
     bandwidth: Fraction  # as in Throughput, and so is inverse_rate
-    inverse_rate: Fraction
-    height: int  # tree edges on the longest way between a root and a node; of an allreduce those of both halves
-    times: tuple[Fraction, ...] = ()  # seconds of each size asked for, with latency, in as many chunks as are best
+    inverse_rate: Fraction  # seconds that a byte of a shard takes at best: 1/x*
+    height: int  # links of the longest way in a tree; of an allreduce those of both halves
+    times: tuple[Fraction, ...] = ()  # seconds for each --size, with latency, in as many chunks as are best
+
+    KEYS = "k=trees inv_x_star=inverse_rate *rate height times_s=float(times)"
+    SHARED = "trees"
+
+    @property
+    def rate(self) -> Rate:
+        """The bandwidth."""
+        return Rate(self.bandwidth)
 
 
 @dataclass(frozen=True)

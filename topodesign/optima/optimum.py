@@ -12,10 +12,11 @@ from typing import Any, Unpack
 from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.claims import FASTEST_OF_COLUMN, Among, Claim, Of
 from topodesign.base.cost import Rate
+from topodesign.base.declared import Declared, key, keys_of
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.latency import USUAL, Latency
 from topodesign.base.records import TextResult
-from topodesign.base.units import Quantity, as_size, format_rate, format_size, format_time, plain_number
+from topodesign.base.units import Quantity, as_size, format_rate, format_size, format_time
 from topodesign.base.wording import counted
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric
@@ -35,7 +36,7 @@ from topodesign.optima.alternatives import (
 from topodesign.optima.fluid.fluid_optimum import FluidOptimum, fluid_optimum
 from topodesign.optima.question import Asked, Question, asked
 from topodesign.optima.throughput import Throughput, best_throughput, bottleneck_in_words, cut_bound
-from topodesign.pricing.flows.flow_optimum import FLOWS, Costs, FlowOptimum, flow_optimum
+from topodesign.pricing.flows.flow_optimum import FLOWS, BindingLink, Costs, Doubled, FlowOptimum, flow_optimum
 
 METHODS = ("auto", "forest", "fluid")  # who can be asked for an optimum
 MOST_SCANNED = 1000  # largest number of trees per root that a scan goes to
@@ -197,6 +198,63 @@ def _gap(value: Quantity | Fraction) -> Fraction:
     return part
 
 
+@dataclass(frozen=True, slots=True)
+class Widened(Doubled):
+    """What more bandwidth would buy, and up to where."""
+
+    useful_factor: Fraction | None
+    limit: Fraction | None
+
+    KEYS = (
+        *keys_of(Doubled.KEYS),
+        key("useful_factor", "More than this is of no use; null: all is of use."),
+        key("limit", "Bytes per second at that factor; null as above."),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Unlimited(Declared):
+    """What any number of trees reaches."""
+
+    trees: int  # trees per root
+    best: Throughput
+
+    KEYS = "k=trees *best"
+
+
+@dataclass(frozen=True, slots=True)
+class AnyAllreduce(Declared):
+    """What is known of any allreduce."""
+
+    found: FabricOptimum
+
+    KEYS = (
+        "*rate",
+        key("bound=best.bound", "Bytes per second that nothing beats; null if not asked for."),
+        key("proven", "Whether the bound is reached.", kind=bool, value=lambda one: bool(one.best and one.best.proven)),
+        key("proof_covers=found.proof_covers", "What the bound holds for."),
+        key("composed=found.best", "A reduce-scatter and then an allgather."),
+        key("composed_is_best=best.composed_is_best", "Whether nothing beats that; null if not asked for."),
+        key(
+            "in_network",
+            "Whether switches copy and add in it (--method in-network).",
+            kind=bool,
+            value=lambda one: bool(one.best and one.best.in_network),
+        ),
+        key("in_words=found.proof_in_words", "The same in words."),
+    )
+
+    @property
+    def best(self) -> BestAllreduce | None:
+        """The best one."""
+        return self.found.best_allreduce
+
+    @property
+    def rate(self) -> Rate:
+        """Its bandwidth."""
+        return Rate((self.best or self.found.best).bandwidth)
+
+
 @dataclass(frozen=True, repr=False)
 class FabricOptimum(TextResult):
     """The best throughput of collectives on a fabric, what limits it, and what other choices reach."""
@@ -211,6 +269,42 @@ class FabricOptimum(TextResult):
     sizes: tuple[Fraction, ...] = ()  # bytes, and what messages take beside these, for the times of numbers of trees
     latency: Latency = USUAL
     asks_for_proof: bool = True  # whether the best allreduce of any kind was asked for
+
+    KEYS = (
+        *keys_of(FlowOptimum.KEYS)[:4],
+        key("collective=best.collective.name", "Whose bottleneck is told."),
+        key("shards", "Sizes of shards by node, where --shards gave them; else null."),
+        key("k", "Trees per root that reach the optimum; with --fixed-k so many."),
+        key("inv_x_star=reached.inverse_rate", "Seconds that a byte of a shard takes at best: 1/x*."),
+        "*rate",
+        key("bound", "Bytes per second that none of what proof_covers names exceeds, an allreduce of any kind too."),
+        key("proven", "Whether the bandwidth reaches the bound."),
+        key("proof_covers", "What the bound holds for."),
+        "claims",
+        key("proposition_3_k=best.trees", "Trees per root by the formula of the paper's Proposition 3."),
+        "bottleneck_cut bottleneck_links bottleneck",
+        key(
+            "collectives",
+            "The best of each collective, an allreduce as a reduce-scatter and then an allgather.",
+            kind=dict[str, Throughput],
+            value=lambda one: {other.collective.name: other for other in one.collectives},
+        ),
+        "sensitivity",
+        key("best_allreduce?=any_allreduce", "What is known of any allreduce."),
+        key("optimum?=unlimited", "With --fixed-k: what any number of trees reaches."),
+        key("height?=fixed.height", "With --fixed-k: links of the longest way in a tree."),
+        key("times_s?=float(fixed.times)", "With --fixed-k: seconds for each --size."),
+        key("scan?", "With --scan.", kind=list[Limited], value=lambda one: one.scanned or None),
+        key(
+            "frontier?",
+            "With --frontier: those that pay.",
+            kind=list[Limited],
+            value=lambda one: one.trade_offs if one.compare else None,
+        ),
+        "*told_latency",
+        key("sizes_bytes?=number(told_sizes)", "With --size: the sizes, in bytes."),
+        key("before?", "With --without: before the failure."),
+    )
 
     @property
     def fabric(self) -> Fabric:
@@ -333,6 +427,62 @@ class FabricOptimum(TextResult):
     def _has_proof(self) -> bool:
         return self.asks_for_proof and self.question.composed
 
+    @property
+    def reached(self) -> Throughput | Limited:
+        """What the trees reach that were asked for."""
+        return self.fixed or self.best
+
+    @property
+    def k(self) -> int:
+        """Trees per root."""
+        return self.trees if self.fixed is None else self.fixed.trees
+
+    @property
+    def rate(self) -> Rate:
+        """The bandwidth."""
+        return self.reached.rate
+
+    @property
+    def unlimited(self) -> Unlimited | None:
+        """What any number of trees reaches, where some number was asked for."""
+        return None if self.fixed is None else Unlimited(self.trees, self.best)
+
+    @property
+    def any_allreduce(self) -> AnyAllreduce | None:
+        """What is known of any allreduce, if that was asked for."""
+        return AnyAllreduce(self) if self._has_proof else None
+
+    @property
+    def bottleneck_cut(self) -> list[str]:
+        """Nodes and switches on the sending side of the tightest cut."""
+        return [self.fabric.names[vertex] for vertex in sorted(self.best.cut)]
+
+    @property
+    def bottleneck_links(self) -> list[BindingLink]:
+        """The links out of it."""
+        return [BindingLink(*link) for link in self.best.links(self.fabric)]
+
+    @property
+    def bottleneck(self) -> str:
+        """The same in words."""
+        return bottleneck_in_words(self.fabric, self.best)
+
+    @property
+    def sensitivity(self) -> list[Widened]:
+        """What more bandwidth would buy."""
+        now = self.best.bandwidth
+        return [Widened(u.kind, u.doubled, u.doubled / now - 1, u.useful_factor, u.limit) for u in self.upgrades]
+
+    @property
+    def told_latency(self) -> Latency | None:
+        """The latency of the times that are told, if any are."""
+        return self.latency if self.sizes else None
+
+    @property
+    def told_sizes(self) -> tuple[Fraction, ...] | None:
+        """The sizes, if there are any."""
+        return self.sizes or None
+
     def heading(self) -> str:
         """Return the throughput."""
         return f"{self.best.collective} on {self.fabric.name}: {format_rate(self.best.bandwidth)}"
@@ -348,63 +498,6 @@ class FabricOptimum(TextResult):
             }
             for one in self.collectives
         ]
-
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        fabric, best = self.fabric, self.best
-        document: dict[str, Any] = {
-            "fabric": fabric.name,
-            "nodes": len(fabric.compute),
-            "switches": len(fabric.topology.switches),
-            "links": len(fabric.classes),
-            "collective": best.collective.name,
-            "shards": self.shards,
-            "k": self.trees,
-            **_rates(best),
-            "bound": str(self.bound),
-            "proven": self.proven,
-            "proof_covers": self.proof_covers,
-            "claims": [claim.record() for claim in self.claims],
-            "proposition_3_k": best.trees,
-            "bottleneck_cut": [fabric.names[vertex] for vertex in sorted(best.cut)],
-            "bottleneck_links": [
-                {"from": link.src, "to": link.dst, "bandwidth": str(link.bandwidth), "class": link.kind}
-                for link in best.links(fabric)
-            ],
-            "bottleneck": bottleneck_in_words(fabric, best),
-            "collectives": {other.collective.name: _rates(other) for other in self.collectives},
-            "sensitivity": [_sensitivity(upgrade, best.bandwidth) for upgrade in self.upgrades],
-        }
-        if self._has_proof:
-            document["best_allreduce"] = self._allreduce_record()
-        if self.fixed is not None:
-            document["optimum"] = {"k": self.trees, **_rates(best)}
-            document |= _row(self.fixed)
-        if self.scan:
-            document["scan"] = [_row(row) for row in self.scanned]
-        if self.compare:
-            document["frontier"] = [_row(row) for row in self.trade_offs]
-        if self.sizes:
-            document |= self.latency.record()
-            document["sizes_bytes"] = [plain_number(size) for size in self.sizes]
-        if self.before is not None:
-            document["before"] = _rates(self.before)
-        return document
-
-    def _allreduce_record(self) -> dict[str, Any]:
-        """Return what is known of the best allreduce, beside a reduce-scatter and then an allgather."""
-        best, composed = self.best_allreduce, self.best
-        bandwidth = composed.bandwidth if best is None else best.bandwidth
-        return {
-            **Rate(bandwidth).record(),
-            "bound": None if best is None else str(best.bound),
-            "proven": best is not None and best.proven,
-            "proof_covers": self.proof_covers,
-            "composed": _rates(composed),
-            "composed_is_best": None if best is None else best.composed_is_best,
-            "in_network": best is not None and best.in_network,
-            "in_words": self.proof_in_words(),
-        }
 
     def __str__(self) -> str:
         """Return all that was asked for, for people."""
@@ -462,26 +555,6 @@ class FabricOptimum(TextResult):
         if self.sizes:
             lines.append(f"  {FASTEST_OF_COLUMN}; {latency_words(self.latency, self.fabric)}")
         return lines
-
-
-def _rates(result: Throughput | Limited) -> dict[str, Any]:
-    return {"inv_x_star": str(result.inverse_rate), **Rate(result.bandwidth).record()}
-
-
-def _row(result: Limited) -> dict[str, Any]:
-    """Return what a number of trees reaches."""
-    times = [float(time) for time in result.times]
-    return {"k": result.trees, **_rates(result), "height": result.height, "times_s": times}
-
-
-def _sensitivity(upgrade: Upgrade, now: Fraction) -> dict[str, Any]:
-    return {
-        "class": upgrade.kind,
-        "doubled": str(upgrade.doubled),
-        "doubled_gain": float(upgrade.doubled / now - 1),
-        "useful_factor": None if upgrade.useful_factor is None else str(upgrade.useful_factor),
-        "limit": None if upgrade.limit is None else str(upgrade.limit),
-    }
 
 
 def _upgrade(upgrade: Upgrade, now: Fraction) -> list[str]:

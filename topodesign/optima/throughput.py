@@ -8,6 +8,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from topodesign.base.cost import Rate
+from topodesign.base.declared import Declared, key
 from topodesign.base.units import format_rate
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric, FabricLink
@@ -19,8 +21,8 @@ from topodesign.solve.maxflow import worst_ratio
 
 
 @dataclass(frozen=True)
-class Throughput:
-    """The best throughput of a collective, with what proves it."""
+class Throughput(Declared):
+    """How fast a collective can be, with what proves it."""
 
     collective: Collective  # which one
     # algorithmic bandwidth: bytes of the whole data (all shards together, or what the root has) per second
@@ -42,6 +44,14 @@ class Throughput:
     # places, in ``fabric.links()``, of the links that bind: those out of the cut, or those that have a price in
     # the proof where there is none
     binding: tuple[int, ...]
+
+    KEYS = (key("inv_x_star=inverse_rate", "Seconds that a byte of a shard takes at best: 1/x*."), "*rate")
+    SHARED = "rates"
+
+    @property
+    def rate(self) -> Rate:
+        """The bandwidth."""
+        return Rate(self.bandwidth)
 
     def links(self, fabric: Fabric) -> list[FabricLink]:
         """Return the links that bind."""

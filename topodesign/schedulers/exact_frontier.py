@@ -21,6 +21,7 @@ from topodesign.base.arguments import as_integer, as_seed
 from topodesign.base.claims import ALL_PROVEN, FASTEST_FROM, NOT_ALL_PROVEN
 from topodesign.base.cost import Cost
 from topodesign.base.deadline import Stopwatch
+from topodesign.base.declared import key
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.base.options import read, takes
 from topodesign.base.progress import each
@@ -29,6 +30,7 @@ from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, form
 from topodesign.base.wording import counted, with_article
 from topodesign.base.work_options import OwnWorkOptions
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective, as_collective
+from topodesign.collectives.collective import InOneGroup
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.fabrics.places import PlaceLike
 from topodesign.plans.measure import cost_claim, cost_of
@@ -53,7 +55,8 @@ _SHARES = 3  # A search may take so many times its even share of the time that i
 class Choice:
     """Chunks, steps and rounds, and the plan that has them.
 
-    * ``chunks``, ``steps``: equal parts of a block, and communication steps.
+    * ``chunks``: equal parts of a block.
+    * ``steps``: communication steps.
     * ``rounds``: rounds, in each of which a link carries a chunk for every unit of its capacity: the sum over the
       steps.
     * ``bound``: rounds that no other plan of at most so many chunks and steps undercuts for as many chunks.
@@ -93,8 +96,10 @@ class Choice:
 class Unsettled:
     """Chunks and steps of which it is not known whether some plan belongs to the frontier.
 
-    * ``chunks``, ``steps``: of such a plan.
-    * ``bound``, ``below``: its rounds would be at least the one, and fewer than the other.
+    * ``chunks``: equal parts of a block.
+    * ``steps``: communication steps.
+    * ``bound``: rounds that no such plan beats.
+    * ``below``: rounds that a plan has already with as few of both.
     """
 
     chunks: int
@@ -118,8 +123,9 @@ class ExactFrontier(Result):
     * ``most_chunks``, ``most_steps``: the limits.
     * ``choices``: fewest steps first, and then fewest chunks.
     * ``unsettled``: where the time was not enough to know; if nothing, the frontier is complete and proven.
-    * ``alpha``, ``bandwidth``: seconds of latency of a step, and bits per second of a node.
-    * ``sizes``: bytes for which times are told.
+    * ``alpha``: latency of a step, in seconds.
+    * ``bandwidth``: bandwidth of all links of a node, in bits per second.
+    * ``sizes``: sizes of the data, in bytes.
     """
 
     place: Topology | Fabric
@@ -133,8 +139,13 @@ class ExactFrontier(Result):
     sizes: tuple[Fraction, ...]
 
     KEYS = (
-        "spec collective most_chunks most_steps proven alpha_s=float(alpha) bandwidth_bps=float(bandwidth)",
-        "sizes_bytes=float(sizes) frontier=choices unsettled",
+        "spec",
+        key("collective", "What is done.", kind=InOneGroup),
+        key("most_chunks", "Chunks that were asked for at most."),
+        key("most_steps", "Steps that were asked for at most."),
+        "proven alpha_s=float(alpha) bandwidth_bps=float(bandwidth) sizes_bytes=float(sizes)",
+        key("frontier=choices", "Choices that none with as few chunks and steps beats."),
+        key("unsettled", "What the time was not enough for."),
     )
 
     @property

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any, Unpack
 
 from topodesign.base.arguments import as_integer
+from topodesign.base.declared import key
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.options import read, takes
 from topodesign.base.records import Result
@@ -15,6 +16,7 @@ from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, form
 from topodesign.base.wording import counted
 from topodesign.base.work_options import WorkOptions
 from topodesign.collectives import Collective, as_collective
+from topodesign.collectives.collective import InGroups, InOneGroup
 from topodesign.fabrics.groups import Groups, Placement
 from topodesign.fabrics.part import Others
 from topodesign.fabrics.places import PlaceLike
@@ -34,8 +36,9 @@ class PipelineFrontier(Result):
     * ``points``: choices that no other beats in steps and bandwidth, fewest steps first.
     * ``bound``: bandwidth factor that nothing undercuts over trees, which the choices tend to with more chunks: of a
       broadcast d over the least cut between the root and a node.
-    * ``alpha``, ``bandwidth``: seconds of latency, and bits per second of a node.
-    * ``sizes``: bytes for which times are told.
+    * ``alpha``: latency of a step, in seconds.
+    * ``bandwidth``: bandwidth of all links of a node, in bits per second.
+    * ``sizes``: sizes of the data, in bytes.
     """
 
     topology: Topology
@@ -47,8 +50,10 @@ class PipelineFrontier(Result):
     sizes: tuple[Fraction, ...]
 
     KEYS = (
-        "spec=topology.spec collective bound alpha_s=float(alpha) bandwidth_bps=float(bandwidth)",
-        "sizes_bytes=float(sizes) frontier=points",
+        key("spec=topology.spec", "What names and rebuilds the topology; null for links that have no spec."),
+        key("collective", "What is sent.", kind=InOneGroup | InGroups),
+        "bound alpha_s=float(alpha) bandwidth_bps=float(bandwidth) sizes_bytes=float(sizes)",
+        key("frontier=points", "What every number of steps buys."),
     )
 
     def time(self, point: Point, size: Quantity) -> Fraction:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.cost import Cost
+from topodesign.base.declared import key
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.collectives import Collective
 from topodesign.plans.group_ops import alongside, restricted
@@ -211,7 +212,8 @@ class Point:
     best: tuple[bool, ...] = ()  # whether it is the fastest, for each size
 
     KEYS = (
-        "steps=cost.steps bandwidth=cost.bandwidth bandwidth_float=float(cost.bandwidth)",
+        "*cost",
+        key("bandwidth_float=float(cost.bandwidth)", "The same, rounded."),
         "way=way.name chunks times_s=float(times) best",
     )
 

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.declared import Declared, key
+
 SHOWN = 3  # examples given of each kind of problem
+WASTED = (
+    key("redundant", "Sends of what is there already."),
+    key("refilled", "Sends that overwrite the same."),
+)
+"""Keys of what :func:`wasteful` says."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +26,7 @@ class Found:
     problems: tuple[str, ...]  # what is wrong with what moves
     # what it costs, recomputed, by the names of a plan's claim; empty where nothing can be said
     figures: Mapping[str, Fraction] = field(default_factory=dict)
-    details: Mapping[str, Any] = field(default_factory=dict)  # what else there is to say, as JSON holds it
+    details: Declared | None = None  # what documents say of it beside problems; None where nothing can be said
     text: str = ""  # the same for people, without the problems: a line or several
     notes: tuple[str, ...] = ()  # what is right but wasteful
 

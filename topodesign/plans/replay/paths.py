@@ -20,6 +20,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.declared import Declared
 from topodesign.base.errors import TooLargeError
 from topodesign.base.units import format_rate
 from topodesign.collectives import Collective
@@ -54,6 +55,18 @@ class PathsReport:
         return Found(self.problems, text=text).said(self.collective)
 
 
+@dataclass(frozen=True, slots=True)
+class PathsFound(Declared):
+    """What paths reach."""
+
+    paths: int  # paths
+    height: Fraction  # links of the longest path
+    inv_x_star: Fraction  # seconds that a byte of a shard takes at best: 1/x*
+    algorithmic_bandwidth: Fraction  # whole data over the time, without latency, in bytes per second
+
+    KEYS = "paths height inv_x_star algorithmic_bandwidth"
+
+
 def replayed_paths(fabric: Fabric, paths: Paths) -> Found:
     """Replay the paths of a plan, with limits that links of its fabric share."""
     limits = [
@@ -71,7 +84,7 @@ def replayed_paths(fabric: Fabric, paths: Paths) -> Found:
         "algorithmic_bandwidth": paths.collective.shards(members) / inverse,
     }
     text = f"{report.paths} paths of height {report.height}, {format_rate(figures['algorithmic_bandwidth'])}"
-    return Found((), figures, {"paths": report.paths, **{name: str(value) for name, value in figures.items()}}, text)
+    return Found((), figures, PathsFound(report.paths, **figures), text)
 
 
 def verify_paths(

@@ -6,15 +6,28 @@ another circuit, of an earlier or later phase, has none.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from topodesign.base.cost import Cost
+from topodesign.base.declared import key, keys_of
 from topodesign.plans.phases import Phases
-from topodesign.plans.replay.found import Found, marked, wasteful
+from topodesign.plans.replay.found import WASTED, Found, marked, wasteful
 from topodesign.plans.replay.rounds import bad_links, find_links, replay_problems, schedule_cost
 from topodesign.topology.topology import IntArray, Topology
+
+
+@dataclass(frozen=True, slots=True)
+class PhasesFound(Cost):
+    """What phases cost."""
+
+    changes: int
+    redundant: int
+    refilled: int
+
+    KEYS = (*keys_of(Cost.KEYS), key("changes", "Changes of circuits."), *WASTED)
 
 
 def verify_phases(phases: Phases) -> Found:
@@ -43,19 +56,12 @@ def verify_phases(phases: Phases) -> Found:
     problems += bad_links(whole, rounds, link, compute, known)
     more, redundant, refilled = replay_problems(whole, rounds, (link >= 0) & known)
     problems += more
-    cost = Cost(rounds.steps, factor)
-    changes = len(phases.first_step) - 1
+    cost = PhasesFound(rounds.steps, factor, len(phases.first_step) - 1, redundant, refilled)
     return Found(
         tuple(problems),
-        {"steps": Fraction(cost.steps), "bandwidth": factor, "changes": Fraction(changes)},
-        {
-            "steps": cost.steps,
-            "bandwidth": str(factor),
-            "changes": changes,
-            "redundant": redundant,
-            "refilled": refilled,
-        },
-        f"{cost.steps} steps, y = {factor}, {changes} changes",
+        {"steps": Fraction(cost.steps), "bandwidth": factor, "changes": Fraction(cost.changes)},
+        cost,
+        f"{cost.steps} steps, y = {factor}, {cost.changes} changes",
         wasteful(redundant, refilled),
     )
 

@@ -9,12 +9,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from topodesign.base.declared import Declared, key
 from topodesign.base.errors import ParameterError, ScheduleError, SpecError
 from topodesign.base.records import Result
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.presets import build_fabric
 from topodesign.plans.files import as_plan, load_plan
-from topodesign.plans.kinds import kind_of
+from topodesign.plans.kinds import KINDS, kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.found import Found
 from topodesign.topology.library import build, names_fabric
@@ -38,9 +39,28 @@ class Report(Result):
     figures: Mapping[str, Fraction]  # what it costs, recomputed by the verifier, by the names of a claim
     found: Found  # all that the verifier of its kind of movement found
 
+    KEYS = (
+        "ok",
+        key("kind=plan.kind", "How data move.", kind=tuple(KINDS)),
+        key("collective=plan.collective.name", "What is done."),
+        key("spec=plan.spec", "What names and rebuilds the place; null for links that have no spec."),
+        "nodes *details",
+        key("problems", "What is wrong."),
+    )
+
+    @property
+    def nodes(self) -> int:
+        """Nodes that take part."""
+        return len(self.plan.collective.members(self.plan.topology.nodes, self.plan.topology.switches))
+
+    @property
+    def details(self) -> Declared | None:
+        """What documents say beside: as the replay of each kind declares."""
+        return self.found.details
+
     @property
     def ok(self) -> bool:
-        """Whether the plan is right, and what it says about itself true."""
+        """Whether it is right, and what it says of itself true."""
         return not self.problems
 
     def to_records(self) -> list[dict[str, Any]]:
@@ -57,18 +77,6 @@ class Report(Result):
     def __str__(self) -> str:
         """Return the verdict and the problems, one a line."""
         return replace(self.found, problems=self.problems).said(self.plan.collective)
-
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return {
-            "ok": self.ok,
-            "kind": self.plan.kind,
-            "collective": self.plan.collective.name,
-            "spec": self.plan.spec,
-            "nodes": len(self.plan.collective.members(self.plan.topology.nodes, self.plan.topology.switches)),
-            **self.found.details,
-            "problems": list(self.problems),
-        }
 
 
 def verify(plan: Plan | str | Path) -> Report:

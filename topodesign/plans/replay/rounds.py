@@ -34,10 +34,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.cost import Cost
+from topodesign.base.declared import Declared
 from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.collectives import Collective
 from topodesign.collectives.collective import EVERYONE
-from topodesign.plans.replay.found import SHOWN, Found, listed, wasteful
+from topodesign.plans.replay.found import SHOWN, WASTED, Found, listed, wasteful
 from topodesign.plans.rounds import Rounds
 from topodesign.topology.topology import Topology
 
@@ -50,7 +51,7 @@ FEW_NODES = 2**13
 
 
 @dataclass(frozen=True, slots=True)
-class RoundsReport:
+class RoundsReport(Declared):
     """What the verifier found."""
 
     collective: Collective  # what it was checked to be
@@ -65,6 +66,8 @@ class RoundsReport:
     # the receiver must start a new sum
     refilled: int = 0
 
+    KEYS = ("*cost", *WASTED)
+
     @property
     def ok(self) -> bool:
         """Whether the schedule is right (and the claim, if one was made, true)."""
@@ -76,12 +79,7 @@ class RoundsReport:
         return Found(
             self.problems,
             {"steps": Fraction(cost.steps), "bandwidth": cost.bandwidth},
-            {
-                "steps": cost.steps,
-                "bandwidth": str(cost.bandwidth),
-                "redundant": self.redundant,
-                "refilled": self.refilled,
-            },
+            self,
             f"{cost.steps} steps, y = {cost.bandwidth}",
             wasteful(self.redundant, self.refilled),
         )

@@ -9,14 +9,27 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from topodesign.plans.replay.found import Found, marked
+from topodesign.base.cost import Cost
+from topodesign.base.declared import key
+from topodesign.plans.replay.found import WASTED, Found, marked
 from topodesign.plans.replay.rounds import fullest_of_steps, verify_rounds
 from topodesign.plans.routed import Routed
 from topodesign.topology.topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class RoutedFound(Cost):
+    """What routed rounds cost."""
+
+    hops: int
+    redundant: int
+
+    KEYS = ("steps", key("hops", "Links of the longest way of each step, added up."), "bandwidth", WASTED[0])
 
 
 def replayed_routed(topology: Topology, moved: Routed) -> Found:
@@ -54,7 +67,7 @@ def replayed_routed(topology: Topology, moved: Routed) -> Found:
     return Found(
         report.problems,
         {"steps": Fraction(moved.steps), "hops": Fraction(hops), "bandwidth": y},
-        {"steps": moved.steps, "hops": hops, "bandwidth": str(y), "redundant": report.redundant},
+        RoutedFound(moved.steps, y, hops, report.redundant),
         f"{moved.steps} steps over {hops} links, y = {y}",
         report.found().notes,
     )

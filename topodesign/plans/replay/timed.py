@@ -25,13 +25,14 @@ link that start together and end together.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.declared import Declared, key
 from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.base.units import format_size, format_time
 from topodesign.collectives import Collective
@@ -39,7 +40,7 @@ from topodesign.collectives.collective import EVERYONE
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.journeys import Journeys, journeys
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.found import SHOWN, Found, listed, wasteful
+from topodesign.plans.replay.found import SHOWN, WASTED, Found, listed, wasteful
 from topodesign.plans.timed import MAX_TICKS, Timed
 from topodesign.plans.together import Together
 from topodesign.topology.topology import Topology
@@ -52,11 +53,12 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class TimedReport:
+class TimedReport(Declared):
     """What the verifier found."""
 
     collective: Collective  # what it was checked to be
-    time: Fraction  # seconds until the last data have arrived
+    size: Fraction  # data that it is for, in bytes
+    time: Fraction  # seconds until all have all
     # what is wrong, readable, at most ``SHOWN`` examples of each kind and the number of them
     problems: tuple[str, ...]
     # (node, unit) deliveries of copies that the receiver already had, or had first from another: no harm
@@ -64,6 +66,8 @@ class TimedReport:
     # (node, unit) deliveries of sums to a node that had already sent its partial sum of the unit: right, but the
     # receiver must start a new sum
     refilled: int
+
+    KEYS = ("time size_bytes=size", *WASTED)
 
     @property
     def ok(self) -> bool:
@@ -128,21 +132,15 @@ def verify_timed(
     problems += more
     if claim is not None and claim != timed.time:
         problems.append(f"the claimed time is {claim}s, but the last send ends after {timed.time}s")
-    return TimedReport(timed.collective, timed.time, tuple(problems), redundant, refilled)
+    return TimedReport(timed.collective, timed.size, timed.time, tuple(problems), redundant, refilled)
 
 
 def replayed_timed(plan: Plan, timed: Timed) -> Found:
     """Replay the timed sends of a plan."""
     report = verify_timed(plan.topology, timed, multicast=_copying(plan))
-    details = {
-        "time": str(report.time),
-        "size_bytes": str(timed.size),
-        "redundant": report.redundant,
-        "refilled": report.refilled,
-    }
     text = f"{len(timed)} sends of {format_size(timed.size)} in {format_time(report.time)}"
     problems = report.problems or tuple(too_quick(plan, timed))
-    return Found(problems, {"time": report.time}, details, text, report.notes)
+    return Found(problems, {"time": report.time}, report, text, report.notes)
 
 
 def _copying(plan: Plan) -> Collection[int]:
@@ -417,22 +415,41 @@ def verify_together(
     return reports, (*problems, *_shared(topology, plan))
 
 
+@dataclass(frozen=True, slots=True)
+class StreamFound(Declared):
+    """What one of several collectives takes."""
+
+    report: TimedReport
+    begin: Fraction
+
+    KEYS = (
+        key("collective=report.collective.name", "What is done."),
+        key("size_bytes=report.size", "Data that it is for, in bytes."),
+        key("begin", "Seconds until it begins."),
+        key("time=report.time", "Seconds until all have all of it."),
+        *(replace(one, path=("report", one.name)) for one in WASTED),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TogetherFound(Declared):
+    """What several collectives take."""
+
+    time: Fraction  # seconds until all have all
+    streams: list[StreamFound]  # the collectives
+
+    KEYS = "time streams"
+
+
 def replayed_together(plan: Plan, moved: Together) -> Found:
     """Replay the streams of a plan."""
     reports, problems = verify_together(plan.topology, moved, _copying(plan))
-    pairs = list(zip(moved.streams, moved.begins, reports, strict=True))
-    details = [
-        {"collective": one.collective.name, "size_bytes": str(one.size), "begin": str(begin * one.tick)}
-        | {"time": str(found.time), "redundant": found.redundant, "refilled": found.refilled}
-        for one, begin, found in pairs
-    ]
-    each = ", ".join(
-        f"{one.collective} of {format_size(one.size)} by {format_time(found.time)}" for one, _, found in pairs
-    )
+    begins = [one.tick * begin for one, begin in zip(moved.streams, moved.begins, strict=True)]
+    each = ", ".join(f"{one.collective} of {format_size(one.size)} by {format_time(one.time)}" for one in reports)
     return Found(
         problems or tuple(problem for one in moved.streams for problem in too_quick(plan, one)),
         {"time": moved.time} | {f"time_{number}": one.time for number, one in enumerate(reports)},
-        {"time": str(moved.time), "streams": details},
+        TogetherFound(moved.time, list(map(StreamFound, reports, begins))),
         f"{len(moved)} sends in {format_time(moved.time)}: {each}",
         wasteful(sum(one.redundant for one in reports), sum(one.refilled for one in reports)),
     )

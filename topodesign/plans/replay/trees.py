@@ -24,6 +24,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.declared import Declared
 from topodesign.base.units import exact_rate
 from topodesign.base.wording import with_article
 from topodesign.collectives import Collective
@@ -64,6 +65,19 @@ class TreesReport:
         return Found(self.problems, text=self.text).said(self.collective)
 
 
+@dataclass(frozen=True, slots=True)
+class TreesFound(Declared):
+    """What trees reach."""
+
+    trees: int  # different trees
+    k: Fraction  # trees per root
+    height: Fraction  # links of the longest way in a tree
+    inv_x_star: Fraction  # seconds that a byte of a shard takes at best: 1/x*
+    algorithmic_bandwidth: Fraction  # whole data over the time, without latency, in bytes per second
+
+    KEYS = "trees k height inv_x_star algorithmic_bandwidth"
+
+
 def replayed_trees(fabric: Fabric, trees: Trees) -> Found:
     """Replay the trees of a plan, with what switches of its fabric can do and limits that links share."""
     report = verify_trees(trees, names=fabric.names, multicast=fabric.multicast, aggregation=fabric.aggregation)
@@ -82,8 +96,7 @@ def replayed_trees(fabric: Fabric, trees: Trees) -> Found:
         "inv_x_star": owners / bandwidth,
         "algorithmic_bandwidth": bandwidth,
     }
-    details = {"trees": report.trees, **{name: str(value) for name, value in figures.items()}}
-    return Found((), figures, details, report.text)
+    return Found((), figures, TreesFound(report.trees, **figures), report.text)
 
 
 def _overloaded(fabric: Fabric, loads: IntArray, rate: Fraction) -> tuple[str, ...]:

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.cost import Rate
-from topodesign.base.declared import Declared, key
+from topodesign.base.declared import Declared, Keys, key
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import TextResult
 from topodesign.base.units import format_rate, format_time
@@ -135,7 +136,7 @@ class Doubled(Declared):
     bandwidth: Fraction
     gain: Fraction
 
-    KEYS = (
+    KEYS: ClassVar[Keys] = (
         key("class=kind", "The class of links."),
         key("doubled=bandwidth", "Bytes per second with these links twice as fast."),
         key("doubled_gain=float(gain)", "That over what it is now, less 1."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from topodesign.report.schemas.shapes import array, declared, either, flag, integer, number, record, texts
+from topodesign.report.schemas.shapes import array, declared, either, integer, record, texts
 
 SHOW = either(
     declared("catalog.frontier:Pareto", "for one N"),
@@ -12,23 +12,7 @@ LIST = record(
     {
         "degrees": array(declared("catalog.quality:Coverage"), "A row for each degree."),
         "quality?": array(
-            record(
-                {
-                    "degree": integer("Ports of a node."),
-                    "duplex": flag("Whether only duplex topologies were judged."),
-                    "sizes": integer("How many N."),
-                    "near_optimal": number("Share of N with a bandwidth-optimal topology within two steps of Moore."),
-                    "records": integer("Known records of the degree/diameter problem in the range."),
-                    "records_missed": integer("How many of these have fewer steps than the best topology here."),
-                },
-                patterns={
-                    "^mean_[0-9]": number("Mean ratio of the best allreduce of a size to the bound."),
-                    "^record_mean_": number("What it would be with the steps of the records and optimal bandwidth."),
-                    "^worst_[0-9]": number("The largest ratio."),
-                    "^worst_nodes_": integer("Its N."),
-                },
-            ),
-            "With --quality: how far the best topologies are from the bound.",
+            declared("catalog.quality:Quality"), "With --quality: how far the best topologies are from the bound."
         ),
     }
 )

@@ -59,9 +59,14 @@ class Shapes:
             kind = _hint(one, owner)
             if one.spread and not one.name:
                 kinds = [member for member in _members(kind) if member is not NOTHING]
+                mark = "?" * (NOTHING in _members(kind))  # there may be nothing to take in
                 inner = [(member, more) for member in kinds for more in self._variants(member.KEYS, member)]
                 found = [
-                    (said or words or (summary(member) if len(inner) > 1 else ""), keys | more, patterns | some)
+                    (
+                        said or words or (summary(member) if len(inner) > 1 else ""),
+                        keys | {name if name.endswith("?") else f"{name}{mark}": shape for name, shape in more.items()},
+                        patterns | some,
+                    )
                     for said, keys, patterns in found
                     for member, (words, more, some) in inner
                 ]

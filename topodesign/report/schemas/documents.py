@@ -9,7 +9,6 @@ from topodesign.base.arguments import as_choice
 from topodesign.report.schemas import catalogs, fabrics, plans, topologies
 from topodesign.report.schemas.derived import Shapes, loaded
 from topodesign.report.schemas.shapes import Shape, array, declared, either, mapping, nullable, record, text, texts
-from topodesign.report.schemas.shared import SHARED
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 EXAMPLES = either(
@@ -158,7 +157,7 @@ def _resolved(shape: Any, maker: Shapes, *, whole: bool = False) -> Any:
     if not (whole or more):
         return maker.of_class(kind, about)
     found = maker.of_keys(kind.KEYS, kind, about)
-    return _with_more(found, _resolved(more, maker)) if more else found
+    return _with_more(found, _resolved(more, maker, whole=True)) if more else found
 
 
 def _with_more(shape: Shape, more: Shape) -> Shape:
@@ -168,7 +167,8 @@ def _with_more(shape: Shape, more: Shape) -> Shape:
     if "anyOf" in more:
         return more | {"anyOf": [_with_more(shape, one) for one in more["anyOf"]]}
     properties = shape["properties"] | more["properties"]
-    return more | shape | {"properties": properties, "required": [*shape["required"], *more["required"]]}
+    required = [*dict.fromkeys([*shape["required"], *more["required"]])]
+    return more | shape | {"properties": properties, "required": required}
 
 
 def _shared(shape: Shape, maker: Shapes) -> dict[str, Shape]:
@@ -177,8 +177,6 @@ def _shared(shape: Shape, maker: Shapes) -> dict[str, Shape]:
     new = set(_references(shape))
     while new:
         for name in new:
-            if name not in maker.shared:
-                maker.shared.setdefault(name, _resolved(SHARED[name], maker))
             found[name] = maker.shared[name]
         new = {inner for name in new for inner in _references(found[name])} - set(found)
     return found

@@ -92,12 +92,13 @@ def either(*shapes: Shape, about: str = "") -> Shape:
     return _said({"anyOf": list(shapes)}, about)
 
 
-def declared(place: str, about: str = "", *, more: Keys | None = None) -> Shape:
+def declared(place: str, about: str = "", *, more: Keys | Shape | None = None) -> Shape:
     """Return the shape of what a class declares, ``folder.module:Class``, which is imported when it is asked for.
 
-    ``more`` are keys that a command adds to it.
+    ``more`` are keys that a command adds to it, or the shape of an object that has them.
     """
-    return _said({"$class": place} | ({"$more": record(more)} if more else {}), about)
+    added = more if more is None or {"$class", "properties"} & more.keys() else record(more)
+    return _said({"$class": place} | ({"$more": added} if added else {}), about)
 
 
 def shared(name: str, about: str = "") -> Shape:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from topodesign.report.schemas.shapes import array, declared, either, integer, nullable, record, shared, text
+from topodesign.report.schemas.shapes import array, declared, either, integer, nullable, record, text
 
+COMPARISON = "report.comparison.compare:Comparison"
 FAMILIES = declared("report.families:Families")
 ANSWER = either(
     declared(
         "catalog.frontier:Pareto",
         "of allreduces",
-        more={"against?": shared("comparison", "With --against: the fastest beside others.")},
+        more={"against?": declared(COMPARISON, "With --against: the fastest beside others.")},
     ),
     declared("catalog.ranking:Ranking", "with --collective or --workload"),
     declared("catalog.routed_ranking:RoutedRanking", "with --hop"),
@@ -19,6 +20,11 @@ ANSWER = either(
     declared("catalog.survey:Survey", "for a range of N or d"),
 )
 EVALUATE = declared("pricing.evaluation:Evaluation")
-COMPARE = declared("report.comparison.compare:Comparison")
-LINKS = record({"nodes": integer("Nodes N, numbered from 0."), "links": array(shared("link"), "All links.")})
+COMPARE = declared(COMPARISON)
+LINKS = record(
+    {
+        "nodes": integer("Nodes N, numbered from 0."),
+        "links": array(array(integer(), "From node, to node, capacity.", length=3), "All links."),
+    }
+)
 SYNTHESIZE = declared("search.synthesis:Synthesis", more={"file": nullable(text("What -o wrote; null without it."))})
