@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,6 @@ from topodesign.schedulers.options import SearchOptions, TimeOptions
 
 if TYPE_CHECKING:
     from topodesign.collectives import Collective
-    from topodesign.plans.plan import Plan
 
 
 @click.command(name="schedule", cls=Command)
@@ -72,40 +70,9 @@ def command(
         raise click.ClickException(f"the schedule fails verification, and nothing was written:\n{report}")
     topodesign.save_plan(output, plan)
     tell_of_names(plan.topology)
-    if form() != "text":
-        from topodesign.report.scheduled import scheduled  # noqa: PLC0415  not for help
+    from topodesign.report.scheduled import scheduled  # noqa: PLC0415  not for help
 
+    if form() != "text":
         print_json({**scheduled(plan).record(), "verified": True, "file": str(output)})
     else:
-        say(_text(plan, f"written to {output}"))
-
-
-def _text(plan: Plan, written: str) -> str:
-    """Return the same for people."""
-    movement, notes = plan.movement, list(plan.notes)
-    if isinstance(movement, topodesign.Trees):
-        from topodesign.optima.forest.describe import tree_summary  # noqa: PLC0415  not for rounds
-
-        summary = f"{plan.collective}: {tree_summary(plan.fabric, movement)}"
-        return "\n".join([str(plan.fabric), summary, *notes, f"verified, {written}"])
-    if plan.kind == "paths":
-        from topodesign.base.units import format_rate  # noqa: PLC0415  not for rounds
-
-        rate, height = format_rate(plan.claim["algorithmic_bandwidth"]), plan.claim["height"]
-        many = len(plan.collective.single)
-        where = f"{plan.fabric}{f', {many} groups' if many > 1 else ''}"
-        summary = f"{plan.collective}: algorithmic bandwidth {rate}, {len(movement.table()['block'])} paths of"
-        return "\n".join([where, f"{summary} height {height}", *notes, f"verified, {written}"])
-    if not isinstance(movement, topodesign.Rounds):
-        return f"{plan}\nverified, {written}"
-    from topodesign.schedulers.method import cost_in  # noqa: PLC0415  NumPy, which help does without
-
-    cost = cost_in(plan)
-    lost = f", {notes.pop(0)}" if Fraction(plan.generator.get("lost", 0)) > 0 else ""
-    nodes = len(plan.collective.members(plan.topology.nodes))
-    groups = "" if plan.collective.groups is None else f" in {len(plan.collective.groups)} groups"
-    head = f"{plan.collective} on {nodes} nodes{groups}: {cost.steps} steps, y = {cost.bandwidth}"
-    size = f"{len(movement)} sends, {movement.units} unit(s) per shard, method {plan.generator['method']}, verified"
-    alias = plan.generator.get("alias")
-    named = [] if alias is None else [f"{alias}: {plan.spec}"]
-    return "\n".join([f"{head} = {float(cost.bandwidth):.6f}{lost}", size, *named, written, *notes])
+        say(scheduled(plan).said(f"written to {output}"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -18,9 +17,6 @@ from topodesign.cli.options import runtime_option, seed_option, whole
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import wired_place
 from topodesign.runtime.chakra.traces import is_trace_name
-
-if TYPE_CHECKING:
-    from topodesign.plans.replay.plans import Report
 
 
 @click.command(name="verify", cls=Command)
@@ -75,33 +71,12 @@ def command(file: Path, runtime: str, interleavings: int | None, seed: int, wiri
     else:
         with progress_bar("verifying"):
             report = topodesign.verify(topodesign.load_plan(file))
-        document, text, right = _document(report), _text(report), report.ok
+        from topodesign.report.scheduled import scheduled  # noqa: PLC0415  not for help
+
+        made = scheduled(report.plan)
+        document, text, right = made.checked(report), made.verdict(report), report.ok
     if form() != "text":
         print_json(document)
     else:
         say(text)
     return 0 if right else 1
-
-
-def _document(report: Report) -> dict[str, object]:
-    """Return the report's document; of right trees all that there is to say about them."""
-    plan = report.plan
-    if not isinstance(plan.movement, topodesign.Trees):
-        return report.record()
-    from topodesign.optima.forest.describe import TreeFacts  # noqa: PLC0415  not for rounds
-
-    found = TreeFacts(plan.fabric, plan.movement).record() if report.ok else {"fabric": plan.fabric.name}
-    return {**report.record(), **found}
-
-
-def _text(report: Report) -> str:
-    plan = report.plan
-    if isinstance(plan.movement, topodesign.Trees):
-        lines = [str(plan.fabric), f"{plan.collective}: {'ok' if report.ok else 'WRONG'}"]
-        from topodesign.optima.forest.describe import tree_summary  # noqa: PLC0415  not for rounds
-
-        lines += [tree_summary(plan.fabric, plan.movement)] if report.ok else [f"  {line}" for line in report.problems]
-        return "\n".join(lines)
-    if plan.topology.switches:
-        return f"{plan.fabric}\n{report}"
-    return f"{plan.spec or 'a topology without a spec'}, {plan.topology.nodes} nodes\n{report}"

@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
-from topodesign.base.errors import ScheduleError
+from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.base.records import Result
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.plans.movement import Movement
 from topodesign.topology.topology import Topology
+
+Moved = TypeVar("Moved", bound=Movement)
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,6 +83,12 @@ class Plan(Result):
     def kind(self) -> str:
         """What sort of movement it has, in one word."""
         return self.movement.kind
+
+    def moving(self, kind: type[Moved]) -> Moved:
+        """Return what moves, for those who can do something with one kind alone; raises InfeasibleError for others."""
+        if not isinstance(self.movement, kind):
+            raise InfeasibleError(f"a plan in {self.kind} has no {kind.kind}")
+        return self.movement
 
     def saying(self, *notes: str) -> Plan:
         """Return the same with more notes."""

@@ -1,4 +1,4 @@
-"""What ``schedule`` prints of a plan, by how its data move."""
+"""What ``schedule`` and ``verify`` print of a plan, by how its data move."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from typing import Any, cast
 
 from topodesign.base.cost import Cost
 from topodesign.base.declared import Declared, Key, key, keys_of
+from topodesign.base.units import format_rate
 from topodesign.collectives import Collective
-from topodesign.optima.forest.describe import TreeFacts
+from topodesign.optima.forest.describe import TreeFacts, tree_summary
 from topodesign.plans.plan import Plan
+from topodesign.plans.replay.plans import Report
+from topodesign.plans.rounds import Rounds
 from topodesign.plans.trees import Trees
 from topodesign.schedulers.method import cost_in
 
@@ -56,6 +59,21 @@ class Scheduled(Declared):
 
     plan: Plan
 
+    def said(self, written: str) -> str:
+        """Return what was made for people, with where it was written."""
+        return f"{self.plan}\nverified, {written}"
+
+    def checked(self, report: Report) -> dict[str, Any]:
+        """Return the document of a check."""
+        return report.record()
+
+    def verdict(self, report: Report) -> str:
+        """Return a check for people."""
+        plan = self.plan
+        if plan.topology.switches:
+            return f"{plan.fabric}\n{report}"
+        return f"{plan.spec or 'a topology without a spec'}, {plan.topology.nodes} nodes\n{report}"
+
 
 @dataclass(frozen=True, slots=True)
 class OtherMethod(Cost):
@@ -66,8 +84,8 @@ class OtherMethod(Cost):
     KEYS = (key("method", "Its name."), *keys_of(Cost.KEYS))
 
 
-class InRounds(Scheduled):
-    """A plan in rounds."""
+class InSteps(Scheduled):
+    """A plan in steps, whichever way its sends are kept."""
 
     KEYS = (
         *_HEAD,
@@ -89,6 +107,23 @@ class InRounds(Scheduled):
         return cost_in(self.plan)
 
 
+class InRounds(InSteps):
+    """A plan in rounds."""
+
+    def said(self, written: str) -> str:
+        """Return steps, bandwidth and sends."""
+        plan, cost, notes = self.plan, self.cost, list(self.plan.notes)
+        lost = f", {notes.pop(0)}" if Fraction(plan.generator.get("lost", 0)) > 0 else ""
+        nodes = len(plan.collective.members(plan.topology.nodes))
+        groups = "" if plan.collective.groups is None else f" in {len(plan.collective.groups)} groups"
+        head = f"{plan.collective} on {nodes} nodes{groups}: {cost.steps} steps, y = {cost.bandwidth}"
+        moved = cast("Rounds", plan.movement)
+        size = f"{len(moved)} sends, {moved.units} unit(s) per shard, method {plan.generator['method']}, verified"
+        alias = plan.generator.get("alias")
+        named = [] if alias is None else [f"{alias}: {plan.spec}"]
+        return "\n".join([f"{head} = {float(cost.bandwidth):.6f}{lost}", size, *named, written, *notes])
+
+
 class OverTrees(Scheduled):
     """A plan over trees."""
 
@@ -108,6 +143,26 @@ class OverTrees(Scheduled):
         """The trees."""
         return TreeFacts(self.plan.fabric, cast("Trees", self.plan.movement))
 
+    @property
+    def summary(self) -> str:
+        """The same for people."""
+        return tree_summary(self.plan.fabric, cast("Trees", self.plan.movement))
+
+    def said(self, written: str) -> str:
+        """Return what the trees reach."""
+        plan = self.plan
+        return "\n".join([str(plan.fabric), f"{plan.collective}: {self.summary}", *plan.notes, f"verified, {written}"])
+
+    def checked(self, report: Report) -> dict[str, Any]:
+        """Return the document of a check; of right trees all that there is to say about them."""
+        return report.record() | (self.trees.record() if report.ok else {"fabric": self.plan.fabric.name})
+
+    def verdict(self, report: Report) -> str:
+        """Return a check, of right trees with what they reach."""
+        lines = [self.summary] if report.ok else [f"  {line}" for line in report.problems]
+        head = f"{self.plan.collective}: {'ok' if report.ok else 'WRONG'}"
+        return "\n".join([str(self.plan.fabric), head, *lines])
+
 
 class OverPaths(Scheduled):
     """A plan over paths."""
@@ -118,6 +173,14 @@ class OverPaths(Scheduled):
         _claimed("inv_x_star", "Seconds that a byte of a shard takes at best: 1/x*."),
         _claimed("algorithmic_bandwidth", "Whole data over the time, without latency, in bytes per second."),
     )
+
+    def said(self, written: str) -> str:
+        """Return what the paths reach."""
+        plan, many = self.plan, len(self.plan.collective.single)
+        where = f"{plan.fabric}{f', {many} groups' if many > 1 else ''}"
+        rate, paths = format_rate(plan.claim["algorithmic_bandwidth"]), len(plan.movement.table()["block"])
+        summary = f"{plan.collective}: algorithmic bandwidth {rate}, {paths} paths of height {plan.claim['height']}"
+        return "\n".join([where, summary, *plan.notes, f"verified, {written}"])
 
 
 class InTimedSends(Scheduled):
@@ -164,14 +227,15 @@ class Several(Scheduled):
 
 
 KINDS: dict[str, type[Scheduled]] = {
+    "rounds": InRounds,
     "trees": OverTrees,
     "paths": OverPaths,
     "timed": InTimedSends,
     "together": Several,
 }
-"""By the kinds of plans; others are in rounds."""
+"""By the kinds of plans; others are in steps."""
 
 
 def scheduled(plan: Plan) -> Scheduled:
     """Return what there is to say of a plan that was made."""
-    return KINDS.get(plan.kind, InRounds)(plan)
+    return KINDS.get(plan.kind, InSteps)(plan)

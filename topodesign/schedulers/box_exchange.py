@@ -63,8 +63,8 @@ def exchange_plan(request: Request) -> Plan:
             plan = schedule(small.fabric, ALL_TO_ALL, method="fluid", chunks=chunks)
         except TooLargeError:
             continue
-        flow, cuts = plan.movement, small.cuts
-        if isinstance(flow, Paths) and flow.units * cuts <= MAX_WEIGHT:
+        flow, cuts = plan.moving(Paths), small.cuts
+        if flow.units * cuts <= MAX_WEIGHT:
             break
     else:
         raise TooLargeError(f"links of these boxes share data in {cuts} parts; NICs of rounder bandwidths will do")

@@ -255,9 +255,9 @@ def _image(whole: Fabric, plan: Plan, first: str, failure: str) -> Plan:
     order = (
         [] if image is None else [number.get(whole.names[image[whole.number(name)]], -1) for name in plan.fabric.names]
     )
-    if not isinstance(plan.movement, Trees) or sorted(order) != list(range(len(left.names))):
+    if sorted(order) != list(range(len(left.names))):
         raise FileFormatError(f"the plan for {first} is not for one that is like {failure}")
-    moved = relabelled(plan.movement, np.array(order, dtype=np.int64), left.topology)
+    moved = relabelled(plan.moving(Trees), np.array(order, dtype=np.int64), left.topology)
     return verified(replace(plan, place=left, movement=moved, spec=None), "the image of the plan")
 
 

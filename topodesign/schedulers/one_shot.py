@@ -27,7 +27,7 @@ def _make(request: Request) -> list[Plan]:
     ways = [spanning_plan(gathers, "one-shot", stars)]
     if request.fabric.multicast:
         ways += IN_NETWORK.make(gathers)
-    trees = [one.movement.having(collective=ALLREDUCE) for one in ways if isinstance(one.movement, Trees)]
+    trees = [one.moving(Trees).having(collective=ALLREDUCE) for one in ways]
     made = [tree_plan(request, one, {"method": "one-shot"}) for one in trees]
     return [min(made, key=lambda plan: time_of(plan, request))]
 

@@ -75,8 +75,8 @@ def _ring(request: Request, collective: Collective, units: int) -> Timed | None:
     asked = request.but(chunks=None, seed=None, tries=None, jobs=None, time_limit=None, link_table=None, progress=None)
     asked = asked.but(alpha=None, bandwidth=None, overlap=False, symmetric=None, auto_chunks=False)
     try:
-        rounds = make_plan(asked, "ring", SCHEDULERS).movement
-        if not isinstance(rounds, Rounds) or units % rounds.units:
+        rounds = make_plan(asked, "ring", SCHEDULERS).moving(Rounds)
+        if units % rounds.units:
             return None
         rate = 8 * NODE_BANDWIDTH if request.bandwidth is None else request.bandwidth
         given = {"size": request.size, "alpha": request.step_alpha, "bandwidth": rate, "overlap": bool(request.overlap)}

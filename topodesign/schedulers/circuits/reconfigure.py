@@ -192,9 +192,7 @@ class Reconfiguration(Result):
     @property
     def phases(self) -> tuple[Phase, ...]:
         """The topologies of the fastest plan."""
-        moved = self.plan.movement
-        if not isinstance(moved, Phases):
-            return ()
+        moved = self.plan.moving(Phases)
         found, before = [], set[tuple[int, ...]]()
         ends = [*moved.first_step.tolist()[1:], moved.steps + 1]
         for number, (first, end) in enumerate(zip(moved.first_step.tolist(), ends, strict=True)):
@@ -205,12 +203,9 @@ class Reconfiguration(Result):
 
     def write_circuits(self, directory: str | Path) -> Path:
         """Write the links of every phase of the fastest plan, ``phase_0.csv`` and so on, into a new directory."""
-        moved, where = self.plan.movement, as_path(directory)
-        if isinstance(moved, Phases):
-            links = {
-                f"phase_{one.number}.csv": write_links(moved.topology_of(one.number), "csv") for one in self.phases
-            }
-            write_directory(where, dict(links))
+        moved, where = self.plan.moving(Phases), as_path(directory)
+        links = {f"phase_{one.number}.csv": write_links(moved.topology_of(one.number), "csv") for one in self.phases}
+        write_directory(where, dict(links))
         return where
 
     def heading(self) -> str:

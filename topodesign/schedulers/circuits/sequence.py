@@ -271,9 +271,7 @@ def in_groups(plan: Plan, collective: Collective, nodes: int) -> Plan:
     """Return the plan in which groups of as many nodes as a plan has do at once what it says, and change together."""
     from topodesign.plans.kinds import kind_of  # noqa: PLC0415  the kinds load what moves in them
 
-    moved = plan.movement
-    if not isinstance(moved, Phases):
-        raise ScheduleError(f"a plan in {plan.kind} has no circuits that change")
+    moved = plan.moving(Phases)
     teams = np.array([one.group for one in collective.single])
     rounds = alongside([carried_over(moved.rounds, team, nodes) for team in teams.tolist()], collective)
     circuits = []

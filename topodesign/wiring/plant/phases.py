@@ -186,7 +186,7 @@ def carry_phases(
         if carried and (one.changes or not all(other.changes for other, _ in carried)):
             continue
         try:
-            wirings = _wired(one.plan.movement, plant)
+            wirings = _wired(one.plan.moving(Phases), plant)
         except InfeasibleError as error:
             refused += [] if carried else [NotCarried(one.name, one.time, str(error))]
             continue
@@ -222,10 +222,8 @@ def _with_ports(plant: Plant) -> Plant:
     return replace(plant, inventory=replace(plant.inventory, cabling=tuple(kept)), fixed=tuple(kept))
 
 
-def _wired(moved: Any, plant: Plant) -> tuple[WiringPlan, ...]:
+def _wired(moved: Phases, plant: Plant) -> tuple[WiringPlan, ...]:
     """Return the wiring of every phase, with the same hosts, each with few moves from the one before."""
-    if not isinstance(moved, Phases):
-        raise InfeasibleError("it has no circuits")
     graphs = [moved.topology_of(number) for number in range(moved.changes + 1)]
     for number, graph in enumerate(graphs):
         if (reason := why_not(graph, plant, lambda: None)) is not None:
@@ -273,9 +271,7 @@ def _on_lanes(one: Contender, wirings: tuple[WiringPlan, ...], plant: Plant, fou
         rows = [(c.link[0], port[c.a], c.link[1], port[c.b]) for c in wiring.connects]
         rows += [(v, q, u, p) for u, p, v, q in rows] if plant.duplex else []
         circuits.append(np.array(rows, dtype=np.int64).reshape(-1, 4))
-    moved = one.plan.movement
-    if not isinstance(moved, Phases):
-        raise InfeasibleError("it has no circuits")
+    moved = one.plan.moving(Phases)
     how = {name: getattr(moved, name) for name in ("ports", "delay", "moving", "duplex")}
     plan: Plan = right(replace(one.plan, movement=Phases.of(moved.rounds, circuits, moved.first_step, **how)), one.name)
     work = found.work
