@@ -75,6 +75,11 @@ class Ranks(Sequence[RankProgram]):
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
 
+    @property
+    def scratch(self) -> int:
+        """Chunks of scratch of the rank with the most."""
+        return int(self.columns.scratch.max())
+
     def __len__(self) -> int:
         """Return the number of ranks."""
         return len(self.columns.scratch)

@@ -47,6 +47,11 @@ class Limits:
             if limit.name not in {"of", "switches", "settles"}:
                 require_at_least(limit.name, getattr(self, limit.name), int(limit.name != "slots"))
 
+    @property
+    def reuses(self) -> bool:
+        """Whether scratch may have something else as soon as it has been read."""
+        return self.slots > 0 and self.settles
+
     def check_ranks(self, ranks: int) -> None:
         """Refuse more ranks than there may be."""
         if ranks > self.ranks:

@@ -134,15 +134,15 @@ class Emitter:
         self.scratch += size
         return region(self.scratch - size, size)
 
-    def prepare(self, source: list[Place], target: list[Place]) -> None:
-        """Copy before the first step, in the receiving threadblock with the least to do by then."""
+    def prepare(self, source: list[Place], target: list[Place], step: int = 0) -> None:
+        """Copy before the first step or another, in the receiving threadblock with the least to do by then."""
         load = dict.fromkeys(self.arriving or [(None, 0)], 0)
         for _, _, count, _, _, _, receive, instance in self._early:
             load[None if receive < 0 else receive, instance] += count
         for start, stop in runs(source, target):
             peer, instance = min(load, key=load.__getitem__)
             load[peer, instance] += stop - start
-            self._early += self._local(Kind.COPY, 0, (None, peer), instance, source[start:stop], target[start:stop])
+            self._early += self._local(Kind.COPY, step, (None, peer), instance, source[start:stop], target[start:stop])
 
     def send(self, part: Part, places: list[Place]) -> None:
         """Send a part from these places, gathered in scratch first unless they are contiguous."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 import numpy as np
 
@@ -15,9 +16,10 @@ from topodesign.compiler.frontends import exchange
 from topodesign.compiler.frontends.layout import Layout, layout
 from topodesign.compiler.frontends.operations import ACCUMULATOR, IN, OUT, Operations, emitters, operations_of
 from topodesign.compiler.frontends.rounds_kernels import added
+from topodesign.compiler.frontends.sums import Sums
 from topodesign.compiler.frontends.threads import assemble
 from topodesign.compiler.ir import Kind, Program, Protocol, Threadblocks
-from topodesign.compiler.limits import NO_LIMITS, Limits
+from topodesign.compiler.limits import ANY, NO_LIMITS, Limits
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import is_lean
 from topodesign.topology.topology import Topology
@@ -26,6 +28,11 @@ COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, *exchange.COLLECTIVES)  # w
 
 _COPIES = 4
 """A rank copies at most the data over this, to save instructions."""
+
+_Copy = tuple[int, list[int], list[int]]  # the step before or in which chunks are copied, from where, and where to
+
+_SCRATCH = 2
+"""Sums that take more than the data over this are laid out again, where a few more instructions save some of it."""
 
 
 def program_of_rounds(
@@ -44,10 +51,11 @@ def program_of_rounds(
     from the output and receives into it, a reduce-scatter adds partial sums up where the next message wants them.
     Nothing is gathered or spread; one send more and its receive are as many instructions as a copy at both ends. Where
     sums and what has not been added to lie apart, a rank copies some of the latter before the first step, if that saves
-    instructions. The order of units in shards is chosen for few runs (:mod:`topodesign.compiler.frontends.layout`). A
-    message is split evenly over the channels, each with threadblocks of its own, and into what an instruction moves; a
-    node with more links than a channel has threadblocks has them on several. The rest of the limits is left to the back
-    end.
+    instructions; where sums take more than half of the data, as late as can be, and the output has some of them as long
+    as there are no results (:mod:`topodesign.compiler.frontends.sums`). The order of units in shards is chosen for few
+    runs (:mod:`topodesign.compiler.frontends.layout`). A message is split evenly over the channels, each with
+    threadblocks of its own, and into what an instruction moves; a node with more links than a channel has threadblocks
+    has them on several. The rest of the limits is left to the back end.
 
     Notes
     -----
@@ -73,7 +81,15 @@ def program_of_rounds(
         plan = layout(schedule, channels)
         chunks = plan.shard
         operations = _operations(schedule, plan, inplace=inplace, channels=channels, longest=longest)
-    ranks, used = assemble(operations, schedule.reduce_steps, limits, chunks=chunks * nodes, mode=threadblocks)
+    put = partial(assemble, reduce_steps=schedule.reduce_steps, limits=limits, chunks=chunks * nodes, mode=threadblocks)
+    ranks, used = put(operations)
+    if collective.like(REDUCE_SCATTER) and not inplace and limits.reuses:
+        most = chunks * nodes // _SCRATCH
+        for room in (chunks * nodes, most, 0) if ranks.scratch > most else ():
+            again = put(_operations(schedule, plan, inplace=False, channels=channels, longest=longest, room=room))
+            ranks, used = min((ranks, used), again, key=lambda made: made[0].scratch)
+            if ranks.scratch <= most:
+                break
     return Program(collective, inplace, protocol, chunks * nodes, used, ranks)
 
 
@@ -95,8 +111,14 @@ def _check_steps(uses: Counter[tuple[int, int]], limits: Limits) -> None:
         limits.check_threadblock(src, dst, most)
 
 
-def _operations(schedule: Rounds, plan: Layout, *, inplace: bool, channels: int, longest: int) -> Operations:
-    """Return the operations of each rank in serial order: in a step all sends, and then all receives."""
+def _operations(
+    schedule: Rounds, plan: Layout, *, inplace: bool, channels: int, longest: int, room: int | None = None
+) -> Operations:
+    """Return the operations of each rank in serial order: in a step all sends, and then all receives.
+
+    With ``room``, partial sums are in the output, too, until results are there, and copies are made in the step before
+    that which needs them, as long as no more chunks are in scratch at once than that.
+    """
     collective, nodes, shard = schedule.collective, schedule.nodes, plan.shard
     message = np.repeat(np.arange(len(plan.step)), channels)
     share = np.diff(plan.first)[message] // channels  # a message is split evenly over the channels
@@ -104,30 +126,29 @@ def _operations(schedule: Rounds, plan: Layout, *, inplace: bool, channels: int,
     step, src, dst = plan.step[message], plan.src[message], plan.dst[message]
     adding = int(np.searchsorted(step, schedule.reduce_steps, side="right"))
     sums, brought = np.full((2, nodes, nodes * shard), -1)
+    when = np.zeros_like(sums)
+    starts: list[list[_Copy]] = []
     rows = [_copied(plan.chunks, first, src, adding, 0 if collective.reduces or inplace else shard)]
     if adding:
         copies = collective.copies
-        last, mixed = np.full(nodes * shard, -1), np.zeros(nodes, dtype=bool)
-        if (
-            not copies
-        ):  # of what a rank keeps, the last message; and ranks that get some for themselves, some to pass on
-            of = np.repeat(np.arange(len(plan.step)), np.diff(plan.first))
-            mine = plan.chunks // shard == plan.dst[of]
-            last[plan.chunks[mine]] = of[mine]
-            kept = np.bincount(of[mine], minlength=len(plan.step))
-            mixed[plan.dst[(kept > 0) & (kept < np.diff(plan.first))]] = True
-        homes = -1 if copies else ACCUMULATOR, OUT if copies or not inplace else IN, 0 if copies or inplace else shard
-        given, apart = OUT if inplace and copies else IN, not (inplace and copies)
+        last, mixed = (np.full(nodes * shard, -1), np.zeros(nodes, dtype=bool)) if copies else _kept(plan, nodes)
+        given, apart = OUT if inplace and copies else IN, not inplace
+        homes = (-1, OUT if copies else IN, 0) if copies or inplace else (ACCUMULATOR, OUT, shard)
         parts = src[:adding], dst[:adding], first[: adding + 1], plan.chunks, message[:adding]
         most = nodes * shard // _COPIES
-        rows.insert(0, added(*parts, last, mixed, sums, brought, given, homes, (apart, most)))
-        chunks = [np.flatnonzero(line >= 0) for line in brought]
-        starts = [((given + x).tolist(), line[x].tolist()) for x, line in zip(chunks, brought, strict=True)]
+        spared, held = np.full(nodes, -1), np.zeros((nodes, schedule.reduce_steps + 2), dtype=np.int64)
+        if room is not None:
+            live = Sums(plan, mixed)
+            spared = live.spared()
+            held = live.held(spared)
+        taken = held, step[:adding], ANY if room is None else room
+        found = sums, brought, when
+        rows.insert(0, added(*parts, last, mixed, spared, *found, given, homes, (apart, most), *taken))
+        when *= room is not None
+        starts = [_starts(given, *row) for row in zip(brought, when, strict=True)]
     elif not inplace:
         own = np.arange(shard)
-        starts = [((IN + own).tolist(), (OUT + rank * shard + own).tolist()) for rank in range(nodes)]
-    else:
-        starts = []
+        starts = [[(0, (IN + own).tolist(), (OUT + rank * shard + own).tolist())] for rank in range(nodes)]
     part, begin, *places = (np.concatenate(columns) for columns in zip(*rows, strict=True))
     size = np.diff(np.append(begin, first[-1]))
     cuts = -(-size // longest)  # into what an instruction moves
@@ -149,6 +170,24 @@ def _operations(schedule: Rounds, plan: Layout, *, inplace: bool, channels: int,
     return Operations._make((np.searchsorted(rank, np.arange(nodes + 1)), *columns, instance[order]))
 
 
+def _kept(plan: Layout, nodes: int) -> tuple[Ints, np.ndarray]:
+    """Return the last message of each chunk to its owner, and ranks that get some to keep and some to send on."""
+    last, mixed = np.full(nodes * plan.shard, -1), np.zeros(nodes, dtype=bool)
+    of = np.repeat(np.arange(len(plan.step)), np.diff(plan.first))
+    mine = plan.chunks // plan.shard == plan.dst[of]
+    last[plan.chunks[mine]] = of[mine]
+    kept = np.bincount(of[mine], minlength=len(plan.step))
+    mixed[plan.dst[(kept > 0) & (kept < np.diff(plan.first))]] = True
+    return last, mixed
+
+
+def _starts(given: int, copied: Ints, when: Ints) -> list[_Copy]:
+    """Return what a rank copies in each step, where it is told of each chunk where to, or -1, and when."""
+    chunks = np.flatnonzero(copied >= 0)
+    steps = [(at, chunks[when[chunks] == at]) for at in np.unique(when[chunks]).tolist()]
+    return [(at, (given + some).tolist(), copied[some].tolist()) for at, some in steps]
+
+
 def _copied(chunks: Ints, first: Ints, src: Ints, adding: int, shard: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     """Return the pieces of what is copied, as of what is added up: from where it is to where it belongs.
 
@@ -163,16 +202,14 @@ def _copied(chunks: Ints, first: Ints, src: Ints, adding: int, shard: int) -> tu
     return part[heads], begin + heads, source[heads], np.full(len(heads), -1), OUT + x[heads]
 
 
-def _before(
-    plan: Layout, nodes: int, starts: list[tuple[list[int], list[int]]], channels: int, longest: int
-) -> Operations:
-    """Return what every rank copies before the first step: from where, and where to."""
+def _before(plan: Layout, nodes: int, starts: list[list[_Copy]], channels: int, longest: int) -> Operations:
+    """Return what every rank copies first or before a step: from where, and where to."""
     pairs = np.unique(plan.dst * nodes + plan.src)
     senders: list[list[int]] = [[] for _ in range(nodes)]
     for dst, src in zip(*(column.tolist() for column in np.divmod(pairs, nodes)), strict=True):
         senders[dst].append(src)
     made = emitters(senders, channels, longest)
-    for emitter, (source, target) in zip(made, starts, strict=False):
-        if source:
-            emitter.prepare(source, target)
+    for emitter, copies in zip(made, starts, strict=False):
+        for step, source, target in copies:
+            emitter.prepare(source, target, step)
     return operations_of([emitter.operations() for emitter in made])

@@ -76,19 +76,27 @@ def added(
     message: Ints,
     last: Ints,
     mixed: NDArray[np.bool_],
+    spared: Ints,
     sums: Ints,
     brought: Ints,
+    when: Ints,
     given: int,
     home: tuple[int, int, int],
     apart: tuple[bool, int],
+    held: Ints,
+    times: Ints,
+    most: int,
 ) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     """Add up part after part; return pieces: the part of each, its first row, and where it is and goes.
 
-    Part p has ``chunks[first[p] : first[p + 1]]``. ``sums`` has for every rank and chunk where its partial sum is, or
-    -1 where it is still ``given``, its own contribution; ``last`` the message that completes a chunk at its owner.
+    Part p has ``chunks[first[p] : first[p + 1]]``, and is of step ``times[p]``. ``sums`` has for every rank and chunk
+    where its partial sum is, or -1 where it is still ``given``, its own contribution; ``last`` the message that
+    completes a chunk at its owner.
     ``home`` are the beginnings of where a rank adds up what is not its own and what is, less the latter's shard where
     this is as long as a shard (0 where it is not); ``apart`` says whether sums are elsewhere than what is added up,
-    and how many chunks a rank may then copy. ``brought`` gets where it copies them.
+    and how many chunks a rank may then copy. ``brought`` gets where it copies them, and ``when``, of scratch, in which
+    step: that before the part's. ``spared`` is an owner for each rank whose sums go to where results do. ``held`` has
+    how many chunks of scratch a rank needs in each step, and gets those of copies, which make it no more than ``most``.
     """
     elsewhere, result, shard = home
     own = len(last) // len(mixed)
@@ -104,14 +112,14 @@ def added(
     for part in range(len(src)):
         size = first[part + 1] - first[part]
         mine = chunks[first[part] : first[part + 1]]
-        ends = src[part], dst[part]
+        ends, now = (src[part], dst[part]), times[part]
         for at in range(size):
             x = mine[at]
             for end in range(2):
                 rank = ends[end]
                 owner = x // own
                 there = result + x - owner * shard
-                away = (owner != rank or mixed[rank]) and elsewhere >= 0
+                away = (owner != rank or mixed[rank]) and elsewhere >= 0 and owner != spared[rank]
                 homes[end, at] = elsewhere + x if away else there
             done = last[x] == message[part] and owner == ends[1]
             after[at] = there if done else homes[1, at]
@@ -131,7 +139,10 @@ def added(
                     (sums[ends[0]], sums[ends[1]]),
                     (where[0, begin:stop], where[1, begin:stop]),
                     (homes[0, begin:stop], homes[1, begin:stop]),
-                    (apart[1] - copied[ends[0]], apart[1] - copied[ends[1]]),
+                    (
+                        min(apart[1] - copied[ends[0]], most - max(held[ends[0], now - 1], held[ends[0], now])),
+                        min(apart[1] - copied[ends[1]], most - held[ends[1], now - 1]),
+                    ),
                     ends[0] < ends[1],
                 )
                 for end in range(2):
@@ -141,6 +152,10 @@ def added(
                                 sums[ends[end], mine[at]] = homes[end, at]
                                 brought[ends[end], mine[at]] = homes[end, at]
                                 copied[ends[end]] += 1
+                                if homes[end, at] < given:
+                                    when[ends[end], mine[at]] = now - 1
+                                    held[ends[end], now - 1] += 1
+                                    held[ends[end], now] += 1 - end
                 begin = stop
         for at in range(size):
             x = mine[at]
