@@ -49,6 +49,7 @@ from topodesign.fabrics.unwinding import unwind as unwind
 from topodesign.optima.failures import single_failures as single_failures
 from topodesign.optima.forest.schedule import forest_schedule as forest_schedule
 from topodesign.optima.group_price import price_groups as price_groups
+from topodesign.optima.layout import layout as layout
 from topodesign.optima.optimum import optimum as optimum
 from topodesign.optima.purchase import upgrade as upgrade
 from topodesign.optima.routed import routed as routed
@@ -97,7 +98,6 @@ from topodesign.schedulers.failure_plans import replan as replan
 from topodesign.schedulers.frontier import pipeline_frontier as pipeline_frontier
 from topodesign.schedulers.listing import methods as methods
 from topodesign.schedulers.scheduling import schedule as schedule
-from topodesign.search.layout import layout as layout
 from topodesign.search.synthesis import synthesize as synthesize
 from topodesign.topology.files import write_links as write_links
 from topodesign.topology.library import as_topology as as_topology

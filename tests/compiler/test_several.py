@@ -31,7 +31,18 @@ def test_every_group_has_a_program_of_its_own(collective: str) -> None:
         assert "ranks 0 to" in made.notes[-1]
 
 
+@pytest.mark.parametrize(("group", "target"), [("8x2:1", "msccl"), ("8x2:0", "mscclpp")])
+def test_trees_of_groups_are_programs_too(group: str, target: str) -> None:
+    plan = schedule("dgx_h100(2)", "allreduce", group=group)  # along the second axis, through NVSwitches that add
+    assert plan.kind == "trees"
+    for part, members in zip(compile_groups(plan, target), plan.collective.groups or (), strict=True):
+        assert part.names == tuple(plan.fabric.names[node] for node in members)
+        assert len(part.compiled.checked().program.ranks) == len(members)
+
+
 def test_what_is_not_run_by_members_alone_is_refused() -> None:
+    with pytest.raises(InfeasibleError, match="member"):
+        compile_groups(schedule("torus(4,4)", "allgather", group="8x2:1", others="forward", method="fluid"))
     with pytest.raises(InfeasibleError, match="passes on data"):
         compile_groups(schedule("torus(4,4)", "allgather", only="0,10", others="forward"))
     with pytest.raises(ParameterError, match="use compile_plan"):

@@ -35,6 +35,7 @@ from topodesign.catalog.verify import _Progress, places
 from topodesign.cli.interrupt import Ended, listen
 from topodesign.cli.main import run
 from topodesign.compiler.compilation import compile_plan
+from topodesign.optima.layout import layout
 from topodesign.optima.uneven import price_uneven
 from topodesign.plans.files import save_plan
 from topodesign.plans.sets import ForSizes, save_plan_set
@@ -44,7 +45,6 @@ from topodesign.report.plots import plot
 from topodesign.schedulers.circuits.reconfigure import reconfigure
 from topodesign.schedulers.failure_plans import failure_plans
 from topodesign.schedulers.scheduling import schedule
-from topodesign.search.layout import layout
 from topodesign.topology.library import build
 from topodesign.wiring.change.growth import grow
 from topodesign.wiring.change.rewire import rewire
@@ -268,7 +268,7 @@ WRITERS = (
     Writer("catalog/all_to_all", PRICED.name, _prices),
     Writer("catalog/all_to_all", EXCHANGED.name, _exchange),
     Writer("wiring/routes/routes", "lfts", lambda path, version: ROUTES[version].save(path, "opensm")),
-    Writer("search/layout", "l.csv", lambda path, version: LAYOUTS[version].save(path)),
+    Writer("optima/layout", "l.csv", lambda path, version: LAYOUTS[version].save(path)),
     Writer("report/figures", "f.svg", lambda path, version: PICTURES[version].save(path)),
     Writer("report/page/page", "r.html", lambda path, version: REPORTS[version].save(path)),
     Writer("cli/design", "request.yaml", _request, makes_directory=True),  # nor does it write over a file

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.fabrics.part import Others
+from topodesign.optima.fluid import groups
 from topodesign.optima.forest.allreduce import allreduce_optimum
 from topodesign.optima.forest.bottleneck import optimum
 from topodesign.optima.group_price import price_groups
 from topodesign.plans.paths import Paths
-from topodesign.pricing.flows import shared
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.library import build
 
@@ -38,10 +38,10 @@ def test_one_group_of_all_is_the_optimum_of_forests(spec: str) -> None:
 def test_together_is_no_faster_than_alone_nor_slower_than_in_turn(collective: str, data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(9)))
     cut = data.draw(st.integers(2, 7))
-    groups = [sorted(order[:cut]), sorted(order[cut:])]
+    some = [sorted(order[:cut]), sorted(order[cut:])]
     root = "first" if collective in {"broadcast", "reduce", "scatter"} else None
-    both = price_groups("torus(3,3)", collective, groups, root=root)
-    single = [price_groups("torus(3,3)", collective, [one], root=root).bandwidth for one in groups]
+    both = price_groups("torus(3,3)", collective, some, root=root)
+    single = [price_groups("torus(3,3)", collective, [one], root=root).bandwidth for one in some]
     assert max(single) == both.alone <= both.bandwidth <= sum(single)
     assert both.contention >= 1
 
@@ -64,11 +64,11 @@ def test_switches_forward_whatever_others_do() -> None:
 @pytest.mark.parametrize("collective", ["allgather", "reduce-scatter", "all-to-all", "scatter", "broadcast"])
 def test_links_between_switches_are_shared_even_where_others_vanish(collective: str, others: Others) -> None:
     """Two pairs across leaves that have one uplink each, no wider than a host's link: each has half of it."""
-    groups = ["leaf0/host0,leaf1/host0", "leaf0/host1,leaf1/host1"]
+    pairs = ["leaf0/host0,leaf1/host0", "leaf0/host1,leaf1/host1"]
     root = "first" if collective in {"scatter", "broadcast"} else None
-    found = price_groups("fat_tree(2,2,1,2)", collective, groups, others=others, root=root)
+    found = price_groups("fat_tree(2,2,1,2)", collective, pairs, others=others, root=root)
     assert found.contention == 2
-    alone = price_groups("fat_tree(2,2,1,2)", collective, groups[:1], others=others, root=root and "leaf0/host0")
+    alone = price_groups("fat_tree(2,2,1,2)", collective, pairs[:1], others=others, root=root and "leaf0/host0")
     assert found.alone == alone.bandwidth
 
 
@@ -105,12 +105,13 @@ def test_what_is_wrong_is_said(options: dict[str, Any], words: str) -> None:
 
 
 def test_members_out_of_reach_and_programs_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    for collective in ("allgather", "all-to-all"):
-        with pytest.raises(InfeasibleError, match="cannot be reached"):
+    for collective, words in (("allgather", "no way leads from '0' to '10'"), ("all-to-all", "cannot be reached")):
+        with pytest.raises(InfeasibleError, match=words):
             price_groups("torus(4,4)", collective, ["0,10"], others="vanish")
-    monkeypatch.setattr(shared, "MOST_COLUMNS", 10)
-    with pytest.raises(TooLargeError, match="too many to prove"):
-        price_groups("torus(4,4)", "allgather", "4x4:0")
+    monkeypatch.setattr(groups, "MOST_SOURCES", 0)
+    for collective in ("allgather", "allreduce"):
+        with pytest.raises(TooLargeError, match="too many to prove"):
+            price_groups("torus(4,4)", collective, "4x4:0")
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,7 @@ def test_both_phases_at_once_are_no_slower_and_what_is_said_names_it(group: Any,
 
 def test_what_is_too_large_for_both_at_once_is_not_proven(monkeypatch: pytest.MonkeyPatch) -> None:
     exact = price_groups("mesh(4,4)", "allreduce", "4x4:0")
-    monkeypatch.setattr(shared, "MOST_OF_BOTH", 10)
+    monkeypatch.setattr(groups, "MOST_SOURCES", 4)
     found = price_groups("mesh(4,4)", "allreduce", "4x4:0")
     assert found.bandwidth == found.in_turn == exact.in_turn
     assert found.bound == found.floor <= exact.bandwidth < found.bandwidth

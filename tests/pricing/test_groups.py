@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from topodesign.collectives import ALLREDUCE
-from topodesign.optima.forest.allreduce import allreduce_optimum
-from topodesign.pricing.flows.shared import Multicast, share_both, share_links
-from topodesign.pricing.groups import bandwidth_of, both_of, degree_of, in_turn_of, shared
+from topodesign.pricing.flows.shared import Multicast, share_links
+from topodesign.pricing.groups import shared
 from topodesign.topology.library import build
 
 
@@ -19,17 +16,6 @@ def test_parts_of_links_add_up() -> None:
     for capacity, *loads in zip(topology.capacity.tolist(), *found.load, strict=True):
         assert sum(loads) <= found.time * capacity
     assert not any(found.load[2])
-
-
-@pytest.mark.parametrize("spec", ["mesh(3,3)", "genkautz(2,7)", "genkautz(2,9)", "torus(3,3)", "line(diamond())"])
-def test_both_phases_of_all_nodes_at_once_are_the_best_of_forests(spec: str) -> None:
-    topology = build(spec)
-    time = 1 / allreduce_optimum(topology).throughput
-    assert share_both(topology, [range(topology.nodes)]) == time
-    everyone = ALLREDUCE.within([tuple(range(topology.nodes))])
-    assert bandwidth_of(topology, everyone, "forward") == both_of(topology, everyone, "forward")
-    assert bandwidth_of(topology, everyone, "forward") == degree_of(topology) * time
-    assert degree_of(topology) * time <= in_turn_of(topology, everyone, "forward")
 
 
 def test_loads_of_a_reduction_are_those_of_the_dual_turned_round() -> None:

@@ -208,9 +208,9 @@ def _write_all(programs: tuple[Part, ...], output: Path) -> None:
     for one, made in checked:
         ending = "" if made.backend.directory else made.backend.ending
         path = output if alone else output / f"{one.name}{ending}"
-        names = made.plan.place.names if isinstance(made.plan.place, topodesign.Fabric) else None
-        called = [str(node) if names is None else names[node] for node in one.nodes]
-        records.append({"program": made.heading(), "ranks": called, "notes": list(made.notes), "file": str(path)})
+        records.append(
+            {"program": made.heading(), "ranks": list(one.names), "notes": list(made.notes), "file": str(path)}
+        )
     if form() != "text":
         print_json({"programs": records}, lambda: records)
     else:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 
-from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.errors import ParameterError
 from topodesign.base.options import takes
 from topodesign.compiler.compilation import Compiled, compile_plan
 from topodesign.compiler.fitting import compile_fitting
@@ -21,7 +21,6 @@ from topodesign.compiler.options import CompileOptions
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_place
 from topodesign.plans.files import as_plan
-from topodesign.plans.group_ops import apart
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.kinds.kind import Kind
 from topodesign.plans.plan import Plan
@@ -38,6 +37,7 @@ class Part:
     name: str  # ``group0`` or ``root0`` and so on
     nodes: tuple[int, ...]  # the node of each rank, by number
     compiled: Compiled  # the program
+    names: tuple[str, ...]  # what the nodes are called
 
 
 @takes(CompileOptions)
@@ -47,8 +47,8 @@ def compile_groups(plan: Plan, target: str = "msccl", **options: Unpack[CompileO
     Parameters
     ----------
     plan
-        Of rounds or timed sends, in which data of a group goes over links among its members alone; or its file. Of
-        several collectives at the same time each is a program, or one for each of its groups.
+        Of rounds, trees or timed sends, in which data of a group goes over links among its members and switches alone;
+        or its file. Of several collectives at the same time each is a program, or one for each of its groups.
     target, options
         As for :func:`~topodesign.compiler.compilation.compile_plan`. Groups of one node need no program.
 
@@ -73,18 +73,14 @@ def compile_groups(plan: Plan, target: str = "msccl", **options: Unpack[CompileO
         return _of_streams(kind, target, **options)
     if plan.collective.group is None:
         raise ParameterError("the plan is of all nodes, which is one program; use compile_plan")
-    if kind.pace == "pipelines" or (kind.pace == "times" and plan.topology.switches):
-        raise InfeasibleError(f"only rounds and timed sends without switches are compiled in groups, not {plan.kind}")
-    names = plan.place.names if isinstance(plan.place, Fabric) else None
     parts = []
-    for number, (part, rounds) in enumerate(apart(*kind.in_rounds())):
-        members = plan.collective.single[number].group or ()
+    for number, (one, alone) in enumerate(zip(plan.collective.single, kind.apart(), strict=True)):
+        members = one.group or ()
         if len(members) > 1:
-            alone = kind.alone(part, rounds, members)
-            some = ", ".join(str(node) if names is None else names[node] for node in members[:8])
-            note = f"ranks 0 to {len(members) - 1} are {some}{' ...' if len(members) > 8 else ''}"
+            names = _names(plan.place, members)
+            note = f"ranks 0 to {len(members) - 1} are {', '.join(names[:8])}{' ...' if len(members) > 8 else ''}"
             made = compile_plan(alone, target, **options)
-            parts.append(Part(f"group{number}", members, replace(made, notes=(*made.notes, note))))
+            parts.append(Part(f"group{number}", members, replace(made, notes=(*made.notes, note)), names))
     return tuple(parts)
 
 
@@ -102,7 +98,8 @@ def _of_streams(kind: Kind[Any], target: str, **options: Unpack[CompileOptions])
             parts += [replace(one, name=f"stream{number}-{one.name}") for one in some]
             continue
         members = tuple(stream.collective.members(stream.nodes, plan.topology.switches).tolist())
-        parts.append(Part(f"stream{number}", members, compile_plan(alone, target, **options)))
+        made = compile_plan(alone, target, **options)
+        parts.append(Part(f"stream{number}", members, made, _names(plan.place, members)))
     return tuple(parts)
 
 
@@ -145,8 +142,13 @@ def compile_roots(
     made: dict[int, Part] = {}
     for root, plan_of in _plans(found, make_plan, nodes):
         rank = nodes.index(root)
-        made[root] = Part(f"root{rank}", nodes, compile_fitting(plan_of, target, **options))
+        made[root] = Part(f"root{rank}", nodes, compile_fitting(plan_of, target, **options), _names(found, nodes))
     return tuple(made[root] for root in nodes)
+
+
+def _names(place: Topology | Fabric, nodes: tuple[int, ...]) -> tuple[str, ...]:
+    """Return what nodes are called."""
+    return tuple(place.names[node] if isinstance(place, Fabric) else str(node) for node in nodes)
 
 
 class _Maker:

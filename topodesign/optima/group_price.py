@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -20,14 +20,12 @@ from topodesign.fabrics.groups import Groups, Placement, as_groups, roots_of
 from topodesign.fabrics.part import Others, Some, part_of
 from topodesign.fabrics.places import PlaceLike, as_fabric
 from topodesign.optima.alternatives import best_allreduce
-from topodesign.optima.fluid.groups import allreduce_together
+from topodesign.optima.fluid.groups import kinds_of_groups, problem_in_groups
 from topodesign.optima.forest.bottleneck import narrowest
 from topodesign.pricing.flows.flow_optimum import FLOWS
-from topodesign.pricing.groups import bandwidth_of, both_of, degree_of, in_turn_of
+from topodesign.pricing.groups import degree_of, in_turn_of
 from topodesign.solve.maxflow import compute_nodes, worst_ratio
 from topodesign.topology.topology import Topology
-
-_MOST_IN_TURN = 32  # nodes up to which one after the other is priced beside switches that copy or add
 
 
 @dataclass(frozen=True, repr=False)
@@ -187,7 +185,8 @@ def price_groups(
         raise ParameterError(f"{wanted} {what}")
     done = wanted.within(groups, None if root is None else roots_of(fabric, root, groups))
     done.members(fabric.topology.nodes, fabric.topology.switches)
-    fabric.check_unshared("the price of groups")
+    if wanted.like(*FLOWS):
+        fabric.check_unshared(f"the price of {wanted} in groups")
     return _of_allreduce(fabric, done, others) if len(done.parts) > 1 else _of_one_phase(fabric, done, others)
 
 
@@ -198,67 +197,70 @@ def _is_whole(fabric: Fabric, collective: Collective) -> bool:
     )
 
 
-def _among(fabric: Fabric, collective: Collective) -> Among:
+def bandwidth_of(fabric: Fabric, collective: Collective, others: Others) -> Fraction:
+    """Return the least bandwidth factor in groups that is found: of trees, through all switches that copy or add."""
     if collective.like(*FLOWS):
-        return Among.FLOWS
-    return Among.TREES if _is_whole(fabric, collective) else Among.MEMBER_TREES
+        return in_turn_of(fabric.topology, collective, others)
+    return _solved(fabric, collective, others)[0]
+
+
+def _solved(fabric: Fabric, collective: Collective, others: Others) -> tuple[Fraction, Fraction]:
+    """Return bandwidth factor and bound of a collective over trees."""
+    problem = problem_in_groups(fabric, collective, others)
+    if not problem.sources:  # one node a group
+        return Fraction(0), Fraction(0)
+    found = problem.solved(cheapest=False)
+    scale = degree_of(fabric.topology) * Fraction(problem.network.scale, problem.shards)
+    return scale * found.time, scale * found.time_bound
+
+
+def _plain(fabric: Fabric) -> Fabric:
+    """Return the fabric with switches that only forward."""
+    return replace(fabric, multicast=frozenset(), aggregation=frozenset(), memory=frozenset())
 
 
 def _of_one_phase(fabric: Fabric, collective: Collective, others: Others) -> GroupPrice:
-    topology, among = fabric.topology, _among(fabric, collective)
-    price = bandwidth_of(topology, collective, others)
-    alone = price
-    if collective.groups is not None:
-        alone = max(bandwidth_of(topology, one, others) for one in collective.single)
-    floor = price if among is Among.FLOWS else _floor(topology, collective)
+    plain, among = _plain(fabric), Among.FLOWS
+    price = bandwidth_of(plain, collective, others)
+    if not collective.like(*FLOWS):
+        among = Among.TREES if _is_whole(fabric, collective) else Among.MEMBER_TREES
+    alone = max((bandwidth_of(plain, one, others) for one in _unlike(plain, collective)), default=price)
+    floor = price if among is Among.FLOWS else _floor(fabric.topology, collective)
     return GroupPrice(fabric, collective, others, price, alone, among, price, floor)
 
 
 def _of_allreduce(fabric: Fabric, collective: Collective, others: Others) -> GroupPrice:
     """Return the price of an allreduce: both phases at once, where that is not too large; else one after the other."""
-    topology, single = fabric.topology, collective.single
-    floor = _floor(topology, collective)
-    if _is_whole(fabric, collective):
+    floor = _floor(fabric.topology, collective)
+    if _is_whole(fabric, collective) and not fabric.shared:
         best = best_allreduce(fabric)
-        full = degree_of(topology) * fabric.unit
+        full = degree_of(fabric.topology) * fabric.unit
         price, bound, in_turn = (full / rate for rate in (best.bandwidth, best.bound, best.composed))
         return GroupPrice(fabric, collective, others, price, price, best.among, bound, floor, in_turn, best.missed)
-    if fabric.multicast | fabric.aggregation:
-        priced = _through_switches(fabric, collective, others, floor)
-        if priced is not None:
-            return priced
-    in_turn = in_turn_of(topology, collective, others)
-    among = _among(fabric, collective)
-    both = both_of(topology, collective, others)
-    alone = both if len(single) == 1 else _largest(both_of(topology, one, others) for one in single)
-    if both is None or alone is None:
-        missed = "one after the other; to do both at once has too many unknowns to prove"
-        alone = max(in_turn_of(topology, one, others) for one in single)
-        return GroupPrice(fabric, collective, others, in_turn, alone, among, floor, floor, in_turn, missed)
-    return GroupPrice(fabric, collective, others, both, alone, among, both, floor, in_turn)
-
-
-def _through_switches(fabric: Fabric, collective: Collective, others: Others, floor: Fraction) -> GroupPrice | None:
-    """Return the price of an allreduce through switches that copy or add; None if too much is unlike."""
-    degree, single, among = degree_of(fabric.topology), collective.single, Among.CAPABLE_MEMBER_TREES
-    groups = [one.members(fabric.topology.nodes, fabric.topology.switches).tolist() for one in single]
-    found = allreduce_together(fabric, groups, others)
-    if found is None:
-        return None
-    in_turn = None
+    among = Among.CAPABLE_MEMBER_TREES if fabric.multicast | fabric.aggregation else Among.MEMBER_TREES
+    turns: Fraction | None = None
     with contextlib.suppress(TooLargeError):
-        in_turn = in_turn_of(fabric.topology, collective, others) if len(fabric.compute) <= _MOST_IN_TURN else None
-    each = [allreduce_together(fabric, [groups[kind]], others) for kind in found.kinds] if len(single) > 1 else [found]
-    alone = degree * max(one.time for one in each if one is not None)
-    time, bound = degree * found.time, max(degree * found.bound, floor)
+        turns = sum((bandwidth_of(_plain(fabric), part, others) for part in collective.parts), Fraction(0))
+    try:
+        both, bound = _solved(fabric, collective, others)
+        alone = max((bandwidth_of(fabric, one, others) for one in _unlike(fabric, collective)), default=both)
+    except TooLargeError:
+        if turns is None:
+            raise
+        missed = "one after the other; to do both at once has too many unknowns to prove"
+        return GroupPrice(fabric, collective, others, turns, turns, among, floor, floor, turns, missed)
     missed = "trees through some of many switches were not looked for"
-    return GroupPrice(fabric, collective, others, time, alone, among, bound, floor, in_turn, missed)
+    return GroupPrice(fabric, collective, others, both, alone, among, max(bound, floor), floor, turns, missed)
 
 
-def _largest(prices: Iterable[Fraction | None]) -> Fraction | None:
-    """Return the largest price; None if one is not known."""
-    known = list(prices)
-    return None if None in known else max(price for price in known if price is not None)
+def _unlike(fabric: Fabric, collective: Collective) -> Sequence[Collective]:
+    """Return what a group of each kind does, of those that no symmetry exchanges; nothing of one group."""
+    single = collective.single
+    if len(single) == 1:
+        return ()
+    if collective.like(*FLOWS) or collective.rooted:
+        return single
+    return [single[team] for team in kinds_of_groups(fabric, collective)]
 
 
 def _floor(topology: Topology, collective: Collective) -> Fraction:

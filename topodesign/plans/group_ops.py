@@ -121,6 +121,12 @@ def without_gaps(schedule: Rounds) -> Rounds:
     return schedule.having(steps=len(used), reduce_steps=adds, step=number[schedule.step])
 
 
+def empty(one: Collective, nodes: int) -> Rounds:
+    """Return what a group of one node does."""
+    alone = assemble(one.parts[0], nodes, 1, 0, [])
+    return alone if len(one.parts) == 1 else alone.having(collective=one)
+
+
 def alongside(schedules: Sequence[Rounds], collective: Collective) -> Rounds:
     """Return the schedule in which several groups do at the same time what each does in one of the schedules."""
     if tuple(one.collective for one in schedules) != collective.single:

@@ -81,8 +81,7 @@ def tree_figures(fabric: Fabric, schedule: Trees, measured: tuple[Fraction, int]
     """Return what valid trees reach."""
     if not len(schedule):
         raise ScheduleError("the schedule has no trees")
-    owners = schedule.collective.shards(len(fabric.compute))
-    shards = owners if schedule.shard is None else sum(schedule.shard)
+    owners, shards = schedule.collective.shards(len(schedule.compute_nodes)), schedule.shards
     inverse, height = (schedule.inverse_rate, schedule.height) if measured is None else measured
     bandwidth = shards * fabric.unit / inverse
     return TreeFigures(Fraction(max(schedule.phase_weights), shards), height, owners / bandwidth, bandwidth)

@@ -7,12 +7,14 @@ small chunks, so that the time for large sizes is set by the fullest link alone.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topodesign.base.errors import ScheduleError
 from topodesign.base.wording import with_article
@@ -41,6 +43,10 @@ class Trees(Movement):
     A switch that is an end of tree edges is a *relay*: it sends on what it receives in an out-tree, to several, and the
     sum of what it receives in an in-tree, as its fabric must say that it can. In a concurrent allreduce it may be a
     root.
+
+    Of several groups at once each has trees of its own, over its members, and passes other nodes as it passes switches
+    that only forward: :meth:`alone` is what one does. The data of all take the same time: trees of all groups add up to
+    the same weight.
 
     An allreduce without in-trees is *one-shot*: the trees of a root carry all the data that it has, and every node adds
     up what it gets of all. It takes half as many steps, and N times the data.
@@ -120,15 +126,15 @@ class Trees(Movement):
         if not self.collective.like(*TREE_COLLECTIVES):
             known = ", ".join(map(str, TREE_COLLECTIVES))
             raise ScheduleError(f"spanning trees are for {known}, not for {self.collective}")
-        if self.collective.rooted and self.collective.root is None:
+        if self.collective.rooted and self.collective.root is None and self.collective.roots is None:
             raise ScheduleError(f"the trees of {with_article(self.collective)} need to know its root")
         if self.rate <= 0:
             raise ScheduleError(f"the rate of a tree must be positive, not {self.rate}")
         trees, edges = len(self.root), len(self.tree)
         if not 0 <= self.reduce_trees <= trees or not reduce_steps_fit(self.collective, trees, self.reduce_trees):
             raise ScheduleError(f"{self.reduce_trees} of {trees} trees reducing does not fit {self.collective}")
-        if self.one_shot and (self.concurrent or len(set(self.shard or ())) > 1):
-            raise ScheduleError("an allreduce without in-trees has one phase, and nodes with as much data each")
+        if self.one_shot and (self.concurrent or len(set(self.shard or ())) > 1 or self.collective.group is not None):
+            raise ScheduleError("an allreduce without in-trees has one phase, and all nodes with as much data each")
         if self.concurrent and not self.collective.like(ALLREDUCE):
             raise ScheduleError(f"only an allreduce has phases that can be concurrent, {self.collective} has one")
         if self.concurrent and len(set(self.phase_weights)) > 1:
@@ -155,7 +161,27 @@ class Trees(Movement):
     @cached_property
     def compute_nodes(self) -> IntArray:
         """The nodes that take part, ascending."""
-        return np.array([v for v in range(self.topology.nodes) if v not in self.topology.switches], dtype=np.int64)
+        return self.collective.members(self.topology.nodes, self.topology.switches)
+
+    @cached_property
+    def team(self) -> IntArray:
+        """The group of every tree, by its root, or by a member that it goes over if that is a switch."""
+        of_node = self.collective.teams(self.topology.nodes, self.topology.switches)
+        found = np.full(len(self), -1, dtype=np.int64)
+        np.maximum.at(found, self.tree, np.maximum(of_node[self.src], of_node[self.dst]))
+        return np.where(of_node[self.root] >= 0, of_node[self.root], np.maximum(found, 0))
+
+    @property
+    def groups(self) -> int:
+        """How many groups have trees: all of more than one node."""
+        return max(1, sum(len(one) > 1 for one in self.collective.groups or ()))
+
+    @property
+    def shards(self) -> Fraction:
+        """Shards of size one that the data of a group, or of all nodes, are."""
+        if self.shard is not None:
+            return Fraction(sum(self.shard), self.groups)
+        return Fraction(self.collective.shards(len(self.compute_nodes)))
 
     @cached_property
     def relays(self) -> IntArray:
@@ -188,15 +214,16 @@ class Trees(Movement):
 
         Where the phases are concurrent only an in-tree and an out-tree of the same root follow one another.
         """
-        highest = np.zeros((2, self.topology.nodes), dtype=np.int64)
+        highest = np.zeros((2, len(self.collective.single), self.topology.nodes), dtype=np.int64)
         phase = (np.arange(len(self)) >= self.reduce_trees).astype(np.int64)
-        np.maximum.at(highest, (phase, self.root), self.heights)
-        return int(highest.sum(axis=0).max() if self.concurrent else highest.max(axis=1).sum())
+        np.maximum.at(highest, (phase, self.team, self.root), self.heights)
+        return int((highest.sum(axis=0) if self.concurrent else highest.max(axis=2).sum(axis=0)).max())
 
     @property
     def phase_weights(self) -> tuple[int, int]:
-        """Weight of all in-trees and of all out-trees."""
-        return int(self.weight[: self.reduce_trees].sum()), int(self.weight[self.reduce_trees :].sum())
+        """Weight of all in-trees and of all out-trees of a group, or of all nodes."""
+        inward, outward = (int(half.sum()) // self.groups for half in np.split(self.weight, [self.reduce_trees]))
+        return inward, outward
 
     @property
     def inverse_rate(self) -> Fraction:
@@ -206,8 +233,7 @@ class Trees(Movement):
         the bytes per second of a link of capacity one. Broadcast and reduce have one shard, of M bytes. The times of
         the two phases of an allreduce add up unless they are concurrent. A root of a one-shot one sends N shards.
         """
-        shards = self.collective.shards(len(self.compute_nodes)) if self.shard is None else sum(self.shard)
-        shards *= len(self.compute_nodes) if self.one_shot else 1
+        shards = self.shards * (len(self.compute_nodes) if self.one_shot else 1)
         weights = self.phase_weights[: 1 if self.concurrent else 2]
         return sum((shards / (weight * self.rate) for weight in weights if weight), start=Fraction(0))
 
@@ -260,6 +286,52 @@ class Trees(Movement):
         """Return whether it is for these very links."""
         return self.topology == topology
 
+    def some(self, chosen: NDArray[np.bool_], **changes: Any) -> Trees:
+        """Return some of the trees, with other fields."""
+        edges = chosen[self.tree]
+        routes = edges[self.route_edge]
+        length = np.diff(self.hop_start)
+        return self.having(
+            root=self.root[chosen],
+            weight=self.weight[chosen],
+            tree=(np.cumsum(chosen) - 1)[self.tree[edges]],
+            src=self.src[edges],
+            dst=self.dst[edges],
+            route_edge=(np.cumsum(edges) - 1)[self.route_edge[routes]],
+            route_weight=self.route_weight[routes],
+            hop_start=np.concatenate(([0], np.cumsum(length[routes]))),
+            hop=self.hop[np.repeat(routes, length)],
+            **{"reduce_trees": int(np.count_nonzero(chosen[: self.reduce_trees])), **changes},
+        )
+
+    def alone(self) -> Iterator[Trees]:
+        """Yield what each group does, all vertices that are none of its members as switches."""
+        sizes = None if self.shard is None else dict(zip(self._owners, self.shard, strict=True))
+        for number, one in enumerate(self.collective.single):
+            members = one.members(self.topology.nodes, self.topology.switches).tolist()
+            own = () if sizes is None else tuple(sizes[node] for node in members)
+            yield self.some(
+                self.team == number,
+                collective=replace(one, group=None),
+                topology=passing(self.topology, members),
+                shard=own if any(own) else None,
+            )
+
+    @property
+    def _owners(self) -> list[int]:
+        """The nodes that ``shard`` has sizes of."""
+        return [node for node in range(self.topology.nodes) if node not in self.topology.switches]
+
+
+def passing(topology: Topology, members: Collection[int]) -> Topology:
+    """Return the links with all vertices that are no members as switches."""
+    others = set(range(topology.nodes)).difference(members)
+    if others == topology.switches:
+        return topology
+    kept = topology.src != topology.dst
+    columns = (topology.src[kept], topology.dst[kept], topology.capacity[kept])
+    return Topology.from_arrays(topology.nodes, *columns, switches=others)
+
 
 def relabelled(trees: Trees, order: IntArray, topology: Topology | None = None) -> Trees:
     """Return trees with node v called ``order[v]``, on another topology whose links are these with the new names.
@@ -275,7 +347,7 @@ def relabelled(trees: Trees, order: IntArray, topology: Topology | None = None) 
         raise ScheduleError("trees with shards of unequal size have no image")
     shard = None
     if trees.shard is not None:
-        sizes = dict(zip(order[trees.compute_nodes].tolist(), trees.shard, strict=True))
+        sizes = dict(zip(order[trees._owners].tolist(), trees.shard, strict=True))  # noqa: SLF001
         shard = tuple(sizes[node] for node in sorted(sizes))
     root = trees.collective.root
     named = trees.collective if root is None else trees.collective.at(int(order[root]))

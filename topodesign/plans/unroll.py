@@ -18,7 +18,7 @@ from topodesign.base.arguments import require_at_least
 from topodesign.base.arrays import sealed
 from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import Collective
-from topodesign.plans.group_ops import without_gaps
+from topodesign.plans.group_ops import alongside, empty, without_gaps
 from topodesign.plans.paths import Paths
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import Part, assemble, blocks_named, canonical, check_rows, check_units, renamed
@@ -35,6 +35,12 @@ def unroll(trees: Trees, chunks: int = 1) -> tuple[Topology, Rounds]:
     tree and the chunks less one, and a link carries for every unit of weight the same units in all.
     """
     require_at_least("chunks", chunks, 1)
+    if trees.collective.group is not None:
+        each = [
+            unroll(one, chunks)[1].having(collective=of) if len(one) else empty(of, trees.topology.nodes)
+            for one, of in zip(trees.alone(), trees.collective.single, strict=True)
+        ]
+        return graph_of(trees.topology, trees.src, trees.dst), alongside(each, trees.collective)
     if trees.shard is not None and len(set(trees.shard)) > 1:
         raise InfeasibleError("rounds have blocks of one size; these trees have shards of unequal size")
     if trees.concurrent and chunks > 1:

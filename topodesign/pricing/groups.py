@@ -11,24 +11,8 @@ from topodesign.collectives import Collective
 from topodesign.collectives.collective import EVERYONE
 from topodesign.fabrics.part import Others
 from topodesign.pricing.flows.demands import UnreachableError, demand_flow
-from topodesign.pricing.flows.shared import Multicast, SharedLinks, share_both, share_links
+from topodesign.pricing.flows.shared import Multicast, SharedLinks, share_links
 from topodesign.topology.topology import Topology
-
-
-def bandwidth_of(topology: Topology, collective: Collective, others: Others) -> Fraction:
-    """Return the least bandwidth factor in groups; of an allreduce as :func:`in_turn_of` if too large."""
-    both = both_of(topology, collective, others) if len(collective.parts) > 1 else None
-    return in_turn_of(topology, collective, others) if both is None else both
-
-
-def both_of(topology: Topology, collective: Collective, others: Others) -> Fraction | None:
-    """Return the least bandwidth factor of an allreduce in groups, in both phases at once; None if it is too large."""
-    inside = others == "vanish"
-    times = [
-        share_both(where, [one.members(where.nodes, where.switches).tolist() for one in part.single], inside=inside)
-        for where, part in _apart(topology, collective, others)
-    ]
-    return None if None in times else degree_of(topology) * max(time for time in times if time is not None)
 
 
 def in_turn_of(topology: Topology, collective: Collective, others: Others) -> Fraction:

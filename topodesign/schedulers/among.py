@@ -14,13 +14,11 @@ from fractions import Fraction
 
 from topodesign.base.errors import InfeasibleError, ParameterError, TopologyError
 from topodesign.collectives import Collective
-from topodesign.plans.group_ops import alongside, carried_over, part_of_topology, restricted
+from topodesign.plans.group_ops import alongside, carried_over, empty, part_of_topology, restricted
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import assemble
 from topodesign.schedulers.method import Method, Request, cost_in, planned
 from topodesign.topology.link_table import Link, LinkTable
-from topodesign.topology.topology import Topology
 
 Made = dict[object, Rounds | None]
 
@@ -67,7 +65,7 @@ def _inside(request: Request, method: Method, one: Collective, made: Made) -> Ro
     topology = request.topology
     members = one.members(topology.nodes).tolist()
     if len(members) == 1:
-        return _nothing(one, topology)
+        return empty(one, topology.nodes)
     part = part_of_topology(topology, members)
     root = None if one.root is None else members.index(one.root)
     table = None if request.unequal is None else _table_of(request.unequal, members)
@@ -84,7 +82,7 @@ def _through(request: Request, method: Method, one: Collective, made: Made) -> R
     """Return what is needed by a group of what all nodes would do."""
     topology = request.topology
     if len(one.members(topology.nodes)) == 1:
-        return _nothing(one, topology)
+        return empty(one, topology.nodes)
     if one.root not in made:
         alone = replace(one, root=None, group=None)
         made[one.root] = _best(method.make(request.but(collective=alone, root=one.root, others="vanish")))
@@ -99,14 +97,6 @@ def _best(plans: list[Plan]) -> Rounds | None:
         raise ParameterError(f"plans in {plans[0].kind} are not carried over to some of the nodes")
     ranked = sorted(those, key=lambda one: (cost_in(one[0]).steps, cost_in(one[0]).bandwidth))
     return ranked[0][1] if ranked else None
-
-
-def _nothing(one: Collective, topology: Topology) -> Rounds:
-    """Return what a group of one node does."""
-    if len(one.parts) == 1:
-        return assemble(one, topology.nodes, 1, 0, [])
-    empty = assemble(one.parts[0], topology.nodes, 1, 0, [])
-    return replace(empty, collective=one)
 
 
 def _table_of(table: LinkTable, members: list[int]) -> LinkTable:

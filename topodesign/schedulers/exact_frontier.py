@@ -36,7 +36,7 @@ from topodesign.fabrics.places import PlaceLike
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.pricing.crossovers import winners
-from topodesign.pricing.groups import bandwidth_of
+from topodesign.pricing.groups import in_turn_of
 from topodesign.schedulers.answers import check_root, sizes_of
 from topodesign.schedulers.demands import Proof, asked_of
 from topodesign.schedulers.exact import METHOD, rounds_claim
@@ -316,7 +316,7 @@ class _Search:
         self.watch = Stopwatch()
         shards = collective.shards(topology.nodes)
         self.rounds_of_y = Fraction(shards, topology.degree)
-        self.least = bandwidth_of(topology, collective, "forward") * self.rounds_of_y  # for a chunk, in any steps
+        self.least = in_turn_of(topology, collective, "forward") * self.rounds_of_y  # for a chunk, in any steps
         self.found: dict[tuple[int, int], FewestRounds] = {}
         self.unsettled: list[Unsettled] = []
 

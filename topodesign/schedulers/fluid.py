@@ -22,7 +22,7 @@ from topodesign.collectives import ALL_TO_ALL, GATHER, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import compute_node, part_of
 from topodesign.optima.fluid.packing import packing
-from topodesign.plans.measure import path_claim, path_time
+from topodesign.plans.measure import path_claim, path_time, tree_figures
 from topodesign.plans.paths import MAX_WEIGHT, Paths
 from topodesign.plans.plan import Plan
 from topodesign.plans.trees import TREE_COLLECTIVES
@@ -30,7 +30,7 @@ from topodesign.pricing.flows.demands import DemandFlow, UnreachableError, deman
 from topodesign.pricing.flows.flow_optimum import FLOWS, best_flow
 from topodesign.pricing.flows.paths import taken_apart
 from topodesign.pricing.traffic_matrix import as_demand
-from topodesign.schedulers.answers import fabric_root, spec_of, tree_plan
+from topodesign.schedulers.answers import fabric_root, spec_of
 from topodesign.schedulers.method import Method, Request
 
 
@@ -84,19 +84,24 @@ def _uneven(request: Request, fabric: Fabric, collective: Collective) -> Plan:
 
 
 def _made_of_trees(request: Request) -> list[Plan]:
-    """Return the plan over trees of nodes."""
-    if request.grouped:
-        raise InfeasibleError("trees are for one group: --only says which; --method forest has shards of other sizes")
-    fabric, progress = request.fabric, request.progress
+    """Return the plan over trees, of all nodes or in groups."""
+    progress = request.progress
+    if request.group not in {"", ()} or request.collective.group is not None:
+        fabric, collective, _ = _asked(request)
+    else:
+        root = None if request.root_name is None else compute_node(request.fabric, request.root_name)
+        fabric, collective = request.fabric, request.collective.at(root)
     found = packing(
         fabric,
-        request.collective.at(None if request.root_name is None else compute_node(fabric, request.root_name)),
+        collective,
         units=request.chunks,
+        others=request.others,
         listener=None if progress is None else (lambda now: progress(float(1 - now.gap))),
     )
     lost = found.time / found.bound - 1
     made = {"method": "fluid", "root": request.root_name, "lost": str(lost)}
-    return [tree_plan(request, found.trees, made, *([str(found.claim)] if lost else ()))]
+    notes = [str(found.claim)] if lost else []
+    return [Plan(fabric, found.trees, tree_figures(fabric, found.trees).claim(), spec_of(request), made, tuple(notes))]
 
 
 def _asked(request: Request) -> tuple[Fabric, Collective, bool]:
@@ -207,4 +212,4 @@ def _rounded(fabric: Fabric, paths: list[_Path], wanted: list[Fraction], units: 
 
 OPTIONS = frozenset({"root", "only", "without", "group", "chunks", "shards"})
 DONE = (*FLOWS, *TREE_COLLECTIVES)
-METHOD = Method("fluid", OPTIONS, DONE, _make, movement="paths", fabrics=True, in_groups=FLOWS)
+METHOD = Method("fluid", OPTIONS, DONE, _make, movement="paths", fabrics=True, in_groups=DONE)

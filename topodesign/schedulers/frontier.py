@@ -21,7 +21,7 @@ from topodesign.fabrics.groups import Groups, Placement
 from topodesign.fabrics.part import Others
 from topodesign.fabrics.places import PlaceLike
 from topodesign.plans.plan import Plan
-from topodesign.pricing.groups import bandwidth_of
+from topodesign.pricing.groups import in_turn_of
 from topodesign.schedulers.answers import check_root, sizes_of
 from topodesign.schedulers.method import Request, planned
 from topodesign.schedulers.pipeline import METHOD, MOST_CHUNKS, Point, copying, finished, frontier_of, pipelines
@@ -183,5 +183,5 @@ def pipeline_frontier(
         for place, (point, own) in enumerate(zip(points, times, strict=True))
     )
     return PipelineFrontier(
-        topology, wanted, timed, bandwidth_of(topology, wanted, "forward"), latency, rate, asked_sizes
+        topology, wanted, timed, in_turn_of(topology, wanted, "forward"), latency, rate, asked_sizes
     )

@@ -28,7 +28,7 @@ from topodesign.plans.group_ops import alongside, restricted
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import MAX_UNITS, assemble, canonical, find_links, reverse
-from topodesign.plans.trees import TREE_COLLECTIVES, Trees
+from topodesign.plans.trees import TREE_COLLECTIVES, Trees, passing
 from topodesign.plans.unroll import pipelined
 from topodesign.pricing.closed_form import distances
 from topodesign.pricing.groups import shared
@@ -138,28 +138,19 @@ def _numbers(room: tuple[Topology, ...], collective: Collective, fixed_k: int | 
         members = one.members(part.nodes).tolist()
         if len(members) > 1:
             weights = None if one.root is None else [int(node == one.root) for node in members]
-            best = max(best, smallest_trees(_passing(part, one), weights=weights))
+            best = max(best, smallest_trees(passing(part, members), weights=weights))
     few = range(1, min(best, 8) + 1)
     return sorted({*few, *(number for number in (12, 16, 24, 32) if number < best), min(best, MOST_TREES)})
-
-
-def _passing(topology: Topology, one: Collective) -> Topology:
-    """Return the links with the nodes that take no part as switches."""
-    others = np.setdiff1d(np.arange(topology.nodes), one.members(topology.nodes)).tolist()
-    if not others:
-        return topology
-    kept = topology.src != topology.dst
-    src, dst, capacity = topology.src[kept], topology.dst[kept], topology.capacity[kept]
-    return Topology.from_arrays(topology.nodes, src, dst, capacity, switches=others)
 
 
 def _trees(topology: Topology, one: Collective, number: int) -> Trees | None:
     """Return so many trees per root of a group, None if it has one member."""
     from topodesign.optima.forest.schedule import forest_schedule  # noqa: PLC0415  heavy
 
-    if len(one.members(topology.nodes)) == 1:
+    members = one.members(topology.nodes)
+    if len(members) == 1:
         return None
-    return forest_schedule(_passing(topology, one), replace(one, group=None), k=number)
+    return forest_schedule(passing(topology, members.tolist()), replace(one, group=None), k=number)
 
 
 def _parts(topology: Topology, collective: Collective) -> tuple[Topology, ...]:

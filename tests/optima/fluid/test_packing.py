@@ -18,6 +18,7 @@ from topodesign.fabrics.presets import build_fabric
 from topodesign.optima.alternatives import best_allreduce
 from topodesign.optima.fluid.fluid_optimum import fluid_optimum
 from topodesign.optima.fluid.packing import packing
+from topodesign.optima.group_price import price_groups
 from topodesign.optima.question import asked
 from topodesign.optima.throughput import throughput
 from topodesign.plans.files import load_plan, save_plan
@@ -116,5 +117,28 @@ def test_the_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["schedule", "dgx_a100(2)", "--collective", "allreduce", "--method", "fluid", "-o", str(path)]) == 0
     assert run(["verify", str(path)]) == 0
     assert "allreduce: ok" in capfd.readouterr().out
-    with pytest.raises(InfeasibleError, match="one group"):
-        schedule("dgx_a100(2)", "allgather", method="fluid", group=["box0/*", "box1/*"])
+    with pytest.raises(InfeasibleError, match="one node"):
+        schedule("dgx_a100(2)", "allgather", method="fluid", group=["box0/gpu0", "box1/gpu0"])
+
+
+@pytest.mark.parametrize(
+    ("place", "group", "rate"),
+    [
+        ("dgx_h100(16)", "8x16:0", 450),
+        ("dgx_h100(16)", "8x16:1", Fraction(80, 3)),
+        ("gb200_nvl72(1)", "8x9:0", 900),
+        pytest.param("dgx_h100(64)", "8x64:0", 450, marks=pytest.mark.thorough),
+        pytest.param("dgx_h100(64)", "8x64:1", Fraction(1600, 63), marks=pytest.mark.thorough),
+    ],
+)
+def test_groups_of_a_cluster_are_as_fast_as_their_price(
+    place: str, group: str, rate: int | Fraction, tmp_path: Path
+) -> None:
+    plan = schedule(place, "allreduce", group=group)
+    assert plan.claim["algorithmic_bandwidth"] == rate * 10**9
+    again = load_plan(save_plan(tmp_path / "p.npz", plan))
+    assert verify(again).ok
+    price = price_groups(place, "allreduce", group, others="vanish")
+    ports = int(plan.topology.out_ports[list(plan.fabric.compute)].max())
+    assert price.bandwidth == ports * plan.fabric.unit / plan.claim["algorithmic_bandwidth"]
+    assert simulate(again, size="1GiB").time >= Fraction(2**30) / plan.claim["algorithmic_bandwidth"]

@@ -16,8 +16,12 @@ from hypothesis import strategies as st
 from tests.floors import reached
 from tests.samples.trees import TREE_COLLECTIVES, TreeCollective, fabric, tree_schedule
 from topodesign.collectives import ALLREDUCE, BROADCAST
+from topodesign.plans.kinds import kind_of
+from topodesign.plans.replay.plans import verify
+from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.replay.trees import verify_trees
 from topodesign.plans.trees import Trees
+from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.topology import Topology
 
 collectives = st.sampled_from(TREE_COLLECTIVES)
@@ -263,3 +267,34 @@ def test_what_switches_may_not_do_is_found() -> None:
     order = np.array([2, 0, 1, 3, 4, 5])
     early = replace(node, src=node.src[order], dst=node.dst[order])
     assert "sends what has not all been received" in capable(early)
+
+
+def in_groups(collective: str = "allgather") -> Trees:
+    movement = schedule("dgx_h100(2)", collective, group="8x2:1").movement
+    assert isinstance(movement, Trees)
+    return movement
+
+
+@pytest.mark.parametrize("collective", TREE_COLLECTIVES)
+def test_groups_have_trees_of_their_own(collective: TreeCollective) -> None:
+    root = "first" if collective in {"broadcast", "reduce"} else None
+    plan = schedule("dgx_h100(2)", collective, group="8x2:1", root=root)
+    assert verify(plan).ok
+    trees = plan.movement
+    assert isinstance(trees, Trees)
+    assert sum(map(len, trees.alone())) == len(trees)
+    place, rounds = kind_of(plan).in_rounds()
+    assert verify_rounds(place, rounds).ok  # by another verifier, which knows no trees
+
+
+def test_damage_to_the_trees_of_groups_is_found() -> None:
+    trees = in_groups()
+    far = int(trees.dst[0])
+    other = next(node for group in trees.collective.groups or () if far not in group for node in group)
+    assert "group 0: " in complaint(changed(trees, "dst", 0, other))  # a node of another group in its place
+    assert "group 0: " in complaint(changed(trees, "root", 0, other))  # a tree that is of no group
+    own = trees.team == 1
+    heavy = np.where(own[trees.tree[trees.route_edge]], 2, 1) * trees.route_weight
+    twice = replace(trees, weight=np.where(own, 2, 1) * trees.weight, route_weight=heavy, rate=trees.rate / 2)
+    assert "another weight" in complaint(twice)
+    assert "carries" in complaint(replace(trees, rate=2 * trees.rate))  # of all groups together

@@ -44,8 +44,14 @@ class Source:
     many: int  # how many there are
     pair: int | None = None  # sources of one number have equal shares of the data; None where each root has one shard
     paths: bool = False  # whether every node gets data of its own, instead of all the same
-    team: int = 0  # groups that are alike, of which it is one
+    amount: int = 1  # shards of each root, where they are not shared
+    team: int = 0  # the group that is solved, of those that are alike
     single: bool = False  # whether the root cannot copy, so that one edge leaves it
+
+    @property
+    def point(self) -> int:
+        """The root and the group, by one number."""
+        return self.network.point(self.root, self.team)
 
 
 @dataclass(frozen=True)
@@ -138,7 +144,7 @@ class Decomposition:
     gap: Fraction = Fraction(0)  # part of the value by which a bound may miss it
     listener: Listener | None = None  # told of every round
     floor: Fraction = Fraction(0)  # A time that nothing is faster than, where that is known
-    teams: tuple[int, ...] = (1,)  # how many groups of each kind there are
+    teams: tuple[int, ...] = (1,)  # how many groups each group stands for, itself included
     most: float = math.inf  # rounds of a program after which the best found so far is good enough
     columns: list[Column] = field(default_factory=list)  # those that there are
     rounds: int = 0  # how many there have been
@@ -274,7 +280,8 @@ class Decomposition:
         program.add_rows(len(room), Entries((), (), ()), upper=room)
         pairs = self._pairs
         if not pairs:
-            program.add_rows(len(self.sources), Entries((), (), ()), lower=1, upper=1)
+            amounts = [source.amount for source in self.sources]
+            program.add_rows(len(self.sources), Entries((), (), ()), lower=amounts, upper=amounts)
             return program
         program.add_rows(len(self.sources), Entries((), (), ()), lower=0, upper=0)
         data = [self.total * many for many in self.teams]
@@ -309,7 +316,7 @@ class Decomposition:
         whole = [Fraction(0)] * len(self.sources)
         for column, weight in zip(self.columns, found, strict=False):
             whole[column.source] += weight
-        share = [Fraction(1)] * len(self.sources)
+        share = [Fraction(source.amount) for source in self.sources]
         if self._pairs:
             full = [members for members in self._pairs.values() if all(whole[at] for at in members)]
             data = [Fraction(0)] * len(self.teams)
@@ -345,9 +352,9 @@ class Decomposition:
         found: list[Cheapest] = []
         complete, added = True, False
         for at, source in enumerate(self.sources):
-            key = id(source.network), source.paths, self.symmetry.kind(source.root, source.many)
+            key = id(source.network), source.paths, self.symmetry.kind(source.point, source.many)
             if key not in ways:
-                each = self.symmetry.asked(source.root, source.many, prices)
+                each = self.symmetry.asked(source.point, source.many, prices)
                 costs = (cost * source.many * one for one in source.network.cost.tolist())
                 dear = [price + more for price, more in zip(each, costs, strict=True)]
                 ways[key] = Ways(source.network, dear, through=source.paths)
@@ -366,14 +373,15 @@ class Decomposition:
                 both = Fraction(sum(found[at].price for at in members), first.many)
                 least[first.team] = min(both, least.get(first.team, both))
             return sum((self.total * self.teams[team] * price for team, price in least.items()), Fraction(0)), added
-        return Fraction(sum(one.price for one in found)), added
+        total = sum(source.amount * one.price for source, one in zip(self.sources, found, strict=True))
+        return Fraction(total), added
 
     def enter(self, at: int, tree: Tree) -> bool:
         """Add the columns of a tree of a source and of its images that stand for others; return whether it is new."""
         source, many = self.sources[at], len(self.columns)
         cost = source.many * int((source.network.cost * tree.load).sum())
-        for one in self.symmetry.turned(tree):
-            load = self.symmetry.carried(source.root, source.many, one.load)
+        for one in self.symmetry.turned(tree, source.point):
+            load = self.symmetry.carried(source.point, source.many, one.load)
             key = at, cost, load.tobytes()
             if key not in self._known:
                 self._known.add(key)

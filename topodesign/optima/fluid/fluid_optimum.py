@@ -42,21 +42,26 @@ class Problem:
     symmetry: Symmetry  # automorphisms
     sources: tuple[Source, ...]  # subproblems
     cost_scale: int  # what makes costs whole
+    teams: tuple[int, ...] = (1,)  # how many groups each group stands for
+
+    @property
+    def shards(self) -> int:
+        """Shards that the data of all nodes, or of a group, are."""
+        return self.collective.shards(len(self.network.nodes))
 
     def solved(
         self, *, cheapest: bool, gap: Fraction = Fraction(0), listener: Callable[[Progress], None] | None = None
     ) -> Mixture:
         """Return the best mixture of trees."""
         try:
-            found = Decomposition(
-                self.sources, self.symmetry, self.collective.shards(len(self.network.nodes)), gap, listener
-            ).solve(cheapest=cheapest)
+            found = Decomposition(self.sources, self.symmetry, self.shards, gap, listener, teams=self.teams).solve(
+                cheapest=cheapest
+            )
         except InfeasibleError as error:
             raise with_names(error, self.fabric) from None
-        if found.time == found.time_bound or not self.collective.like(ALLREDUCE):
+        if found.time == found.time_bound or not self.collective.like(ALLREDUCE) or self.network.teams:
             return found
-        shards = self.collective.shards(len(self.network.nodes))
-        least = shards / (narrowest(self.fabric.topology) * self.network.scale)  # whatever the trees
+        least = self.shards / (narrowest(self.fabric.topology) * self.network.scale)  # whatever the trees
         return found if least <= found.time_bound else replace(found, time_bound=least, prices=())
 
 

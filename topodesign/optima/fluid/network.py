@@ -39,6 +39,28 @@ class Network:
         """
         return replace(self, src=self.dst, dst=self.src, copies=self.adds, adds=self.copies)
 
+    def point(self, vertex: int, team: int) -> int:
+        """Return a number for a vertex in a group; without groups the vertex."""
+        return vertex * max(1, len(self.teams)) + team
+
+    def images(self, points: IntArray, order: IntArray) -> IntArray:
+        """Return where an automorphism, which brings vertex v to ``order[v]``, brings points."""
+        vertex, team = np.divmod(points, max(1, len(self.teams)))
+        return order[vertex] * max(1, len(self.teams)) + (self.team_of[order[self._first[team]]] if self.teams else 0)
+
+    @cached_property
+    def team_of(self) -> IntArray:
+        """The group of every vertex, -1 for none."""
+        number = np.full(self.vertices, -1, dtype=np.int64)
+        for at, team in enumerate(self.teams):
+            number[list(team)] = at
+        return number
+
+    @cached_property
+    def _first(self) -> IntArray:
+        """A vertex of every group."""
+        return np.array([team[0] for team in self.teams], dtype=np.int64)
+
     @property
     def relays(self) -> IntArray:
         """The vertices that can copy but take no part, such as host memory: a tree may use them or not."""

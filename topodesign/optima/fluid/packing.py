@@ -21,11 +21,13 @@ from typing import NamedTuple
 import numpy as np
 
 from topodesign.base.claims import Among, Claim, Of
-from topodesign.base.errors import TooLargeError
+from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.part import Others
 from topodesign.optima.fluid.decomposition import Column, Decomposition, Progress
 from topodesign.optima.fluid.fluid_optimum import Problem, problem_of
+from topodesign.optima.fluid.groups import problem_in_groups
 from topodesign.optima.fluid.symmetry import Images
 from topodesign.plans.trees import MAX_WEIGHT, Trees
 
@@ -42,7 +44,14 @@ class Packing(NamedTuple):
     @property
     def claim(self) -> Claim:
         """What is said of the time."""
-        among = Among.CAPABLE_TREES if len(self.trees.relays) else Among.TREES
+        relays, some = len(self.trees.relays) > 0, self.trees.collective.group is not None
+        among = (
+            (Among.CAPABLE_MEMBER_TREES if relays else Among.MEMBER_TREES)
+            if some
+            else Among.CAPABLE_TREES
+            if relays
+            else Among.TREES
+        )
         return Claim.to_bound(Of.TIME, self.time, among, self.bound)
 
 
@@ -61,33 +70,47 @@ def packing(
     *,
     units: int | None = None,
     spared: bool = True,
+    others: Others = "forward",
     listener: Callable[[Progress], None] | None = None,
 ) -> Packing:
     """Return trees for a collective, as fast together as there are, over few links; shared limits are kept.
 
     ``units`` are the parts that the data of a root are cut into at most, to which weights are rounded; ``spared`` says
-    whether trees are of nodes alone where that is no slower.
+    whether trees are of nodes alone where that is no slower; ``others`` what nodes do that are none of a group.
     """
-    costs = dict.fromkeys(fabric.classes, Fraction(1))
-    problem = problem_of(fabric, collective, costs=costs)
+
+    def asked(where: Fabric) -> Problem:
+        if collective.group is not None:
+            return problem_in_groups(where, collective, others, costs=dict.fromkeys(fabric.classes, 1))
+        return problem_of(where, collective, costs=dict.fromkeys(fabric.classes, Fraction(1)))
+
+    problem = asked(fabric)
+    if not problem.sources:
+        raise InfeasibleError("groups of one node send nothing")
     if spared and fabric.multicast | fabric.aggregation:
         bare = replace(fabric, multicast=frozenset(), aggregation=frozenset(), memory=frozenset())
-        plain = problem_of(bare, collective, costs=costs)
+        plain = asked(bare)
         least = plain.solved(cheapest=False, listener=listener).time_bound
         if problem.solved(cheapest=False, listener=listener).time >= least:
             problem = plain
     best = problem.solved(cheapest=True, listener=listener)
     images = Images(problem.symmetry)
+    used = list(range(len(problem.sources)))
+    if len(problem.teams) > 1:  # roots in groups are many, and most of them have no tree
+        pairs = {problem.sources[column.source].pair for column in best.columns}
+        used = [at for at in used if problem.sources[at].pair is None or problem.sources[at].pair in pairs]
+    problem = replace(problem, sources=tuple(problem.sources[at] for at in used))
     apart = Decomposition(
         problem.sources,
         images,
-        problem.collective.shards(len(problem.network.nodes)),
+        problem.shards,
         listener=listener,
         floor=best.time_bound,
+        teams=problem.teams,
         most=_ROUNDS,
     )
     for column in best.columns:
-        apart.enter(column.source, column.tree)
+        apart.enter(used.index(column.source), column.tree)
     found = apart.solve(cheapest=False)
     whole = _whole(found.columns, list(found.weights), problem, units)
     sent = [
@@ -129,10 +152,10 @@ def _whole(columns: tuple[Column, ...], weights: list[Fraction], problem: Proble
 def _images(problem: Problem, column: Column, weight: int) -> list[_Sent]:
     """Return the images of a tree for all its roots."""
     source = problem.sources[column.source]
-    adds = source.network is not problem.network
+    adds = source.network.src is not problem.network.src
     return [
-        _Sent(root, weight, adds, tuple(tuple(order[list(edge)].tolist()) for edge in column.tree.edges))
-        for root, order in problem.symmetry.movers(source.root).items()
+        _Sent(int(order[source.root]), weight, adds, tuple(tuple(order[list(e)].tolist()) for e in column.tree.edges))
+        for order in problem.symmetry.movers(source.point).values()
     ]
 
 
@@ -155,10 +178,12 @@ def _trees(problem: Problem, sent: list[_Sent]) -> Trees:
     }
     shard = None
     if both and set(columns["src"]) <= set(problem.network.nodes.tolist()):  # otherwise shares are what comes of it
-        share = dict.fromkeys(problem.network.nodes.tolist(), 0)
+        share = dict.fromkeys(problem.fabric.compute, 0)
         for one in inward:
             share[one.root] += one.weight
-        shard = tuple(share.values()) if len(set(share.values())) > 1 else None
+        groups = problem.network.teams or (problem.fabric.compute,)
+        even = all(len({share[node] for node in group}) == 1 for group in groups)
+        shard = None if even else tuple(share.values())
     made = Trees(
         problem.collective,
         problem.fabric.topology,
@@ -181,6 +206,4 @@ def _rate(problem: Problem, trees: Trees) -> Fraction:
 
 def _time(problem: Problem, trees: Trees) -> Fraction:
     """Return the time to move a shard of every root."""
-    data = problem.collective.shards(len(problem.network.nodes))
-    shards = data if trees.shard is None else sum(trees.shard)
-    return trees.inverse_rate * data / shards
+    return trees.inverse_rate * problem.shards / trees.shards

@@ -65,34 +65,37 @@ class Symmetry:
         return [bound // int(size) for bound, size in zip(self.bounds, self.sizes, strict=True)]
 
     @staticmethod
-    def turned(tree: Tree) -> list[Tree]:
+    def turned(tree: Tree, point: int) -> list[Tree]:
         """Return a tree, which stands for all its images."""
+        del point
         return [tree]
 
-    def kind(self, root: int, many: int) -> int:
-        """Return a number that is the same for roots at which the same prices are asked."""
-        del root
+    def kind(self, point: int, many: int) -> int:
+        """Return a number that is the same for points, roots in their groups, at which the same prices are asked."""
+        del point
         return many
 
-    def carried(self, root: int, many: int, load: IntArray) -> IntArray:
+    def carried(self, point: int, many: int, load: IntArray) -> IntArray:
         """Return what the limits of each orbit carry together of a load of the arcs and its images for all roots."""
-        del root
+        del point
         return self.spread(load) * many
 
-    def asked(self, root: int, many: int, prices: list[int]) -> list[int]:
+    def asked(self, point: int, many: int, prices: list[int]) -> list[int]:
         """Return the price of every arc and its images for all roots, from those of one limit of each orbit."""
-        del root
+        del point
         return [price * many for price in self.network.arc_prices([prices[orbit] for orbit in self.limit_of.tolist()])]
 
-    def pairs(self) -> tuple[IntArray, IntArray]:
-        """Return the smallest of every orbit of pairs of a vertex and a team, as ``v * teams + team``, and of teams."""
-        teams = self.network.teams
-        number = {team: at for at, team in enumerate(teams)}
-        moved = [
-            np.array([number[tuple(sorted(one[list(team)].tolist()))] for team in teams]) for one in self.generators
-        ]
-        both = ((one[:, None] * len(teams) + team).ravel() for one, team in zip(self.generators, moved, strict=True))
-        return _orbits(self.network.vertices * len(teams), both), _orbits(len(teams), moved)
+    @cached_property
+    def point_of(self) -> IntArray:
+        """The smallest of the orbit of every point, a vertex in a group."""
+        points = np.arange(self.network.vertices * max(1, len(self.network.teams)))
+        return _orbits(len(points), (self.network.images(points, one) for one in self.generators))
+
+    @cached_property
+    def alike(self) -> IntArray:
+        """The smallest of the groups that automorphisms exchange with every group."""
+        first = np.array([team[0] for team in self.network.teams], dtype=np.int64)
+        return _orbits(len(first), (self.network.team_of[one[first]] for one in self.generators))
 
     def representatives(self, vertices: IntArray) -> list[tuple[int, int]]:
         """Return a vertex of every orbit of some, and how many of them are in it."""
@@ -106,27 +109,31 @@ class Symmetry:
             total[orbit] += int(load[arcs].sum())
         return total
 
-    def movers(self, root: int) -> dict[int, IntArray]:
-        """Return for every vertex of the root's orbit an automorphism that brings the root there.
+    def movers(self, point: int) -> dict[int, IntArray]:
+        """Return for every point of a point's orbit an automorphism that brings that there.
 
         If a search finds them, they are a group: then they load links alike that it exchanges.
         """
-        if root not in self._groups:
-            self._groups[root] = self._group(root) or self._any(root)
-        return self._groups[root]
+        if point not in self._groups:
+            self._groups[point] = self._group(point) or self._any(point)
+        return self._groups[point]
 
     @cached_property
     def _groups(self) -> dict[int, dict[int, IntArray]]:
         return {}
 
-    def _any(self, root: int) -> dict[int, IntArray]:
-        found = {root: np.arange(self.network.vertices)}
-        todo = [root]
-        for vertex in todo:
+    def image(self, point: int, order: IntArray) -> int:
+        """Return where an automorphism brings a point."""
+        return int(self.network.images(np.array([point]), order)[0])
+
+    def _any(self, point: int) -> dict[int, IntArray]:
+        found = {point: np.arange(self.network.vertices)}
+        todo = [point]
+        for one in todo:
             for generator in self.generators:
-                image = int(generator[vertex])
+                image = self.image(one, generator)
                 if image not in found:
-                    found[image] = generator[found[vertex]]
+                    found[image] = generator[found[one]]
                     todo.append(image)
         return found
 
@@ -139,35 +146,35 @@ class Symmetry:
         primes = [prime for prime in range(2, order + 1) if order % prime == 0 and _is_prime(prime)]
         return _power(drawn, order // int(rng.choice(primes))) if primes else drawn
 
-    def _group(self, root: int) -> dict[int, IntArray] | None:
-        """Look for automorphisms that bring the root to each vertex of its orbit once and are a group.
+    def _group(self, point: int) -> dict[int, IntArray] | None:
+        """Look for automorphisms that bring a point to each point of its orbit once and are a group.
 
-        Hints, and elements of prime order that are drawn, are kept as long as what they generate leaves no vertex of
+        Hints, and elements of prime order that are drawn, are kept as long as what they generate leaves no point of
         the orbit where it is.
         """
-        orbit = np.flatnonzero(self.root_of == self.root_of[root])
+        orbit = np.flatnonzero(self.point_of == self.point_of[point])
         rng = np.random.default_rng(0)
         group = [np.arange(self.network.vertices)]
         kept: list[IntArray] = []
         suggested = [hint for hint in self.hints if _images(self.network, hint) is not None] if len(orbit) > 1 else []
         drawn = (self._drawn(rng) for _ in range(_DRAWS if len(orbit) > 1 else 0))
         for step in itertools.chain(suggested, drawn):
-            if np.any(step[orbit] == orbit):
+            if np.any(self.network.images(orbit, step) == orbit):
                 continue
-            larger = _generated([*kept, step], orbit)
+            larger = _generated([*kept, step], orbit, self.network)
             if larger is not None and len(larger) > len(group):
                 group = larger
                 kept.append(step)
             if len(group) == len(orbit):
-                return {int(element[root]): element for element in group}
-        return None if len(orbit) > 1 else {root: group[0]}
+                return {self.image(point, element): element for element in group}
+        return None if len(orbit) > 1 else {point: group[0]}
 
 
 @dataclass(frozen=True, eq=False)
 class Images:
-    """One image of a tree for each root, and limits told apart."""
+    """One image of a tree for each root in its group, and limits told apart."""
 
-    symmetry: Symmetry  # automorphisms, of which one is taken that brings a root to another
+    symmetry: Symmetry  # automorphisms, of which one is taken that brings a point to another
 
     @property
     def network(self) -> Network:
@@ -188,15 +195,15 @@ class Images:
     def _moved(self) -> dict[int, IntArray]:
         return {}
 
-    def moved(self, root: int) -> IntArray:
-        """Return where arcs go when the root goes to each vertex that it can, shape ``(vertices, arcs)``."""
-        if root not in self._moved:
-            movers = np.array(list(self.symmetry.movers(root).values()))
-            self._moved[root] = self.network.arcs_between(movers[:, self.network.src], movers[:, self.network.dst])
-        return self._moved[root]
+    def moved(self, point: int) -> IntArray:
+        """Return where arcs go when a point goes to each point that it can, shape ``(points, arcs)``."""
+        if point not in self._moved:
+            movers = np.array(list(self.symmetry.movers(point).values()))
+            self._moved[point] = self.network.arcs_between(movers[:, self.network.src], movers[:, self.network.dst])
+        return self._moved[point]
 
-    def turned(self, tree: Tree) -> list[Tree]:
-        """Return a tree and its images under some automorphisms that leave the root where it is."""
+    def turned(self, tree: Tree, point: int) -> list[Tree]:
+        """Return a tree of a point and its images under some automorphisms that leave the point where it is."""
         generators, network = self.symmetry.generators, self.network
         found = [tree]
         for _ in range(_TURNS if generators else 0):
@@ -204,7 +211,7 @@ class Images:
             for number in self._rng.integers(len(generators), size=2 * len(generators)).tolist():
                 order = generators[number][order]
             home = np.empty_like(order)
-            home[self.symmetry.movers(tree.root)[int(order[tree.root])]] = np.arange(len(order))  # brings the root back
+            home[self.symmetry.movers(point)[self.symmetry.image(point, order)]] = np.arange(len(order))  # brings back
             found.append(tree.moved(network, home[order]))
         return found
 
@@ -212,24 +219,24 @@ class Images:
     def _rng(self) -> np.random.Generator:
         return np.random.default_rng(0)
 
-    def kind(self, root: int, many: int) -> int:
-        """Return a number that is the same for roots at which the same prices are asked."""
+    def kind(self, point: int, many: int) -> int:
+        """Return a number that is the same for points at which the same prices are asked."""
         del many
-        return root
+        return point
 
-    def carried(self, root: int, many: int, load: IntArray) -> IntArray:
-        """Return what each limit carries of a load of the arcs and its images for all roots."""
+    def carried(self, point: int, many: int, load: IntArray) -> IntArray:
+        """Return what each limit carries of a load of the arcs and its images for all points."""
         del many
-        moved = self.moved(root)
+        moved = self.moved(point)
         total = np.zeros(len(load), dtype=np.int64)
         np.add.at(total, moved, np.broadcast_to(load, moved.shape))
         return np.array([int(total[arcs].sum()) for arcs in self.network.limits], dtype=np.int64)
 
-    def asked(self, root: int, many: int, prices: list[int]) -> list[int]:
-        """Return the price of every arc and its images for all roots, from those of the limits."""
+    def asked(self, point: int, many: int, prices: list[int]) -> list[int]:
+        """Return the price of every arc and its images for all points, from those of the limits."""
         del many
         each = np.array(self.network.arc_prices(prices), dtype=object)
-        total: list[int] = each[self.moved(root)].sum(axis=0).tolist()
+        total: list[int] = each[self.moved(point)].sum(axis=0).tolist()
         return total
 
 
@@ -303,8 +310,8 @@ def _power(permutation: IntArray, times: int) -> IntArray:
     return result
 
 
-def _generated(elements: list[IntArray], orbit: IntArray) -> list[IntArray] | None:
-    """Return the group that permutations generate; None if one of it but the identity leaves a vertex of the orbit."""
+def _generated(elements: list[IntArray], orbit: IntArray, network: Network) -> list[IntArray] | None:
+    """Return the group that permutations generate; None if one of it but the identity leaves a point of the orbit."""
     identity = np.arange(len(elements[0]))
     found = {identity.tobytes(): identity}
     todo = [identity]
@@ -314,7 +321,7 @@ def _generated(elements: list[IntArray], orbit: IntArray) -> list[IntArray] | No
             key = image.tobytes()
             if key in found:
                 continue
-            if len(found) == len(orbit) or np.any(image[orbit] == orbit):
+            if len(found) == len(orbit) or np.any(network.images(orbit, image) == orbit):
                 return None
             found[key] = image
             todo.append(image)

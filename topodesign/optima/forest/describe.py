@@ -237,8 +237,9 @@ def tree_summary(fabric: Fabric, schedule: Trees) -> str:
     """Return the same for people."""
     reached = tree_figures(fabric, schedule)
     time = format_time(reached.inverse_rate * 10**9)
+    groups = f" in {schedule.groups} groups at once" if schedule.groups > 1 else ""
     lines = [
-        f"algorithmic bandwidth {format_rate(reached.bandwidth)}, 1/x* = {time} per GB of shard",
+        f"algorithmic bandwidth {format_rate(reached.bandwidth)}{groups}, 1/x* = {time} per GB of shard",
         f"{per_root(fabric, schedule)}, {len(schedule)} different ones, height {reached.height}",
     ]
     if len(schedule.relays):
@@ -250,6 +251,6 @@ def tree_summary(fabric: Fabric, schedule: Trees) -> str:
 
 
 def _in_network(fabric: Fabric, schedule: Trees) -> Pruned | None:
-    if len(schedule.relays) or not fabric.multicast | fabric.aggregation:
+    if len(schedule.relays) or schedule.collective.group is not None or not fabric.multicast | fabric.aggregation:
         return None
     return prune(schedule, fabric.multicast, fabric.aggregation)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
@@ -54,7 +54,8 @@ def repaired(
         raise InfeasibleError("the root is gone, and its data with it")
     if trees.reduce_trees in {0, len(trees)} or trees.concurrent:
         return _repaired_phase(trees, topology, known, relays, slower)
-    halves = [_only(trees, 0, trees.reduce_trees), _only(trees, trees.reduce_trees, len(trees))]
+    inward = np.arange(len(trees)) < trees.reduce_trees
+    halves = [trees.some(inward, collective=ALLGATHER.dual), trees.some(~inward, collective=ALLGATHER)]
     out = _repaired_phase(halves[1], topology, known, relays, slower)
     back = halves[1].reverse()
     mirrored = topology.is_duplex and relays[0] == relays[1]
@@ -62,27 +63,6 @@ def repaired(
         return side_by_side(topology, (backwards(out, topology), out), concurrent=False)
     back = _repaired_phase(halves[0], topology, known, relays, slower)
     return side_by_side(topology, (back, out), concurrent=False)
-
-
-def _only(trees: Trees, first: int, end: int) -> Trees:
-    """Return the in-trees or the out-trees of an allreduce that does one after the other."""
-    edge = slice(*np.searchsorted(trees.tree, (first, end)))
-    route = slice(*np.searchsorted(trees.route_edge, (edge.start, edge.stop)))
-    hop = slice(*trees.hop_start[[route.start, route.stop]])
-    return replace(
-        trees,
-        collective=ALLGATHER if first else ALLGATHER.dual,
-        root=trees.root[first:end],
-        weight=trees.weight[first:end],
-        tree=trees.tree[edge] - first,
-        src=trees.src[edge],
-        dst=trees.dst[edge],
-        route_edge=trees.route_edge[route] - edge.start,
-        route_weight=trees.route_weight[route],
-        hop_start=trees.hop_start[route.start : route.stop + 1] - hop.start,
-        hop=trees.hop[hop],
-        reduce_trees=0 if first else end,
-    )
 
 
 @dataclass

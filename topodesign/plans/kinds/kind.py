@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import ClassVar, Generic, Literal, TypeVar, cast
 
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ScheduleError
+from topodesign.plans.group_ops import apart
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.movement import Movement
 from topodesign.plans.plan import Plan
@@ -114,6 +115,15 @@ class Kind(ABC, Generic[Moved]):
     def alone(self, place: Topology, rounds: Rounds, members: Sequence[int]) -> Plan:  # noqa: ARG002
         """Return the plan of what members do by themselves, of whose rounds they are the nodes 0, 1, ..."""
         return Plan(place, rounds, cost_claim(cost_of(place, rounds)), generator=self.plan.generator)
+
+    def apart(self) -> Iterator[Plan]:
+        """Yield what each group does by itself, its members with the switches that they send through."""
+        if self.pace == "pipelines" or (self.pace == "times" and self.plan.topology.switches):
+            raise InfeasibleError(
+                f"only rounds, trees and timed sends without switches are compiled in groups, not {self.plan.kind}"
+            )
+        for one, (place, rounds) in zip(self.plan.collective.single, apart(*self.in_rounds()), strict=True):
+            yield self.alone(place, rounds, one.group or ())
 
     def then(self, other: Plan) -> Movement:
         """Return the allreduce of this reduce-scatter and an allgather after it."""

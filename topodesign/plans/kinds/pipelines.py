@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
+
+import numpy as np
 
 from topodesign.base.errors import InfeasibleError
 from topodesign.plans.kinds.kind import Kind
@@ -60,6 +62,27 @@ class OfTrees(Kind[Trees]):
                 "schedule without in-network trees"
             )
         return super().transfers(parts)
+
+    def apart(self) -> Iterator[Plan]:
+        """Yield what each group does by itself, its members with the switches that they send through."""
+        whole = self.plan.fabric
+        for number, (one, trees) in enumerate(zip(self.plan.collective.single, self.moved.alone(), strict=True)):
+            names = [whole.names[node] for node in one.group or ()]
+            strays = np.isin(trees.hop, list(trees.topology.switches - whole.topology.switches))
+            if strays.any():
+                raise InfeasibleError(
+                    f"node {whole.names[trees.hop[strays][0]]} passes on data of group {number}, of which it is no "
+                    "member, and a program is run by members alone; make the schedule with --others vanish"
+                )
+            part = whole.only(names, forward=False)
+            place = {name: at for at, name in enumerate(part.names)}
+            order = np.array([place.get(name, -1) for name in whole.names], dtype=np.int64)
+            columns = {name: order[getattr(trees, name)] for name in ("root", "src", "dst", "hop")}
+            root = trees.collective.root
+            named = trees.collective if root is None else trees.collective.at(int(order[root]))
+            moved = trees.having(collective=named, topology=part.topology, **columns)
+            claim = tree_figures(part, moved).claim() if len(moved) else {}
+            yield Plan(part, moved, claim, generator=self.plan.generator)
 
     @property
     def relays(self) -> IntArray:

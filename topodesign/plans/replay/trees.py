@@ -10,6 +10,8 @@ It shares no code with what makes the trees. A tree schedule is right if and onl
   up to the weight of the tree;
 * no link carries more than its capacity in either phase, or in both together where they are concurrent: sum of the
   weights times the rate, in integers;
+* of several groups each has trees of its own, which do that over its members with all other vertices as switches that
+  only forward, and whose weights add up to the same;
 * the weights of the trees of a root are, in each phase, in proportion to the root's shard; or, where switches add and
   copy in a concurrent allreduce, the same in both phases, and shards are what comes of it. An allreduce may be without
   in-trees: then the trees of every node carry all that it has, are of one weight in all, and every node adds up.
@@ -86,9 +88,8 @@ def replayed_trees(fabric: Fabric, trees: Trees) -> Found:
     overloaded = _overloaded(fabric, loads_of(trees), trees.rate)
     if overloaded:
         return Found(overloaded)
-    owners = trees.collective.shards(len(fabric.compute))
-    shards = owners if trees.shard is None else sum(trees.shard)
-    weights = [int(phase.sum()) for phase in (trees.weight[: trees.reduce_trees], trees.weight[trees.reduce_trees :])]
+    owners, shards = trees.collective.shards(len(trees.compute_nodes)), trees.shards
+    weights = [int(half.sum()) // trees.groups for half in np.split(trees.weight, [trees.reduce_trees])]
     bandwidth = shards * fabric.unit / report.inverse_rate
     figures = {
         "k": Fraction(max(weights), shards),
@@ -126,24 +127,38 @@ def verify_trees(
     than the one that is claimed is a problem.
     """
     called = [str(vertex) for vertex in range(schedule.topology.nodes)] if names is None else names
-    compute = np.ones(schedule.topology.nodes, dtype=np.bool_)
-    compute[list(schedule.topology.switches)] = False
     able = np.zeros((2, schedule.topology.nodes), dtype=np.bool_)  # to add, to copy
     able[0, list(aggregation)] = able[1, list(multicast)] = True
-    problems = list(_tree_problems(schedule, compute, able | compute, called))
-    spans = not problems
-    problems += _route_problems(schedule, compute, called)
+    problems: list[str] = []
+    heights, taken, weights = [0], list[Fraction | None](), set[tuple[int, ...]]()
+    groups = list(schedule.alone())
+    for number, one in enumerate(groups):
+        compute = np.ones(one.topology.nodes, dtype=np.bool_)
+        compute[list(one.topology.switches)] = False
+        found = list(_tree_problems(one, compute, able | compute, called))
+        heights.append(0 if found else _height(one, compute))
+        found += _route_problems(one, compute, called)
+        found += _share_problems(one, compute, called)
+        problems += [f"group {number}: {problem}" for problem in found] if len(groups) > 1 else found
+        if compute.sum() > 1:
+            weights.add(tuple(int(half.sum()) for half in np.split(one.weight, [one.reduce_trees])))
+            inverse = _inverse_rate(one, int(compute.sum()))
+            taken.append(None if inverse is None else inverse / one.shards)
+    if sum(map(len, groups)) != len(schedule):
+        problems.append("some trees are of no group")
+    if len(weights) > 1:
+        problems.append("the trees of one group have another weight in all than those of another")
     loads = loads_of(schedule)
     problems += _capacity_problems(schedule, loads, called)
-    problems += _share_problems(schedule, compute, called)
-    inverse = _inverse_rate(schedule, int(compute.sum()))
+    inverse = None if None in taken else max(filter(None, taken), default=None)
+    inverse = None if inverse is None else inverse * schedule.shards
     if claim is not None and claim != inverse:
         problems.append(f"the claimed 1/x is {claim}, but the trees have {inverse}")
     full = [Fraction(max(load), int(c)) for load, c in zip(loads.T.tolist(), schedule.topology.capacity, strict=True)]
     return TreesReport(
         collective=schedule.collective,
         trees=len(schedule),
-        height=_height(schedule, compute) if spans else 0,
+        height=max(heights),
         inverse_rate=inverse,
         fullest=max(full, default=Fraction(0)) * schedule.rate,
         problems=tuple(problems),

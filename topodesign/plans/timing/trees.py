@@ -7,6 +7,7 @@ that it sends to, and of the edge through most switches. So a tree of height h i
 ``(h + C - 1) * (L + B / C)``, with B the time by bandwidth alone, the same for all trees. What a switch sends that adds
 or copies counts with what it receives.
 One chunk is best for small data, and many tend to B for large. The two phases of an allreduce follow one another.
+Several groups are done when the last of them is, each with as many chunks as are fastest for it.
 A one-shot allreduce has one phase, in which every node sends all of its data. Concurrent phases count as one: chunk c
 of every tree of a root is of the same part c of the shard, which goes up the in-trees and then down the out-trees.
 Times are exact.
@@ -63,10 +64,15 @@ def simulate_trees(
     """
     check_chunks(latency, size, unit, chunks, "the data of a tree")
     happens, loss = _lose(schedule, tuple(sorted(set(failed_links))))
-    phases = _phases(schedule, happens, Fraction(size), Fraction(unit))
-    chains = None if of_links is None else _chains(schedule, happens, of_links, latency.gap)
-    done = in_phases("in trees of", phases, chains, latency, chunks, size=Fraction(size), loss=loss)
-    return done if phases else replace(done, utilisation=np.zeros(len(schedule.topology.src)))
+    groups = []
+    for number, one in enumerate(schedule.alone()):
+        own = happens[schedule.team[schedule.tree] == number]
+        phases = _phases(one, own, Fraction(size), Fraction(unit))
+        chains = None if of_links is None else _chains(one, own, of_links, latency.gap)
+        groups.append(in_phases("in trees of", phases, chains, latency, chunks, size=Fraction(size), loss=loss))
+    last = max(groups, key=lambda one: one.time)
+    busy = [np.zeros(len(schedule.topology.src)), *(one.utilisation * float(one.time) for one in groups if one.phases)]
+    return replace(last, utilisation=np.sum(busy, axis=0) / float(last.time or 1))
 
 
 def _phases(schedule: Trees, happens: NDArray[np.bool_], size: Fraction, unit: Fraction) -> list[Phase]:
@@ -238,7 +244,7 @@ def _lose(schedule: Trees, failed: tuple[Link, ...]) -> tuple[NDArray[np.bool_],
         schedule.collective.reduces and schedule.collective.copies
     ):  # a shard that is not complete at its owner nobody ever has
         lost[: schedule.reduce_trees] = lost[: schedule.reduce_trees].any(axis=1, keepdims=True)
-    lost[:, sorted(schedule.topology.switches)] = False
+    lost &= schedule.collective.teams(schedule.topology.nodes, schedule.topology.switches) == schedule.team[:, None]
     pairs = {(int(schedule.root[tree]), node) for tree, node in np.argwhere(lost).tolist()}
     table = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
     reduces_only = not schedule.collective.copies

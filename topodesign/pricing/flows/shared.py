@@ -4,8 +4,7 @@ Each group has a part of every link's capacity. Spanning trees of a group that r
 part lets a flow of this rate from every root to every member (Edmonds; with nodes that only pass on, if as much of the
 part leads into them as out of them: ForestColl, Theorem 5 and section 5.3). So the best way to share the links is a
 linear program: a part of every link for every group, and a flow within it to every member. The prices of its rows
-prove that no way is better. An allreduce has two such parts for every group, one of them on the links turned round, and
-its members may be the roots of any shares of the data, the same in both (ForestColl, appendix F).
+prove that no way is better.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from topodesign.solve.program import Entries, Program
 from topodesign.topology.topology import IntArray, Topology
 
 MOST_COLUMNS = 40_000  # of a linear program that is solved in fractions
-MOST_OF_BOTH = 10_000  # the same where reductions and broadcasts share links
 
 
 @dataclass(frozen=True)
@@ -88,53 +86,14 @@ def share_links(topology: Topology, groups: Sequence[Multicast], *, inside: bool
     return SharedLinks(proof.columns[0], tuple(next(loads) if len(one.members) > 1 else nothing for one in groups))
 
 
-def share_both(topology: Topology, groups: Sequence[Sequence[int]], *, inside: bool = False) -> Fraction | None:
-    """Return the least time in which all groups do an allreduce over their trees, each of one unit of data.
-
-    * ``topology``, ``inside``: as for :func:`share_links`.
-    * ``groups``: their members.
-
-    Returns: largest load of a link over its capacity; None if the program is too large, or not solved exactly.
-    """
-    nodes, links = topology.nodes, len(topology.src)
-    busy = [tuple(group) for group in groups if len(group) > 1]
-    if 2 * sum(1 + len(group) for group in busy) * links > MOST_OF_BOTH:
-        return None
-    program = Program()
-    program.add_columns(1, cost=1)
-    parts = []
-    for group in busy:
-        share = program.add_columns(len(group))
-        program.add_rows(1, Entries(np.zeros_like(share), share, 1), lower=1, upper=1)
-        for way in ((topology.src, topology.dst), (topology.dst, topology.src)):
-            part = program.add_columns(links)
-            for sink in group:
-                wanted = np.zeros(nodes, dtype=np.int64)
-                wanted[sink] = 1
-                _add_flow(program, way, program.add_columns(links), part, wanted, (np.array(group), share))
-            if inside:
-                program.change_columns(part[_closed(topology, group)], upper=0)
-            _add_balance(program, way, nodes, group, part)
-            parts.append(part)
-    _add_limits(program, topology, parts)
-    if program.solve(interior=True) != "optimal":
-        return None
-    proof = program.certificate()
-    return proof.columns[0] if proof.proven else None
-
-
 _Way = tuple[IntArray, IntArray]  # where links start and end, in the direction in which data go out from roots
 
 
-def _add_flow(  # noqa: PLR0917  columns and rows of one flow
-    program: Program, way: _Way, flow: IntArray, part: IntArray, wanted: IntArray, own: _Way | None = None
-) -> None:
-    """Add the rows of a flow within a part of the links, of which every node keeps so much, its own share beside it."""
+def _add_flow(program: Program, way: _Way, flow: IntArray, part: IntArray, wanted: IntArray) -> None:
+    """Add the rows of a flow within a part of the links, of which every node keeps so much."""
     src, dst = way
     kept = Entries(np.concatenate((dst, src)), np.tile(flow, 2), np.repeat((1, -1), len(flow)))
     kept = _without_loops(kept)
-    if own is not None:
-        kept = Entries(*(np.concatenate(pair) for pair in zip(kept, (*own, np.ones_like(own[0])), strict=True)))
     program.add_rows(len(wanted), kept, lower=wanted, upper=wanted)
     link = np.arange(len(flow))
     within = Entries(np.tile(link, 2), np.concatenate((flow, part)), np.repeat((1, -1), len(flow)))

@@ -70,4 +70,4 @@ FABRIC = record(
         ),
     }
 )
-LAYOUT = declared("search.layout:Layout", more={"file": nullable(text("What -o wrote; null without it."))})
+LAYOUT = declared("optima.layout:Layout", more={"file": nullable(text("What -o wrote; null without it."))})

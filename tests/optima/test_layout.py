@@ -9,9 +9,9 @@ import pytest
 
 from topodesign.base.errors import TopodesignError
 from topodesign.optima.group_price import price_groups
+from topodesign.optima.layout import layout
 from topodesign.plans.replay.plans import verify
 from topodesign.schedulers.scheduling import schedule
-from topodesign.search.layout import layout
 
 
 @pytest.mark.parametrize(

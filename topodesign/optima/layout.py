@@ -30,7 +30,7 @@ from topodesign.fabrics.groups import as_groups
 from topodesign.fabrics.part import Others
 from topodesign.fabrics.places import PlaceLike, as_fabric
 from topodesign.fabrics.traffic import Stream, Traffic, as_streams
-from topodesign.pricing.groups import bandwidth_of
+from topodesign.optima.group_price import bandwidth_of
 from topodesign.topology.topology import IntArray, Topology
 
 
@@ -222,8 +222,7 @@ def _price(
     """Return the exact price of every sort of traffic; None if members of a group cannot reach each other."""
     try:
         return tuple(
-            bandwidth_of(fabric.topology, one.collective.within(as_groups(fabric, one.group, nodes)), others)
-            for one in streams
+            bandwidth_of(fabric, one.collective.within(as_groups(fabric, one.group, nodes)), others) for one in streams
         )
     except InfeasibleError:
         return None
