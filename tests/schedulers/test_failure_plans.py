@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,22 @@ from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterEr
 from topodesign.schedulers.failure_plans import INDEX
 
 
-@pytest.mark.parametrize(("spec", "collective"), [("dgx_h100(2)", "allgather"), ("ualink_pod(6,3)", "allreduce")])
-def test_every_failure_has_a_plan(spec: str, collective: str, tmp_path: Path) -> None:
-    made = failure_plans(spec, collective)
-    assert {(one.kind, one.failures[0]) for one in made.entries} == {
-        (one.kind, one.first) for one in single_failures(spec, collective).parts
-    }
+@pytest.mark.parametrize(
+    ("spec", "collective", "method"),
+    [
+        ("dgx_h100(2)", "allgather", "auto"),
+        ("ualink_pod(6,3)", "allreduce", "auto"),
+        ("dgx_h100(2)", "allreduce", "fluid"),
+        pytest.param("dgx_h100(8)", "allreduce", "fluid", marks=pytest.mark.thorough),
+    ],
+)
+def test_every_failure_has_a_plan(spec: str, collective: str, method: str, tmp_path: Path) -> None:
+    made, ranked = failure_plans(spec, collective, method=method), single_failures(spec, collective, method=method)
+    assert {(one.kind, one.failures[0]) for one in made.entries} == {(one.kind, one.first) for one in ranked.parts}
+    least = {one.first: one.bandwidth for one in ranked.parts}
+    for one in made.entries if method == "fluid" else ():  # through switches that copy and add, at the rate priced
+        assert one.bandwidth is not None
+        assert one.bandwidth >= Fraction(99, 100) * (least[one.failures[0]] or 0)
     made.save(tmp_path / "set")
     for entry in made.entries:
         for failure in {entry.failures[0], entry.failures[-1], entry.failures[len(entry.failures) // 2]}:

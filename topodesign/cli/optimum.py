@@ -137,18 +137,18 @@ def command(
 def _failures(fabric: str, collective: Collective, plans: Path | None, given: dict[str, Any]) -> None:
     """Print what each single failure costs, or make a plan for each."""
     defaults = {param.name: param.default for param in click.get_current_context().command.params}
-    place = topodesign.as_fabric(fabric, given.pop("bandwidth"))
+    place, method = topodesign.as_fabric(fabric, given.pop("bandwidth")), given.pop("method")
     part = topodesign.part_of(place, given.pop("only"), given.pop("others"), given.pop("without"))
     wrong = next((name for name, value in given.items() if value and value != defaults.get(name, value)), None)
     if wrong is not None:
         raise click.UsageError(f"--{wrong.replace('_', '-')} does not go with --failures.")
     if plans is None:
         with progress_bar("pricing failures") as progress:
-            show(topodesign.single_failures(part, collective, progress=progress))
+            show(topodesign.single_failures(part, collective, method=method, progress=progress))
         return
     check_new(plans)
     with progress_bar("making plans") as progress:
-        made = topodesign.failure_plans(part, collective, progress=progress)
+        made = topodesign.failure_plans(part, collective, method=method, progress=progress)
     made.save(plans)
     show(made)
 

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from topodesign.base.arguments import as_choice
 from topodesign.base.declared import key
 from topodesign.base.errors import InfeasibleError, ParameterError, TopologyError
 from topodesign.base.progress import each
@@ -20,6 +21,8 @@ from topodesign.collectives import Collective, as_collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import part_of
 from topodesign.fabrics.places import PlaceLike, as_fabric
+from topodesign.optima.fluid.fluid_optimum import fluid_optimum
+from topodesign.optima.question import Question
 from topodesign.optima.throughput import throughput
 from topodesign.topology.automorphisms import Links, find_symmetry, link_classes
 from topodesign.topology.symmetry import Symmetry
@@ -82,7 +85,7 @@ class SingleFailures(Result):
                 one.kind,
                 str(one.alike),
                 "none" if one.bandwidth is None else f"{gigabytes(one.bandwidth):.3f}",
-                f"{-100 * float(one.lost):+.1f}%",
+                f"{float(-100 * one.lost):+.1f}%",
             )
             for one in self.parts
         )
@@ -100,9 +103,10 @@ def single_failures(
     place: PlaceLike,
     collective: Collective | str = "allgather",
     *,
+    method: str = "auto",
     progress: Callable[[float], None] | None = None,
 ) -> SingleFailures:
-    """Rank all single failures of a fabric by what they cost a collective, over trees with switches that forward.
+    """Rank all single failures of a fabric by what they cost a collective over trees.
 
     Parameters
     ----------
@@ -110,6 +114,8 @@ def single_failures(
         A fabric or a topology, the spec of one, a file, or a networkx graph.
     collective
         Allgather, reduce-scatter or allreduce.
+    method
+        ``auto`` or ``forest``, with switches that only forward; ``fluid`` where they copy and add as the fabric says.
     progress
         Called with the share that is done.
 
@@ -125,11 +131,18 @@ def single_failures(
     box0/gpu0-box0/nvswitch 16 0.9230769230769231
     """
     fabric, kind = as_fabric(place), over_trees(collective, "failures are ranked for")
-    before = throughput(fabric, kind).bandwidth
+    as_choice("method", method, ("auto", "forest", "fluid"))
+
+    def best(where: Fabric) -> Fraction:
+        if method == "fluid":
+            return fluid_optimum(Question(where, kind)).bandwidth
+        return throughput(where, kind).bandwidth
+
+    before = best(fabric)
     parts = []
     for what, names in each(alike_failures(fabric), progress):
         try:
-            bandwidth: Fraction | None = throughput(part_of(fabric, without=names[:1]), kind).bandwidth
+            bandwidth: Fraction | None = best(part_of(fabric, without=names[:1]))
         except (InfeasibleError, TopologyError):
             bandwidth = None
         parts.append(FailedPart(what, names[0], len(names), bandwidth, 1 - (bandwidth or 0) / before))

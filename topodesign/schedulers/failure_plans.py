@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from topodesign.base.arguments import as_path
+from topodesign.base.arguments import as_choice, as_path
 from topodesign.base.atomic import write_directory
 from topodesign.base.deadline import OutOfTime, Stopwatch, deadline
 from topodesign.base.declared import Declared, key
@@ -39,7 +39,7 @@ from topodesign.plans.files import load_plan
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import load_right, verified, verify
 from topodesign.plans.sets import ForSizes, read_plan_set, save_plan_set
-from topodesign.plans.trees import Trees, relabelled
+from topodesign.plans.trees import MAX_WEIGHT, Trees, relabelled
 from topodesign.schedulers.replan import Replanned, repaired_plan
 from topodesign.schedulers.scheduling import schedule
 
@@ -137,6 +137,7 @@ def failure_plans(
     place: PlaceLike,
     collective: Collective | str = "allgather",
     *,
+    method: str = "auto",
     time_limit: Quantity = "10s",
     progress: Callable[[float], None] | None = None,
 ) -> FailurePlans:
@@ -148,6 +149,9 @@ def failure_plans(
         A fabric or a topology, the spec of one, a file, or a networkx graph.
     collective
         Allgather, reduce-scatter or allreduce.
+    method
+        That of :func:`topodesign.schedule` for the plan of the whole and those that are made anew: ``auto``,
+        ``forest``, or ``fluid`` for trees through switches that copy and add where the fabric has them.
     time_limit
         For each plan that is made anew: where a repair of the plan before has less than 99% of what nothing exceeds.
         The faster of the two is kept.
@@ -169,13 +173,17 @@ def failure_plans(
         over_trees(collective, "plans for failures are of"),
         float(as_time(time_limit)),
     )
-    before = schedule(fabric, kind)
-    entries = [_entry(before, what, names, limit) for what, names in each(alike_failures(fabric), progress)]
+    as_choice("method", method, ("auto", "forest", "fluid"))
+    make = partial(schedule, collective=kind, method=method, chunks=MAX_WEIGHT if method == "fluid" else None)
+    before = make(fabric)
+    entries = [_entry(before, what, names, make, limit) for what, names in each(alike_failures(fabric), progress)]
     entries.sort(key=lambda one: (one.bandwidth or 0, one.kind, one.failures))
     return FailurePlans(fabric.name, before, tuple(entries))
 
 
-def _entry(before: Plan, what: str, names: tuple[str, ...], limit: float) -> FailurePlan:
+def _entry(
+    before: Plan, what: str, names: tuple[str, ...], make: Callable[[Fabric], Plan], limit: float
+) -> FailurePlan:
     """Return the plan for what is left: the repaired one, if it is near to what nothing exceeds, or the faster."""
     try:
         left = part_of(before.fabric, without=names[:1])
@@ -186,7 +194,7 @@ def _entry(before: Plan, what: str, names: tuple[str, ...], limit: float) -> Fai
     if not found or found["repaired"].claim["algorithmic_bandwidth"] < _NEAR * bound:
         try:
             with deadline(limit):
-                made = schedule(left, before.collective)
+                made = make(left)
                 if verify(made).ok:
                     found[str(made.generator["method"])] = made
         except (OutOfTime, InfeasibleError) as error:
