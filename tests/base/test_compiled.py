@@ -58,6 +58,7 @@ from topodesign.schedulers.ten import (
     forward_kernels,
     repair_kernels,
     symmetric_kernels,
+    trees_kernels,
 )
 from topodesign.schedulers.ten.copying import copy_chunks
 from topodesign.schedulers.ten.forward import forward_chunks
@@ -157,7 +158,7 @@ def spread_out(digraph: Topology) -> None:
 
 
 def synthesized(digraph: Topology) -> None:
-    for collective in ("allgather", "all-to-all"):
+    for collective in ("allgather", "all-to-all", "allreduce"):
         scheduling.schedule(digraph, collective, method="tacos", tries=3)
         scheduling.schedule("torus(2,3)", collective, method="tacos", symmetric=True)
     scheduling.schedule(digraph, traffic=["*=allgather@1KiB", "*=all-to-all+3us"], tries=1)
@@ -180,7 +181,7 @@ EXERCISES: list[tuple[tuple[ModuleType, ...], Callable[[Topology], None], st.Sea
     ((balanced_paths_kernels,), spread_out, regular_digraphs(5, 2)),
     ((field_kernels,), moved, regular_digraphs(5, 2)),
     (
-        (event_kernels, copying_kernels, forward_kernels, symmetric_kernels),
+        (event_kernels, copying_kernels, forward_kernels, symmetric_kernels, trees_kernels),
         synthesized,
         regular_digraphs(6, 2),
     ),

@@ -130,9 +130,8 @@ def _told(request: Request, place: Topology | Fabric, network: Network, made: Ma
         times = f"{float(made.timed.time / bound):.4f} times " if bound else ""
         notes = [f"{times}{format_time(bound)}, which no schedule of {what} beats"]
     if made.before is not None and made.before > made.timed.time:
-        notes.append(
-            f"chunks next to one another are sent as one; each on its own it would be {format_time(made.before)}"
-        )
+        halves = " and all sums before all copies" if len(made.timed.collective.parts) > 1 else ""
+        notes.append(f"with every chunk a send{halves} it would be {format_time(made.before)}")
     if made.copies > 1:
         few = counted(network.topology.nodes // made.copies, "node")
         notes.append(f"symmetric: what {few} would send is copied by a group of {made.copies} automorphisms")

@@ -2,7 +2,8 @@
 
 * ``network``: links, and ways through switches, in ticks, exact or rounded up to the steps of a time-expanded network.
 * ``copying``: chunks that are copied to several nodes; ``forward``: chunks that go to one; ``symmetric``: those of a
-  few nodes, copied by a group. ``greedy`` makes whole collectives of them, and takes the best of many tries.
+  few nodes, copied by a group; ``trees``: sums that go up trees and down others. ``greedy`` makes whole collectives of
+  them, and takes the best of many tries.
 * ``repair``, ``merging``, ``sharing``: better times for sends whose ways are settled, of one collective or several.
 * ``bound``: what no schedule can be faster than.
 

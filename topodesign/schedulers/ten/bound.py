@@ -17,6 +17,7 @@ from topodesign.topology.topology import IntArray
 CUTS = 64  # most nodes of a network of which all cuts are looked at
 _MOST_WAYS = 2**24  # most pairs of a source and a link of which all distances are looked at
 _GRAIN = 2**20
+_MOST_SETS = 16  # bandwidths whose sets of nodes are looked at
 
 
 def bound_of(network: Network, chunks: Chunks) -> int:
@@ -62,6 +63,40 @@ def fewest_ticks(network: Network, count: IntArray, early: IntArray, *, into: bo
         enough = passed >= count
         high, low = np.where(enough, middle, high), np.where(enough, low, middle + 1)
     return int(low[(count > 0) & (low < LARGEST - 1)].max(initial=0))
+
+
+def bound_of_sums(network: Network, chunks: int) -> int:
+    """Return a number of ticks that no allreduce of so many chunks among all nodes is shorter than.
+
+    However sums are made: into k sets are the nodes divided, and of every chunk at least 2 (k - 1) sends go from set to
+    set. For let one set be the first that all contributions have reached. Each other set has sent one on a way that has
+    ended there by then, and gets what completes it no sooner; and a send that is both would have to go on to the first
+    set, too late. (With a node a set it is the theorem on gossip one way: Harary and Schwenk, The Communication Problem
+    on Graphs and Digraphs, 1974.) Looked at are single nodes, and those that links quicker than some join.
+    """
+    topology = network.topology
+    if network.routes is not None or topology.switches:
+        return 0
+    from scipy.sparse import coo_array  # noqa: PLC0415  heavy
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
+    real = np.flatnonzero(topology.src != topology.dst)
+    src, dst, busy, takes = topology.src[real], topology.dst[real], network.busy[real], network.takes[real]
+    part, sets, best = np.arange(topology.nodes), topology.nodes, 0
+    for slow in np.unique(busy).tolist()[:_MOST_SETS]:
+        between, count = np.flatnonzero(part[src] != part[dst]), 2 * (sets - 1) * chunks
+        if not len(between):
+            break
+        low, high = 0, int(takes[between].max()) + count * int(busy[between].min())
+        while low < high:
+            middle = (low + high) // 2
+            late = middle - takes[between]
+            enough = np.where(late >= 0, late // busy[between] + 1, 0).sum() >= count
+            low, high = (low, middle) if enough else (middle + 1, high)
+        quick, best = busy <= slow, max(best, low)
+        web = coo_array((np.ones(quick.sum()), (src[quick], dst[quick])), shape=(topology.nodes, topology.nodes))
+        sets, part = connected_components(web, directed=False)
+    return best
 
 
 def _longest_way(network: Network, chunks: Chunks, node: IntArray, chunk: IntArray) -> int:

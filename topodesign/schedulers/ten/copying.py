@@ -22,15 +22,13 @@ def copy_chunks(
     blind: bool = False,
     bias: IntArray | None = None,
     shy: bool = False,
-    units: int = 0,
     relays: tuple[IntArray, IntArray] | None = None,
 ) -> Sends:
     """Bring every chunk to all that need it.
 
     ``blind`` takes chunks by chance alone, as in the paper, and not those first that most nodes wait for; ``bias`` is
     added to how many wait for each. With ``shy`` slow links wait for others rather than carry what a quicker link could
-    bring. With ``units``, the chunks of a block, links go on with the next chunk of the block that they have carried
-    last. ``relays`` are pairs of a node and a chunk that it does not need but should pass on.
+    bring. ``relays`` are pairs of a node and a chunk that it does not need but should pass on.
     """
     topology = network.topology
     node, chunk = wanted(chunks)
@@ -64,7 +62,7 @@ def copy_chunks(
         np.array([0]),
     )
     weights = np.zeros(chunks.number, dtype=np.int64) if bias is None else bias
-    taste = Taste(weights, 1 if blind else PLENTY, -1 if blind else int(shy), units)
+    taste = Taste(weights, 1 if blind else PLENTY, -1 if blind else int(shy))
     if copying(network.web, flow, queue_for(links, links), taste, held, first_state(seed)) < rows:
         missing = np.flatnonzero(flow.lacking)
         raise InfeasibleError(f"there is no way for the data of node {chunks.at[missing[0]]} to all that need them")

@@ -53,7 +53,6 @@ class Taste(NamedTuple):
     # Whether a link leaves chunks to quicker ones that could bring them: 1 if it rather waits, 0 if it takes such a
     # chunk when there is no other, and -1 if it does not look. The quickest links wait for none, so that all arrive.
     shy: int
-    units: int  # chunks of a block, where a link goes on with the next one of that which it has carried last; else 0
 
 
 @compiled
@@ -91,11 +90,7 @@ def _choose(web: Web, flow: Flow, taste: Taste, link: int | np.int64, state: Mas
     Of at most so many that it could, from a random one on, it is one that the fewest could bring over quicker links; of
     these that which most nodes wait for, and by chance where that is equal.
     """
-    node, row = web.dst[link], flow.made[link]
-    if taste.units and row >= 0 and (flow.chunk[row] + 1) % taste.units:
-        further = np.int64(flow.chunk[row]) + 1
-        if (flow.seen[link, further // WORD] & flow.want[node, further // WORD]) >> further % WORD & 1:
-            return further  # type: ignore[return-value]
+    node = web.dst[link]
     quickest = web.takes[web.into[web.into_start[node]]] == web.takes[link] or taste.shy < 0
     words = flow.want.shape[1]
     draw = np.int64(next_random(state) >> np.uint64(2))

@@ -11,21 +11,22 @@ import numpy as np
 
 from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import ParameterError
-from topodesign.collectives import Collective
+from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.collectives.collective import EVERYONE
 from topodesign.plans.timed import COLUMNS, Timed
 from topodesign.plans.timed_ops import reverse_timed
 from topodesign.plans.timing.timed import simulate_timed
 from topodesign.schedulers.method import Progress, Request
-from topodesign.schedulers.ten.bound import bound_of
+from topodesign.schedulers.ten.bound import bound_of, bound_of_sums
 from topodesign.schedulers.ten.copying import copy_chunks, only_needed, relays_of
 from topodesign.schedulers.ten.forward import forward_chunks
-from topodesign.schedulers.ten.merging import MOST_SENDS, merged
+from topodesign.schedulers.ten.merging import merged
 from topodesign.schedulers.ten.network import (
     Chunks,
     Network,
     Sends,
     chunks_of,
+    in_chunks,
     through_switches,
     timed_from,
     wanted,
@@ -34,6 +35,8 @@ from topodesign.schedulers.ten.network import (
 from topodesign.schedulers.ten.repair import repaired
 from topodesign.schedulers.ten.sharing import SharedLinks
 from topodesign.schedulers.ten.symmetric import bound_symmetric, symmetric, symmetry_of
+from topodesign.schedulers.ten.trees import MOST_SENDS as MOST_ALONG_TREES
+from topodesign.schedulers.ten.trees import along_trees
 
 _Result = TypeVar("_Result")
 
@@ -50,7 +53,6 @@ class Part(NamedTuple):
     units: int  # chunks of a block
     backwards: bool  # whether it is
     relays: bool = False  # whether nodes pass on what they do not need themselves
-    in_a_row: bool = False  # whether links go on with the next chunk of the block that they have carried last
     merges: bool = False  # whether chunks may be sent as one
 
     def chunks(self) -> Chunks:
@@ -73,7 +75,7 @@ class Made(NamedTuple):
     timed: Timed
     bound: int  # ticks; proved
     tries: int
-    before: Fraction | None = None  # the time without chunks that are sent as one; None if none could be
+    before: Fraction | None = None  # the time of the plain greedy; None if nothing else was tried
     copies: int = 1  # how many copies of one part it is made of
 
 
@@ -101,15 +103,32 @@ def synthesize(request: Request, wires: Network, collective: Collective, units: 
 
 
 def _sent(request: Request, wires: Network, collective: Collective, units: int) -> Made:
-    """Return the sends of a collective, chunks next to one another as one where that is no slower."""
-    made = _whole(request, wires, collective, units, in_a_row=False)
-    if not _merges(request, wires, units):
-        return made
-    found = [made.timed, merged(wires.topology, made.timed, wires.opens)]
-    if collective.ends & {"all"} and len(made.timed) <= MOST_SENDS:
-        other = _whole(request.but(progress=None), wires, collective, units, in_a_row=True)
-        found.append(merged(wires.topology, other.timed, wires.opens))
-    return made._replace(timed=min(found, key=lambda one: (one.time, len(one))), before=made.timed.time)
+    """Return the sends of a collective: chunks next to one another as one, and sums along trees, where that is faster.
+
+    Several chunks that are sent as one from the start, as fewer parts of a block, are other sends than those merged
+    later; both are looked at.
+    """
+    made = _whole(request, wires, collective, units)
+    found, merges = [made.timed], _merges(request, wires, units)
+    if merges:
+        found.append(merged(wires.topology, made.timed, wires.opens))
+    for size in _sizes(units) if request.tick is None and not wires.topology.switches else ():
+        if min(int(one.end.max(initial=0)) for one in found) <= made.bound:
+            break
+        there, parts = wires.carrying(size), units // size
+        some = [] if size == 1 else [_whole(request.but(progress=None), there, collective, parts).timed]
+        if collective == ALLREDUCE and 2 * parts * wires.topology.nodes**2 <= MOST_ALONG_TREES:
+            tries, seed = request.tries or _MOST, request.seed or 0
+            some += along_trees(there, parts, request.size, seed=seed, tries=tries, enough=made.bound)
+        found += [in_chunks(one, size, wires.per_unit) for one in some]
+    best = min(found, key=lambda one: (one.time, len(one)))
+    return made._replace(timed=best, before=None if len(found) == 1 else made.timed.time)
+
+
+def _sizes(units: int) -> list[int]:
+    """Return how many chunks may be sent as one from the start: halves again and again, and all of a block."""
+    halves = [2**at for at in range(units.bit_length()) if units % 2**at == 0]
+    return halves if halves[-1] == units else [*halves, units]
 
 
 def _merges(request: Request, wires: Network, units: int) -> bool:
@@ -117,14 +136,14 @@ def _merges(request: Request, wires: Network, units: int) -> bool:
     return units > 1 and request.tick is None and not wires.topology.switches
 
 
-def _whole(request: Request, wires: Network, collective: Collective, units: int, *, in_a_row: bool) -> Made:
+def _whole(request: Request, wires: Network, collective: Collective, units: int) -> Made:
     """Return the sends of a collective, each of one chunk."""
     topology, merges = wires.topology, _merges(request, wires, units)
     network = through_switches(wires) if topology.switches else wires
     relays = collective.group is not None and request.others == "forward"
     if collective.group is not None and not relays:
         network = within_teams(network, collective.teams(topology.nodes, topology.switches))
-    first, *rest = (Part(part, network, units, False, relays, in_a_row, merges) for part in collective.parts)
+    first, *rest = (Part(part, network, units, False, relays, merges) for part in collective.parts)
     if first.collective.reduces:
         turned = network.having(opens=np.zeros_like(network.opens)).turned
         made = _best(request, first._replace(collective=first.collective.dual, network=turned, backwards=True))
@@ -172,7 +191,6 @@ def _best(request: Request, part: Part, chunks: Chunks | None = None) -> Made:
             blind=kind == 2,
             bias=bias,
             shy=kind % 2 == 1,
-            units=part.units if part.in_a_row else 0,
             relays=relays,
         )
         return only_needed(part.network, chunks, sends) if part.relays else sends
@@ -211,6 +229,8 @@ def _followed(request: Request, made: Made, part: Part, collective: Collective) 
     halves = np.repeat(np.array([0, 1], dtype=np.int32), [len(first), len(second.timed)])
     timed = first.having(collective=collective, part=halves, **columns)
     bound = max(made.bound, part.bound(part.chunks()))
+    if collective == ALLREDUCE:
+        bound = max(bound, bound_of_sums(part.network.merging if part.merges else part.network, chunks.number))
     return Made(timed, bound, max(made.tries, second.tries))
 
 

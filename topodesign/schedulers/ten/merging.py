@@ -12,7 +12,7 @@ from topodesign.plans.timed import Timed
 from topodesign.plans.timing.timed import simulate_timed, waits_of
 from topodesign.topology.topology import IntArray, Topology
 
-MOST_SENDS = 2**17  # sends above which nothing is merged: each way to merge is timed exactly
+MOST_SENDS = 2**15  # sends above which nothing is merged: each way to merge is timed exactly
 _ROUNDS = 12
 
 

@@ -82,6 +82,14 @@ class Network:
         np.maximum.at(opens, np.repeat(np.arange(len(opens)), np.diff(web.port_start)), free[web.port] - web.offset)
         return self.having(opens=opens)
 
+    def carrying(self, chunks: int) -> Network:
+        """Return the same without switches and steps for parts of so many chunks, which are sent as one."""
+        if chunks == 1:
+            return self
+        per_unit = self.per_unit * chunks
+        takes = self.latency + per_unit
+        return self.having(per_unit=per_unit, takes=takes, busy=per_unit if self.overlap else takes.copy())
+
     @property
     def merging(self) -> Network:
         """The same for any number of chunks in one send: what keeps a link from the next chunk is no latency."""
@@ -368,6 +376,12 @@ def timed_sends(
         network.latency,
         network.per_unit,
     )
+
+
+def in_chunks(timed: Timed, chunks: int, per_unit: IntArray) -> Timed:
+    """Return sends of parts as those of their chunks, so many each, of which one takes so long on every link."""
+    columns = {name: getattr(timed, name) * chunks for name in ("lo", "hi")}
+    return timed.having(units=timed.units * chunks, per_unit=per_unit.copy(), **columns)
 
 
 def check_ticks(network: Network, sends: int) -> None:

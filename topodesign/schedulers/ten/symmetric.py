@@ -20,7 +20,7 @@ from topodesign.base.memory import check_memory
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
 from topodesign.plans.timed import Timed
 from topodesign.plans.timed_ops import in_turn, reverse_timed
-from topodesign.schedulers.ten.bound import fewest_ticks
+from topodesign.schedulers.ten.bound import bound_of_sums, fewest_ticks
 from topodesign.schedulers.ten.event_kernels import Web, queue_for, reach
 from topodesign.schedulers.ten.forward import sent_along, ways_of
 from topodesign.schedulers.ten.network import Chunks, Network, Routes, Sends, check_ticks, first_state, timed_sends
@@ -93,7 +93,7 @@ def bound_symmetric(network: Network, collective: Collective, units: int, symmet
                 real = int(np.count_nonzero(there.topology.src != there.topology.dst))
                 least = max(least, -(-ways // real))
         total = max(total, least)
-    return total
+    return max(total, bound_of_sums(network, nodes * units)) if collective == ALLREDUCE else total
 
 
 def _spread(network: Network, sources: IntArray, ports: int, seed: int) -> tuple[Sends, IntArray, IntArray]:
