@@ -132,6 +132,15 @@ def test_the_bound_on_large_topologies() -> None:
     assert not change.fewest
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "lost"),
+    [("circulant(512,1,21,86,120)", "circulant(512,1,30,45,111)", 300), ("torus(24,24)", "circulant(576,1,24)", 2)],
+)
+def test_walks_around_large_topologies_are_counted(one: str, other: str, lost: int) -> None:
+    links = int(build(one).capacity.sum())
+    assert 0 < lost <= links - most_kept(build(one), build(other)) < links
+
+
 @pytest.mark.parametrize(("spec", "order"), [("hypercube(3)", 48), ("complete(5)", 120), ("uniring(1,7)", 7)])
 def test_automorphisms_are_all_found(spec: str, order: int) -> None:
     table = matrix(build(spec))

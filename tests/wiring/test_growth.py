@@ -71,3 +71,19 @@ def test_command(tmp_path: Path) -> None:
     for wrong in (["--against", "ring"], ["--collective", "allgather"], ["--search", "1"]):
         assert "--grow-from is for one N" in CliRunner().invoke(program, [*asked, *wrong]).output
     assert "give both" in CliRunner().invoke(program, ["pareto", "-n", "8", "-d", "2", "--links", "x"]).output
+
+
+@pytest.mark.parametrize("mode", ["duplex", "simplex"])
+def test_nodes_inserted_into_links_move_nothing_else(mode: Mode) -> None:
+    plan = wire("circulant(60,1,5,17)", plain_inventory(60, 6, panels=6, kind="ocs"), mode=mode)
+    found = [one for one in grow(plan, 72, 6).topologies if "inserted" in one.name]
+    assert found
+    room = plain_inventory(72, 6, panels=6, kind="ocs")
+    for one in found:
+        kept = rewire(plan, one.topology, inventory=room, downtime=True, throughput=False, keep_hosts=True)
+        assert kept.change.fewest
+        assert kept.moves == kept.change.least_so == one.moves
+        free = rewire(plan, one.topology, inventory=room, downtime=True, throughput=False)
+        assert free.change.at_least <= free.change.least_so <= free.moves <= kept.moves
+        assert not free.drawn
+        assert not free.cables

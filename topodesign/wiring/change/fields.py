@@ -19,6 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError
+from topodesign.solve.program import Entries
+from topodesign.solve.whole import find_whole
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.change import field_kernels as kernels
 from topodesign.wiring.plan.decompose import split, without_loops
@@ -32,6 +34,9 @@ _PROPOSALS = 2**19
 _TURNED = 2**15  # proposals that change fields alone
 _A_LINK = 2**10  # proposals for each link at most
 _WIDE = 2**10  # hosts from which on there are the fewer proposals the more hosts, by the square: paths grow with them
+_AROUND = 2**14  # links times fields up to which the fields of others are sought around all patches that can stay
+_FEW = 1 / 3  # of the links may be sought so: where more have to move, there are seldom such fields
+_SECONDS = 10.0  # for that
 _PATHS = 2**23  # links to place, times hosts, up to which fields are found from the patches although others are known
 
 
@@ -71,8 +76,7 @@ class Problem:
         self.patches = patches
         kinds: dict[bytes, int] = {}
         self.kind = np.array([kinds.setdefault(row.tobytes(), len(kinds)) for row in room], dtype=np.int64)
-        same = np.all(self.nodes[1:] == self.nodes[:-1], axis=1)
-        self.twin = np.concatenate(([-1], np.where(same, np.arange(len(same)), -1)))[: len(self.nodes)]
+        self.twin = _twins(self.nodes)
 
     def could_keep(self, place: Sequence[int]) -> int:
         """Return how many patches would stay with these hosts if fields did not matter."""
@@ -222,10 +226,47 @@ class Problem:
             links = waiting[int(self.index[a, b])]
             if links:
                 field[links.pop()] = there
-        state = self._state(place, field)
+        state = self._state(place, self._around(place, field, seed))
         if kernels.place_all(state, np.array([2 * seed + 1], dtype=np.uint64)) >= 0:
             return None
         return Found(tuple(place), state.field, int(state.kept[0]))
+
+    def _around(self, place: Sequence[int], field: IntArray, seed: int) -> IntArray:
+        """Return fields also for the few links that have none, all others staying; the same ones if none are found.
+
+        Where nodes were inserted into links there are such fields, with little choice, which chains of moves miss.
+        """
+        left = np.flatnonzero(field < 0)
+        ends, fields = self._keys()[left], self.room.shape[2]
+        if not len(left) or len(left) > _FEW * len(field) or len(left) * fields > _AROUND:
+            return field
+        room = self._rooms(place).copy()
+        for end in self._keys()[field >= 0].T:
+            np.subtract.at(room, (end, field[field >= 0]), 1)
+        open_ = np.all(room[ends] > 0, axis=1)
+        if not np.all(open_.any(axis=1)):
+            return field
+        link, at = np.nonzero(open_)
+        spots = ends[link] * fields + at[:, None]  # of both ends, which share a row only in a link to itself
+        spot, row = np.unique(spots, return_inverse=True)
+        column = np.arange(len(link))
+        entries = Entries(
+            np.concatenate((link, len(left) + row.reshape(-1, 2).T.ravel())),
+            np.tile(column, 3),
+            np.ones(3 * len(link), dtype=np.int64),
+        )
+        one = np.ones(len(left), dtype=np.int64)
+        least, most = (
+            np.concatenate((one, more)) for more in (np.zeros(len(spot), dtype=np.int64), room.ravel()[spot])
+        )
+        chosen = find_whole(
+            np.ones(len(link), dtype=np.int64), entries, least, most, seconds=_SECONDS, seed=seed
+        ).values
+        if chosen is None:
+            return field
+        found = field.copy()
+        found[left[link[chosen > 0]]] = at[chosen > 0]
+        return found
 
     def _known(self, place: Sequence[int], given: Sequence[IntArray], seed: int) -> list[IntArray]:
         """Return which of the given fields fit these hosts, or fields made anew."""
@@ -268,3 +309,9 @@ class Problem:
         random = np.array([2 * seed + 1], dtype=np.uint64)
         kept = kernels.improve(state, places, proposals, swaps, warmth, random, best)
         return Found(tuple(best[1].tolist()), best[0], int(kept))
+
+
+def _twins(nodes: IntArray) -> IntArray:
+    """Return for each link the one before it if that is between the same nodes, else -1."""
+    same = np.all(nodes[1:] == nodes[:-1], axis=1)
+    return np.concatenate(([-1], np.where(same, np.arange(len(same)), -1)))[: len(nodes)]

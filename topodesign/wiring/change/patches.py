@@ -73,6 +73,18 @@ class Change(Declared):
         return max(len(self.removed), len(self.made))
 
     @property
+    def least_so(self) -> int:
+        """Moves that are needed with the hosts as they are now, on whatever panels: patches between hosts that miss."""
+        before, after = (
+            Counter(
+                (c.a.host, c.b.host) if plan.mode == "simplex" else tuple(sorted((c.a.host, c.b.host)))
+                for c in plan.connects
+            )
+            for plan in (self.before, self.after)
+        )
+        return max(before.total(), after.total()) - (before & after).total()
+
+    @property
     def kept(self) -> int:
         """Number of patches that stay."""
         return len(self.before.connects) - len(self.removed)

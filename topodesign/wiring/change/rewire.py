@@ -93,6 +93,7 @@ class Rewiring(Result):
         key("proven_fewest=change.fewest", "Whether no order of the hosts needs fewer."),
         key("at_least=change.at_least", "What any order needs."),
         key("bound=change.at_least", "The same: moves that no change does without."),
+        key("bound_so=change.least_so", "Moves that no change to the same hosts as nodes does without."),
         key("kept=change.kept", "Patches that stay."),
         "claims",
         key("hosts=after.hosts", "The host that is each node afterwards."),
@@ -164,7 +165,11 @@ class Rewiring(Result):
         if not change.moves:
             return "nothing has to move"
         stay = f"{counted(change.kept, 'patch', 'patches')} of {len(change.before.connects)} stay"
-        of = f" of {change.at_least}" if change.claim.gap else ""
+        of = ""
+        if change.claim.gap:
+            so = change.least_so
+            least = "that few" if so == change.moves else f"{so}"
+            of = f" of {change.at_least}" + ("" if change.placed else f"; with these hosts as nodes {least} are needed")
         return f"{counted(change.moves, 'move')}; {stay} ({change.claim.verdict}{of})"
 
     def __str__(self) -> str:
