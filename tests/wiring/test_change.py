@@ -22,6 +22,7 @@ from tests.samples.wirings import bare, wired
 from topodesign import build
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.cli.main import program
+from topodesign.optima.forest.bottleneck import optimum
 from topodesign.topology.isomorphism import isomorphism
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change import relabel_kernels
@@ -351,17 +352,31 @@ def test_too_much_is_refused() -> None:
 
 
 @settings(max_examples=20, deadline=None)
-@given(regular_digraphs(8, 3))
-def test_strength_is_that_of_a_library(topology: Topology) -> None:
+@given(regular_digraphs(8, 3), st.sampled_from([0, 2, 5]))
+def test_strength_is_that_of_a_library(topology: Topology, missing: int) -> None:
     plain = without_loops(topology)
+    plain = Topology.from_links(plain.nodes, plain.links()[missing:])
     graph = plain.to_networkx()
     cut = min(nx.minimum_cut_value(graph, u, v) for u, v in itertools.permutations(range(plain.nodes), 2))
     found = strength(plain, Fraction(8))
     assert found.connectivity == cut
     assert found.links == plain.capacity.sum()
-    assert found.allgather is not None
-    assert found.allreduce is not None
-    assert found.allreduce < found.allgather
+    if found.allgather is None or found.allreduce is None:
+        assert not cut
+        return
+    forth, back = (optimum(way).inverse_rate for way in (plain, plain.transpose()))
+    assert found.allgather == found.allgather_most == plain.nodes / forth
+    assert found.allreduce == found.allreduce_most == plain.nodes / (forth + back)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("topodesign.wiring.change.strength._MOST_EXACT", 0)
+        between = strength(plain, Fraction(8))
+    for least, rate, most in (
+        (between.allgather, found.allgather, between.allgather_most),
+        (between.allreduce, found.allreduce, between.allreduce_most),
+    ):
+        assert least is not None
+        assert most is not None
+        assert least <= rate <= most
 
 
 def test_command(tmp_path: Path) -> None:

@@ -253,8 +253,8 @@ def rewire(
         Of changes with as few moves, take one for which little is walked: other fibres of the same hosts, and other
         orders of the hosts. It needs the coordinates of racks.
     throughput
-        Find connectivity and the best throughput of every stage, which takes long on large fabrics; None for up to 512
-        nodes.
+        Find connectivity and the best throughput of every stage, which takes long on large fabrics; None for up to
+        4096 nodes.
     seed
         Of the search.
     progress

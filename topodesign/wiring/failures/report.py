@@ -198,7 +198,8 @@ def failure_impact(
     top
         How many of each kind to look at closely.
     throughput
-        Find connectivity and the best throughput too, which takes long on large fabrics; None for up to 512 nodes.
+        Find connectivity and the best throughput too, which takes long on large fabrics; None for up to 4096
+        nodes.
     seed
         Of the search for repairs.
     progress
