@@ -44,8 +44,8 @@ class Strength(Declared):
     connectivity: int
     allgather: Fraction | None
     allreduce: Fraction | None
-    allgather_most: Fraction | None
-    allreduce_most: Fraction | None
+    allgather_most: Fraction | None = None
+    allreduce_most: Fraction | None = None
 
     KEYS = "links connectivity allgather allreduce allgather_most allreduce_most"
     SHARED = "strength"
@@ -69,12 +69,12 @@ def strength(topology: Topology, speed: Fraction) -> Strength:
     nodes, proper = topology.nodes, topology.src != topology.dst
     links = int(topology.capacity[proper].sum())
     if nodes < 2:
-        return Strength(links, 0, None, None, None, None)
+        return Strength(links, 0, None, None)
     into, out = (np.bincount(ends, topology.capacity * proper, nodes) for ends in (topology.dst, topology.src))
     fewest = [int(ends.min()) for ends in (into, out)]
     connected = _connectivity(topology, min(fewest)) if min(fewest) else 0
     if not connected:
-        return Strength(links, 0, None, None, None, None)
+        return Strength(links, 0, None, None)
     most, least = [Fraction(nodes - 1, connected)] * 2, [Fraction(nodes - 1, count) for count in fewest]
     if most != least and nodes <= _MOST_EXACT:
         most = least = [optimum(way).inverse_rate for way in (topology, topology.transpose())]
