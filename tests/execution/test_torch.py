@@ -120,11 +120,6 @@ FOUR: list[tuple[str, str, Json]] = [
     (RING, "scatter", {"root": 3}),
     (RING, "allgather", {"only": ("0,2",), "others": "forward"}),
 ]
-EIGHT: list[tuple[str, str, Json]] = [
-    (place, collective, {})
-    for place in ("hypercube(3)", "genkautz(2,8)", "dgx_a100(1)")
-    for collective in ("allgather", "allreduce", "all-to-all")
-]
 
 
 MANY = {
@@ -148,9 +143,8 @@ def test_two_hundred_plans(ranks: int, tmp_path: Path) -> None:
 
 
 @needs_torch
-@pytest.mark.parametrize("plans", [FOUR, EIGHT], ids=["four", "eight"])
-def test_plans_are_exact_over_links_alone(plans: list[tuple[str, str, Json]], tmp_path: Path) -> None:
-    run_all(8 if plans is EIGHT else 4, plans, tmp_path)
+def test_plans_are_exact_over_links_alone(tmp_path: Path) -> None:
+    run_all(4, FOUR, tmp_path)
 
 
 def run_all(ranks: int, plans: list[tuple[str, str, Json]], tmp_path: Path) -> None:

@@ -292,7 +292,7 @@ def check_ranking(seed: int) -> int:
 
 
 def test_nothing_enumerated_beats_the_recommendation() -> None:
-    assert sum(check_ranking(seed) for seed in (1, 3)) >= 10
+    assert sum(check_ranking(seed) for seed in (28, 32)) >= 10  # of 15 and 12 nodes
 
 
 @pytest.mark.thorough
