@@ -84,6 +84,7 @@ from topodesign.report.design.design import design as design
 from topodesign.report.design.request import Request as Request
 from topodesign.report.design.writing import request_text as request_text
 from topodesign.report.families import families as families
+from topodesign.report.first_use import warm as warm
 from topodesign.report.page.page import report_page as report_page
 from topodesign.report.plots import plot as plot
 from topodesign.report.schemas.documents import json_schema as json_schema

@@ -215,6 +215,7 @@ CASES = {
         schema
         schema wire plan
         plugins
+        warm --jobs 1
     """,
     "wirings": """
         wire plan circulant(12,2,3) --mode simplex --inventory inventory_testbed.yaml -o testbed.json

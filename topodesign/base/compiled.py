@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from functools import cached_property, update_wrapper
 from types import FunctionType
-from typing import Generic, ParamSpec, TypeVar, cast
+from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ PATIENCE = 0.3  # seconds that each kernel may take in plain Python before it is
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 _building = threading.RLock()
+_entrances: dict[str, Any] = {}  # what numba made of the kernels that this process has called as machine code
 
 
 class Kernel(Generic[_Arguments, _Result]):
@@ -67,7 +68,9 @@ class Kernel(Generic[_Arguments, _Result]):
         from topodesign.base.machine import compile_lazily  # noqa: PLC0415  numba is heavy
 
         with _building:
-            return cast("Callable[_Arguments, _Result]", compile_lazily(self._linked("_nested"), entrance=True))
+            made = compile_lazily(self._linked("_nested"), entrance=True)
+        _entrances[f"{self.__module__}.{self._source.__name__}"] = made
+        return cast("Callable[_Arguments, _Result]", made)
 
     @cached_property
     def _nested(self) -> object:
@@ -107,6 +110,12 @@ def tiered(
 ) -> Callable[[Callable[_Arguments, _Result]], Kernel[_Arguments, _Result]]:
     """Make a function a kernel that runs as plain Python until it has had more work than its patience."""
     return lambda function: Kernel(function, work)
+
+
+def machine_code() -> dict[str, tuple[bool, str | None]]:
+    """Return of each kernel that ran as machine code whether this process compiled it, and the folder that keeps it."""
+    stats = {name: made.stats for name, made in _entrances.items()}
+    return {name: (bool(one.cache_misses), one.cache_path) for name, one in stats.items()}
 
 
 def _unboxed(result: object) -> object:

@@ -62,6 +62,7 @@ SECTIONS = {
         "report": "Write one page with an answer, its reasons and plots.",
         "examples": "List and copy example fabrics, inventories and workloads.",
         "schema": "Describe what --json prints, as JSON Schema too.",
+        "warm": "Compile once what commands run as machine code.",
         "plugins": "List what other packages bring to this one.",
     },
 }

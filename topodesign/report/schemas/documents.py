@@ -77,6 +77,7 @@ SHAPES: dict[str, tuple[Shape, int]] = {
     "examples": (EXAMPLES, 1),
     "schema": (SCHEMA, 1),
     "plugins": (declared("base.plugins:Plugins"), 1),
+    "warm": (declared("report.first_use:Warmed"), 1),
     "routed": (declared("optima.routed:Routed"), 1),
     "routes": (ROUTES, 1),
     "wire plan": (declared("wiring.plan.plan:WiringPlan"), 1),

@@ -1,0 +1,29 @@
+"""``topodesign warm``."""
+
+from __future__ import annotations
+
+import click
+
+import topodesign
+from topodesign.cli.answers import Command, form, json_option, print_json, say
+from topodesign.cli.options import jobs_option
+from topodesign.cli.progress import progress_bar
+
+
+@click.command(name="warm", cls=Command)
+@jobs_option
+@json_option
+def command(jobs: int | None) -> None:
+    """Compile once, after installing, what the main commands run as machine code.
+
+    Without it each command compiles what it needs on its first use, which takes up to a quarter of a minute. What is
+    compiled already is left alone; another version of the program or of Numba, or another processor, needs it again.
+
+    Example: topodesign warm
+    """
+    with progress_bar("compiling") as progress:
+        warmed = topodesign.warm(workers=jobs, progress=progress)
+    if form() != "text":
+        print_json(warmed.record(), warmed.to_records)
+    else:
+        say(warmed.heading())
