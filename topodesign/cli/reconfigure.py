@@ -43,6 +43,11 @@ from topodesign.fabrics.options import GroupOptions
     show_default=True,
     help="Which ports send nothing during a change: all, or those alone whose circuit is another.",
 )
+@click.option(
+    "--time-limit",
+    metavar="TIME",
+    help="Time for an exact search among all plans of up to 8 nodes with up to 3 ports.  [default: there is none]",
+)
 @offer(GroupOptions)
 @output_option("File to write the fastest plan to (.npz).")
 @click.option(

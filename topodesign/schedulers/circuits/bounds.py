@@ -143,8 +143,10 @@ def least(room: Room, topologies: int, collective: Collective) -> Least | None:
     steps = least_steps(nodes, degree, topologies, duplex=room.duplex, odd=room.odd and not room.idle)
     if hops is None or steps is None:
         return None
-    total = hops[0] if collective.pairwise else nodes - 1
-    factor = max(room.received(topologies), Fraction(total, nodes) * room.share)
+    total = Fraction(hops[0] if collective.pairwise else nodes - 1)
+    if collective.pairwise and room.odd and room.groups == 1 and not room.idle:
+        total = max(total, 2 * (nodes - 1) - Fraction(topologies * (nodes * degree - 1), nodes))
+    factor = max(room.received(topologies), total / nodes * room.share)
     if not collective.pairwise:
         return Least(topologies, max(steps, topologies), factor)
     if room.groups == 1 and not room.idle:

@@ -34,10 +34,11 @@ from topodesign.fabrics.places import as_fabric
 from topodesign.plans.phases import Phases
 from topodesign.plans.plan import Plan
 from topodesign.plans.timing.plans import simulate
+from topodesign.schedulers.circuits import exact
 from topodesign.schedulers.circuits.bounds import Room, Work, bound
 from topodesign.schedulers.circuits.published import Candidate, in_turn, published
 from topodesign.schedulers.circuits.search import search
-from topodesign.schedulers.circuits.sequence import in_groups
+from topodesign.schedulers.circuits.sequence import in_groups, right
 from topodesign.topology.files import write_links
 from topodesign.topology.topology import Topology
 
@@ -249,6 +250,7 @@ def reconfigure(
     bandwidth: Quantity = "100Gbps",
     cabling: str = "simplex",
     dark: str = "all",
+    time_limit: Quantity | None = None,
     progress: Callable[[float], None] | None = None,
     **options: Unpack[GroupOptions],
 ) -> Reconfiguration:
@@ -272,6 +274,9 @@ def reconfigure(
         ``simplex``, where a circuit leads one way, or ``duplex``, where it leads back as well.
     dark
         Which ports are dark in a change: ``all``, or ``moved`` ones alone, while others send.
+    time_limit
+        For an exact search among all plans of up to 8 nodes with up to 3 ports, all dark at changes: seconds of work,
+        or text with a unit. Without it there is none.
     progress
         Called with the share of the work that is done.
     **options
@@ -312,6 +317,12 @@ def reconfigure(
         most = counted(room.nodes - 1, "port")
         raise ParameterError(f"{room.nodes} nodes need at most {most} each, not {room.degree}")
     moving = as_choice("dark", dark, DARK) == "moved"
+    seconds = None if time_limit is None else float(as_time(time_limit))
+    if seconds is not None and (moving or room.every > exact.MOST_NODES or teams or room.degree > exact.MOST_DEGREE):
+        raise ParameterError(
+            f"all plans are searched of up to {exact.MOST_NODES} nodes with up to {exact.MOST_DEGREE} ports, in one "
+            "group, and all dark at changes; leave the time limit out"
+        )
     amount, rate = as_size(size), as_bandwidth(bandwidth)
     work = Work(as_time(alpha, latency=True), 8 * amount / rate, as_time(delay))
     least, topologies = bound(room, what, work, moving=moving)
@@ -333,6 +344,12 @@ def reconfigure(
     fastest = min(one.time for one in known)
     found = search(room, what, work, fastest, progress=progress)
     known += [timed(FOUND, "", plan) for plan in found[-1:]]
+    before, proof = min(one.time for one in known), Proof.BOUND
+    if seconds is not None and least < before:
+        plan, low = exact.fastest(room, what, work, before, seconds=seconds, progress=progress)
+        proof, least = (Proof.SEARCH if low > least else proof), max(least, low)
+        if plan is not None:
+            known = [one for one in known if one.name != FOUND] + [timed(FOUND, "", right(plan, FOUND))]
     order = sorted(known, key=lambda one: (one.time, one.changes, one.name != FOUND, one.name))
     return Reconfiguration(
         nodes=whole,
@@ -344,7 +361,7 @@ def reconfigure(
         size=amount,
         bandwidth=rate,
         contenders=tuple(order),
-        claim=claimed(order[0].time, least),
+        claim=claimed(order[0].time, least, proof),
         topologies=topologies,
     )
 
@@ -365,13 +382,16 @@ def _teams(nodes: int, group: Groups, placement: Placement | None) -> tuple[tupl
     return teams
 
 
-def claimed(time: Fraction, least: Fraction) -> Claim:
-    """Return how near a time is to what no plan beats."""
-    proof = Proof.BOUND if time == least else Proof.NONE
-    return Claim(Of.TIME, time, Among.CIRCUITS, proof, least, _BY if proof is Proof.BOUND else "")
+def claimed(time: Fraction, least: Fraction, proof: Proof) -> Claim:
+    """Return how near a time is to what no plan beats, as is proved so; of no proof by counting."""
+    proof = Proof.NONE if time > least else Proof.BOUND if proof is Proof.NONE else proof
+    return Claim(Of.TIME, time, Among.CIRCUITS, proof, least, _BY.get(proof, ""))
 
 
-_BY = "counting hops and what steps reach, for every number of topologies"
+_BY = {
+    Proof.BOUND: "counting hops and what steps reach, for every number of topologies",
+    Proof.SEARCH: "all sequences of circuits that could take less were searched",
+}
 
 
 @cache
