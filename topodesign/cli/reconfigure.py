@@ -13,7 +13,7 @@ from topodesign.cli.answers import Command, csv_option, json_option, tell
 from topodesign.cli.options import offer, output_option
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import check_ending
-from topodesign.fabrics.options import GroupOptions
+from topodesign.schedulers.options import CircuitOptions
 
 
 @click.command(name="reconfigure", cls=Command)
@@ -43,12 +43,7 @@ from topodesign.fabrics.options import GroupOptions
     show_default=True,
     help="Which ports send nothing during a change: all, or those alone whose circuit is another.",
 )
-@click.option(
-    "--time-limit",
-    metavar="TIME",
-    help="Time for an exact search among all plans of up to 8 nodes with up to 3 ports.  [default: there is none]",
-)
-@offer(GroupOptions)
+@offer(CircuitOptions)
 @output_option("File to write the fastest plan to (.npz).")
 @click.option(
     "--circuits",

@@ -29,7 +29,6 @@ from topodesign.base.units import (
 from topodesign.base.wording import counted
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective, as_collective
 from topodesign.fabrics.groups import Groups, Placement, as_groups
-from topodesign.fabrics.options import GroupOptions
 from topodesign.fabrics.places import as_fabric
 from topodesign.plans.phases import Phases
 from topodesign.plans.plan import Plan
@@ -39,6 +38,7 @@ from topodesign.schedulers.circuits.bounds import Room, Work, bound
 from topodesign.schedulers.circuits.published import Candidate, in_turn, published
 from topodesign.schedulers.circuits.search import search
 from topodesign.schedulers.circuits.sequence import in_groups, right
+from topodesign.schedulers.options import CircuitOptions
 from topodesign.topology.files import write_links
 from topodesign.topology.topology import Topology
 
@@ -238,7 +238,7 @@ class Reconfiguration(Result):
         return Table(self.heading(), columns, rows, frozenset({"plan"}), footnote=foot)
 
 
-@takes(GroupOptions)
+@takes(CircuitOptions)
 def reconfigure(
     nodes: int,
     degree: int,
@@ -250,9 +250,8 @@ def reconfigure(
     bandwidth: Quantity = "100Gbps",
     cabling: str = "simplex",
     dark: str = "all",
-    time_limit: Quantity | None = None,
     progress: Callable[[float], None] | None = None,
-    **options: Unpack[GroupOptions],
+    **options: Unpack[CircuitOptions],
 ) -> Reconfiguration:
     """Find a fast plan of a collective whose circuits may change on the way.
 
@@ -274,13 +273,11 @@ def reconfigure(
         ``simplex``, where a circuit leads one way, or ``duplex``, where it leads back as well.
     dark
         Which ports are dark in a change: ``all``, or ``moved`` ones alone, while others send.
-    time_limit
-        For an exact search among all plans of up to 8 nodes with up to 3 ports, all dark at changes: seconds of work,
-        or text with a unit. Without it there is none.
     progress
         Called with the share of the work that is done.
     **options
-        Groups of as many nodes each that do it at once, each for itself and with M of its own.
+        Groups of as many nodes each that do it at once, each for itself and with M of its own. ``time_limit``, seconds
+        of work or text with a unit, for an exact search of up to 8 nodes with up to 3 ports, all dark at changes.
 
     Returns
     -------
@@ -303,7 +300,9 @@ def reconfigure(
     if what not in COLLECTIVES:
         raise ParameterError(f"circuits change in {', '.join(map(str, COLLECTIVES))} of all nodes, not in {what!r}")
     whole = as_integer("nodes", nodes, 2, MOST_NODES)
-    teams = _teams(whole, **read(GroupOptions, options, "reconfigure"))
+    asked = read(CircuitOptions, options, "reconfigure")
+    limit = asked.pop("time_limit")
+    teams = _teams(whole, **asked)
     size_of = len(teams[0]) if teams else whole
     done = what.within(teams) if teams else what
     room = Room(
@@ -317,7 +316,7 @@ def reconfigure(
         most = counted(room.nodes - 1, "port")
         raise ParameterError(f"{room.nodes} nodes need at most {most} each, not {room.degree}")
     moving = as_choice("dark", dark, DARK) == "moved"
-    seconds = None if time_limit is None else float(as_time(time_limit))
+    seconds = None if limit is None else float(limit)
     if seconds is not None and (moving or room.every > exact.MOST_NODES or teams or room.degree > exact.MOST_DEGREE):
         raise ParameterError(
             f"all plans are searched of up to {exact.MOST_NODES} nodes with up to {exact.MOST_DEGREE} ports, in one "
