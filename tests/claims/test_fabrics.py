@@ -24,8 +24,9 @@ from topodesign.collectives import ALL_TO_ALL, GATHER, Collective, as_collective
 from topodesign.fabrics.fabric import Fabric, FabricLink, Shared
 from topodesign.fabrics.part import Others, part_of
 from topodesign.optima.group_price import GroupPrice, price_groups
-from topodesign.optima.optimum import FabricOptimum, optimum
+from topodesign.optima.optimum import optimum
 from topodesign.optima.purchase import upgrade
+from topodesign.optima.tree_optimum import FabricOptimum
 from topodesign.plans.replay.plans import verify
 from topodesign.schedulers.scheduling import schedule
 

@@ -13,10 +13,11 @@ from topodesign.cli.main import run
 from topodesign.fabrics.drawing import GB
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.presets import build_fabric
-from topodesign.optima import optimum as module
+from topodesign.optima import tree_optimum as module
 from topodesign.optima.fluid.fluid_optimum import FluidOptimum
-from topodesign.optima.optimum import FabricOptimum, optimum
+from topodesign.optima.optimum import optimum
 from topodesign.optima.throughput import throughput
+from topodesign.optima.tree_optimum import FabricOptimum
 from topodesign.plans.replay.plans import verify
 from topodesign.schedulers.scheduling import schedule
 

@@ -16,7 +16,8 @@ from topodesign.fabrics.drawing import GB
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.places import as_fabric
 from topodesign.fabrics.presets import build_fabric
-from topodesign.optima.optimum import FabricOptimum, optimum
+from topodesign.optima.optimum import optimum
+from topodesign.optima.tree_optimum import FabricOptimum
 from topodesign.pricing.flows.flow_optimum import FLOWS, FlowOptimum, flow_optimum
 
 

@@ -14,7 +14,7 @@ from topodesign.catalog.frontier import Pareto
 from topodesign.catalog.known import Known
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import as_place
-from topodesign.optima.optimum import FabricOptimum
+from topodesign.optima.tree_optimum import FabricOptimum
 from topodesign.plans.files import load_plan
 from topodesign.plans.plan import Plan
 from topodesign.plans.timing.plans import Simulation

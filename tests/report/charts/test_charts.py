@@ -25,7 +25,7 @@ from topodesign import (
     simulate,
 )
 from topodesign.base.errors import ParameterError, TooLargeError
-from topodesign.optima.optimum import FabricOptimum
+from topodesign.optima.tree_optimum import FabricOptimum
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed_ops import timed_of

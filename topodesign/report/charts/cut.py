@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from topodesign.optima.optimum import FabricOptimum
 from topodesign.optima.throughput import bottleneck_in_words
+from topodesign.optima.tree_optimum import FabricOptimum
 from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.report.charts.boxes import boxes_drawing, has_boxes
 from topodesign.report.charts.chart import Drawing

@@ -12,8 +12,8 @@ from topodesign.base.units import format_rate, format_time
 from topodesign.base.wording import counted
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.wording import change_in_words
-from topodesign.optima.optimum import FabricOptimum
 from topodesign.optima.throughput import bottleneck_in_words
+from topodesign.optima.tree_optimum import FabricOptimum
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.timing.plans import simulate

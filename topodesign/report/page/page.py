@@ -19,7 +19,8 @@ from topodesign.catalog.frontier import Pareto
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_place
-from topodesign.optima.optimum import FabricOptimum, optimum
+from topodesign.optima.optimum import optimum
+from topodesign.optima.tree_optimum import FabricOptimum
 from topodesign.plans.files import load_plan
 from topodesign.plans.plan import Plan
 from topodesign.pricing.evaluation import evaluate

@@ -16,7 +16,7 @@ from topodesign.report.schemas.shapes import (
 )
 
 OPTIMUM = either(
-    declared("optima.optimum:FabricOptimum", "over trees"),
+    declared("optima.tree_optimum:FabricOptimum", "over trees"),
     declared("pricing.flows.flow_optimum:FlowOptimum", "of all-to-all, scatter and gather"),
     declared("optima.fluid.fluid_optimum:FluidOptimum", "with --method fluid"),
     declared("optima.purchase:Purchase", "with --upgrade"),
