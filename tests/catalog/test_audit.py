@@ -22,7 +22,7 @@ from topodesign.catalog.files import default_directory
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.replayed import Digraph, Wrong, orbits_of, replay
 from topodesign.catalog.rows import read_row
-from topodesign.catalog.verify import places, verify
+from topodesign.catalog.verify import stored_rows, verify
 from topodesign.pricing.closed_form import price
 from topodesign.pricing.deferral import Moves
 from topodesign.pricing.evaluation import cheaper, deferred_both
@@ -218,7 +218,7 @@ def test_the_command_tells_faults_and_goes_on(tmp_path: Path, program: Run) -> N
     assert document["verified_before"] == document["rows"]
     assert (document["audited"], document["sampled"], document["faults"]) == (True, 0, [])
     assert program("catalog", "verify", "--audit", "--all-sources", "-d", 3)[0] == 2
-    rows = places(Catalog(default_directory()), [3], 10, 12)
+    rows = stored_rows(Catalog(default_directory()), [3], 10, 12)
     rows[1] = replace(rows[1], row=replace(rows[1].row, spec="uniring(3,4)"))
     assert [fault.place for state in verify(rows, audit=True, workers=1) for fault in state.faults] == [rows[1]]
     with pytest.raises(ParameterError):

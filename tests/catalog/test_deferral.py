@@ -19,7 +19,7 @@ from topodesign.catalog.files import read_rows, write_rows
 from topodesign.catalog.frontier import DEFERRED_NOTE
 from topodesign.catalog.row_check import check_row
 from topodesign.catalog.rows import VERSION, Row, how_found, worth_keeping
-from topodesign.catalog.verify import misplaced, places
+from topodesign.catalog.verify import misplaced, stored_rows
 from topodesign.pricing.evaluation import deferred_both, price_both
 from topodesign.pricing.workload import as_workload
 from topodesign.search.candidate import transpose_spec
@@ -114,7 +114,7 @@ def test_rows_by_spff_stay_beside_deferred_ones(directory: Path) -> None:
     deferred = [row for row in rows if row.deferred]
     assert len(deferred) == 1
     assert any(deferred[0].cost.dominates(row.cost) for row in rows if not row.deferred)
-    assert misplaced(places(Catalog(directory), [3])) == []
+    assert misplaced(stored_rows(Catalog(directory), [3])) == []
     front = Catalog(directory).frontier(60, 3)
     assert deferred[0] in front
     assert not any(one.mean.dominates(row.mean) for row in front for one in front if one is not row)

@@ -31,7 +31,7 @@ from topodesign.catalog.strategies.neighbours import neighbours
 from topodesign.catalog.strategies.quotients import quotients
 from topodesign.catalog.strategies.steps import steps
 from topodesign.catalog.strategies.strategy import Draw, Strategy
-from topodesign.catalog.verify import misplaced, places
+from topodesign.catalog.verify import misplaced, stored_rows
 from topodesign.cli.catalog.improve import command
 from topodesign.pricing.deferral import count_receivers
 from topodesign.search.symmetric import search_symmetric
@@ -174,7 +174,7 @@ def test_deferral_takes_the_best_first_and_ends(tmp_path: Path) -> None:
     assert any(change.better for change in changes)
     again = improve_catalog(tmp_path, sizes, [3], only="deferral", time_limit="20s")
     assert again.rows == ()
-    assert not misplaced(places(Catalog(tmp_path), [3]))
+    assert not misplaced(stored_rows(Catalog(tmp_path), [3]))
 
 
 def test_what_older_versions_have_deferred_is_deferred_again(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ from topodesign.catalog.files import (
 from topodesign.catalog.packed import END, HEAD, LARGEST_MEMBER, open_packed, piece_name
 from topodesign.catalog.packing import pack_catalog
 from topodesign.catalog.rows import Row
-from topodesign.catalog.verify import places
+from topodesign.catalog.verify import stored_rows
 from topodesign.cli.main import run
 
 PIECE = 700
@@ -179,7 +179,7 @@ def test_what_is_written_comes_before_what_is_packed(directory: Path, damaged: P
 
 
 def test_places_are_those_of_the_text(plain: Path, directory: Path) -> None:
-    for one, other in zip(places(Catalog(plain), DEGREES), places(Catalog(directory), DEGREES), strict=True):
+    for one, other in zip(stored_rows(Catalog(plain), DEGREES), stored_rows(Catalog(directory), DEGREES), strict=True):
         assert other == dataclasses.replace(one, path=packed_file(directory, one.row.degree))
 
 

@@ -20,7 +20,7 @@ from topodesign.catalog import verify as verifying
 from topodesign.catalog.files import catalog_file, write_rows
 from topodesign.catalog.row_check import check_row
 from topodesign.catalog.rows import VERSION, Row, how_found, read_row
-from topodesign.catalog.verify import Place, Verified, draw, misplaced, places, verify, verify_catalog
+from topodesign.catalog.verify import StoredRow, Verified, draw, misplaced, stored_rows, verify, verify_catalog
 from topodesign.graphs.expansions.expansion import Base, Expansion
 from topodesign.pricing.closed_form import price
 from topodesign.topology.library import build, generator
@@ -46,12 +46,12 @@ def last(states: Iterator[Verified]) -> Verified:
     return list(states)[-1]
 
 
-def faults(rows: list[Place], **options: Any) -> list[str]:
+def faults(rows: list[StoredRow], **options: Any) -> list[str]:
     return [str(fault) for state in verify(rows, workers=1, **options) for fault in state.faults]
 
 
 def test_what_the_finder_wrote_is_right(directory: Path) -> None:
-    rows = places(Catalog(directory), DEGREES)
+    rows = stored_rows(Catalog(directory), DEGREES)
     assert len(rows) == sum(len(Catalog(directory).rows(degree)) for degree in DEGREES)
     assert misplaced(rows) == []
     for all_sources in (False, True):
@@ -135,7 +135,7 @@ def test_rows_on_theorems_are_held_against_them_and_the_links(text: str) -> None
 def test_dominated_rows_are_told(tmp_path: Path) -> None:
     rows = [row_of("circulant(12,2,3)"), row_of("circulant(12,1,2)"), row_of("biring(4,12)")]
     write_rows(tmp_path, 4, rows)
-    told = [fault.place.row.spec for fault in misplaced(places(Catalog(tmp_path), [4]))]
+    told = [fault.place.row.spec for fault in misplaced(stored_rows(Catalog(tmp_path), [4]))]
     assert told == ["circulant(12,1,2)", "biring(4,12)"]
 
 
@@ -156,7 +156,7 @@ def test_a_wrong_row_is_told_with_its_line_and_what_came_out(directory: Path, tm
 
 
 def test_samples_are_drawn_by_seed(directory: Path) -> None:
-    rows = places(Catalog(directory), DEGREES)
+    rows = stored_rows(Catalog(directory), DEGREES)
     assert draw(rows, 20, 1) == draw(rows, 20, 1) != draw(rows, 20, 2)
     assert len(set(map(str, draw(rows, 20, 1)))) == 20
     assert draw(rows, 10**6, 3) == rows
@@ -164,7 +164,7 @@ def test_samples_are_drawn_by_seed(directory: Path) -> None:
 
 
 def test_processes_find_what_one_finds(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = places(Catalog(directory), [4], 20, LAST)
+    rows = stored_rows(Catalog(directory), [4], 20, LAST)
     rows[7] = replace(rows[7], row=replace(rows[7].row, version=9))
     rows[-1] = replace(rows[-1], row=replace(rows[-1].row, spec="uniring(4,4)"))
     monkeypatch.setattr(verifying, "_BATCH_WORK", 2**14)
@@ -175,7 +175,7 @@ def test_processes_find_what_one_finds(directory: Path, monkeypatch: pytest.Monk
 
 def test_a_verification_goes_on_where_it_was_killed(directory: Path, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(verifying, "_BATCH_WORK", 2**12)
-    rows = places(Catalog(directory), DEGREES)
+    rows = stored_rows(Catalog(directory), DEGREES)
     rows[3] = replace(rows[3], row=replace(rows[3].row, version=9))
     kept = tmp_path / "progress"
     states = verify(rows, workers=1, resume=kept)
@@ -201,7 +201,7 @@ def test_a_verification_goes_on_where_it_was_killed(directory: Path, tmp_path: P
 
 
 def test_a_progress_file_is_no_other_file(directory: Path, tmp_path: Path) -> None:
-    rows = places(Catalog(directory), [4], 3, 5)
+    rows = stored_rows(Catalog(directory), [4], 3, 5)
     other = tmp_path / "notes"
     other.write_text("mine\n")
     with pytest.raises(FileFormatError, match="notes:1"):
@@ -224,7 +224,7 @@ def test_refusals(program: Run, args: tuple[object, ...]) -> None:
 
 def test_a_fixed_sample_of_the_shipped_catalog_is_right() -> None:
     catalog = Catalog()
-    rows = draw(places(catalog, catalog.degrees, 0, 512), 8, 4)
+    rows = draw(stored_rows(catalog, catalog.degrees, 0, 512), 8, 4)
     assert faults(rows) == []
 
 

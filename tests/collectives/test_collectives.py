@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import pickle
 import re
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from topodesign.base.errors import ParameterError
 from topodesign.collectives import ALLREDUCE, COLLECTIVES, Collective, as_collective, from_record
-from topodesign.collectives.collective import EVERYONE
+from topodesign.collectives.collective import EVERYONE, together
 
 names = st.sampled_from(sorted(COLLECTIVES))
 
@@ -27,6 +28,89 @@ def chosen(draw: st.DrawFn) -> tuple[Collective, int]:
     members = range(nodes) if group is None else group
     root = draw(st.sampled_from(members)) if collective.rooted else None
     return collective.at(root).among(group), nodes
+
+
+@st.composite
+def grouped(draw: st.DrawFn) -> tuple[Collective, list[list[int]], list[int] | None, int]:
+    """A collective, at least two groups of nodes in any order, their roots, if it has one, and a number of nodes."""
+    nodes = draw(st.integers(2, 9))
+    owner = draw(
+        st.lists(st.integers(-1, 3), min_size=nodes, max_size=nodes).filter(lambda one: len({*one} - {-1}) > 1)
+    )
+    groups = draw(st.permutations([[v for v in range(nodes) if owner[v] == team] for team in {*owner} - {-1}]))
+    collective = COLLECTIVES[draw(names)]
+    roots = [draw(st.sampled_from(group)) for group in groups] if collective.rooted else None
+    return collective, groups, roots, nodes
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES.values(), ids=str)
+def test_what_is_called_reduce_adds_up_and_all_others_copy(collective: Collective) -> None:
+    assert collective.reduces == ("reduce" in collective.name)
+    assert collective.copies == (not collective.reduces or collective == ALLREDUCE)
+    assert collective.like(collective)
+    assert collective.like(collective.dual) == (collective.dual == collective)
+
+
+@given(grouped())
+def test_groups_do_each_for_itself_what_they_do_alone(
+    case: tuple[Collective, list[list[int]], list[int] | None, int],
+) -> None:
+    collective, groups, roots, nodes = case
+    whole = collective.within(groups, roots)
+    pairs = itertools.zip_longest(groups, roots or ())
+    alone = [collective.at(root).among(group) for group, root in pairs]
+    assert list(whole.single) == alone
+    assert whole.members(nodes).tolist() == sorted(v for one in alone for v in one.members(nodes).tolist())
+    assert whole.teams(nodes).tolist() == [
+        next((number for number, group in enumerate(groups) if node in group), -1) for node in range(nodes)
+    ]
+    blocks = whole.blocks(whole.members(nodes), nodes)
+    each = [one.blocks(one.members(nodes), nodes).tolist() for one in alone]
+    assert sorted(blocks.tolist()) == sorted(block for some in each for block in some)
+    shares, parts = whole.shares(blocks, nodes, len(whole.members(nodes)))
+    share = dict(zip(blocks.tolist(), shares.tolist(), strict=True))
+    for one, own in zip(alone, each, strict=True):  # a block is as large a part of M as it is of its group's alone
+        assert all(share[block] * one.shards(len(one.members(nodes))) == parts for block in own)
+    assert from_record(json.loads(json.dumps(whole.record()))) == whole
+    assert set(whole.parts) == {part.within(groups, roots) for part in collective.parts}
+    assert repr(whole).startswith(f"<{collective.name}.within(")
+
+
+@given(grouped(), st.integers(0, 8))
+def test_groups_that_are_none_are_refused(
+    case: tuple[Collective, list[list[int]], list[int] | None, int], at: int
+) -> None:
+    collective, groups, roots, _ = case
+    node = groups[0][0]
+    wrong = [
+        ([], None),
+        ([*groups, []], roots),
+        ([*groups, [node]], roots and [*roots, node]),
+        ([[-1]], roots and [-1]),
+    ]
+    wrong += [(groups, [*roots, roots[0]]), (groups, [roots[0]] * len(groups)), (groups, None)] if roots else []
+    wrong += [] if roots else [(groups, [group[0] for group in groups])]
+    for some, chosen_roots in wrong:
+        with pytest.raises(ParameterError):
+            collective.within(some, chosen_roots)
+    with pytest.raises(ParameterError, match=r"has a root in each|has no root"):
+        collective.within(groups, roots).at(at)
+    one = collective.within(groups[:1], roots and roots[:1])
+    assert one == collective.at(None if roots is None else roots[0]).among(groups[0])
+
+
+@given(st.lists(chosen(), min_size=1, max_size=3))
+def test_several_collectives_are_all_of_theirs(cases: list[tuple[Collective, int]]) -> None:
+    some, nodes = [one for one, _ in cases], max(nodes for _, nodes in cases)
+    whole = together(some)
+    assert list(whole.single) == some
+    if None not in [one.group for one in some]:
+        assert set(whole.members(nodes).tolist()) == {v for one in some for v in one.members(nodes).tolist()}
+    else:
+        assert len(whole.members(nodes)) == nodes
+    for wrong in ([], [whole, *some]):
+        with pytest.raises(ParameterError, match="each of one kind"):
+            together(wrong)
 
 
 @pytest.mark.parametrize("collective", COLLECTIVES.values(), ids=str)
@@ -55,6 +139,7 @@ def test_blocks_start_and_end_where_the_buffers_have_them(case: tuple[Collective
     assert len(set(blocks.tolist())) == len(blocks)
     assert blocks.max() < collective.block_count(nodes)
     ranks = len(members)
+    assert repr(collective).count(".") == (collective.root is not None) + (collective.group is not None)
     dense = collective.among(None).at(
         None if collective.root is None else int(np.searchsorted(members, collective.root))
     )
@@ -62,6 +147,8 @@ def test_blocks_start_and_end_where_the_buffers_have_them(case: tuple[Collective
     numbers = dense.blocks(everyone, ranks)
     first, _ = dense.places(dense.movements[0], numbers, ranks)
     _, last = dense.places(dense.movements[-1], numbers, ranks)
+    most = max(len(one(rank, ranks)) for one in (dense.inputs, dense.outputs) for rank in range(ranks))
+    assert most == dense.shards(ranks)  # M is all that some node has at the start or at the end
     for rank in range(ranks):
         starts = numbers[(first == rank) | (first == EVERYONE)]
         ends = numbers[(last == rank) | (last == EVERYONE)]

@@ -31,7 +31,7 @@ from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.merge import merge_catalogs
 from topodesign.catalog.packing import pack_catalog
 from topodesign.catalog.tasks import Stage, Task
-from topodesign.catalog.verify import _Progress, places
+from topodesign.catalog.verify import _Progress, stored_rows
 from topodesign.cli.interrupt import Ended, listen
 from topodesign.cli.main import run
 from topodesign.compiler.compilation import compile_plan
@@ -89,7 +89,7 @@ DECISIONS = [
 PLANTS = [carry(plain_inventory(6, lanes)) for lanes in (2, 3)]
 PHASES = [carry_phases(reconfigure(nodes, 2, delay="0s"), plain_inventory(nodes, 2, kind="ocs")) for nodes in (5, 6)]
 FABRICS = ["dgx_a100(2)", "mi250(2)"]
-PLACES = places(Catalog(), [2], 3, 400)
+PLACES = stored_rows(Catalog(), [2], 3, 400)
 
 
 class Writer(NamedTuple):

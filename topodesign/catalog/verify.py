@@ -37,7 +37,7 @@ _HEADER = "# rows that topodesign catalog verify found right"
 
 
 @dataclass(frozen=True)
-class Place:
+class StoredRow:
     """A row and where it stands."""
 
     row: Row
@@ -52,7 +52,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class KeptPlace:
+class StoredExchange:
     """Something that is kept for all-to-all alone, and where it stands."""
 
     row: Exchange
@@ -64,7 +64,7 @@ class KeptPlace:
 class Fault(Declared):
     """A row that is not true, and what came out instead."""
 
-    place: Place | KeptPlace
+    place: StoredRow | StoredExchange
     message: str  # what came out
 
     KEYS = (
@@ -160,7 +160,7 @@ def verify_catalog(
     """
     source = as_catalog(catalog)
     rows = _wanted(source, degrees, nodes)
-    kept = [] if sample is not None else kept_places(source, source.wanted(degrees), nodes)
+    kept = [] if sample is not None else stored_exchanges(source, source.wanted(degrees), nodes)
     wrong = (Fault(place, why) for degree, place in kept if (why := wrong_exchange(place.row, degree)) is not None)
     states = verify(_sample(rows, sample, seed), all_sources=all_sources, resume=resume, workers=workers)
     found = _verification(itertools.chain(misplaced(rows), wrong), states, on_fault, progress)
@@ -194,11 +194,11 @@ def audit_catalog(
     return replace(_verification(misplaced(rows), states, on_fault, progress), audited=True)
 
 
-def _wanted(source: Catalog, degrees: Iterable[int] | None, nodes: range | None) -> list[Place]:
-    return places(source, source.wanted(degrees), *((nodes[0], nodes[-1]) if nodes else ()))
+def _wanted(source: Catalog, degrees: Iterable[int] | None, nodes: range | None) -> list[StoredRow]:
+    return stored_rows(source, source.wanted(degrees), *((nodes[0], nodes[-1]) if nodes else ()))
 
 
-def _sample(rows: list[Place], sample: int | None, seed: int) -> list[Place]:
+def _sample(rows: list[StoredRow], sample: int | None, seed: int) -> list[StoredRow]:
     if sample is None:
         return rows
     return draw(rows, as_count(sample, "sample", 1), as_count(seed, "seed", 0))
@@ -230,33 +230,33 @@ def _verification(
     return Verification(total, before or 0, tuple(faults), sampled=sampled)
 
 
-def places(catalog: Catalog, degrees: Iterable[int], first: int = 0, last: int = NO_LIMIT) -> list[Place]:
+def stored_rows(catalog: Catalog, degrees: Iterable[int], first: int = 0, last: int = NO_LIMIT) -> list[StoredRow]:
     """Return the rows of some degrees and a range of N with their places."""
     return [
-        Place(row, stored_file(catalog.directory, degree), number)
+        StoredRow(row, stored_file(catalog.directory, degree), number)
         for degree in degrees
         for number, row in enumerate(catalog.rows(degree), start=2)
         if first <= row.nodes <= last
     ]
 
 
-def kept_places(catalog: Catalog, degrees: Iterable[int], nodes: range | None) -> list[tuple[int, KeptPlace]]:
+def stored_exchanges(catalog: Catalog, degrees: Iterable[int], nodes: range | None) -> list[tuple[int, StoredExchange]]:
     """Return what is kept for all-to-all alone, with its degree, in a range of N."""
     return [
-        (degree, KeptPlace(one, EXCHANGE.path(catalog.directory, degree), number))
+        (degree, StoredExchange(one, EXCHANGE.path(catalog.directory, degree), number))
         for degree in degrees
         for number, one in enumerate(EXCHANGE.known(catalog.directory, degree), start=2)
         if not nodes or nodes[0] <= one.nodes <= nodes[-1]
     ]
 
 
-def draw(rows: Sequence[Place], count: int, seed: int) -> list[Place]:
+def draw(rows: Sequence[StoredRow], count: int, seed: int) -> list[StoredRow]:
     """Return a random sample without replacement, all if there are no more than that."""
     rng = np.random.Generator(np.random.PCG64(seed))
     return [rows[index] for index in sorted(rng.permutation(len(rows))[:count].tolist())]
 
 
-def misplaced(rows: Iterable[Place]) -> list[Fault]:
+def misplaced(rows: Iterable[StoredRow]) -> list[Fault]:
     """Return the rows that others of the same size and file dominate; whole sizes must be given."""
     faults = []
     for _, group in itertools.groupby(rows, key=lambda place: (place.path, place.row.nodes)):
@@ -268,7 +268,7 @@ def misplaced(rows: Iterable[Place]) -> list[Fault]:
 
 
 def verify(
-    rows: Sequence[Place],
+    rows: Sequence[StoredRow],
     *,
     all_sources: bool = False,
     audit: bool = False,
@@ -324,9 +324,9 @@ def verify(
         yield Verified(done, len(rows), work / total, faults, sum(one.sampled for one in found))
 
 
-def _batches(rows: Iterable[Place]) -> Iterator[list[Place]]:
+def _batches(rows: Iterable[StoredRow]) -> Iterator[list[StoredRow]]:
     """Yield rows in order, so many at once as are worth sending to a process."""
-    batch: list[Place] = []
+    batch: list[StoredRow] = []
     work = 0
     for place in rows:
         batch.append(place)
@@ -339,8 +339,8 @@ def _batches(rows: Iterable[Place]) -> Iterator[list[Place]]:
 
 
 def _run(
-    batches: Sequence[list[Place]], check: Callable[[list[Row]], list[Audited]], workers: int
-) -> Iterator[tuple[list[Place], list[Audited]]]:
+    batches: Sequence[list[StoredRow]], check: Callable[[list[Row]], list[Audited]], workers: int
+) -> Iterator[tuple[list[StoredRow], list[Audited]]]:
     """Yield every batch with what is wrong with its rows, as they are done."""
     if workers == 1 or len(batches) <= 1:
         for batch in batches:

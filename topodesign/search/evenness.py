@@ -16,7 +16,7 @@ from topodesign.base.compiled import LARGEST
 from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.search import evenness_kernels as kernels
 from topodesign.search.annealing import swaps_between
-from topodesign.search.nearness import starts_into
+from topodesign.search.few_steps import starts_into
 from topodesign.topology.library import build
 from topodesign.topology.topology import IntArray, Topology
 

@@ -15,8 +15,8 @@ from topodesign.catalog.search_state import LEFT, WORTHWHILE, SearchState
 from topodesign.catalog.sizes import MOST_NODES
 from topodesign.catalog.strategies.strategy import Draw, Strategy, gap_in_steps
 from topodesign.graphs.expansions.line import line
-from topodesign.search.near_lines import GOOD, Thinned, bases_of_lines, without_nodes
 from topodesign.search.target import Target
+from topodesign.search.thinned_lines import GOOD, Thinned, bases_of_lines, without_nodes
 
 _FURTHER = 2  # how many more nodes than needed a base of line graphs may have
 _LOST = 0.01  # what the nodes that are missing cost, as a rule

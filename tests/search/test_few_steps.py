@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topodesign.pricing.closed_form import distances, price
-from topodesign.search import nearness
+from topodesign.search import few_steps
+from topodesign.search.few_steps import search_near
 from topodesign.search.near_kernels import bring_near
-from topodesign.search.nearness import search_near
 from topodesign.search.target import Target
 from topodesign.topology.library import build
 
@@ -68,5 +68,5 @@ def test_where_few_pairs_are_left_exchanges_go_on(monkeypatch: pytest.MonkeyPatc
     found = search_near(Target(58, 3, duplex=True), 5, [base], 500, seed=2)
     assert found is not None
     assert price(build(str(found))).steps == 5
-    monkeypatch.setattr(nearness, "_NEARLY", 0)
+    monkeypatch.setattr(few_steps, "_NEARLY", 0)
     assert search_near(Target(58, 3, duplex=True), 5, [base], 500, seed=2) is None

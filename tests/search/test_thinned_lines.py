@@ -11,8 +11,8 @@ from topodesign.graphs.expansions.delete import delete
 from topodesign.graphs.expansions.line import line
 from topodesign.pricing.closed_form import distances, price
 from topodesign.pricing.evaluation import price_both
-from topodesign.search.near_lines import bases_of_lines, without_nodes
 from topodesign.search.target import Target
+from topodesign.search.thinned_lines import bases_of_lines, without_nodes
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
