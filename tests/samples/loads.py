@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from topodesign.pricing.closed_form import next_hops, wide_layer_loads
-from topodesign.pricing.programs import Block, worst_by_distance
+from topodesign.pricing.programs import Block, best_split, node_blocks
 from topodesign.topology.topology import Topology
 
 
@@ -25,4 +26,21 @@ def spff_loads(topology: Topology) -> list[Fraction]:
         ]
         for node in range(topology.nodes)
     ]
-    return worst_by_distance(rows)
+    return _worst(rows)
+
+
+def heterogeneous_steps(
+    topology: Topology, alpha: Sequence[Fraction], bandwidth: Sequence[Fraction], size: Fraction
+) -> list[Fraction]:
+    """Return the seconds of every step, nearest destinations first, of the best SPFF reduce-scatter by LP (21)."""
+    nodes = (node_blocks(topology, node, alpha, bandwidth, size)[0] for node in range(topology.nodes))
+    return _worst([[block for block, _ in blocks] for blocks in nodes])
+
+
+def _worst(rows: list[list[Block]]) -> list[Fraction]:
+    """Return the largest time at each distance."""
+    worst = [Fraction(0)] * max(map(len, rows))
+    for row in rows:
+        for x, block in enumerate(row):
+            worst[x] = max(worst[x], best_split(block).time)
+    return worst

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.samples.loads import heterogeneous_steps
 from tests.samples.scheduled import scheduled
 from tests.samples.schedules import COLLECTIVES, Collective
 from tests.samples.topologies import regular_digraphs
@@ -32,7 +33,6 @@ from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.plans.rounds_ops import assemble, is_lean, reverse
 from topodesign.plans.timing.rounds import simulate_rounds
 from topodesign.pricing.closed_form import layer_loads, price
-from topodesign.pricing.programs import heterogeneous_steps
 from topodesign.schedulers import lift, scheduling
 from topodesign.schedulers.spff import _rounded, spff, theorem_21_bound, unequal_spff
 from topodesign.topology.link_table import LinkTable
@@ -347,8 +347,6 @@ def test_what_cannot_be_scheduled_is_refused() -> None:
         spff(build("complete(4)"), "allreduce")
     with pytest.raises(FileFormatError, match="lacks 6 link"):
         unequal_spff(build("complete(3)"), LinkTable({}, {}), Fraction(1), REDUCE_SCATTER, None)
-    with pytest.raises(ParameterError, match="for each"):
-        heterogeneous_steps(build("complete(3)"), [Fraction(0)], [Fraction(1)], Fraction(1))
     with pytest.raises(ScheduleError, match="link"):
         cost_of(build("uniring(1,4)"), spff(build("complete(4)")))
 

@@ -14,7 +14,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.base.errors import ParameterError
 from topodesign.pricing.closed_form import next_hops
 from topodesign.solve.maxflow import maximum_flow
 from topodesign.solve.program import Entries, Program
@@ -53,35 +52,6 @@ class Split:
     share: list[list[Fraction]]
 
 
-def heterogeneous_steps(
-    topology: Topology, alpha: Sequence[Fraction], bandwidth: Sequence[Fraction], size: Fraction
-) -> list[Fraction]:
-    """Return the time of every step of the best SPFF reduce-scatter with unequal links.
-
-    * ``topology``: N nodes; its capacities play no part here.
-    * ``alpha``, ``bandwidth``: latency in seconds and bandwidth in bits per second of each link, in the order of
-      ``topology.links()``.
-    * ``size``: total data M in bytes.
-
-    Returns: seconds for the destinations at distance 1, 2, ..., which are sent in the reverse order; their sum is the
-    runtime. A link that is not worth its latency is not used.
-
-    References
-    ----------
-    Efficient Direct-Connect Topologies, appendix E.2, LP (21). The paper drops a link without traffic and solves again;
-    here all sets of links with the smallest latencies are compared, one of which is optimal.
-    """
-    if len(alpha) != len(topology.src) or len(bandwidth) != len(topology.src):
-        raise ParameterError(f"give one alpha and one bandwidth for each of the {len(topology.src)} links")
-    if min(alpha) < 0 or min(bandwidth) <= 0 or size <= 0:
-        raise ParameterError("latencies must not be negative; bandwidths and sizes must be above zero")
-    rows = []
-    for node in range(topology.nodes):
-        blocks, _ = node_blocks(topology, node, alpha, bandwidth, size)
-        rows.append([block for block, _ in blocks])
-    return worst_by_distance(rows, choose_links=True)
-
-
 def node_blocks(
     topology: Topology, node: int, alpha: Sequence[Fraction], bandwidth: Sequence[Fraction], size: Fraction
 ) -> tuple[list[tuple[Block, IntArray]], list[int]]:
@@ -96,22 +66,14 @@ def node_blocks(
 
 
 def best_split(block: Block) -> Split:
-    """Return the optimal split of one block, leaving out links that are not worth their latency."""
+    """Return the optimal split of one block, leaving out links that are not worth their latency.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, appendix E.2, LP (21). The paper drops a link without traffic and solves again;
+    here all sets of links with the smallest latencies are compared, one of which is optimal.
+    """
     return min((_certified(part, guess) for part, guess in _parts(block)), key=lambda split: split.time)
-
-
-def worst_by_distance(rows: list[list[Block]], *, choose_links: bool = False) -> list[Fraction]:
-    """Return the largest time at each distance; without ``choose_links`` over all links, solved in one program."""
-    worst = [Fraction(0)] * max(map(len, rows))
-    if choose_links:
-        for row in rows:
-            for x, block in enumerate(row):
-                worst[x] = max(worst[x], best_split(block).time)
-        return worst
-    blocks = [(x, block) for row in rows for x, block in enumerate(row)]
-    for (x, block), links in zip(blocks, _binding_links([block for _, block in blocks]), strict=True):
-        worst[x] = max(worst[x], _certified(block, links).time)
-    return worst
 
 
 def _parts(block: Block) -> list[tuple[Block, list[int]]]:
