@@ -137,6 +137,7 @@ def test_blocks_start_and_end_where_the_buffers_have_them(case: tuple[Collective
     members = collective.members(nodes)
     blocks = collective.blocks(members, nodes)
     assert len(set(blocks.tolist())) == len(blocks)
+    assert np.flatnonzero(collective.teams(nodes) == 0).tolist() == members.tolist()
     assert blocks.max() < collective.block_count(nodes)
     ranks = len(members)
     assert repr(collective).count(".") == (collective.root is not None) + (collective.group is not None)
