@@ -11,7 +11,7 @@ import pytest
 
 from tests.floors import reached
 from tests.runtime.mscclpp.explore import Explorer
-from tests.runtime.mscclpp.mutants import SWITCHED, mutant
+from tests.runtime.mscclpp.mutants import SWITCHED, lose, mutant
 from topodesign import simulate
 from topodesign.base.errors import InfeasibleError, TopodesignError
 from topodesign.base.units import as_size
@@ -280,3 +280,43 @@ def test_the_table_of_the_page_is_what_the_simulator_says(size: str, least: str)
     said = [float(cell.split()[0]) * {"us": 1e-6, "ms": 1e-3}[cell.split()[1]] for cell in row.split("|")[2:6]]
     for one, name in zip(said, ("one-shot", "two-shot", "ring", "NVLS"), strict=True):
         assert abs(one - times[name]) < 0.01 * times[name]
+
+
+@cache
+def boxed(place: str, inplace: bool, channels: int = 1) -> Compiled:
+    plan = schedule(place, "allreduce", method="in-network")
+    return compile_plan(plan, "mscclpp", inplace=inplace, channels=channels)
+
+
+@pytest.mark.parametrize("inplace", [False, True])
+@pytest.mark.parametrize(("place", "channels"), [("dgx_h100(2)", 1), ("dgx_h100(3)", 2), ("dgx_h100(8)", 1)])
+def test_switches_of_boxes_and_links_between_them_are_one_program(place: str, channels: int, inplace: bool) -> None:
+    one = boxed(place, inplace, channels)
+    report = checked(one.text)
+    assert report.ok, report
+    names = [op["name"] for op in operations(one)]
+    ranks, boxes = len(one.program.ranks), len(one.program.ranks) // 8
+    assert names.count("glres") == names.count("gstore") == ranks * boxes  # of every root's part, once in a box
+    assert names.count("pwsf") == 2 * ranks * (boxes - 1)
+    for rank, gpu in enumerate(json.loads(one.text)["gpus"]):
+        groups = [group for channel in gpu["channels"] for group in channel.get("rank_groups", [])]
+        assert {tuple(group["ranks"]) for group in groups} == {tuple(range(rank // 8 * 8, rank // 8 * 8 + 8))}
+
+
+@pytest.mark.floor(found=40)
+def test_mutants_of_boxes_are_found() -> None:
+    """All but a flush less, or input and output exchanged in place, which are one: those plans are as right."""
+    for inplace in (False, True):
+        text = boxed("dgx_h100(2)", inplace).text
+        for seed in range(40):
+            other = mutant(text, seed, (*SWITCHED, lose))
+            if other is None or json.loads(other[1]) == json.loads(text):
+                continue
+            try:
+                right = checked(other[1], 0).ok
+            except TopodesignError:
+                right = False
+            flushes = other[0] == "rename" and other[1].count('"pwsf"') < text.count('"pwsf"')
+            assert not right or flushes or (inplace and other[0] == "rebind_a_switch"), (inplace, seed, other[0])
+            if not right:
+                reached("found")

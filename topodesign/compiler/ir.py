@@ -102,14 +102,31 @@ class SwitchStep:
 
 
 @dataclass(frozen=True, slots=True)
+class BoxTree:
+    """How chunks of an allreduce go among boxes, each of which has a switch that adds up for one of its ranks.
+
+    That rank sends the sum of its box up to the root, adding what comes; the sum of all goes down, and the ranks that
+    get it have the switches of their boxes store it.
+    """
+
+    root: int
+    first: int  # of the chunks, and how many there are
+    count: int
+    up: tuple[tuple[int, int], ...]  # sender and receiver, those that wait for others later
+    down: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Switched:
-    """A program of multimem loads and stores through one switch that joins all ranks, instead of instructions.
+    """A program of multimem loads and stores through a switch that joins all ranks, or those of a box.
 
     Of packets it has no steps: all ranks store all that they have, and take what has come.
     """
 
     steps: tuple[SwitchStep, ...]
     blocks: int  # threadblocks of a rank, at least
+    trees: tuple[BoxTree, ...] = ()  # of several boxes, instead of steps
+    box: tuple[int, ...] = ()  # of every rank
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +136,7 @@ class Program:
     In place, the shorter of a rank's input and output is where the longer one has the same blocks, as
     :meth:`~topodesign.collectives.collective.Collective.in_place` says. The program then names the longer one alone:
     the output of an allgather or broadcast, the input of a reduce-scatter or reduce, and of an allreduce, whose two are
-    one, the output. The input is never written unless it is the output too.
+    one, the output. The input is never written but in place.
     """
 
     collective: Collective  # what it does, among all ranks; its root is a rank

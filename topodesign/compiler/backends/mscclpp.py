@@ -122,8 +122,12 @@ def _lint(program: Program, made: OneSided) -> Iterator[str]:
                 EXECUTOR.semaphores_per_operation,
             ),
             (
-                "channels of a threadblock",
-                max(len({link for one in block for link in one.links}) for block in body.blocks),
+                "channels of a type in a threadblock",
+                max(
+                    sum((link in made.remote) == remote for link in {link for one in block for link in one.links})
+                    for block in body.blocks
+                    for remote in (False, True)
+                ),
                 EXECUTOR.channels,
             ),
         )
@@ -246,9 +250,9 @@ def _rank(
                     access[operand.rank, _BUFFERS[operand.region.buffer]].add(_kind(one.link, made))
     remote = {key: at for at, key in enumerate(sorted(access))}
     numbers = _Numbers(number, remote, list(joined))
-    everybody = list(range(len(made.ranks)))
+    joins = made.groups[rank] if made.groups else list(range(len(made.ranks)))
     switches = [
-        {"channel_type": "switch", "buffer_type": one, "rank_groups": [{"size": size, "ranks": everybody}]}
+        {"channel_type": "switch", "buffer_type": one, "rank_groups": [{"size": size, "ranks": joins}]}
         for one, size in joined.items()
     ]
     return {

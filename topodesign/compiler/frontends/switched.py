@@ -3,16 +3,20 @@
 Where all ranks hang on one such switch, the trees of a plan say no more than that: what is added up is added by the
 switch when some rank loads it, and what goes to all goes there by one store. So a rank does with its own part of the
 data what its tree does, and an allreduce, whose trees are the switch's own, is shared out among the ranks. Several
-switches that all ranks hang on (planes) are one to a program, which names ranks and no switches.
+switches that all ranks hang on (planes) are one to a program, which names ranks and no switches. Boxes with a switch
+each, and links between their ranks, are in :mod:`topodesign.compiler.frontends.boxes`.
 """
 
 from __future__ import annotations
+
+from collections import Counter
 
 import numpy as np
 
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
+from topodesign.compiler.frontends.boxes import box_trees
 from topodesign.compiler.ir import Buffer, Program, Protocol, RankProgram, Region, Switched, SwitchStep
 from topodesign.plans.replay.trees import verify_trees
 from topodesign.plans.trees import Trees
@@ -38,10 +42,15 @@ def program_through_switch(schedule: Trees, *, inplace: bool, channels: int, pro
     ends, hubs = (axis.ravel() for axis in np.meshgrid(schedule.compute_nodes, relays))
     joined = [schedule.topology.link_index(*pair).min() >= 0 for pair in ((ends, hubs), (hubs, ends))]
     if not all(joined) or bool((inner[0] == inner[1]).any()):
-        raise InfeasibleError(
-            "MSCCL++ joins ranks by switches that all of them hang on, and these trees go through others or past them; "
-            "use --method forest"
-        )
+        trees, box = box_trees(schedule)
+        if protocol == "LL":
+            raise InfeasibleError(
+                "packets through the switches of several boxes are not compiled; use --protocol Simple"
+            )
+        chunks = sum(one.count for one in trees)
+        slots = Counter(receiver for one in trees for _, receiver in one.up for _ in range(one.count))
+        made = tuple(RankProgram((), slots[rank]) for rank in range(ranks))
+        return Program(collective, inplace, protocol, chunks, channels, made, Switched((), channels, trees, box))
     if len(set(schedule.shard or ())) > 1 and not collective.like(ALLREDUCE):
         raise InfeasibleError(f"the runtimes know no {collective} of unequal shards; use equal ones")
     if collective.rooted:

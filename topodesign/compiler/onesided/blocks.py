@@ -76,6 +76,7 @@ class OneSided:
     links: list[Link]  # all connections
     remote: set[Link]  # connections through port channels; all others are of memory channels
     double: bool  # whether launches use two halves of scratch in turn
+    groups: list[list[int]] = field(default_factory=list)  # of each rank, the ranks that it shares a switch with
 
 
 def one_sided(program: Program, actions: Actions, *, longest: int) -> OneSided:
@@ -219,7 +220,7 @@ class _Writer:
 
     def _cut(self, groups: list[list[Operation]]) -> None:
         """Write groups of operations into as many threadblocks as they need, one going on where another ends."""
-        part = _Part()
+        part = Part()
         for group in groups:
             mark = part.mark()
             for one in group:
@@ -230,7 +231,7 @@ class _Writer:
                 self.plan.semaphores += 1
                 part.add(Operation("sem_release", semaphores=(number,)))
                 self.plan.blocks.append(part.operations)
-                part = _Part()
+                part = Part()
                 part.add(Operation("sem_acquire", semaphores=(number,)))
                 part.meet()  # what other threads wait for is not to be taken from those before
                 for one in group:
@@ -317,7 +318,7 @@ class _Writer:
             yield Operation("signal", link=link)
 
 
-class _Part:
+class Part:
     """Operations of a threadblock, with the barriers that they need."""
 
     def __init__(self) -> None:
