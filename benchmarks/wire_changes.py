@@ -1,21 +1,25 @@
 """Changes between random pairs of topologies over k circuit switches, pods and trunks: refusals, moves, gaps.
 
-Run it with ``python benchmarks/wire_changes.py [small | large] [PAIRS] [SEED]``. ``small``: up to 8 hosts, and the
+Run it with ``python benchmarks/wire_changes.py [small | large] [PAIRS] [FILE]``. ``small``: up to 8 hosts, and the
 moves are held against all orders of the hosts and all switches of the links, gone through by code of its own;
 ``large``: 16 to 1024 hosts on 4, 8 or 16 switches, or two pods with panels and a switch behind trunks. Both ends of a
-pair have a plan over the same cabling. A line for each pair, then the sums; the gap is ``1 - bound / moves``.
+pair have a plan over the same cabling. A pair is drawn by its number alone. Pairs that the file has are not done again:
+a run can be ended and goes on later. What is summed up is all that the file has; a gap is ``1 - bound / moves``.
 """
 
 from __future__ import annotations
 
 import itertools
+import json
 import random
 import sys
 import time
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-from topodesign import Topology, build, rewire, wire
+from topodesign import Topology, rewire, wire
 from topodesign.base.errors import InfeasibleError
 from topodesign.wiring.inventory.devices import Fixed, Host, Panel, PanelPort, Port, Trunk
 from topodesign.wiring.inventory.inventory import Inventory
@@ -164,36 +168,58 @@ def pair(rng: random.Random, *, small: bool) -> tuple[str, WiringPlan, WiringPla
         return f"{nodes} hosts, k={k}{' pods, trunks' if pods else ''}, {mode}", plans[0], plans[1]
 
 
+def measured(number: int, *, small: bool) -> dict[str, Any]:
+    """Return what came of a pair."""
+    words, before, target = pair(random.Random(number), small=small)  # noqa: S311  no secret
+    start = time.process_time()
+    row: dict[str, Any] = {"pair": number, "room": words}
+    try:
+        free = rewire(before, target, downtime=True, throughput=False)
+        kept = rewire(before, target, downtime=True, throughput=False, keep_hosts=True)
+    except InfeasibleError as error:
+        return row | {"refused": str(error)}
+    row |= {"moves": free.moves, "bound": free.change.at_least, "bound_so": free.change.least_so}
+    row |= {"kept": kept.moves, "kept_bound": kept.change.at_least, "cpu_s": round(time.process_time() - start, 1)}
+    if small:
+        most = most_kept(before, target.topology)
+        row["least"] = None if most is None else max(len(before.connects), len(target.connects)) - most
+    return row
+
+
+def summary(rows: list[dict[str, Any]]) -> str:
+    """Return what came of all pairs."""
+    done = [row for row in rows if "moves" in row]
+    lines = [f"{len(rows)} pairs: {len(rows) - len(done)} refused"]
+    lines.append(f"more moves than with hosts kept: {sum(row['moves'] > row['kept'] for row in done)}")
+    for words, bound, moves in (
+        ("any hosts", "bound", "moves"),
+        ("with these hosts as nodes", "bound_so", "moves"),
+        ("hosts kept", "kept_bound", "kept"),
+    ):
+        gaps = [1 - row[bound] / row[moves] if row[moves] else 0.0 for row in done] or [0.0]
+        lines.append(f"gap to the bound, {words}: mean {sum(gaps) / len(gaps):.1%}, worst {max(gaps):.1%}")
+    least = [row for row in done if row.get("least") is not None]
+    if least:
+        equal = sum(row["least"] == row["moves"] for row in least)
+        lines.append(f"equal to brute force: {equal} of {len(least)}, {len(done) - len(least)} undecided by it")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Run it."""
     small = "small" in sys.argv
-    numbers = [int(one) for one in sys.argv[1:] if one.isdecimal()]
-    pairs, seed = (*numbers, 100 if small else 200, 0)[:2] if len(numbers) != 1 else (numbers[0], 0)
-    rng = random.Random(seed)  # noqa: S311  no secret
-    count, gaps = Counter[str](), []
-    build("circulant(6,1,2)")
-    for number in range(pairs):
-        words, before, target = pair(rng, small=small)
-        start = time.process_time()
-        try:
-            free = rewire(before, target, downtime=True, throughput=False)
-            kept = rewire(before, target, downtime=True, throughput=False, keep_hosts=True)
-        except InfeasibleError as error:
-            count["refused"] += 1
-            print(f"{number}: {words}: refused: {error}", flush=True)
-            continue
-        took = time.process_time() - start
-        count["more moves than with hosts kept"] += free.moves > kept.moves
-        bound = free.change.at_least
-        gaps.append(1 - bound / free.moves if free.moves else 0.0)
-        line = f"{number}: {words}: {free.moves} moves, bound {bound}, hosts kept {kept.moves}, {took:.1f} CPU s"
-        if small:
-            most = most_kept(before, target.topology)
-            least = None if most is None else max(len(before.connects), len(target.connects)) - most
-            count["undecided" if least is None else "equal" if least == free.moves else "UNEQUAL"] += 1
-            line += f", brute force {least}"
+    pairs = next((int(one) for one in sys.argv[1:] if one.isdecimal()), 100 if small else 200)
+    file = next((Path(one) for one in sys.argv[1:] if "." in one), None)
+    text = file.read_text() if file is not None and file.exists() else ""
+    rows = [json.loads(line) for line in text.splitlines()]
+    for number in sorted(set(range(pairs)) - {row["pair"] for row in rows}):
+        rows.append(measured(number, small=small))
+        line = json.dumps(rows[-1])
         print(line, flush=True)
-    print(f"{pairs} pairs: {dict(count)}; gap mean {sum(gaps) / len(gaps):.1%}, worst {max(gaps):.1%}")
+        if file is not None:
+            with file.open("a") as opened:
+                opened.write(line + "\n")
+    print(summary(rows))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ there, hosts hear what it brings, and what a check asks for is done to it, port 
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
@@ -207,3 +208,44 @@ def test_what_no_exchange_of_cables_explains_is_left_open() -> None:
     assert not found.repair.made
     assert "set right" in found.heading()
     assert "check again" in str(found)
+
+
+def injected(plan: WiringPlan, kind: str, rng: random.Random) -> tuple[Plant, Observed, set[str]]:
+    """A plant with one fault, what is seen of it, and the cables that have to be named."""
+    plant = Plant.of(plan)
+    circuits, named = plant.heard(), names(plan)
+    patch = {((c.a.panel, c.a.panel_port), (c.b.panel, c.b.panel_port)): c.cable for c in plan.connects}
+    trunk = {(t.panel, t.panel_port): f"T{row}" for row, t in enumerate(plan.inventory.trunks, start=1)}
+    if kind in {"legs", "trunks"}:
+        ports = {lane: port for port, lane in plant.lane.items()}
+        one = rng.choice(sorted(ports))
+        same = [lane for lane in sorted(ports) if (lane[:2] == one[:2]) == (kind == "legs") and lane.host != one.host]
+        same = [lane for lane in sorted(ports) if lane[:2] == one[:2] and lane != one] if kind == "legs" else same
+        other = rng.choice([lane for lane in same if kind == "trunks" or ports[lane][0] != ports[one][0]])
+        plant.exchange(ports[one], ports[other])
+        both = {named[one], named[other]} if kind == "legs" else {trunk[ports[one]], trunk[ports[other]]}
+        return plant, seen(plant, circuits if kind == "trunks" else None), both
+    one, other = rng.sample(sorted(plant.patches), 2)
+    while kind == "patches" and other[1][0] != one[1][0]:
+        one, other = rng.sample(sorted(plant.patches), 2)
+    if kind == "pulled":
+        plant.patches.remove(one)
+        return plant, seen(plant), {patch[one]}
+    plant.swap(one, other)
+    return plant, seen(plant), {patch[one], patch[other]}
+
+
+@pytest.mark.parametrize("kind", ["legs", "trunks", "patches", "pulled"])
+@pytest.mark.parametrize("number", range(15))
+def test_sixty_faults_on_pods_and_trunks(kind: str, number: int) -> None:
+    rng = random.Random(f"{kind} {number}")  # noqa: S311  no secret
+    spec, mode = rng.choice([("circulant(8,1,3)", "duplex"), ("torus(3,4)", "duplex"), ("genkautz(4,12)", "simplex")])
+    panel = "ocs" if kind == "trunks" else "patch panel"
+    plan = behind_trunks(wired(build(spec), 4, 2, mode=mode, kind=panel), pods=True)
+    plant, observed, cables = injected(plan, kind, rng)
+    found = check_wiring(plan, observed)
+    assert cables <= {cable for finding in found.findings for cable in finding.cables}
+    if found.repair.moves:
+        plant.repair(found)
+    if found.cabled and not any("or else" in finding.words for finding in found.findings):
+        assert plant.links() == wanted(plan)
