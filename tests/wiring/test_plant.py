@@ -15,7 +15,7 @@ import pytest
 from topodesign import all_to_all, as_topology, build, copy_examples, load_wiring, plain_inventory
 from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, FileFormatError, InfeasibleError, ParameterError
-from topodesign.pricing.evaluation import price_both
+from topodesign.pricing.evaluation import deferred_both, price_both
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.devices import MODES, Fixed, Host, Mode, Panel, PanelPort, Port
 from topodesign.wiring.inventory.inventory import Inventory
@@ -222,6 +222,18 @@ def test_uncabled_pods_and_ranking(tmp_path: Path) -> None:
     assert found.best.all_to_all.upper <= Fraction(5, 2)
     assert len(found.best.times) == 2
     assert found.record()["topologies"][0]["carried"] is True
+
+
+def test_deferred_schedules_of_known_topologies_are_priced() -> None:
+    found = carry(plain_inventory(13, 2, panels=2, kind="ocs"), search=0)
+    deferred = [one for one in found.entries if one.deferred]
+    assert deferred
+    for one in deferred:
+        made, spff = (there.averaged(back) for there, back in (deferred_both(one.topology), price_both(one.topology)))
+        assert made.steps <= one.mean.steps
+        assert made.bandwidth <= one.mean.bandwidth < spff.bandwidth
+    assert not (found.exhaustive and found.best.deferred)
+    assert "deferred: not by SPFF" in str(found)
 
 
 def test_plans_are_written(tmp_path: Path) -> None:

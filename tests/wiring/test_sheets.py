@@ -224,14 +224,21 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_high_panels_are_printed_in_strips_that_have_each_row_once() -> None:
     plan = wire("circulant(12,2,3)", plain_inventory(12, 4))
     (panel,) = plan.inventory.panels
-    high = replace(panel, ports=tuple(PanelPort(f"{n}", "simplex") for n in range(24 * 30)))
+    ports = tuple(PanelPort(f"{n}", "simplex") for n in range(24 * 30))
+    high = replace(panel, ports=(*ports[:-1], replace(ports[-1], blocked=True)))
     low = figure_of(*next(iter(panel_views(plan))))
     assert "strip" not in low
     tall = replace(plan, inventory=replace(plan.inventory, panels=(high,)))
     ((_, svg),) = panel_views(tall)
     found = figure_of(high, svg)
-    views = [list(map(int, one.split())) for one in re.findall(r'viewBox="([^"]+)"/?><use', found)]
+    views = [list(map(int, one.split())) for one in re.findall(r'viewBox="([^"]+)"><text[^/]+</text><use', found)]
     assert len(views) == 3
     rows = [int(y) for y in re.findall(r'<rect x="6" y="(\d+)" width="56"', svg)]
     for y in rows:  # the frame of the first port of each row
         assert sum(top <= y and y + 52 <= top + down for _, top, _, down in views) == 1
+    parts = re.findall(r'<use href="#P0.rows(\d+)"', found)
+    assert [found.count(f'<g id="P0.rows{number}">') for number in parts] == [1, 1, 1]
+    free = replace(plan, inventory=replace(plan.inventory, panels=(replace(panel, ports=ports),)))
+    ((_, svg),) = panel_views(free)
+    assert "free from 72 on, not drawn" in svg
+    assert svg.count('height="52"') == 72

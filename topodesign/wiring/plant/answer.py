@@ -16,6 +16,7 @@ from topodesign.base.records import Result, Table
 from topodesign.base.units import format_bandwidth, format_excess, format_time
 from topodesign.base.wording import counted
 from topodesign.catalog.all_to_all import Bounds
+from topodesign.catalog.frontier import DEFERRED_NOTE
 from topodesign.pricing.mix import Mix
 from topodesign.pricing.workload import Workload
 from topodesign.topology.files import write_links
@@ -41,6 +42,7 @@ class Carriage(Declared):
     * ``best``: whether it is the first of those carried for the first question.
     * ``file``: the plan that was written, if any.
     * ``cubes``: the cubes along each dimension; None for other plants.
+    * ``deferred``: whether the prices are those of a deferred row.
     """
 
     label: str
@@ -55,6 +57,7 @@ class Carriage(Declared):
     best: bool = False
     file: str | None = None
     cubes: tuple[int, ...] | None = None
+    deferred: bool = False
 
     KEYS = (
         key("spec=label", "What names it; a spec rebuilds it."),
@@ -69,6 +72,7 @@ class Carriage(Declared):
         "carried not_carried_because?",
         key("circuits", "Cross-connects of its plan; null where there is none."),
         key("plan=file", "The wiring plan that -o wrote, to be verified and applied by topodesign wire; null without."),
+        key("deferred", "Whether its price is that of a deferred schedule, which takes less than SPFF."),
         "best cubes?",
     )
 
@@ -158,8 +162,8 @@ class Carried(Result):
 
     @property
     def exhaustive(self) -> bool:
-        """Whether all that this cabling carries was priced."""
-        return self.looked_at is None
+        """Whether all that this cabling carries was priced, and none takes less by a deferred schedule, as is known."""
+        return self.looked_at is None and not self.best.deferred
 
     @property
     def gap(self) -> float:
@@ -230,8 +234,10 @@ class Carried(Result):
                 for time, least in zip(one.times, self.least, strict=True)
             ]
             factors = (str(one.mean.steps), f"{float(one.mean.bandwidth):.4f}", one.all_to_all.words)
-            rows.append((*factors, *cells, "yes" if one.carried else "no", one.found, one.title))
-        foot = [f"{one.title} is not carried: {one.not_carried_because}." for one in self.refused]
+            found = f"{one.found}, deferred" if one.deferred else one.found
+            rows.append((*factors, *cells, "yes" if one.carried else "no", found, one.title))
+        foot = [DEFERRED_NOTE] if any(one.deferred for one in self.topologies) else []
+        foot += [f"{one.title} is not carried: {one.not_carried_because}." for one in self.refused]
         return Table(
             self.heading(),
             ("steps", "y", "all-to-all y", *names, "carried", "found", "topology"),

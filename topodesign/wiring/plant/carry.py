@@ -253,14 +253,13 @@ def _library(plant: Plant, question: _Question, catalog: Catalog) -> Iterator[Ca
     met = 0
     try:
         for spec, row, bounds in candidates_for_all_to_all(nodes, degree, duplex=duplex, catalog=catalog):
-            if row is not None and row.deferred:
-                continue
             try:
                 one = build(spec)
                 if one.is_duplex or not duplex:
                     costs = None if row is None else (row.cost, row.allgather)
                     met += 1
-                    yield _priced(str(spec), one, how_found(spec), question, bounds, costs=costs)
+                    priced = _priced(str(spec), one, how_found(spec), question, bounds, costs=costs)
+                    yield replace(priced, deferred=row is not None and row.deferred)
             except TopodesignError:
                 continue
     except CatalogError:

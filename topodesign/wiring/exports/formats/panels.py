@@ -29,6 +29,7 @@ PER_ROW = 24  # ports in a row, as panels of a rack unit have them
 _WIDTH, _HEIGHT, _FOOT = 56, 52, 15
 _EDGE, _HEAD = 6, 30
 _ADVANCE = 0.6  # of a letter of the font, in its size
+_GROUP = '<g class="rows">'
 _DARK = frozenset({"blue", "green", "brown", "slate", "red", "black", "violet"})
 _STYLE = (
     ".panel text{font-family:Courier,monospace;text-anchor:middle}"
@@ -57,7 +58,10 @@ def panel_views(plan: WiringPlan, marks: Marks | None = None) -> Iterator[tuple[
         if marks is not None and panel.name not in marked:
             continue
         cells = []
-        for number, port in enumerate(panel.ports):
+        drawn = _drawn(plan, panel, leading)
+        for number, port in enumerate(panel.ports[:drawn]):
+            if number % (PER_ROW * _PAPER) == 0:  # rows of a page together: printing one does not draw all the others
+                cells += ["</g>" * (number > 0) + _GROUP]
             row, column = divmod(number, PER_ROW)
             x, y = _EDGE + column * _WIDTH, _HEAD + row * _HEIGHT
             key = panel.name, port.label
@@ -67,7 +71,9 @@ def panel_views(plan: WiringPlan, marks: Marks | None = None) -> Iterator[tuple[
             pale = [marks is not None and not {Fibre(*key, side), Fibre(*key, "AB")} & marks.keys() for side in "AB"]
             cells += _feet(x, y, ends, shade, pale)
             cells += _marked(x, y, key, marks or {})
-        yield panel, _svg(panel, cells, _counts(plan, panel, patched))
+        title = _counts(plan, panel, patched)
+        title += f"; free from {panel.ports[drawn].label} on, not drawn" if drawn < len(panel.ports) else ""
+        yield panel, _svg(panel, -(-drawn // PER_ROW), [*cells, "</g>" * (drawn > 0)], title)
 
 
 def marks_of(removed: Iterable[CrossConnect], made: Iterable[CrossConnect]) -> tuple[Marks, Marks]:
@@ -161,31 +167,40 @@ def _counts(plan: WiringPlan, panel: Panel, patched: Mapping[tuple[str, str, str
     return f"{panel.name} ({panel.kind}; {where}): {len(panel.ports)} ports, {used} patched{more}"
 
 
+def _drawn(plan: WiringPlan, panel: Panel, leading: Mapping[tuple[str, str], tuple[str, str]]) -> int:
+    """Return how many ports are drawn: all, or up to the last row with one in use if pages of free ones follow."""
+    used = (
+        number
+        for number, port in enumerate(panel.ports)
+        if port.blocked or (panel.name, port.label) in plan.end or (panel.name, port.label) in leading
+    )
+    rows = max(used, default=0) // PER_ROW + 1
+    return len(panel.ports) if len(panel.ports) <= (rows + _PAPER) * PER_ROW else rows * PER_ROW
+
+
 def figure_of(panel: Panel, svg: str) -> str:
     """Return a picture of a panel for a page; on paper, one that is too high comes in strips of some rows."""
-    name, rows = escape(panel.name), _rows(panel)
-    if rows <= _PAPER:
+    name, parts = escape(panel.name), svg.split(_GROUP)
+    if len(parts) <= 2:
         return f'<figure id="{name}">{svg}</figure>'
-    drawn = svg.replace("</style>", f'</style><g id="{name}.drawn">', 1).replace("</svg>", "</g></svg>")
-    strips = []
-    for first in range(0, rows, _PAPER):
-        top = 0 if first == 0 else _HEAD + first * _HEIGHT - 1
-        down = _HEAD + min(first + _PAPER, rows) * _HEIGHT + 1 - top
-        view = f'<svg class="panel" viewBox="0 {top} {_wide(panel)} {down}"><use href="#{name}.drawn"/></svg>'
-        strips.append(f'<figure class="strip">{view}</figure>')
-    return "\n".join([f'<figure id="{name}" class="whole">{drawn}</figure>', *strips])
-
-
-def _rows(panel: Panel) -> int:
-    return -(-len(panel.ports) // PER_ROW)
+    down = int(parts[0].partition('viewBox="0 0 ')[2].partition('"')[0].split()[1])
+    whole, strips = parts[0], []
+    for number, part in enumerate(parts[1:]):
+        whole += f'<g id="{name}.rows{number}">{part}'
+        top = _HEAD + number * _PAPER * _HEIGHT - 1
+        high = min(_PAPER * _HEIGHT + 2, down - top - _EDGE + 1)
+        head = f'<text class="t" x="{_EDGE}" y="{top - 10}">{name}</text>'
+        view = f'<svg class="panel" viewBox="0 {top - _HEAD} {_wide(panel)} {high + _HEAD}">{head}'
+        strips.append(f'<figure class="strip">{view}<use href="#{name}.rows{number}"/></svg></figure>')
+    return "\n".join([f'<figure id="{name}" class="whole">{whole}</figure>', *strips])
 
 
 def _wide(panel: Panel) -> int:
     return 2 * _EDGE + max(min(PER_ROW, max(len(panel.ports), 1)) * _WIDTH, 420)
 
 
-def _svg(panel: Panel, cells: Iterable[str], title: str) -> str:
-    width, height = _wide(panel), _HEAD + _rows(panel) * _HEIGHT + _EDGE
+def _svg(panel: Panel, rows: int, cells: Iterable[str], title: str) -> str:
+    width, height = _wide(panel), _HEAD + rows * _HEIGHT + _EDGE
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="panel" viewBox="0 0 {width} {height}" role="img"',
         f' aria-label="{escape(title)}">',
