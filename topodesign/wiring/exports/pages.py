@@ -7,7 +7,8 @@ from html import escape
 
 STYLE = """
 body { font: 11pt/1.35 sans-serif; margin: 1.5em; color: #000; background: #fff; }
-h1, h2 { overflow-wrap: anywhere; } h1 { font-size: 1.4em; } h2 { font-size: 1.25em; border-bottom: 2px solid #000; } h3 { font-size: 1.05em; }
+h1, h2 { overflow-wrap: anywhere; }
+h1 { font-size: 1.4em; } h2 { font-size: 1.25em; border-bottom: 2px solid #000; } h3 { font-size: 1.05em; }
 table { border-collapse: collapse; width: 100%; margin: .6em 0 1.4em; }
 th, td { border: 1px solid #999; padding: .15em .4em; text-align: left; font-size: .85em; }
 th { background: #eee; } th.heading { background: #fff; border: 0; font-size: 1em; padding: .4em 0; }
