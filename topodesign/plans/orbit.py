@@ -21,7 +21,7 @@ from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, REDUCE_SCAT
 from topodesign.plans.archive import MAX_ROWS, read_column, read_integer
 from topodesign.plans.movement import Column, Movement
 from topodesign.plans.rounds import COLUMNS, Rounds
-from topodesign.plans.rounds_ops import blocks_named, canonical, check_rows, reverse
+from topodesign.plans.rounds_ops import blocks_named, canonical, check_rows, find_links, reverse
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology
 
@@ -84,6 +84,18 @@ class OrbitRounds(Movement):
         """Number of nodes N, switches included."""
         return self.rounds.nodes
 
+    @property
+    def units(self) -> int:
+        """Units per shard."""
+        return self.rounds.units
+
+    @cached_property
+    def sends(self) -> int:
+        """Number of sends of the whole schedule."""
+        own = np.bincount(node_of(self.collective, self.rounds.block, self.nodes), minlength=self.nodes)
+        known = self.symmetry.represented_by
+        return sum(own[known[known >= 0]].tolist())
+
     @cached_property
     def symmetry(self) -> Symmetry:
         """The group that the generators make, and the representatives."""
@@ -129,9 +141,7 @@ class OrbitRounds(Movement):
 
     def unfold(self) -> Rounds:
         """Return the whole schedule, in canonical form."""
-        own = np.bincount(node_of(self.collective, self.rounds.block, self.nodes), minlength=self.nodes)
-        known = self.symmetry.represented_by
-        total = sum(own[known[known >= 0]].tolist())
+        total = self.sends
         check_rows(total)
         columns = {name: np.empty(total, dtype=getattr(self.rounds, name).dtype) for name in COLUMNS}
         at = 0
@@ -140,6 +150,16 @@ class OrbitRounds(Movement):
                 column[at : at + len(rows[name])] = rows[name]
             at += len(rows["src"])
         return canonical(self.rounds.having(**columns))
+
+    def gathered(self, topology: Topology) -> Rounds:
+        """Return the rows with each link replaced by the first of its orbit; of a symmetry that is free.
+
+        There one permutation of the group takes a row to each link of the orbit. So every link of an orbit carries of
+        the whole schedule what the first carries of these rows.
+        """
+        self.symmetry.check(topology)
+        link = self.symmetry.link_orbits(topology)[find_links(topology, self.rounds)]
+        return self.rounds.having(src=topology.src[link].astype(np.int32), dst=topology.dst[link].astype(np.int32))
 
     def _images(self) -> Iterator[dict[str, NDArray[Any]]]:
         """Yield the rows of the blocks of every node."""

@@ -9,8 +9,10 @@ from typing import Any, cast
 from topodesign.base.cost import Cost
 from topodesign.base.declared import Declared, Key, key, keys_of
 from topodesign.base.units import format_rate
+from topodesign.base.wording import counted
 from topodesign.collectives import Collective
 from topodesign.optima.forest.describe import TreeFacts, tree_summary
+from topodesign.plans.orbit import OrbitRounds
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import Report
 from topodesign.plans.rounds import Rounds
@@ -84,6 +86,11 @@ class OtherMethod(Cost):
     KEYS = (key("method", "Its name."), *keys_of(Cost.KEYS))
 
 
+def sends_of(plan: Plan) -> int:
+    """Return the sends of a plan in steps, those that its symmetry stands for too."""
+    return plan.movement.sends if isinstance(plan.movement, OrbitRounds) else len(plan.movement)
+
+
 class InSteps(Scheduled):
     """A plan in steps, whichever way its sends are kept."""
 
@@ -93,7 +100,7 @@ class InSteps(Scheduled):
         "*cost",
         key("bandwidth_float=float(cost.bandwidth)", "The same, rounded."),
         key("units_per_shard", "Parts that a shard is cut into.", kind=int, value=lambda one: one.plan.movement.units),
-        key("sends", "Sends.", kind=int, value=lambda one: len(one.plan.movement)),
+        key("sends", "Sends.", kind=int, value=lambda one: sends_of(one.plan)),
         _noted("bandwidth_lost_by_chunks=lost", "What the number of units loses.", Fraction, "0"),
         _noted("bandwidth_lost_at_most=lost_at_most", "What it could lose, by Theorem 21.", Fraction, "0"),
         _noted("other_methods=others", "Methods that are better in steps or bandwidth.", list[OtherMethod], ()),
@@ -117,8 +124,11 @@ class InRounds(InSteps):
         nodes = len(plan.collective.members(plan.topology.nodes))
         groups = "" if plan.collective.groups is None else f" in {len(plan.collective.groups)} groups"
         head = f"{plan.collective} on {nodes} nodes{groups}: {cost.steps} steps, y = {cost.bandwidth}"
-        moved = cast("Rounds", plan.movement)
-        size = f"{len(moved)} sends, {moved.units} unit(s) per shard, method {plan.generator['method']}, verified"
+        moved = cast("Rounds | OrbitRounds", plan.movement)
+        sends = f"{sends_of(plan)} sends"
+        if isinstance(moved, OrbitRounds):
+            sends += f", kept as {len(moved)}, those of the blocks of {counted(len(moved.representatives), 'node')}"
+        size = f"{sends}, {moved.units} unit(s) per shard, method {plan.generator['method']}, verified"
         alias = plan.generator.get("alias")
         named = [] if alias is None else [f"{alias}: {plan.spec}"]
         return "\n".join([f"{head} = {float(cost.bandwidth):.6f}{lost}", size, *named, written, *notes])
@@ -228,6 +238,7 @@ class Several(Scheduled):
 
 KINDS: dict[str, type[Scheduled]] = {
     "rounds": InRounds,
+    "orbitrounds": InRounds,
     "trees": OverTrees,
     "paths": OverPaths,
     "timed": InTimedSends,

@@ -21,6 +21,7 @@ from topodesign.schedulers.method import Method, Request, cost_in
 
 Methods = Mapping[str, Method]
 
+_STEPS = frozenset({"rounds", "orbitrounds"})
 _OF_ONE = frozenset({"proof", "bound", "rounds"})  # what a plan tells of itself that does not hold for two in turn
 
 
@@ -57,7 +58,7 @@ def make_plan(request: Request, method: str, methods: Methods) -> Plan:
     best = _told(best, [best if row == first else _in_turn(row) for row in _alike(parts)])
     if method == "auto" and request.plain and request.without:
         best = replace(best, notes=(*best.notes, f"by --method {_method(best)}, which can do without what has failed"))
-    if method == "auto" and best.kind == "rounds" and gains_by_trees(request) and not request.given():
+    if method == "auto" and best.kind in _STEPS and gains_by_trees(request) and not request.given():
         best = _beside_trees(best, methods["forest"].make(request))
     return best
 
@@ -227,7 +228,7 @@ def _in_turn(plans: list[Plan]) -> Plan:
 
 def _told(best: Plan, others: list[Plan]) -> Plan:
     """Return the plan and what there is to say: what a limit on chunks loses, and plans that it does not dominate."""
-    if best.kind != "rounds":
+    if best.kind not in _STEPS:
         return best
     notes, made = [], dict(best.generator)
     proved = [Fraction(plan.generator["least"]) for plan in others if "least" in plan.generator]

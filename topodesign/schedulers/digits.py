@@ -62,7 +62,7 @@ def _make(request: Request) -> list[Plan]:
     rounds = by_digits(request.topology)
     if rounds is None or request.steps not in {None, rounds.steps}:
         return []
-    return [planned(request.topology, rounds, "digits", **bounded(request.topology, rounds))]
+    return [bounded(planned(request.topology, rounds, "digits"))]
 
 
 METHOD = Method("digits", frozenset({"chunks", "steps"}), (ALL_TO_ALL,), _make)

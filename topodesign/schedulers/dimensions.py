@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from topodesign.base.spec import Spec
 from topodesign.collectives import ALL_TO_ALL
 from topodesign.graphs.expansions.product import graph as product
-from topodesign.plans.measure import cost_of
+from topodesign.plans.orbit import OrbitRounds
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import Part, assemble, canonical, check_rows, check_units, rescale
-from topodesign.schedulers.method import Method, Request, planned
+from topodesign.schedulers.method import Method, Request, cost_in, folds, planned
 from topodesign.schedulers.peel import distance_bound, exchange
 from topodesign.schedulers.spff import check_chunks
 from topodesign.topology.library import build
@@ -44,10 +45,11 @@ def factors_of(spec: Spec) -> list[Spec]:
     return [spec]
 
 
-def by_dimensions(factors: Sequence[Topology], *, chunks: int | None = None) -> Rounds:
+def by_dimensions(factors: Sequence[Topology], *, chunks: int | None = None, folded: bool = False) -> Rounds:
     """Return the all-to-all of a Cartesian product, dimension by dimension; the first factor's coordinate runs fastest.
 
-    With fewer chunks than it takes, fewer parts of a block begin with a dimension of their own.
+    With fewer chunks than it takes, fewer parts of a block begin with a dimension of their own. Folded are the sends of
+    node 0's blocks alone.
     """
     check_chunks(chunks)
     most = None if chunks is None else max(1, chunks // len(factors))
@@ -62,7 +64,10 @@ def by_dimensions(factors: Sequence[Topology], *, chunks: int | None = None) -> 
     sizes = [factor.nodes for factor in factors]
     places = [math.prod(sizes[:at]) for at in range(len(sizes))]
     nodes = math.prod(sizes)
-    check_rows(orders * sum(len(plan) * (nodes // size) ** 2 for plan, size in zip(plans, sizes, strict=True)))
+    if folded:
+        plans = [plan.rows(plan.block < size) for plan, size in zip(plans, sizes, strict=True)]
+    starts = [1 if folded else nodes // size for size in sizes]  # sources that differ in the other dimensions
+    check_rows(orders * sum(len(plans[at]) * starts[at] * (nodes // size) for at, size in enumerate(sizes)))
     parts: list[Part] = []
     for first in range(orders):
         before, settled = 0, list[int]()
@@ -71,8 +76,8 @@ def by_dimensions(factors: Sequence[Topology], *, chunks: int | None = None) -> 
             others = np.flatnonzero(np.arange(nodes) // place % sizes[at] == 0)
             done = sum((others // places[one] % sizes[one] * places[one] for one in settled), np.zeros_like(others))
             # Where a block is but for this dimension: as its destination in those that are done, else as its source.
-            here = (others - done)[:, None] + done[None, :]
-            block = others[:, None] * nodes + others[None, :]
+            here = (others - done)[: starts[at], None] + done[None, :]
+            block = others[: starts[at], None] * nodes + others[None, :]
             begin, end = np.divmod(plan.block.astype(np.int64), sizes[at])
             columns = (plan.step, plan.src, plan.dst, begin * nodes + end, plan.lo, plan.hi)
             step, src, dst, ends, low, high = (column.astype(np.int64)[:, None, None] for column in columns)
@@ -89,16 +94,27 @@ def _make(request: Request) -> list[Plan]:
     factors = [] if topology.spec is None else [build(spec) for spec in factors_of(topology.spec)]
     if len(factors) < 2 or any(factor.nodes < 2 for factor in factors) or product(*factors) != topology:
         return []
-    rounds = by_dimensions(factors, chunks=request.chunks)
-    if request.steps not in {None, rounds.steps}:
-        return []
-    return [planned(topology, rounds, "dimensions", chunks=request.chunks, **bounded(topology, rounds))]
+    moved = _folded(topology, factors, request.chunks) or by_dimensions(factors, chunks=request.chunks)
+    plan = planned(topology, moved, "dimensions", chunks=request.chunks)
+    return [bounded(plan)] if request.steps in {None, cost_in(plan).steps} else []
 
 
-def bounded(topology: Topology, rounds: Rounds) -> dict[str, str]:
-    """Return what distances prove to be the least bandwidth factor of an all-to-all, and what is lost against it."""
-    least = distance_bound(topology)
-    return {"least": str(least), "lost": str(cost_of(topology, rounds).bandwidth - least)}
+def _folded(topology: Topology, factors: Sequence[Topology], chunks: int | None) -> OrbitRounds | None:
+    """Return node 0's part of a plan of many sends; None if they are few, or the other nodes are not alike."""
+    symmetry = topology.symmetry
+    most = topology.nodes**2 * len(factors) * sum(factor.nodes for factor in factors)
+    if not folds(topology, most) or symmetry is None or np.any(symmetry.represented_by):
+        return None
+    rounds = by_dimensions(factors, chunks=chunks, folded=True)
+    whole = len(rounds) * topology.nodes
+    return OrbitRounds(symmetry.generators, (0,), rounds) if folds(topology, whole) else None
+
+
+def bounded(plan: Plan) -> Plan:
+    """Return a plan that says what distances prove to be the least bandwidth factor of an all-to-all, and its loss."""
+    least = distance_bound(plan.topology)
+    lost = cost_in(plan).bandwidth - least
+    return replace(plan, generator={**plan.generator, "least": str(least), "lost": str(lost)})
 
 
 METHOD = Method("dimensions", frozenset({"chunks", "steps"}), (ALL_TO_ALL,), _make)

@@ -21,7 +21,8 @@ from topodesign.fabrics.node_values import as_ready
 from topodesign.fabrics.part import chosen_nodes, listed, part_of
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
 from topodesign.fabrics.unwinding import unwind
-from topodesign.plans.measure import cost_claim, cost_of
+from topodesign.plans.kinds import kind_of
+from topodesign.plans.orbit import OrbitRounds
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed_ops import LinkTimes, link_times
@@ -30,6 +31,7 @@ from topodesign.topology.link_table import Link, LinkTable, read_link_table
 from topodesign.topology.topology import Topology
 
 Progress = Callable[[float], None]
+MOST_WHOLE = 2**22  # sends up to which the plan of a symmetric topology is written out
 
 
 @dataclass(frozen=True)
@@ -321,9 +323,16 @@ def _among(collective: Collective, known: tuple[Collective, ...]) -> bool:
     return all(one.like(*known) for one in collective.parts) or collective.like(*known)
 
 
-def planned(topology: Topology, movement: Rounds, method: str, **more: Any) -> Plan:
+def planned(topology: Topology, movement: Rounds | OrbitRounds, method: str, **more: Any) -> Plan:
     """Return the plan of rounds with what they cost, and what more there is to say of how it was made."""
-    return Plan(topology, movement, cost_claim(cost_of(topology, movement)), generator={"method": method, **more})
+    plan = Plan(topology, movement, {}, generator={"method": method, **more})
+    return replace(plan, claim=kind_of(plan).measures())
+
+
+def folds(topology: Topology, sends: int) -> bool:
+    """Return whether a plan of so many sends is kept as those of one block of every orbit."""
+    symmetry = topology.symmetry
+    return sends > MOST_WHOLE and symmetry is not None and symmetry.is_free and not topology.switches
 
 
 def cost_in(plan: Plan) -> Cost:

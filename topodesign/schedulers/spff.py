@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter, defaultdict
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -15,7 +16,6 @@ from numpy.typing import NDArray
 from topodesign.base.arguments import as_integer
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective, as_collective
-from topodesign.plans.measure import cost_of
 from topodesign.plans.orbit import OrbitRounds, reverse_orbit
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
@@ -23,7 +23,7 @@ from topodesign.plans.rounds_ops import MAX_UNITS, allreduce, assemble, canonica
 from topodesign.pricing import kernels
 from topodesign.pricing.closed_form import layer_loads, price
 from topodesign.pricing.programs import best_split, node_blocks
-from topodesign.schedulers.method import Method, Progress, Request, planned
+from topodesign.schedulers.method import Method, Progress, Request, cost_in, folds, planned
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import IntArray, Topology
 
@@ -328,19 +328,24 @@ def _batch(topology: Topology, sources: IntArray, units: int, limits: list[Fract
 def _make(request: Request) -> list[Plan]:
     """Return the plan with the best split, for unequal links if there is a table of them."""
     topology, collective, chunks = request.topology, request.collective, request.chunks
+    schedule: Rounds | OrbitRounds
     if request.unequal is not None:
         name = "spff for unequal links"
         schedule, exact = unequal_spff(topology, request.unequal, request.size, collective, chunks)
     else:
         name = "spff"
-        schedule = spff(topology, collective, chunks=chunks, progress=request.progress)
+        schedule = (
+            spff_orbit(topology, collective, chunks=chunks)
+            if folds(topology, topology.nodes * (topology.nodes - 1))
+            else spff(topology, collective, chunks=chunks, progress=request.progress)
+        )
         if chunks is None:
             return [planned(topology, schedule, name, chunks=None)]
         exact = price(topology if collective.reduces else topology.transpose()).bandwidth
-    cost = cost_of(topology, schedule)
-    bound = Fraction(0) if chunks is None else theorem_21_bound(topology, cost.steps, chunks)
-    lost = {"lost": str(cost.bandwidth - exact), "lost_at_most": str(bound)}
-    return [planned(topology, schedule, name, chunks=chunks, **lost)]
+    plan = planned(topology, schedule, name, chunks=chunks)
+    bound = Fraction(0) if chunks is None else theorem_21_bound(topology, cost_in(plan).steps, chunks)
+    lost = {"lost": str(cost_in(plan).bandwidth - exact), "lost_at_most": str(bound)}
+    return [replace(plan, generator={**plan.generator, **lost})]
 
 
 METHOD = Method("spff", frozenset({"chunks", "link_table"}), (ALLGATHER, REDUCE_SCATTER), _make)

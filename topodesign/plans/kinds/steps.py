@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 
+import numpy as np
+
+from topodesign.base.errors import InfeasibleError
 from topodesign.plans.kinds.kind import Kind
+from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.movement import Movement
 from topodesign.plans.orbit import OrbitRounds
 from topodesign.plans.plan import Plan
@@ -13,6 +19,8 @@ from topodesign.plans.replay.orbit import verify_orbit
 from topodesign.plans.replay.rounds import claimed_cost, verify_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import allreduce, relabel
+from topodesign.plans.timing.conditions import Conditions, Run, links_of
+from topodesign.plans.timing.rounds import run_rounds
 from topodesign.topology.topology import IntArray, Topology
 
 
@@ -50,3 +58,23 @@ class OfOrbits(Kind[OrbitRounds]):
     def in_rounds(self, _parts: int = 1, /) -> tuple[Topology, Rounds]:
         """Return what they unfold to."""
         return self.plan.topology, self.moved.unfold()
+
+    def measures(self) -> Mapping[str, Fraction]:
+        """Return what it costs, without the images where the symmetry is free."""
+        topology = self.plan.topology
+        free = self.moved.symmetry.is_free
+        return cost_claim(cost_of(topology, self.moved.gathered(topology))) if free else super().measures()
+
+    def timed(self, now: Conditions) -> Run:
+        """Return how long it takes, without the images where the symmetry is free and links stay alike."""
+        topology, symmetry = self.plan.topology, self.moved.symmetry
+        if now.mode != "lock-step" or now.failed or links_of(self.plan, now) is not None or not symmetry.is_free:
+            return super().timed(now)
+        return run_rounds(self.plan, self.moved.gathered(topology), now, symmetry.link_orbits(topology))
+
+    def then(self, other: Plan) -> Movement:
+        """Return the allreduce of this reduce-scatter and an allgather after it, by the same symmetry."""
+        first, second = self.moved, self.like(other)
+        if not np.array_equal(first.generators, second.generators) or first.representatives != second.representatives:
+            raise InfeasibleError("plans of different symmetries are not put after one another")
+        return OrbitRounds(first.generators, first.representatives, allreduce(first.rounds, second.rounds))

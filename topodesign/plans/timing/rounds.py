@@ -144,8 +144,10 @@ class _Pace:
         return exact, 1
 
 
-def run_rounds(plan: Plan, rounds: Rounds, now: Conditions) -> SimulationResult:
-    """Time what a plan is in rounds."""
+def run_rounds(
+    plan: Plan, rounds: Rounds, now: Conditions, orbits: NDArray[np.int64] | None = None
+) -> SimulationResult:
+    """Time what a plan is in rounds; with ``orbits`` those of links that stand for others (see simulate_rounds)."""
     if now.chunks is not None:
         raise ParameterError("chunks are of trees and paths; rounds have none")
     table = links_of(plan, now) or LinkTable({}, {})
@@ -160,6 +162,7 @@ def run_rounds(plan: Plan, rounds: Rounds, now: Conditions) -> SimulationResult:
         link_alpha=table.alpha,
         link_bandwidth=table.bandwidth,
         failed_links=now.failed,
+        orbits=orbits,
     )
 
 
@@ -174,13 +177,14 @@ def simulate_rounds(
     link_alpha: Mapping[Link, Fraction] | None = None,
     link_bandwidth: Mapping[Link, Fraction] | None = None,
     failed_links: Iterable[Link] = (),
+    orbits: NDArray[np.int64] | None = None,
 ) -> SimulationResult:
     """Time a schedule.
 
     Latency of a message in seconds, bytes of the whole data M of which each of N nodes owns M/N, and the egress
     bandwidth B of a node in bits per second; a link has B/d for every unit of its capacity, or what ``link_alpha``
-    and ``link_bandwidth`` say, of all parallel links together.
-
+    and ``link_bandwidth`` say, of all parallel links together. With ``orbits``, for every link the first that carries
+    the same, the schedule has rows for those alone.
 
     Efficient Direct-Connect Topologies, section 2.1 (the alpha-beta model and the definition of T_B).
     """
@@ -189,7 +193,7 @@ def simulate_rounds(
     if alpha < 0 or size <= 0 or bandwidth <= 0:
         raise ParameterError("alpha must not be negative, size and bandwidth must be above zero")
     link = find_links(topology, schedule)
-    _check(topology, schedule, link)
+    _check(topology, schedule, link, whole=orbits is None)
     members = schedule.collective.members(topology.nodes, topology.switches)
     unit_bits = 8 * Fraction(size) / (schedule.collective.shards(len(members)) * schedule.units)
     pace = _pace(
@@ -223,6 +227,8 @@ def simulate_rounds(
     time = max(ends.values(), default=Fraction(0)) + spare * (schedule.steps - max(ends, default=0))
     link_units = np.zeros(len(topology.src), dtype=np.int64)
     np.add.at(link_units, messages.link, messages.units)
+    if orbits is not None:
+        link_units = link_units[orbits]
     busy = link_units * np.array([float(pace.unit[k]) for k in pace.kind.tolist()])
     critical = tuple(
         Message(
@@ -242,7 +248,7 @@ def _seconds(ticks: Any, rate: int) -> Fraction:
     return Fraction(ticks if isinstance(ticks, Fraction) else int(ticks)) / rate
 
 
-def _check(topology: Topology, schedule: Rounds, link: NDArray[np.int64]) -> None:
+def _check(topology: Topology, schedule: Rounds, link: NDArray[np.int64], *, whole: bool) -> None:
     """Raise unless every row has a link and the schedule is of a size that can be simulated."""
     if np.any(link < 0):
         row = int(np.flatnonzero(link < 0)[0])
@@ -251,7 +257,11 @@ def _check(topology: Topology, schedule: Rounds, link: NDArray[np.int64]) -> Non
     share, _ = schedule.collective.shares(schedule.block, schedule.nodes, len(members))
     if schedule.units * int(share.max(initial=1)) * max(1, len(schedule)) >= 2**63:
         raise TooLargeError(f"{schedule.units} units per shard are too many for {len(schedule)} sends; use fewer units")
-    if schedule.nodes > FEW_NODES and len(schedule) < fewest_sends(schedule.collective, members, schedule.nodes):
+    if (
+        whole
+        and schedule.nodes > FEW_NODES
+        and len(schedule) < fewest_sends(schedule.collective, members, schedule.nodes)
+    ):
         raise ScheduleError(f"{len(schedule)} sends are far too few for a collective on {schedule.nodes} nodes")
 
 
