@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import topodesign.pricing.all_to_all as pricing
 from topodesign import all_to_all, build
 from topodesign.base.errors import TopodesignError
 from topodesign.pricing.efforts import Effort
@@ -98,3 +99,31 @@ def test_symmetry_makes_large_ones_exact(text: str) -> None:
 def test_wrong_arguments_are_errors_of_ours(call: Any) -> None:
     with pytest.raises(TopodesignError):
         call()
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "mesh(4,3)",
+        "mesh(2,3,2)",
+        "torus(3,4)",
+        "product(mesh(3),complete(4))",
+        "product(randomregular(6,2,0),mesh(3))",
+        "power(randomregular(5,2,1),2)",
+        "product(line(complete(3)),kautz(2,1))",
+    ],
+)
+def test_of_products_by_their_factors(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What factors say is what the best flow of the product takes."""
+    whole = all_to_all(spec, effort="exact")
+    monkeypatch.setattr(pricing, "EXACT_ROWS", 0)
+    parts = all_to_all(spec, effort="exact")
+    assert parts.method == "dimension by dimension"
+    assert parts.bandwidth == whole.bandwidth is not None
+    assert parts.claims[0].proven == whole.claims[0].proven
+
+
+def test_of_a_cube_without_ends_that_meet() -> None:
+    """Half of the nodes send to the other half over 64 links: 256 * 256 / 64 shards each."""
+    found = all_to_all("mesh(8,8,8)", effort="quick")
+    assert found.bandwidth == Fraction(6, 512) * 1024 == 12

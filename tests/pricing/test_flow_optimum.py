@@ -18,7 +18,7 @@ from topodesign.fabrics.places import as_fabric
 from topodesign.fabrics.presets import build_fabric
 from topodesign.optima.optimum import optimum
 from topodesign.optima.tree_optimum import FabricOptimum
-from topodesign.pricing.flows.flow_optimum import FLOWS, FlowOptimum, flow_optimum
+from topodesign.pricing.flows.flow_optimum import FLOWS, FlowOptimum, _doubled, flow_optimum
 
 
 def best(place: str | Fabric, collective: str = "all-to-all", **options: object) -> FlowOptimum:
@@ -191,3 +191,9 @@ def test_presets_of_the_dissertation(spec: str) -> None:
         name for name in fabric.names if name.endswith("memory")
     }
     assert not any(name.startswith("rail") for name in build_fabric(spec.replace("2", "1")).names)
+
+
+def test_twice_as_much_on_all_links_is_what_the_program_finds() -> None:
+    found = best("randomregular(6,2,0)")
+    doubled = best(_doubled(found.fabric, found.fabric.classes[0]))
+    assert found.upgrades == {found.fabric.classes[0]: doubled.bandwidth}

@@ -9,11 +9,12 @@ import pytest
 from topodesign.base.spec import parse
 from topodesign.collectives import ALL_TO_ALL
 from topodesign.graphs.expansions.product import graph as product
+from topodesign.graphs.expansions.product import named_factors
 from topodesign.plans.measure import cost_of
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.schedulers.digits import by_digits
-from topodesign.schedulers.dimensions import by_dimensions, factors_of
+from topodesign.schedulers.dimensions import by_dimensions
 from topodesign.schedulers.peel import distance_bound, exchange
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.library import build
@@ -22,6 +23,7 @@ from topodesign.topology.topology import Topology
 PRODUCTS = {
     "torus(3,5)": ["torus(3)", "torus(5)"],
     "torus(2,3,2)": ["torus(2)", "torus(3)", "torus(2)"],
+    "mesh(3,2)": ["mesh(3)", "mesh(2)"],
     "hypercube(3)": ["hypercube(1)"] * 3,
     "hamming(2,4)": ["complete(4)"] * 2,
     "product(torus(3,3),complete(2))": ["torus(3)", "torus(3)", "complete(2)"],
@@ -40,7 +42,7 @@ def right(topology: Topology, rounds: Rounds) -> Fraction:
 @pytest.mark.parametrize("spec", PRODUCTS)
 def test_products_are_done_dimension_by_dimension(spec: str) -> None:
     topology, factors = build(spec), [build(factor) for factor in PRODUCTS[spec]]
-    assert list(map(str, factors_of(parse(spec)))) == PRODUCTS[spec]
+    assert list(map(str, named_factors(parse(spec)))) == PRODUCTS[spec]
     assert product(*factors) == topology
     alone = [exchange(factor, ALL_TO_ALL).rounds for factor in factors]
     for chunks in (None, 1, 3):

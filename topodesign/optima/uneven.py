@@ -226,7 +226,7 @@ _Ways = dict[int, list[tuple[tuple[int, ...], Fraction]]]  # to each node, with 
 def _even_paths(place: Topology | Fabric) -> tuple[Fraction, Iterator[tuple[int, _Ways]]]:
     """Return the load of the fullest link if one goes from each to each, and the ways from each node."""
     if isinstance(place, Topology):
-        known = all_to_all(place, effort="auto").flow
+        known = all_to_all(place, effort="auto").flow or all_to_all(place, effort="approximate").flow
         if known is None:
             raise InfeasibleError("no flow of even traffic was found")
         return known.upper * place.nodes / place.degree, ((one, path_flow(known, one)) for one in range(place.nodes))

@@ -16,6 +16,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.progress import Progress
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import format_excess
+from topodesign.graphs.expansions.product import factors_of
 from topodesign.pricing.efforts import EFFORTS, Effort
 from topodesign.pricing.flows.arcs import arc_flow
 from topodesign.pricing.flows.balanced import GAP, balanced_flow
@@ -189,6 +190,11 @@ def all_to_all(
     Efficient all-to-all collective communication schedules for direct-connect topologies, 2023, decompose the same
     linear program by sources).
 
+    The flow of a large Cartesian product is that of its factors, dimension by dimension. With R nodes beside a factor's
+    own, each of R copies of its links carries R times what it carries in the factor alone, and where those links have
+    the prices that prove the factor's time, and all others none, no flow of the product takes less: the distance of two
+    nodes is then that of their coordinates, for R^2 pairs, and R copies are paid.
+
     Examples
     --------
     >>> from topodesign import all_to_all
@@ -214,6 +220,14 @@ def all_to_all(
         return AllToAll(graph, moore, None, "distances of any topology", moore, None, None, None)
     near, split = own_distances(small), equal_split(small)
     bounds = AllToAll(graph, max(near, moore), split, "equal split", moore, near, split, None)
+    few = rows <= QUICK_ROWS and graph.nodes <= _QUICK_NODES and size * rows <= _QUICK_TREES
+    if wanted in {"exact", "auto", "quick"} and not (few if wanted == "quick" else rows <= EXACT_ROWS):
+        factors = [(factor, all_to_all(factor, effort=wanted, seconds=limit)) for factor in factors_of(graph)]
+        if factors and all(one.exact for _, one in factors):
+            if progress is not None:
+                progress(1.0)
+            value = max(one.lower * Fraction(graph.degree, factor.degree) for factor, one in factors)
+            return replace(bounds, lower=value, upper=value, method="dimension by dimension")
     ways: dict[str, Callable[[], ConcurrentFlow | None]] = {
         "exact": lambda: tree_flow(small, seconds=limit, progress=progress),
         "linear-program": lambda: arc_flow(small),
@@ -221,7 +235,6 @@ def all_to_all(
         "bounds": lambda: None,
     }
     if wanted == "quick":
-        few = rows <= QUICK_ROWS and graph.nodes <= _QUICK_NODES and size * rows <= _QUICK_TREES
         wanted = "exact" if few else "approximate" if size <= _QUICK_FLOW else "bounds"
     if wanted == "auto":
         wanted = "exact" if rows <= EXACT_ROWS else "approximate"

@@ -1,4 +1,4 @@
-"""All-to-all on Cartesian products, dimension by dimension: tori, hypercubes, Hamming graphs, products and powers.
+"""All-to-all on Cartesian products, dimension by dimension: tori, meshes, hypercubes, Hamming graphs, products, powers.
 
 Every block first goes to where its destination is in one dimension, then in the next. In each it goes as in the best
 all-to-all of that factor, so that the steps are those of all factors together, the diameter. Equal parts of a block
@@ -14,9 +14,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from topodesign.base.spec import Spec
 from topodesign.collectives import ALL_TO_ALL
-from topodesign.graphs.expansions.product import graph as product
+from topodesign.graphs.expansions.product import factors_of
 from topodesign.plans.orbit import OrbitRounds
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
@@ -24,25 +23,7 @@ from topodesign.plans.rounds_ops import Part, assemble, canonical, check_rows, c
 from topodesign.schedulers.method import Method, Request, cost_in, folds, planned
 from topodesign.schedulers.peel import distance_bound, exchange
 from topodesign.schedulers.spff import check_chunks
-from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
-
-
-def factors_of(spec: Spec) -> list[Spec]:
-    """Return the factors of a product that a spec names, the fastest running coordinate first; of others itself."""
-    numbers = [one for one in spec.args if isinstance(one, int)]
-    if spec.name == "torus" and len(numbers) > 1:
-        return [Spec("torus", (side,)) for side in numbers]
-    if spec.name == "hypercube" and numbers[0] > 1:
-        return [Spec("hypercube", (1,))] * numbers[0]
-    if spec.name == "hamming" and numbers[0] > 1:
-        return [Spec("complete", (numbers[1],))] * numbers[0]
-    bases = [one for one in spec.args if isinstance(one, Spec)]
-    if spec.name == "product":
-        return [factor for base in bases for factor in factors_of(base)]
-    if spec.name == "power" and numbers[0] > 1:
-        return factors_of(bases[0]) * numbers[0]
-    return [spec]
 
 
 def by_dimensions(factors: Sequence[Topology], *, chunks: int | None = None, folded: bool = False) -> Rounds:
@@ -91,8 +72,8 @@ def by_dimensions(factors: Sequence[Topology], *, chunks: int | None = None, fol
 
 def _make(request: Request) -> list[Plan]:
     topology = request.topology
-    factors = [] if topology.spec is None else [build(spec) for spec in factors_of(topology.spec)]
-    if len(factors) < 2 or any(factor.nodes < 2 for factor in factors) or product(*factors) != topology:
+    factors = factors_of(topology)
+    if not factors:
         return []
     moved = _folded(topology, factors, request.chunks) or by_dimensions(factors, chunks=request.chunks)
     plan = planned(topology, moved, "dimensions", chunks=request.chunks)

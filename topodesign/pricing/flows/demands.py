@@ -23,6 +23,7 @@ from topodesign.solve.program import NO_BOUND, Entries, Program
 from topodesign.topology.topology import MAX_CAPACITY, IntArray, Topology
 
 MOST_COLUMNS = 60_000  # of a linear program that is solved in fractions
+_MANY = 3000  # unknowns from which an interior point method is faster
 _SAFE = 2**62
 
 
@@ -305,7 +306,8 @@ class Reduced:
 
     def _solved(self, program: Program) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
         """Return columns and prices."""
-        for interior in (False, True):
+        many = self.columns > _MANY
+        for interior in (many, not many):
             if program.solve(interior=interior) == "optimal":
                 found = program.certificate()
                 if found.proven:
