@@ -9,7 +9,6 @@ import pytest
 from topodesign.base.spec import parse
 from topodesign.collectives import ALL_TO_ALL
 from topodesign.graphs.expansions.product import graph as product
-from topodesign.graphs.expansions.product import named_factors
 from topodesign.plans.measure import cost_of
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
@@ -17,6 +16,7 @@ from topodesign.schedulers.digits import by_digits
 from topodesign.schedulers.dimensions import by_dimensions
 from topodesign.schedulers.peel import distance_bound, exchange
 from topodesign.schedulers.scheduling import schedule
+from topodesign.topology.factors import named_factors
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 

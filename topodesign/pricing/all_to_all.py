@@ -16,7 +16,6 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.progress import Progress
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import format_excess
-from topodesign.graphs.expansions.product import factors_of
 from topodesign.pricing.efforts import EFFORTS, Effort
 from topodesign.pricing.flows.arcs import arc_flow
 from topodesign.pricing.flows.balanced import GAP, balanced_flow
@@ -24,6 +23,7 @@ from topodesign.pricing.flows.bounds import equal_split, own_distances
 from topodesign.pricing.flows.concurrent import ConcurrentFlow
 from topodesign.pricing.flows.quotient import quotient
 from topodesign.pricing.flows.trees import tree_flow
+from topodesign.topology.factors import factors_of
 from topodesign.topology.library import TopologyLike, as_topology
 from topodesign.topology.topology import Topology
 

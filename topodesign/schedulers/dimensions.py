@@ -15,7 +15,6 @@ from dataclasses import replace
 import numpy as np
 
 from topodesign.collectives import ALL_TO_ALL
-from topodesign.graphs.expansions.product import factors_of
 from topodesign.plans.orbit import OrbitRounds
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
@@ -23,6 +22,7 @@ from topodesign.plans.rounds_ops import Part, assemble, canonical, check_rows, c
 from topodesign.schedulers.method import Method, Request, cost_in, folds, planned
 from topodesign.schedulers.peel import distance_bound, exchange
 from topodesign.schedulers.spff import check_chunks
+from topodesign.topology.factors import factors_of
 from topodesign.topology.topology import Topology
 
 

@@ -13,13 +13,11 @@ import numpy as np
 
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError
-from topodesign.base.spec import Spec
 from topodesign.collectives import REDUCE_SCATTER
 from topodesign.graphs.expansions.expansion import Base, Claim, Expansion, require_base
 from topodesign.graphs.expansions.lifting import both_ways
 from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.plans.rounds_ops import assemble, canonical, check_rows, check_units, find_links
-from topodesign.topology.library import build
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology, check_buildable
 
@@ -55,31 +53,6 @@ def graph(*factors: Topology) -> Topology:
         np.concatenate(capacities),
         symmetry=_symmetry(bases),
     )
-
-
-def named_factors(spec: Spec) -> list[Spec]:
-    """Return the factors of a product that a spec names, the fastest running coordinate first; of others itself."""
-    numbers = [one for one in spec.args if isinstance(one, int)]
-    if spec.name in {"torus", "mesh"} and len(numbers) > 1:
-        return [Spec(spec.name, (side,)) for side in numbers]
-    if spec.name == "hypercube" and numbers[0] > 1:
-        return [Spec("hypercube", (1,))] * numbers[0]
-    if spec.name == "hamming" and numbers[0] > 1:
-        return [Spec("complete", (numbers[1],))] * numbers[0]
-    bases = [one for one in spec.args if isinstance(one, Spec)]
-    if spec.name == "product":
-        return [factor for base in bases for factor in named_factors(base)]
-    if spec.name == "power" and numbers[0] > 1:
-        return named_factors(bases[0]) * numbers[0]
-    return [spec]
-
-
-def factors_of(topology: Topology) -> list[Topology]:
-    """Return the topologies, of two nodes at least, whose product one is by its spec; none if it is not."""
-    factors = [] if topology.spec is None else [build(spec) for spec in named_factors(topology.spec)]
-    if len(factors) < 2 or any(factor.nodes < 2 for factor in factors) or graph(*factors) != topology:
-        return []
-    return factors
 
 
 def _symmetry(bases: list[Topology]) -> Symmetry | None:

@@ -1,0 +1,32 @@
+"""Cartesian products that are called otherwise, too: tori, meshes, hypercubes, Hamming graphs, powers."""
+
+from __future__ import annotations
+
+from topodesign.base.spec import Spec
+from topodesign.topology.library import build
+from topodesign.topology.topology import Topology
+
+
+def named_factors(spec: Spec) -> list[Spec]:
+    """Return the factors of a product that a spec names, the fastest running coordinate first; of others itself."""
+    numbers = [one for one in spec.args if isinstance(one, int)]
+    if spec.name in {"torus", "mesh"} and len(numbers) > 1:
+        return [Spec(spec.name, (side,)) for side in numbers]
+    if spec.name == "hypercube" and numbers[0] > 1:
+        return [Spec("hypercube", (1,))] * numbers[0]
+    if spec.name == "hamming" and numbers[0] > 1:
+        return [Spec("complete", (numbers[1],))] * numbers[0]
+    bases = [one for one in spec.args if isinstance(one, Spec)]
+    if spec.name == "product":
+        return [factor for base in bases for factor in named_factors(base)]
+    if spec.name == "power" and numbers[0] > 1:
+        return named_factors(bases[0]) * numbers[0]
+    return [spec]
+
+
+def factors_of(topology: Topology) -> list[Topology]:
+    """Return the topologies, of two nodes at least, whose product one is by its spec; none if it is not."""
+    specs = [] if topology.spec is None else named_factors(topology.spec)
+    factors = [build(spec) for spec in specs] if len(specs) > 1 else []
+    whole = factors and min(factor.nodes for factor in factors) > 1 and build(Spec("product", tuple(specs))) == topology
+    return factors if whole else []
