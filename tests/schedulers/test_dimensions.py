@@ -94,3 +94,11 @@ def test_a_thousand_nodes() -> None:
         plan = schedule(spec, "all-to-all", chunks=4)
         assert isinstance(plan.movement, Rounds)
         assert right(plan.topology, plan.movement) == plan.claim["bandwidth"] == factor
+
+
+def test_open_paths_lose_nothing() -> None:
+    """The middle of the longest side binds: half of the nodes send to the other half over 4 links."""
+    plan = schedule("mesh(4,4)", ALL_TO_ALL)
+    assert plan.claim["bandwidth"] == Fraction(4, 16) * 16 == Fraction(plan.generator["least"])
+    unlike = schedule("mesh(5,2)", ALL_TO_ALL, method="dimensions")
+    assert Fraction(unlike.generator["least"]) == Fraction(3, 10) * 12

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from topodesign.plans.orbit import OrbitRounds
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import Part, assemble, canonical, check_rows, check_units, rescale
+from topodesign.pricing.all_to_all import all_to_all
 from topodesign.schedulers.method import Method, Request, cost_in, folds, planned
 from topodesign.schedulers.peel import distance_bound, exchange
 from topodesign.schedulers.spff import check_chunks
@@ -76,8 +78,8 @@ def _make(request: Request) -> list[Plan]:
     if not factors:
         return []
     moved = _folded(topology, factors, request.chunks) or by_dimensions(factors, chunks=request.chunks)
-    plan = planned(topology, moved, "dimensions", chunks=request.chunks)
-    return [bounded(plan)] if request.steps in {None, cost_in(plan).steps} else []
+    plan = bounded(planned(topology, moved, "dimensions", chunks=request.chunks), factors)
+    return [plan] if request.steps in {None, cost_in(plan).steps} else []
 
 
 def _folded(topology: Topology, factors: Sequence[Topology], chunks: int | None) -> OrbitRounds | None:
@@ -91,9 +93,15 @@ def _folded(topology: Topology, factors: Sequence[Topology], chunks: int | None)
     return OrbitRounds(symmetry.generators, (0,), rounds) if folds(topology, whole) else None
 
 
-def bounded(plan: Plan) -> Plan:
-    """Return a plan that says what distances prove to be the least bandwidth factor of an all-to-all, and its loss."""
-    least = distance_bound(plan.topology)
+def bounded(plan: Plan, factors: Sequence[Topology] = ()) -> Plan:
+    """Return a plan that says what is proven to be the least bandwidth factor of an all-to-all, and what it loses.
+
+    Distances prove it, and of a product the flows of its factors, too (see :func:`~topodesign.all_to_all`).
+    """
+    least, degree = distance_bound(plan.topology), plan.topology.degree
+    if cost_in(plan).bandwidth > least:
+        bounds = (all_to_all(one, effort="quick").lower * Fraction(degree, one.degree) for one in set(factors))
+        least = max(least, *bounds, Fraction(0))
     lost = cost_in(plan).bandwidth - least
     return replace(plan, generator={**plan.generator, "least": str(least), "lost": str(lost)})
 
