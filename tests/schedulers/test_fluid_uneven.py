@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from tests.pricing.test_demands import by_pairs
-from topodesign import compile_plan, load_plan, save_plan, schedule, simulate, verify
+from topodesign import compile_plan, load_plan, run_plan, save_plan, schedule, simulate, verify
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError
+from topodesign.compiler.messages import Messages
 from topodesign.fabrics.places import as_fabric
 from topodesign.plans.paths import Paths
 from topodesign.pricing.traffic_matrix import as_demand
@@ -61,8 +62,38 @@ def test_the_replay_finds_what_does_not_arrive(tmp_path: Path) -> None:
     with pytest.raises(ScheduleError, match="amounts are 64 numbers"):
         replace(paths, amounts=(1, 2))
     assert simulate(plan, size=2**30).time > Fraction(2**30) / plan.claim["algorithmic_bandwidth"]
-    with pytest.raises(InfeasibleError, match="differ in size"):
+    with pytest.raises(InfeasibleError, match="with --target chakra"):
         compile_plan(plan)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_unequal_blocks_are_traces_and_are_run(place: str) -> None:
+    plan = schedule(place, "all-to-all", method="fluid", shards="zipf:1.2")
+    paths = plan.movement
+    assert isinstance(paths, Paths)
+    assert paths.amounts is not None
+    made = compile_plan(plan, "chakra", size="1MB").checked()
+    assert isinstance(made.program, Messages)
+    ranks = len(plan.fabric.compute)
+    pieces = np.array(paths.amounts).reshape(ranks, ranks)
+    piece = Fraction(10**6, ranks) * ranks * (ranks - 1) / int(pieces.sum())  # bytes; a block has the mean of pieces
+    sent = dict.fromkeys(range(ranks), 0)
+    for message in made.program.messages:
+        sent[message.src] += message.units
+        assert made.program.bytes_of(message.units, Fraction(10**6)) == -int(-message.units * piece / paths.units // 1)
+    relayed = sum(sent.values()) - int(pieces.sum()) * paths.units  # by nodes on the way
+    assert relayed == sum(int(w) * (int(h) - 1) for w, h in zip(paths.weight, paths.heights, strict=True))
+    assert run_plan(plan, size="256KiB", iterations=1, warmup=0).right
+
+
+def test_traces_of_unequal_blocks_that_lack_something_are_found() -> None:
+    made = compile_plan(schedule("dgx_h100(1)", "all-to-all", shards="zipf:1"), "chakra", size="1MB")
+    assert isinstance(made.program, Messages)
+    amounts = made.program.amounts or ()
+    for wrong in ((*amounts[:-2], amounts[-2] + 1, 0), amounts[1:], (-1, *amounts[1:])):
+        program = replace(made.program, amounts=wrong)
+        files = made.backend.emit(program, made.options)
+        assert not made.backend.check(files, made.options, 1).ok
 
 
 def test_even_traffic_is_as_ever() -> None:

@@ -64,7 +64,8 @@ class Messages(Program):
       sends.
     """
 
-    units: int = 1  # equal parts of a block
+    units: int = 1  # equal parts of a block, or of a piece where blocks have several
+    amounts: tuple[int, ...] | None = None  # pieces of every block, where these differ
     messages: tuple[Message, ...] = ()  # all of them; what a rank does names them by their place here
     operations: tuple[tuple[Operation, ...], ...] = ()
     ends: tuple[int, ...] | None = None
@@ -77,7 +78,9 @@ class Messages(Program):
 
     def bytes_of(self, units: int, whole: Fraction) -> int:
         """Return the bytes of so many units in a call of so many bytes, rounded up."""
-        return -int(-units * whole // (self.units * self.collective.shards(len(self.ranks))))
+        ranks = len(self.ranks)
+        mean = 1 if self.amounts is None else Fraction(sum(self.amounts), ranks * (ranks - 1))
+        return -int(-units * whole // (self.units * mean * self.collective.shards(ranks)))
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return a row for every rank: how much it sends, receives and adds."""

@@ -267,7 +267,8 @@ def _padding(transfers: tuple[Transfers, ...], runs: tuple[SizeRun, ...]) -> lis
     shards = transfers[0].collective.shards(len(transfers[0].collective.members(transfers[0].ranks)))
     more = f", and {counted(len(grown) - 1, 'other size')} likewise" if len(grown) > 1 else ""
     padded = f"{format_size(one.asked)} is padded to {format_size(one.size)}"
-    return [f"{padded}, whole elements in {counted(shards, 'equal block')}{more}"]
+    where = counted(shards, "equal block") if transfers[0].amounts is None else "every piece"
+    return [f"{padded}, whole elements in {where}{more}"]
 
 
 @contextmanager

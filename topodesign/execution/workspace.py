@@ -49,11 +49,11 @@ class Extent:
 
 def extent_of(transfers: Sequence[Transfers], size: Fraction, width: int) -> tuple[Extent, int]:
     """Return the least extent with at least so much data, and how many bytes it really is."""
-    elements, whole = [], 0
+    elements, whole = [], Fraction(0)
     for one in transfers:
         shards = one.collective.shards(len(one.collective.members(one.ranks)))
-        elements.append(-(-size * one.share // (shards * width)))
-        whole += elements[-1] * shards * width
+        elements.append(-(-size * one.share // (shards * one.mean * width)))
+        whole += elements[-1] * shards * one.mean * width
     return Extent(tuple(map(int, elements)), tuple(one.units for one in transfers)), int(whole)
 
 
@@ -64,7 +64,7 @@ def shares_of(transfers: Sequence[Transfers]) -> tuple[Mapping[int, int], ...]:
         members = one.collective.members(one.ranks)
         blocks = one.collective.blocks(members, one.ranks)
         share, _ = one.collective.shares(blocks, one.ranks, len(members))
-        pairs = zip(blocks.tolist(), share.tolist(), strict=True)
+        pairs = zip(blocks.tolist(), share.tolist() if one.amounts is None else one.amounts, strict=True)
         found.append({block: count for block, count in pairs if count != 1})
     return tuple(found)
 
@@ -268,21 +268,15 @@ class Slots:
 
 def bytes_of(program: Program, extent: Extent, shares: Sequence[Mapping[int, int]], width: int, *, alone: bool) -> int:
     """Return about how many bytes a rank takes: what it has and what it should have, and messages on their way."""
-    units = np.array(extent.units, dtype=np.int64)
-    elements = np.array(extent.elements, dtype=np.int64)
-    most = [max(own.values(), default=1) for own in shares]
+    units, elements = (np.array(one, dtype=np.float64) for one in (extent.units, extent.elements))
 
-    def total(stream: IntArray, lo: IntArray, hi: IntArray) -> int:
-        wide = elements * np.array(most, dtype=np.int64)
-        return sum(
-            int((hi - lo)[stream == number].sum()) * int(wide[number]) // int(units[number])
-            for number in range(len(units))
-        )
+    def total(one: Program | Message) -> int:
+        pairs = zip(one.stream.tolist(), one.block.tolist(), strict=True)
+        share = np.array([shares[stream].get(block, 1) for stream, block in pairs], dtype=np.float64)
+        return int(((one.hi - one.lo) * share * elements[one.stream] / units[one.stream]).sum())
 
-    own = total(program.stream, program.lo, program.hi)
     messages = (*program.sends, *program.receives) if alone else program.sends
-    moved = sum(total(one.stream, one.lo, one.hi) for one in messages)
-    return ((4 if alone else 2) * own + moved) * width
+    return ((4 if alone else 2) * total(program) + sum(map(total, messages))) * width
 
 
 def _cut(unit: IntArray, elements: IntArray, units: IntArray) -> IntArray:

@@ -35,6 +35,7 @@ class Transfers:
     * ``share``: part of all data that is this collective's: 1 unless several run at the same time.
     * ``start``, ``end``, ``part``, ``src``, ``dst``, ``block``, ``lo``, ``hi``: int64 arrays of shape ``(rows,)``;
       ``start < end``, in steps or ticks; ``part`` counts the movements of the collective.
+    * ``amounts``: pieces of every block in the order of their numbers, None where all are of one size.
     """
 
     collective: Collective
@@ -49,6 +50,12 @@ class Transfers:
     block: IntArray
     lo: IntArray
     hi: IntArray
+    amounts: tuple[int, ...] | None = None
+
+    @property
+    def mean(self) -> Fraction:
+        """Pieces of a block to another rank, in the mean."""
+        return Fraction(1) if self.amounts is None else Fraction(sum(self.amounts), self.ranks * (self.ranks - 1))
 
 
 def transfers_of_rounds(rounds: Rounds, switches: Collection[int]) -> Transfers:

@@ -84,14 +84,14 @@ def unroll_paths(paths: Paths, chunks: int = 1) -> tuple[Topology, Rounds]:
     """Return what paths send from node to node, in steps; what passes a switch goes on at once.
 
     What a path carries is cut into chunks. The first goes from its source in step 1 and on from every node that it
-    meets in the step after it has arrived there, and every other chunk follows a step behind the one before it.
+    meets in the step after it has arrived there, and every other chunk follows a step behind the one before it. Blocks
+    that differ in size are the first units of blocks as large as the largest.
     """
     require_at_least("chunks", chunks, 1)
     if not len(paths):
         raise InfeasibleError("without paths there is nothing to unroll")
-    if paths.amounts is not None:
-        raise InfeasibleError("blocks that differ in size make no rounds and no program; simulate the plan")
-    topology, units = paths.topology, paths.units * chunks
+    most = max(paths.amounts or (1,))
+    topology, units = paths.topology, paths.units * most * chunks
     check_units(units)
     # The units of every path in its block, and its sends.
     order = np.argsort(paths.block, kind="stable")
@@ -100,7 +100,7 @@ def unroll_paths(paths: Paths, chunks: int = 1) -> tuple[Topology, Rounds]:
     before = np.repeat((high - paths.weight[order])[first], np.diff(np.append(np.flatnonzero(first), len(order))))
     lo = np.empty(len(order), dtype=np.int64)
     lo[order] = high - paths.weight[order] - before
-    if np.any(lo + paths.weight > paths.units):
+    if np.any(lo + paths.weight > paths.units * most):
         raise InfeasibleError("the paths of a block carry more than there is of it")
     at_nodes = np.flatnonzero(numbers_without(topology.nodes, topology.switches)[1][paths.hop])
     path, node = paths.path_of[at_nodes], paths.hop[at_nodes]

@@ -324,14 +324,15 @@ def _header(attributes: Mapping[str, str | int]) -> Any:
 
 def _trace(program: Messages, rank: int, whole: Fraction) -> bytes:
     """Return what a rank does."""
-    header = _header(
-        {
-            "topodesign_collective": json.dumps(program.collective.record()),
-            "topodesign_ranks": len(program.ranks),
-            "topodesign_units": program.units,
-            "topodesign_size": str(whole),
-        }
-    )
+    said: dict[str, str | int] = {
+        "topodesign_collective": json.dumps(program.collective.record()),
+        "topodesign_ranks": len(program.ranks),
+        "topodesign_units": program.units,
+        "topodesign_size": str(whole),
+    }
+    if program.amounts is not None:
+        said["topodesign_amounts"] = json.dumps(program.amounts)
+    header = _header(said)
     return _delimited([header, *_nodes(program, rank, whole)])
 
 

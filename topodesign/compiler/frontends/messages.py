@@ -13,6 +13,7 @@ Trees and paths are unrolled into rounds, and switches are left out: ranks are t
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 
@@ -42,7 +43,10 @@ def messages_of(plan: Plan, parts: int = 1) -> Messages:
     report = verify(plan)
     if not report.ok:
         raise ScheduleError(f"the schedule is wrong: {report.problems[0]}")
-    topology, rounds = kind.on_ranks(parts if kind.program == "trees" else 1)
+    topology, rounds = kind.on_ranks(parts) if kind.program == "trees" else kind.padded()
+    if kind.amounts is not None:
+        made = _of_rounds(rounds, len(topology.switches))
+        return replace(made, units=rounds.units // max(kind.amounts), amounts=kind.amounts)
     if kind.streams and not plan.topology.switches and is_lean(rounds):
         return _of_timed(kind.streams[0])
     return _of_rounds(rounds if is_lean(rounds) else prune(rounds), len(topology.switches))

@@ -273,6 +273,11 @@ class Engine:
         if not report.ok:
             raise InfeasibleError(f"{self.plans.folder / entry.plan} is wrong: {report.problems[0]}")
         (transfers,) = kind_of(plan).transfers(1)
+        if transfers.amounts is not None:
+            raise InfeasibleError(
+                f"{self.plans.folder / entry.plan} is of blocks that differ in size, which calls here do not say; "
+                "'topodesign run' moves them"
+            )
         if transfers.ranks != dist.get_world_size():
             raise InfeasibleError(
                 f"{self.plans.folder} is of a wiring of {transfers.ranks} nodes, and there are {dist.get_world_size()} "

@@ -90,6 +90,15 @@ class Kind(ABC, Generic[Moved]):
         return ()
 
     @property
+    def amounts(self) -> tuple[int, ...] | None:
+        """Pieces of every block, where these differ in size."""
+        return None
+
+    def padded(self) -> tuple[Topology, Rounds]:
+        """Return the same as ``on_ranks``; where blocks differ in size, the first units of blocks as the largest."""
+        return self.on_ranks()
+
+    @property
     def changes(self) -> tuple[int, ...]:
         """The steps after each of which circuits change; none where links stay."""
         return ()

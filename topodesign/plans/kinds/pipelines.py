@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from topodesign.base.errors import InfeasibleError
+from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.plans.kinds.kind import Kind
 from topodesign.plans.measure import path_claim, tree_figures
 from topodesign.plans.paths import Paths
@@ -21,10 +21,12 @@ from topodesign.plans.rounds import Rounds
 from topodesign.plans.timing.conditions import Conditions, Run
 from topodesign.plans.timing.paths import run_paths
 from topodesign.plans.timing.trees import run_trees
-from topodesign.plans.transfers import Transfers
+from topodesign.plans.transfers import Transfers, transfers_of_rounds
 from topodesign.plans.trees import Trees, relabelled
-from topodesign.plans.unroll import unroll, unroll_paths
+from topodesign.plans.unroll import ranks_of, unroll, unroll_paths
 from topodesign.topology.topology import IntArray, Topology
+
+_OWN_UNITS = 2**30  # of a block where these differ in size
 
 
 class OfTrees(Kind[Trees]):
@@ -115,7 +117,34 @@ class OfPaths(Kind[Paths]):
 
     def in_rounds(self, parts: int = 1, /) -> tuple[Topology, Rounds]:
         """Return what goes over paths from node to node."""
+        if self.moved.amounts is not None:
+            raise InfeasibleError(
+                "blocks differ in size here, and rounds and programs of this target have blocks of one size: compile "
+                "with --target chakra, run the plan, or simulate it"
+            )
         return unroll_paths(self.moved, parts)
+
+    @property
+    def amounts(self) -> tuple[int, ...] | None:
+        """Pieces of every block, where these differ in size."""
+        return self.moved.amounts
+
+    def padded(self) -> tuple[Topology, Rounds]:
+        """Return the same as ``on_ranks``; where blocks differ in size, the first units of blocks as the largest."""
+        return ranks_of(*unroll_paths(self.moved))
+
+    def transfers(self, parts: int = 1) -> tuple[Transfers, ...]:
+        """Return what ranks send, of blocks that differ in size in units of each block's own."""
+        amounts = self.moved.amounts
+        if amounts is None:
+            return super().transfers(parts)
+        topology, rounds = unroll_paths(self.moved, parts)
+        found = transfers_of_rounds(rounds, topology.switches)
+        units = np.array(amounts, dtype=np.int64)[found.block] * (self.moved.units * parts)
+        if int(units.max(initial=0)) > _OWN_UNITS:
+            raise TooLargeError("blocks are cut into too many units to be run; round the traffic")
+        lo, hi = ((column.astype(object) * _OWN_UNITS // units).astype(np.int64) for column in (found.lo, found.hi))
+        return (replace(found, units=_OWN_UNITS, lo=lo, hi=hi, amounts=amounts),)
 
     def measures(self) -> Mapping[str, Fraction]:
         """Return height and rates."""

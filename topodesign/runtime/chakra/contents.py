@@ -8,7 +8,7 @@ the sum, or the source's content. Numbers count modulo 2^64, so that a wrong sum
 
 from __future__ import annotations
 
-from collections import defaultdict
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.errors import TopodesignError
+from topodesign.base.errors import FileFormatError, TopodesignError
 from topodesign.base.memory import check_memory
 from topodesign.base.strict_json import parse_json
 from topodesign.collectives import Collective, from_record
 from topodesign.collectives.collective import EVERYONE
 from topodesign.runtime.chakra.replay import Job, Watcher
-from topodesign.runtime.chakra.traces import COLLECTIVE, DATA, PART, RANKS, SIZE, UNITS, Node
+from topodesign.runtime.chakra.traces import AMOUNTS, COLLECTIVE, DATA, PART, RANKS, SIZE, UNITS, Node
 from topodesign.runtime.report import Finding
 
 Words = NDArray[np.uint64]
@@ -74,21 +74,38 @@ def contents_of(job: Job) -> tuple[Contents | None, list[Finding]]:
         return None, [Finding("illegal", f"the header says {ranks} ranks and {units} units of a block")]
     try:
         members = collective.members(ranks)
-    except TopodesignError as error:
+        ends, mean = _ends(collective, collective.blocks(members, ranks).tolist(), units, headers[0].get(AMOUNTS))
+    except (TopodesignError, ValueError) as error:
         return None, [Finding("illegal", f"the header: {error}")]
-    return _read(job, collective, units, whole / (units * collective.shards(len(members))))
+    return _read(job, collective, ends, whole / (mean * collective.shards(len(members))))
 
 
-def _read(job: Job, collective: Collective, units: int, unit: Fraction) -> tuple[Contents | None, list[Finding]]:
-    """Return what the sends say that they carry; ``unit`` are the bytes of a unit."""
+def _ends(collective: Collective, blocks: list[int], units: int, said: object) -> tuple[dict[int, int], Fraction]:
+    """Return the units of every block, and those of one to another rank in the mean; said are the pieces of blocks."""
+    if said is None:
+        return dict.fromkeys(blocks, units), Fraction(units)
+    found = parse_json(said) if isinstance(said, str) and collective.pairwise else None
+    if not isinstance(found, list) or len(found) != len(blocks) or not all(type(one) is int for one in found):
+        raise FileFormatError("the pieces of the blocks of an all-to-all are a list of a number for each")
+    if min(found) < 0 or not 0 < sum(found) < _MOST_UNITS:
+        raise FileFormatError("the pieces of a block are not below 0, and of all blocks not 0")
+    others = len(blocks) - math.isqrt(len(blocks))
+    ends = {block: units * pieces for block, pieces in zip(blocks, found, strict=True)}
+    return ends, Fraction(units * sum(found), others)
+
+
+def _read(
+    job: Job, collective: Collective, units: dict[int, int], unit: Fraction
+) -> tuple[Contents | None, list[Finding]]:
+    """Return what the sends say that they carry, of blocks of so many units; ``unit`` are the bytes of one."""
     ranks = len(job.traces)
-    known = set(collective.blocks(collective.members(ranks), ranks).tolist())
-    cuts: dict[int, set[int]] = defaultdict(lambda: {0, units})
+    known = set(units)
+    cuts: dict[int, set[int]] = {block: {0, end} for block, end in units.items()}
     raw, movements, findings = [], [], []
     for message in job.messages:
         rank, at = message.send
         node = job.traces[rank].nodes[at]
-        said = _data(node, known, units, len(collective.movements))
+        said = _data(node, units, len(collective.movements))
         if isinstance(said, str):
             findings.append(Finding("illegal", f"node {node.id}: {said}", rank))
             continue
@@ -109,7 +126,7 @@ def _read(job: Job, collective: Collective, units: int, unit: Fraction) -> tuple
     return Contents(collective, ranks, ordered, pieces, tuple(movements), job), []
 
 
-def _data(node: Node, known: set[int], units: int, movements: int) -> list[Piece] | str:
+def _data(node: Node, units: dict[int, int], movements: int) -> list[Piece] | str:
     """Return what a send says that it carries, or what is wrong with that."""
     said, part = node.attributes.get(DATA), node.number(PART)
     if not isinstance(said, list) or not said or len(said) % 3 or part is None:
@@ -118,7 +135,7 @@ def _data(node: Node, known: set[int], units: int, movements: int) -> list[Piece
         return f"of movement {part}, and the collective has {movements}"
     found = [(said[at], said[at + 1], said[at + 2]) for at in range(0, len(said), 3)]
     for block, lo, hi in found:
-        if block not in known or not 0 <= lo < hi <= units:
+        if not 0 <= lo < hi <= units.get(block, 0):
             return f"units {lo} to {hi} of block {block}, which there are not"
     return found
 

@@ -45,7 +45,9 @@ KINDS: Mapping[int, str] = {
 }
 """Names of ``NodeType``."""
 
-COLLECTIVE, RANKS, UNITS, SIZE = (f"topodesign_{word}" for word in ("collective", "ranks", "units", "size"))
+COLLECTIVE, RANKS, UNITS, SIZE, AMOUNTS = (
+    f"topodesign_{word}" for word in ("collective", "ranks", "units", "size", "amounts")
+)
 """Attributes of the header: the collective as JSON, ranks, units of a block, and bytes of the whole data."""
 DATA, PART = "topodesign_data", "topodesign_part"
 """Attributes of a send: block, first unit and end of what it carries, again and again; and of which movement it is."""
