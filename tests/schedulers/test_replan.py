@@ -21,7 +21,7 @@ def test_what_it_says_is_what_the_plan_has() -> None:
 
 
 def test_what_is_not_repaired() -> None:
-    with pytest.raises(ParameterError, match="plans of paths are not repaired"):
-        replan(schedule("dgx_h100(2)", "all-to-all"), "rail0")
+    with pytest.raises(ParameterError, match="plans of rounds are not repaired"):
+        replan(schedule("torus(3,3)"), "0")
     with pytest.raises(ParameterError, match="say what has failed"):
         replan(schedule("dgx_h100(2)", "allgather"), ())

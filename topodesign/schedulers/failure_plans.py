@@ -208,13 +208,14 @@ def replan(plan: Plan | str | Path, without: Some) -> Replanned:
     """Make a plan for what a failure leaves, from the plan before.
 
     What survives of its trees stays. A route that has failed is spread over others between the same vertices, and where
-    there are none the vertices that a root no longer reaches are joined again over the emptiest ways.
+    there are none the vertices that a root no longer reaches are joined again over the emptiest ways; and so
+    is what went over torn paths.
 
     Parameters
     ----------
     plan
-        One over trees, of a fabric or a topology, or its file; or the directory of :meth:`FailurePlans.save`, in which
-        the one failure is looked up.
+        One over trees or paths, of a fabric or a topology, or its file; or the directory of
+        :meth:`FailurePlans.save`, in which the one failure is looked up.
     without
         What has failed, as :func:`topodesign.part_of` takes it.
 
@@ -223,7 +224,7 @@ def replan(plan: Plan | str | Path, without: Some) -> Replanned:
     FileFormatError
         If the file or directory cannot be read.
     ParameterError
-        If the plan has no trees, nothing has failed, or a name is unknown.
+        If the plan has neither trees nor paths of all nodes, nothing has failed, or a name is unknown.
     InfeasibleError
         If nodes no longer reach each other.
 

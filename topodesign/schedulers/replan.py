@@ -1,8 +1,8 @@
-"""A plan for what a failure leaves, from the plan before: trees that survive stay, and torn ones are joined again."""
+"""A plan for what a failure leaves, from the plan before: what survives stays, what is torn is joined again."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -18,9 +18,11 @@ from topodesign.fabrics.part import Some, part_of
 from topodesign.fabrics.part import listed as as_list
 from topodesign.optima.forest.repair import repaired
 from topodesign.optima.question import Question
+from topodesign.optima.rerouting import node_bound, rerouted
 from topodesign.optima.throughput import cut_bound
 from topodesign.plans.files import save_plan
-from topodesign.plans.measure import tree_figures
+from topodesign.plans.measure import path_claim, tree_figures
+from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verified
 from topodesign.plans.trees import Trees
@@ -50,7 +52,7 @@ class Replanned(Result):
         key("before", "That of the plan before, in bytes per second."),
         key("bound", "What no plan on what is left exceeds, by the cuts around nodes, in bytes per second."),
         "claims",
-        key("trees=tree_count", "How many different trees it has."),
+        key("trees=tree_count", "How many different trees it has; paths, where these moved before."),
         key("made_in_s=seconds", "Seconds that making it took, without the replay."),
     )
 
@@ -66,26 +68,30 @@ class Replanned(Result):
 
     @property
     def tree_count(self) -> int:
-        """How many different trees it has."""
-        return len(self.plan.movement.table()["root"])
+        """How many different trees or paths it has."""
+        return len(self.plan.movement)
 
     @cached_property
     def bound(self) -> Fraction:
         """Bytes per second that nothing exceeds on what is left, whatever its switches can do."""
-        return cut_bound(Question(self.plan.fabric, self.plan.collective))
+        fabric, moved = self.plan.fabric, self.plan.movement
+        if isinstance(moved, Paths):
+            return moved.collective.shards(len(fabric.compute)) * fabric.unit / node_bound(moved)
+        return cut_bound(Question(fabric, self.plan.collective))
 
     @property
     def claims(self) -> tuple[Claim, ...]:
         """What is said of the bandwidth."""
-        missed = "trees that survive were kept"
+        missed = f"{self.plan.kind} that survive were kept"
         return (Claim.to_bound(Of.RATE, self.bandwidth, Among.SCHEDULES, self.bound, missed=missed),)
 
     def heading(self) -> str:
         """Return what is left, in a sentence."""
         now, before = format_rate(self.bandwidth), format_rate(self.before)
         change = f"{100 * float(self.bandwidth / self.before - 1):+.1f}%"
+        many = counted(self.tree_count, self.plan.kind.removesuffix("s"))
         what = f"{self.plan.collective} on {self.plan.fabric.name}, without {listed(list(self.without))}"
-        return f"{what}: {now} in {counted(self.tree_count, 'tree')}, {before} before ({change}); {self.claims[0]}"
+        return f"{what}: {now} in {many}, {before} before ({change}); {self.claims[0]}"
 
     def __str__(self) -> str:
         """Return the heading."""
@@ -97,16 +103,19 @@ class Replanned(Result):
 
 
 def repaired_plan(plan: Plan, without: Some) -> Replanned:
-    """Return a plan for what a failure leaves, from one over trees; see :func:`topodesign.replan`."""
+    """Return a plan for what a failure leaves, from one over trees or paths; see :func:`topodesign.replan`."""
     begun = Stopwatch()
-    if not isinstance(plan.movement, Trees):
+    moved = plan.movement
+    if not isinstance(moved, Trees | Paths) or moved.collective.group is not None:
+        what = f"plans of {plan.kind}{' in groups' if plan.collective.group is not None else ''}"
         raise ParameterError(
-            f"plans of {plan.kind} are not repaired, those of trees are; make a new one with --without"
+            f"{what} are not repaired, those of trees and paths of all nodes are; make a new one: topodesign schedule "
+            "--without"
         )
     fabric, gone = plan.fabric, tuple(map(str, as_list(without)))
     if not gone:
         raise ParameterError("say what has failed with --without")
-    fabric.check_unshared("a repair of trees")
+    fabric.check_unshared(f"a repair of {plan.kind}")
     left = part_of(fabric, without=without)
     place = {name: number for number, name in enumerate(left.names)}
     order = [place.get(name, -1) for name in fabric.names]
@@ -116,8 +125,15 @@ def repaired_plan(plan: Plan, without: Some) -> Replanned:
         for link in left.links()
         if link.bandwidth != before[link.src, link.dst]
     }
-    trees = repaired(plan.movement, left.topology, order, (left.aggregation, left.multicast), slower)
-    made = {**plan.generator, "repaired_without": list(gone)}
-    new = Plan(left, trees, tree_figures(left, trees).claim(), None, made, ("repaired after a failure",))
-    seconds = begun()
-    return Replanned(verified(new, "the repaired plan"), gone, plan.claim["algorithmic_bandwidth"], seconds)
+    if isinstance(moved, Paths):
+        paths = rerouted(moved, left, order, slower)
+        return _told(plan, Plan(left, paths, path_claim(left, paths)), gone, begun)
+    trees = repaired(moved, left.topology, order, (left.aggregation, left.multicast), slower)
+    return _told(plan, Plan(left, trees, tree_figures(left, trees).claim()), gone, begun)
+
+
+def _told(before: Plan, new: Plan, gone: tuple[str, ...], begun: Stopwatch) -> Replanned:
+    """Return a repaired plan with what it was made of, verified."""
+    made = {**before.generator, "repaired_without": list(gone)}
+    new, seconds = replace(new, generator=made, notes=("repaired after a failure",)), begun()
+    return Replanned(verified(new, "the repaired plan"), gone, before.claim["algorithmic_bandwidth"], seconds)

@@ -1,0 +1,59 @@
+"""Paths after a failure: right by the verifier, near to a new plan, and of what is left alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from topodesign import replan, schedule, verify
+from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.optima.rerouting import node_bound, rerouted
+from topodesign.plans.measure import path_time
+from topodesign.plans.paths import Paths
+
+
+@pytest.mark.parametrize("gone", ["box0/gpu0-rail0", "rail1", "box1/gpu3", "box0/gpu0-rail0=0.5", "box0/gpu0>rail0"])
+@pytest.mark.parametrize("collective", ["all-to-all", "scatter", "gather"])
+def test_what_is_torn_takes_other_ways(collective: str, gone: str) -> None:
+    root = None if collective == "all-to-all" else "box0/gpu1"
+    before = schedule("dgx_h100(2)", collective, method="fluid", root=root)
+    found = replan(before, gone)
+    assert verify(found.plan).ok
+    anew = schedule("dgx_h100(2)", collective, method="fluid", root=root, without=gone, chunks=10**6)
+    assert found.bandwidth >= anew.claim["algorithmic_bandwidth"] * 8 / 10
+    assert found.bandwidth <= found.bound
+    assert f"in {found.tree_count} paths" in str(found)
+
+
+def test_nodes_pass_on_where_there_are_no_switches() -> None:
+    before = schedule("torus(4,4)", "all-to-all", method="fluid")
+    for gone in ("0-1", "5"):
+        found = replan(before, gone)
+        anew = schedule("torus(4,4)", "all-to-all", method="fluid", without=gone, chunks=10**6)
+        assert anew.claim["algorithmic_bandwidth"] * 9 / 10 <= found.bandwidth <= found.bound
+
+
+def test_uneven_traffic_stays_what_it_was() -> None:
+    before = schedule("dgx_h100(2)", "all-to-all", shards="zipf:1.2")
+    found = replan(before, "rail0")
+    assert found.plan.movement.amounts == before.movement.amounts  # type: ignore[attr-defined]
+    less = replan(before, "box0/gpu0").plan.movement
+    assert len(less.amounts) == 15**2  # type: ignore[attr-defined]
+
+
+def test_what_loses_nothing_stays_as_it_is() -> None:
+    plan = schedule("complete(4)", "all-to-all", method="fluid")
+    paths = plan.movement
+    assert isinstance(paths, Paths)
+    same = rerouted(paths, plan.fabric, range(4), {})
+    assert path_time(plan.fabric, same) == path_time(plan.fabric, paths) == node_bound(paths)  # each over its own link
+
+
+def test_what_cannot_be_repaired_is_said() -> None:
+    scatter = schedule("dgx_h100(2)", "scatter", method="fluid", root="box0/gpu1")
+    with pytest.raises(InfeasibleError, match="the root is gone"):
+        replan(scatter, "box0/gpu1")
+    with pytest.raises(InfeasibleError, match="no way leads"):
+        replan(schedule("fat_tree(2,2,1,2)", "all-to-all", method="fluid"), "leaf0/host0>leaf0")
+    for plan in (schedule("torus(3,3)"), schedule("dgx_h100(2)", "all-to-all", group="8x2:1")):
+        with pytest.raises(ParameterError, match="make a new one: topodesign schedule --without"):
+            replan(plan, "0")

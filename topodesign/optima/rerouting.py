@@ -1,0 +1,132 @@
+"""Paths of a plan on what is left of a fabric: those that survive stay, and torn ones take the emptiest ways.
+
+The weight of torn paths goes round by round, a part of it in each: from every source over the ways that are cheapest
+for the loads so far, where fuller links are much dearer. Nothing is solved; how near to the best it is, a bound tells.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.errors import InfeasibleError, TooLargeError
+from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.paths import MAX_WEIGHT, Paths
+from topodesign.topology.topology import IntArray
+
+_ROUNDS = 8
+_STEEP = 12  # how much dearer fuller links are
+
+
+def rerouted(paths: Paths, left: Fabric, order: Sequence[int], slower: Mapping[tuple[int, int], Fraction]) -> Paths:
+    """Return paths on what is left, of all blocks whose ends are there.
+
+    ``order`` is the number there of each vertex, below 0 if it is gone, and ``slower`` the share of its bandwidth that
+    a link there has left, where that is not all; as much stays on it. Raises InfeasibleError if the root is gone, or
+    some goal is no longer reached.
+    """
+    topology, known = left.topology, np.array(order, dtype=np.int64)
+    collective, named = paths.collective, _renamed(paths, known, topology.nodes)
+    scale = _ROUNDS if paths.units * _ROUNDS <= MAX_WEIGHT and int(paths.weight.max()) * _ROUNDS <= MAX_WEIGHT else 1
+    links = {(u, v): at for at, (u, v, _) in enumerate(topology.links())}
+    load, kept = np.zeros(len(links)), list[tuple[int, int, tuple[int, ...]]]()
+    torn: dict[int, dict[tuple[int, int], int]] = defaultdict(lambda: defaultdict(int))  # by source: block, goal
+    hops, starts = known[paths.hop].tolist(), paths.hop_start.tolist()
+    for block, weight, (start, end) in zip(paths.block.tolist(), paths.weight.tolist(), pairwise(starts), strict=True):
+        if named[block] < 0:
+            continue
+        way = hops[start:end]
+        over = [links.get(pair, -1) for pair in pairwise(way)]
+        share = Fraction(0) if min(over) < 0 else min(slower.get(pair, Fraction(1)) for pair in pairwise(way))
+        stays = int(weight * scale * share)
+        if stays:
+            kept.append((int(named[block]), stays, tuple(way)))
+            load[over] += stays
+        if stays < weight * scale:
+            torn[way[0]][int(named[block]), way[-1]] += weight * scale - stays
+    for turn in range(_ROUNDS):
+        for source, wanted in torn.items():
+            parts = {key: w * (turn + 1) // _ROUNDS - w * turn // _ROUNDS for key, w in wanted.items()}
+            above = _cheapest(left, load, source, max(parts.values()))
+            for (block, goal), part in parts.items():
+                if part:
+                    way = _way(left, above, source, goal)
+                    load[[links[pair] for pair in pairwise(way)]] += part
+                    kept.append((block, part, way))
+    if max(weight for _, weight, _ in kept) > MAX_WEIGHT:
+        raise TooLargeError("the paths need more than 31 bits of weight")
+    columns = (
+        [block for block, _, _ in kept],
+        [weight for _, weight, _ in kept],
+        np.cumsum([0, *(len(way) for _, _, way in kept)]),
+        [vertex for _, _, way in kept for vertex in way],
+    )
+    root = None if collective.root is None else int(known[collective.root])
+    arrays = (np.array(column, dtype=np.int64) for column in columns)
+    return Paths(collective.at(root), topology, paths.units * scale, *arrays, amounts=_amounts(paths, known))
+
+
+def _renamed(paths: Paths, known: IntArray, count: int) -> IntArray:
+    """Return the number of every block among so many vertices, below 0 if one of its ends is gone."""
+    collective, before = paths.collective, paths.topology.nodes
+    if collective.root is not None and known[collective.root] < 0:
+        raise InfeasibleError("the root is gone, and its data with it")
+    if not collective.pairwise:
+        return known
+    source, goal = np.divmod(np.arange(before**2), before)
+    named: IntArray = np.where(np.minimum(known[source], known[goal]) < 0, -1, known[source] * count + known[goal])
+    return named
+
+
+def _amounts(paths: Paths, known: IntArray) -> tuple[int, ...] | None:
+    """Return the pieces of every block that is left, where they differ."""
+    if paths.amounts is None:
+        return None
+    own = [vertex for vertex in range(len(known)) if vertex not in paths.topology.switches]
+    there = known[own] >= 0
+    amounts: list[int] = np.array(paths.amounts).reshape(len(own), -1)[np.ix_(there, there)].ravel().tolist()
+    return tuple(amounts)
+
+
+def _cheapest(left: Fabric, load: NDArray[np.float64], source: int, weight: int) -> IntArray:
+    """Return the vertex before each on the cheapest ways from a source, below 0 where there is none."""
+    from scipy.sparse import csr_array  # noqa: PLC0415  heavy
+    from scipy.sparse.csgraph import dijkstra  # noqa: PLC0415
+
+    topology = left.topology
+    full = (load + weight) / topology.capacity
+    price = (full / full.max()) ** _STEEP + 1e-9
+    graph = csr_array((price, (topology.src, topology.dst)), shape=(topology.nodes, topology.nodes))
+    above: IntArray = dijkstra(graph, indices=source, return_predecessors=True)[1]
+    return above
+
+
+def _way(left: Fabric, above: IntArray, source: int, goal: int) -> tuple[int, ...]:
+    way = [goal]
+    while way[-1] != source:
+        if above[way[-1]] < 0:
+            raise InfeasibleError(f"no way leads from '{left.names[source]}' to '{left.names[goal]}'")
+        way.append(int(above[way[-1]]))
+    return tuple(way[::-1])
+
+
+def node_bound(paths: Paths) -> Fraction:
+    """Return the time of a unit of data that none undercuts: what each node sends and receives, over its links."""
+    collective, topology = paths.collective, paths.topology
+    members = collective.members(topology.nodes, topology.switches)
+    blocks = collective.blocks(members, topology.nodes)
+    source, goal = collective.places(collective.movements[0], blocks, topology.nodes)
+    pieces = np.ones(len(blocks), dtype=np.int64) if paths.amounts is None else np.array(paths.amounts)
+    moves = source != goal
+    least = Fraction(0)
+    for end, link in ((source, topology.src), (goal, topology.dst)):
+        wanted = np.bincount(end[moves], pieces[moves], topology.nodes)
+        room = np.bincount(link, topology.capacity, topology.nodes)
+        for node in np.flatnonzero(wanted).tolist():
+            least = max(least, Fraction(int(wanted[node]), int(room[node])) if room[node] else least)
+    return least * paths.units / paths.block_units
