@@ -20,6 +20,7 @@ from pathlib import Path
 
 from topodesign import compile_plan, schedule
 from topodesign.base.errors import TopodesignError
+from topodesign.compiler.ir import Protocol
 
 TOOLS = {  # script and arguments: links, collective, method
     "allgather_ring 8 1 1": ("uniring(1,8)", "allgather", "auto"),
@@ -37,15 +38,15 @@ TOOLS = {  # script and arguments: links, collective, method
     "allreduce_recursive_doubling_halving 16 1": ("hypercube(4)", "allreduce", "halving-doubling"),
     "alltoall_allpairs 16 1": ("complete(16)", "all-to-all", "auto"),
 }
-EXECUTOR = {  # and the protocol
-    "single_node/allreduce --num_gpus 8": ("complete(8)", "allreduce", "auto", "Simple"),
-    "single_node/allreduce_pkt --num_gpus 8": ("complete(8)", "allreduce", "auto", "LL"),
-    "single_node/allreduce_naivy --num_gpus 8": ("complete(8)", "allreduce", "one-shot", "LL"),
-    "single_node/allreduce_nvls_zero_copy --num_gpus 8": ("dgx_h100(1)", "allreduce", "in-network", "Simple"),
-    "single_node/allgather": ("complete(2)", "allgather", "auto", "Simple"),
-    "single_node/allgather_pkt --num_gpus 8": ("complete(8)", "allgather", "auto", "LL"),
-    "single_node/allgather_nvls_zero_copy --num_gpus 8": ("dgx_h100(1)", "allgather", "in-network", "Simple"),
-    "single_node/alltoall/alltoall --num_gpus 8": ("complete(8)", "all-to-all", "auto", "Simple"),
+EXECUTOR: dict[str, tuple[tuple[str, str, str], Protocol]] = {  # and the protocol
+    "single_node/allreduce --num_gpus 8": (("complete(8)", "allreduce", "auto"), "Simple"),
+    "single_node/allreduce_pkt --num_gpus 8": (("complete(8)", "allreduce", "auto"), "LL"),
+    "single_node/allreduce_naivy --num_gpus 8": (("complete(8)", "allreduce", "one-shot"), "LL"),
+    "single_node/allreduce_nvls_zero_copy --num_gpus 8": (("dgx_h100(1)", "allreduce", "in-network"), "Simple"),
+    "single_node/allgather": (("complete(2)", "allgather", "auto"), "Simple"),
+    "single_node/allgather_pkt --num_gpus 8": (("complete(8)", "allgather", "auto"), "LL"),
+    "single_node/allgather_nvls_zero_copy --num_gpus 8": (("dgx_h100(1)", "allgather", "in-network"), "Simple"),
+    "single_node/alltoall/alltoall --num_gpus 8": (("complete(8)", "all-to-all", "auto"), "Simple"),
 }
 
 RUNNER = """
@@ -107,7 +108,7 @@ def of_json(text: str) -> Figures:
     return operations, blocks, Fraction(max(rank["scratch_chunks"] for rank in ranks), whole)
 
 
-def row(name: str, theirs: Figures, about: tuple[str, str, str], target: str, protocol: str = "Simple") -> None:
+def row(name: str, theirs: Figures, about: tuple[str, str, str], target: str, protocol: Protocol = "Simple") -> None:
     """Print figures of a published program beside those of ours, in place where it can be."""
     spec, collective, method = about
     inplace = collective != "all-to-all"
@@ -131,12 +132,12 @@ def main() -> None:
         script, *arguments = name.split()
         path = said.msccl_tools / "examples" / "mscclang" / f"{script}.py"
         row(name, of_xml(printed(said.msccl_tools, "msccl", path, arguments)), about, "msccl")
-    for name, (*about, protocol) in EXECUTOR.items() if said.mscclpp else ():
+    for name, (about, protocol) in EXECUTOR.items() if said.mscclpp else ():
         script, *arguments = name.split()
         root = said.mscclpp / "python"
         path = root / "mscclpp" / "language" / "tests" / f"{script}.py"
         text = printed(root, "mscclpp", path, [*arguments, "--name", "published"])
-        row(name.replace("--num_gpus ", ""), of_json(text), tuple(about), "mscclpp", protocol)
+        row(name.replace("--num_gpus ", ""), of_json(text), about, "mscclpp", protocol)
 
 
 if __name__ == "__main__":
