@@ -75,6 +75,12 @@ def _sweep(_context: click.Context, _option: click.Parameter, value: str | None)
     help="What carries messages; auto takes what has started this, mpirun or torchrun, and threads elsewhere.",
 )
 @click.option(
+    "--between",
+    metavar="COMMAND",
+    help="Of plans whose circuits change: run by rank 0 with the number of the phase that comes, from 0, as its last "
+    "argument, while all others wait; it may take a minute. Not with torch.",
+)
+@click.option(
     "--verify/--no-verify",
     "verified",
     default=True,
@@ -112,7 +118,7 @@ def command(
     from topodesign.execution.processes import ElsewhereError, speaks, started_by  # noqa: PLC0415  NumPy
 
     given = given_options(context)
-    run = {name: options.pop(name) for name in ("iterations", "warmup", "dtype", "parts", "verified")}
+    run = {name: options.pop(name) for name in ("iterations", "warmup", "dtype", "parts", "verified", "between")}
     if sweep is not None and "sizes" in given:
         raise ParameterError("--sweep says which sizes; leave --size out")
     if sweep is None and "factor" in given:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from topodesign.base.errors import InfeasibleError
+from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.memory import check_memory
 from topodesign.base.units import format_size
 from topodesign.execution.levels import Script, check_scripts, neighbours_of, scripts_of
@@ -53,8 +53,9 @@ def lowered(
     transport: Transport,
     *,
     verified: bool,
+    waits: bool = False,
 ) -> Prepared:
-    """Return what a plan says to every rank, if it may be run."""
+    """Return what a plan says to every rank, if it may be run; ``waits``: whether all wait where circuits change."""
     alone = transport != "threads"  # each has a process of its own
     made = as_plan(plan() if callable(plan) else plan)
     notes = []
@@ -67,7 +68,10 @@ def lowered(
         notes.append("the plan was not verified before")
     transfers = kind_of(made).transfers(parts)
     coefficients(transfers[0].ranks, 0)
-    programs = tuple(programs_of(transfers))
+    changes = kind_of(made).changes if waits else ()
+    if waits and not changes:
+        raise ParameterError("circuits do not change in this plan, so nothing is called between phases")
+    programs = tuple(programs_of(transfers, changes))
     width = np.dtype(TYPES[dtype]).itemsize
     shares = shares_of(transfers)
     for size in sizes:

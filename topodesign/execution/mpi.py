@@ -7,6 +7,7 @@ it receives, and does what its program says; what lies in one piece in memory is
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from topodesign.base.errors import MissingLibraryError
@@ -23,7 +24,7 @@ from topodesign.collectives import (
 from topodesign.collectives.collective import Collective
 from topodesign.execution.processes import Work, World
 from topodesign.execution.program import Do
-from topodesign.execution.workspace import Array, Trial, Workspace
+from topodesign.execution.workspace import Array, Trial
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -80,7 +81,7 @@ class MpiWorld(World):
 
     def prepare(self, trial: Trial) -> Work:
         """Return this rank's part of a trial."""
-        return _Prepared(self._all, trial.workspace(self.rank))
+        return _Prepared(self._all, trial, self.rank)
 
     def call_of(self, collective: Collective) -> Callable[[Any, Array, Array, int], object] | None:
         """Return MPI's function for a collective."""
@@ -104,8 +105,9 @@ class MpiWorld(World):
 class _Prepared:
     """The persistent messages of a rank."""
 
-    def __init__(self, communicator: MPI.Comm, space: Workspace) -> None:
-        self._space = space
+    def __init__(self, communicator: MPI.Comm, trial: Trial, rank: int) -> None:
+        self._all, self._change = communicator, partial(trial.change, rank)
+        self._space = space = trial.workspace(rank)
         self.fill, self.wrong = space.fill, space.wrong
         self._sends = {
             at: communicator.Send_init(one.buffer, one.message.peer, one.message.tag)
@@ -130,6 +132,10 @@ class _Prepared:
             elif do is Do.RECEIVE:
                 self._receives[at].Wait()
                 receives[at].place()
+            elif do is Do.MEET:
+                self._all.Barrier()
+                self._change(at)
+                self._all.Barrier()
             else:
                 self._sends[at].Wait()
         for request in self._sends.values():

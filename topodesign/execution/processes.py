@@ -183,6 +183,7 @@ class World(ABC):
             factor = coefficients(trial.ranks, number)
             for work, tally in zip(works, tallies, strict=True):
                 work.fill(factor)
+                trial.change(self.rank, 0)
                 self.meet()
                 begun = time.perf_counter_ns()
                 work.move()

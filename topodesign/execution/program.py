@@ -34,6 +34,8 @@ class Do(IntEnum):
     RECEIVE = 1
     FINISH = 2
     """Wait until a message is sent, since what it was sent from will be written to."""
+    MEET = 3
+    """Wait until all have what the plan has there before circuits change to the phase of that number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +104,8 @@ class _Table:
     tag: IntArray
 
 
-def programs_of(transfers: Sequence[Transfers]) -> Iterator[Program]:
-    """Yield the programs of all ranks, in their order."""
+def programs_of(transfers: Sequence[Transfers], changes: Sequence[int] = ()) -> Iterator[Program]:
+    """Yield the programs of all ranks, in their order; at the instants of changes all wait for each other."""
     if max(one.units for one in transfers) >= MOST_UNITS:
         raise TooLargeError(f"blocks cut into {MOST_UNITS} units or more are not run; make a plan with fewer")
     table = _messages(transfers)
@@ -111,7 +113,7 @@ def programs_of(transfers: Sequence[Transfers]) -> Iterator[Program]:
     by_sender, by_receiver = (_places(column, ranks) for column in (table.src, table.dst))
     inputs, outputs = _pieces(transfers)
     for rank in range(ranks):
-        yield _program(table, rank, (by_sender[rank], by_receiver[rank]), (inputs[rank], outputs[rank]))
+        yield _program(table, rank, (by_sender[rank], by_receiver[rank]), (inputs[rank], outputs[rank]), changes)
 
 
 def _places(column: IntArray, count: int) -> list[IntArray]:
@@ -183,6 +185,7 @@ def _program(
     rank: int,
     own: tuple[IntArray, IntArray],
     pieces: tuple[list[Piece], list[Piece]],
+    changes: Sequence[int],
 ) -> Program:
     """Return the program of one rank."""
     sent, received = own
@@ -206,7 +209,7 @@ def _program(
         (bool(held[a:b].any()) for a, b in pairwise(bounds)),
         strict=True,
     )
-    order, special = _Ordering([_Act(*one) for one in acts], len(sent)).settle()
+    order, special = _Ordering([_Act(*one) for one in acts], len(sent)).settle(changes)
     peers = np.concatenate((table.dst[sent], table.src[received])).tolist()
     made = [
         Message(
@@ -291,10 +294,12 @@ class _Ordering:
     def _cells_of(self, at: int) -> Iterable[int]:
         return (cell for first, stop in self._acts[at].spans for cell in range(first, stop))
 
-    def settle(self) -> tuple[list[tuple[Do, int]], set[int]]:
+    def settle(self, changes: Sequence[int]) -> tuple[list[tuple[Do, int]], set[int]]:
         """Return the order and the messages that are special, as :class:`Message` says."""
-        special = self._special()
+        special, met = self._special(), 0
         for at in self._events:
+            while met < len(changes) and self._acts[at].instant - (at >= self._sends) >= changes[met]:
+                met = self._meet(met)
             if at >= self._sends:
                 for cell in self._cells_of(at):
                     self._waiting[cell].append(at)
@@ -305,8 +310,16 @@ class _Ordering:
                 continue  # it is copied, so that nobody has to wait for its end
             for cell in self._cells_of(at):
                 self._readers[cell].append(at)
+        while met < len(changes):
+            met = self._meet(met)
         self._require(range(self._sends, len(self._acts)))
         return self._order, special
+
+    def _meet(self, met: int) -> int:
+        """Put all that has come so far into the order, and that all wait for each other then."""
+        self._require({at for waiting in self._waiting for at in waiting})
+        self._order.append((Do.MEET, met + 1))
+        return met + 1
 
     def _unplaced(self, cell: int) -> list[int]:
         return self._waiting[cell][self._taken[cell] :]

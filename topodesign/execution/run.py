@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from topodesign.execution.processes import World
 
 MOST_ITERATIONS = 10**6
+_MINUTE = 60  # seconds that a command between phases may take
 _SWITCH = 5e-5
 """Seconds after which Python's threads take turns; by default a rank may wait for a hundred times as long."""
 
@@ -45,6 +49,7 @@ def run_plan(
     parts: int = 1,
     transport: Transport = "threads",
     verified: bool = True,
+    between: str | Callable[[int], None] | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> RunResult:
     """Run a plan with real data, and check every element of every result of every iteration.
@@ -70,6 +75,10 @@ def run_plan(
         started, or of the default group of PyTorch that is there, with gloo, or NCCL where there are GPUs.
     verified
         Whether a plan that the verifier refuses is refused; without it the results say what is wrong.
+    between
+        Of plans whose circuits change, not with ``torch``: what changes them, called by rank 0 with the number of the
+        phase, from 0, while all others wait: a function, or a command that gets the number as its last argument and
+        may take a minute. Times have changes in them, but for those to the first phase. Without it nobody waits.
     progress
         Told the share that is done, on rank 0.
 
@@ -107,14 +116,42 @@ def run_plan(
     before = as_integer("warmup", warmup, 0, MOST_ITERATIONS)
     kind = as_choice("dtype", dtype, TYPES)
     chunks = as_integer("parts", parts, 1, 10**6)
-    settings = _Settings(sizes, kind, before, rounds, progress or (lambda _: None))
+    if between is not None and how == "torch":
+        raise ParameterError("batches of PyTorch do not wait for circuits; take threads or mpi")
+    change = _called(between) if isinstance(between, str) else between
+    settings = _Settings(sizes, kind, before, rounds, progress or (lambda _: None), change)
 
     def prepare() -> Prepared:
-        return lowered(plan, chunks, sizes, kind, how, verified=verified)
+        if isinstance(between, str) and shutil.which((shlex.split(between) or [""])[0]) is None:
+            raise ParameterError(f"there is no command {between!r:.60} to run between phases")
+        return lowered(plan, chunks, sizes, kind, how, verified=verified, waits=between is not None)
 
     if how == "threads":
         return _on_threads(prepare(), settings)
     return _among_processes(_world(how), prepare, settings)
+
+
+def _called(command: str) -> Callable[[int], None]:
+    """Return what runs a command for a phase."""
+    words = shlex.split(command)
+
+    def change(phase: int) -> None:
+        try:
+            done = subprocess.run(  # noqa: S603  what was asked for
+                [*words, str(phase)],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=_MINUTE,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise InfeasibleError(f"{command} {phase} has not ended after {_MINUTE} s") from None
+        if done.returncode:
+            said = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["it said nothing"]
+            raise InfeasibleError(f"{command} {phase} ended with status {done.returncode}: {said[0]:.200}")
+
+    return change
 
 
 def _world(transport: Transport) -> World:
@@ -137,6 +174,7 @@ class _Settings:
     warmup: int
     iterations: int
     tell: Callable[[float], None]
+    between: Callable[[int], None] | None
 
     def runs(
         self,
@@ -147,7 +185,7 @@ class _Settings:
     ) -> tuple[SizeRun, ...]:
         """Run the programs of ranks of this process with every size."""
         transfers = prepared.transfers
-        collective = transfers[0].collective if len(transfers) == 1 else None
+        collective = transfers[0].collective if len(transfers) == 1 and self.between is None else None
         ranks, shares, (bus, _) = transfers[0].ranks, shares_of(transfers), _bus(transfers)
         found = []
         for number, asked in enumerate(self.sizes):
@@ -156,8 +194,9 @@ class _Settings:
                 self.tell((done + share) / len(self.sizes))
 
             extent, whole = extent_of(transfers, asked, np.dtype(TYPES[self.dtype]).itemsize)
+            often = self.warmup, self.iterations
             trial = Trial(
-                programs, ranks, extent, shares, self.dtype, self.warmup, self.iterations, collective, scripts
+                programs, ranks, extent, shares, self.dtype, *often, collective, scripts, between=self.between
             )
             found.append(SizeRun(asked, whole, run_trial(trial, told), bus))
         return tuple(found)

@@ -26,8 +26,8 @@ class Exchange:
         # What is sent is copied once, since the sender goes on before the receiver has it.
         self._copies = [[one.spare() if one.straight else one.buffer for one in space.sends] for space in spaces]
 
-    def move(self, rank: int) -> None:
-        """Do all that a rank has to do; all ranks do at the same time, each in its thread."""
+    def move(self, rank: int, meet: Callable[[int], None] = lambda _: None) -> None:
+        """Do all that a rank has to do; all ranks do at the same time, each in its thread, and meet before a phase."""
         space, queue, copies = self._spaces[rank], self._queues[rank], self._copies[rank]
         arrived: dict[tuple[int, int], Array] = {}
         for do, at in space.order:
@@ -35,6 +35,8 @@ class Exchange:
                 slot = space.sends[at]
                 parcel = (rank, slot.message.tag, slot.gather(copies[at]))
                 self._queues[slot.message.peer].put(parcel)
+            elif do is Do.MEET:
+                meet(at)
             elif do is Do.RECEIVE:
                 slot = space.receives[at]
                 key = (slot.message.peer, slot.message.tag)
@@ -106,12 +108,18 @@ def run_trial(trial: Trial, progress: Callable[[float], None]) -> Outcome:
     wrong = [(0, "")] * trial.ranks
 
     def work(rank: int) -> None:
+        def meet(phase: int) -> None:
+            crew.meet()
+            trial.change(rank, phase)
+            crew.meet()
+
         for number in range(rounds):
             factor = coefficients(trial.ranks, number)
             spaces[rank].fill(factor)
+            trial.change(rank, 0)
             crew.meet()
             begun[number][rank] = time.perf_counter_ns()
-            exchange.move(rank)
+            exchange.move(rank, meet)
             ended[number][rank] = time.perf_counter_ns()
             crew.meet()
             count, first = spaces[rank].wrong(factor)

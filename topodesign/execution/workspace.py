@@ -10,7 +10,7 @@ iteration. So sums are known without adding, and all numbers on the way are inte
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -301,6 +301,13 @@ class Trial:
     iterations: int
     collective: Collective | None  # what it is, among ranks; None of several at the same time
     scripts: Mapping[int, Script] = field(default_factory=dict)  # by rank, for transports that have no tags
+    # has circuits change to a phase, when all wait for that; rank 0 calls it
+    between: Callable[[int], None] | None = None
+
+    def change(self, rank: int, phase: int) -> None:
+        """Have circuits change, if there is something to call."""
+        if rank == 0 and self.between is not None:
+            self.between(phase)
 
     def workspace(self, rank: int) -> Workspace:
         """Return the memory of a rank."""
