@@ -260,10 +260,13 @@ def beside(name: str, there: Table, size: Fraction, chunks: int | None = None) -
     check(plan)
     texts = [f"{name}: {float(plan.claim['time']) * 1e6:.1f} us in {seconds:.2f} s"]
     texts.append(f"{over_bound(plan):.3f} of the bound")
-    for method in ("ring", "direct", "spff"):
+    for method in ("ring", "direct", "spff", "taccl-like"):
         try:
-            other = schedule(topology, "allreduce", method=method)
-            took = simulate(other, size=size, links=table, mode="asynchronous").time
+            if method == "taccl-like":
+                took = schedule(topology, "allreduce", method=method, link_table=table, size=size).claim["time"]
+            else:
+                other = schedule(topology, "allreduce", method=method)
+                took = simulate(other, size=size, links=table, mode="asynchronous").time
             texts.append(f"{method} {float(took / plan.claim['time']):.2f}x")
         except TopodesignError:
             texts.append(f"{method} -")

@@ -26,6 +26,7 @@ SCHEDULERS = {
     "boxes": "schedules of the graph of boxes lifted to what is in them, timed sends for --size",
     "tacos": "timed sends matched to links one after the other",
     "tacos-ilp": "timed sends by integer programs over steps of time",
+    "taccl-like": "timed sends over quickest ways, crowded as they may be (TACCL-like)",
     "exact": "a search through all plans, for few nodes",
     **BASELINES,
 }

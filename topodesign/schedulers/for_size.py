@@ -1,7 +1,8 @@
 """What ``auto`` makes of an allreduce for which a size is said: of several plans the one that takes the least time.
 
 Which that is depends on the size: for little data the fewest steps (one-shot, two-shot), for much the best use of links
-(trees, rounds, switches that add). Times are exact in the model of ``simulate``.
+(trees, rounds, switches that add), and between the two timed sends, where nodes differ in ports. Times are exact in the
+model of ``simulate``.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ BESIDE = ("one-shot", "direct", "hierarchical", "in-network")
 _MOST_NODES = 256  # of one-shot and direct, which have a message for every pair
 _MOST_SWITCHED = 1536  # nodes times switches that copy or add, up to which in-network answers in seconds
 _MOST_IRREGULAR = 64  # nodes up to which the linear program of an allreduce over trees takes a second or two
+_PARTS = 8  # of a block, at most, in timed sends
 _LEFT = frozenset({"only", "without"})  # what may be said beside, as all of these understand it
 
 
@@ -58,12 +60,12 @@ def fastest_for_size(request: Request, make: Callable[[Request, str], Plan]) -> 
     asked = request.but(alpha=None, sized=False)
     plans = {"auto": make(asked, "auto")}
     fabric, switches = request.fabric, len(request.fabric.multicast | request.fabric.aggregation)
-    for name in (*BESIDE, *(["forest"] if gains_by_trees(request) else ())):
+    for name in (*BESIDE, *(("forest", "tacos") if gains_by_trees(request) else ())):
         many = len(fabric.compute) * switches > _MOST_SWITCHED if name == "in-network" else False
         if many or len(fabric.compute) > _MOST_NODES or (name == "in-network" and not switches):
             continue
         try:
-            plans[name] = make(asked, name)
+            plans[name] = make(asked.but(chunks=_PARTS) if name == "tacos" else asked, name)
         except TopodesignError:  # a method that has nothing for this place
             continue
     times = {name: time_of(plan, request) for name, plan in plans.items()}

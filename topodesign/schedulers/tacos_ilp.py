@@ -34,7 +34,17 @@ from topodesign.plans.replay.timed import verify_timed
 from topodesign.plans.timed import Timed
 from topodesign.schedulers import tacos
 from topodesign.schedulers.answers import spec_of
-from topodesign.schedulers.demands import ONE_MOVEMENT, SECONDS, Send, Setting, complete, lean, setting_of, written
+from topodesign.schedulers.demands import (
+    ONE_MOVEMENT,
+    SECONDS,
+    Send,
+    Setting,
+    complete,
+    lean,
+    one_by_one,
+    setting_of,
+    written,
+)
 from topodesign.schedulers.exact_time import least_time
 from topodesign.schedulers.method import Method, Request
 from topodesign.solve.program import Entries, Program
@@ -116,13 +126,8 @@ def synthesize_sends(
 
 def _recovered(steps: _Steps, sends: list[Send]) -> list[Send]:
     """Return sends, in exact times, with what they lack of the wanted chunks over the quickest ways."""
-    setting, free, done = steps.setting, dict[int, int](), []
-    held, src, dst = setting.at_first(), setting.src, setting.dst
-    for one in sorted(sends, key=lambda send: (send.start, send.link)):
-        start = setting.earliest(one.link, held[one.demand][src[one.link]], free)
-        end = held[one.demand][dst[one.link]] = setting.occupy(one.link, start, free)
-        done.append(Send(one.demand, one.link, start, end))
-    return done + complete(setting, held, free)
+    done, held, free = one_by_one(steps.setting, sends)
+    return done + complete(steps.setting, held, free)
 
 
 def _in_windows(steps: _Steps, window: int, left: Callable[[], float]) -> list[Send]:

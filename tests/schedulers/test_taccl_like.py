@@ -1,0 +1,45 @@
+"""The TACCL-like baseline: its ways are quickest ones, links take turns, and it is never better than what is proved."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from tests.samples.uneven import mesh, uneven
+from topodesign.collectives import COLLECTIVES
+from topodesign.plans.replay.plans import verify
+from topodesign.plans.timed import Timed
+from topodesign.schedulers.scheduling import schedule
+
+
+@pytest.mark.parametrize("name", list(COLLECTIVES))
+def test_it_is_right_and_no_faster_than_what_is_proved(name: str) -> None:
+    root = 0 if COLLECTIVES[name].rooted else None
+    for seed in range(6):
+        topology, table = uneven(5, seed)
+        plan = schedule(topology, name, method="taccl-like", link_table=table, root=root, chunks=1 + seed % 2)
+        assert verify(plan).ok
+        least = schedule(topology, name, method="tacos", link_table=table, root=root, tries=1, chunks=1 + seed % 2)
+        assert plan.claim["time"] >= Fraction(least.generator["bound"])
+
+
+@pytest.mark.parametrize("place", ["dgx_a100(2)", "mi250(1)"])
+def test_switches_are_gone_through(place: str) -> None:
+    assert verify(schedule(place, "allgather", method="taccl-like")).ok
+
+
+def test_every_chunk_takes_as_many_links_as_its_way_is_long() -> None:
+    """On unit links: from the source of a scatter or along a tree, each node is as far as the graph says."""
+    place = mesh(3, 3)
+    plan = schedule(place, "allgather", method="taccl-like", alpha=0, bandwidth=8 * 4, size=9)
+    timed = plan.movement
+    assert isinstance(timed, Timed)
+    away = {(block, block): 0 for block in range(9)}
+    for row in timed.start.argsort().tolist():
+        src, dst, block = int(timed.src[row]), int(timed.dst[row]), int(timed.block[row])
+        away[block, dst] = away[block, src] + 1
+        assert away[block, dst] == abs(block // 3 - dst // 3) + abs(block % 3 - dst % 3)
+    assert len(away) == 81
+    assert Fraction(plan.generator["uncrowded"]) == 4
+    assert plan.claim["time"] >= 4
