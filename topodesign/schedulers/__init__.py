@@ -27,6 +27,7 @@ SCHEDULERS = {
     "tacos": "timed sends matched to links one after the other",
     "tacos-ilp": "timed sends by integer programs over steps of time",
     "taccl-like": "timed sends over quickest ways, crowded as they may be (TACCL-like)",
+    "themis": "chunks through the dimensions of a product, in orders that keep all busy (Themis)",
     "exact": "a search through all plans, for few nodes",
     **BASELINES,
 }
