@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import pytest
 
+from topodesign import schedule, simulate
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.latency import Latency
 from topodesign.fabrics.groups import along
@@ -14,6 +15,7 @@ from topodesign.optima.group_ways import Wires, ways_of
 from topodesign.topology.topology import Topology
 
 BYTE_A_SECOND = Fraction(8)
+ALPHA = Fraction(1, 10**5)
 
 
 def wires_of(place: str, alpha: int = 0) -> Wires:
@@ -46,6 +48,18 @@ def test_a_ring_of_four_has_both_directions() -> None:
     assert ring.rate == Fraction(3, 2)
     assert ring.latency == 3
     assert found.each[0].latency == 2  # the farthest are two apart
+
+
+@pytest.mark.parametrize("collective", ["allgather", "reduce-scatter", "allreduce"])
+def test_all_nodes_of_a_fabric_have_the_trees_of_a_plan(collective: str) -> None:
+    """With 64 chunks it takes what the plan is simulated to take, at any size."""
+    wires = Wires.of("dgx_a100(2)", Latency(ALPHA, Fraction(0), Fraction(0)), BYTE_A_SECOND)
+    found = ways_of(wires, collective, [tuple(wires.fabric.compute)])
+    plan = schedule("dgx_a100(2)", collective, method="forest")
+    for size in (10**6, 10**9):
+        took = {simulate(plan, size=size, alpha=ALPHA, gap=0, hop=0, chunks=chunks).time for chunks in (1, 64, 1024)}
+        assert took <= {way.seconds(Fraction(size)) for way in found.each if way.name == "trees"}
+    assert found.best(Fraction(10**9)).name == "trees"
 
 
 def test_pairs_send_and_exchange() -> None:

@@ -1,8 +1,9 @@
 """How fast a collective in groups can be done by simple ways, whatever its size: latency, and seconds a byte.
 
 Ways are *direct*, each member to each other, and a *ring* through the members in either direction; of a group of all
-nodes of a topology also its known schedules (:func:`topodesign.pricing.evaluation.evaluate`). All groups run at once;
-what they send is routed over all links so that the fullest is as empty as can be
+nodes of a topology also its known schedules (:func:`topodesign.pricing.evaluation.evaluate`), of all nodes of a fabric
+the *trees* of ForestColl in pipelines of some numbers of chunks, timed as they are simulated. All groups run at once;
+what they send directly or in rings is routed over all links so that the fullest is as empty as can be
 (:mod:`~topodesign.pricing.flows.matrix`). A step takes the latency of the farthest two who send in it. These are prices
 of flows, as that of an all-to-all is; a plan needs whole chunks and may take longer.
 """
@@ -22,12 +23,16 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.base.latency import Latency
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
+from topodesign.optima.forest.schedule import forest_schedule
+from topodesign.plans.timing.trees import simulate_trees
 from topodesign.pricing.all_to_all import all_to_all
 from topodesign.pricing.evaluation import evaluate
 from topodesign.pricing.flows.demands import UnreachableError
 from topodesign.pricing.flows.matrix import MatrixFlow, matrix_flow
 from topodesign.topology.topology import IntArray, Topology
 
+_MOST_OF_TREES = 64  # nodes of a fabric whose trees are packed in a second or so
+_CHUNKS = 6  # numbers of chunks of a pipeline that are looked at: 1, 4, 16 and so on
 _HALVES = {"allreduce": 2, "allgather": 1, "reduce-scatter": 1, "exchange": 2}
 
 
@@ -72,6 +77,7 @@ class Wires:
     fabric: Fabric
     latency: Latency
     routed: dict[tuple[str, tuple[tuple[int, ...], ...]], MatrixFlow] = field(default_factory=dict)
+    trees: dict[str, list[Way]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, place: PlaceLike, latency: Latency, bandwidth: Fraction) -> Wires:
@@ -162,7 +168,7 @@ def ways_of(wires: Wires, collective: str, groups: Sequence[Sequence[int]]) -> W
             wires.fabric, halves, [(group[0], group[-1]) if kind == "exchange" else group for group in those]
         )
     each = [direct]
-    if kind == "direct" and many == len(wires.fabric.compute) and isinstance(wires.place, Topology):
+    if kind == "direct" and many == len(wires.fabric.compute):
         each += _known(wires, collective, least)
     if kind == "direct" and collective != "all-to-all" and many > 2:
         rings = tuple(_in_ring(wires, group) for group in those)
@@ -176,7 +182,11 @@ def _known(wires: Wires, collective: str, least: Fraction) -> list[Way]:
     """Return the schedules that are known of a topology for a collective of all its nodes."""
     place = wires.place
     if not isinstance(place, Topology):
-        return []
+        return (
+            []
+            if collective == "all-to-all" or len(wires.fabric.compute) > _MOST_OF_TREES
+            else _trees(wires, collective)
+        )
     a_byte = 1 / (wires.fabric.unit * place.degree)  # seconds of M/B, for y = 1
     alpha = wires.latency.of_step(1, 0)
     if collective == "all-to-all":
@@ -188,6 +198,19 @@ def _known(wires: Wires, collective: str, least: Fraction) -> list[Way]:
         steps, factor = sum(one.steps for one in costs), sum((one.bandwidth for one in costs), Fraction(0))
         ways.append(Way(", ".join(methods), steps * alpha, factor * a_byte))
     return ways
+
+
+def _trees(wires: Wires, collective: str) -> list[Way]:
+    """Return a collective of all nodes of a fabric over trees, in so many chunks each time, whatever the size."""
+    if collective not in wires.trees:
+        schedule = forest_schedule(wires.fabric.topology, collective, names=wires.fabric.names)
+        ways = []
+        for chunks in (4**at for at in range(_CHUNKS)):
+            given = {"latency": wires.latency, "unit": 8 * wires.fabric.unit, "chunks": chunks}
+            once, twice = (simulate_trees(schedule, size=Fraction(size), **given).time for size in (1, 2))
+            ways.append(Way("trees", 2 * once - twice, twice - once))
+        wires.trees[collective] = ways
+    return wires.trees[collective]
 
 
 def _in_ring(wires: Wires, group: tuple[int, ...]) -> tuple[int, ...]:
