@@ -138,7 +138,7 @@ def _only(request: Request, method: Method) -> Request:
     among = request.among
     if among.groups is not None:
         raise InfeasibleError(
-            f"{method.name} makes plans of one group; on topologies rounds are for several, as of --method pipeline"
+            f"{method.name} makes plans of one group; --method fluid has trees for several, --method pipeline rounds"
         )
     names = tuple(request.called.names[node] for node in among.group or ())
     root = None if among.root is None else request.called.names[among.root]
