@@ -24,10 +24,12 @@ from tests.samples.topologies import regular_digraphs
 from tests.samples.wirings import bare
 from topodesign.base import compiled
 from topodesign.base.compiled import Kernel, next_random
+from topodesign.base.spec import parse
 from topodesign.collectives import as_collective
 from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.frontends import packing, progress_kernels, rounds_kernels, thread_kernels
 from topodesign.compiler.frontends.progress import ends
+from topodesign.fabrics.boxes import join, named_box
 from topodesign.optima.fluid import arborescence_kernels
 from topodesign.optima.fluid.cheapest_tree import cheapest_arborescence, proven_price
 from topodesign.optima.forest import lowering_kernels, packing_kernels
@@ -49,7 +51,7 @@ from topodesign.pricing.flows.bounds import equal_split
 from topodesign.pricing.flows.concurrent import tree
 from topodesign.pricing.flows.quotient import quotient
 from topodesign.runtime.msccl import flat_kernels
-from topodesign.schedulers import balanced_paths_kernels, scheduling
+from topodesign.schedulers import balanced_paths_kernels, in_order, scheduling
 from topodesign.schedulers.balanced_paths import balanced_paths
 from topodesign.schedulers.spff import spff
 from topodesign.schedulers.ten import (
@@ -173,6 +175,12 @@ def mended(digraph: Topology) -> None:
         repaired(network, chunks, send(network, chunks, 0), 0, schedules=10)
 
 
+def flown(digraph: Topology) -> None:
+    for box in ("pcie_pair", "dgx_h100"):
+        fabric = replace(join(named_box(parse(f"{box}()")), digraph), name="wired boxes")
+        scheduling.schedule(fabric, "allreduce", method="boxes", chunks=2, size=2**20)
+
+
 EXERCISES: list[tuple[tuple[ModuleType, ...], Callable[[Topology], None], st.SearchStrategy[Topology]]] = [
     ((pricing_kernels,), priced, regular_digraphs()),
     ((deferral_kernels, relay_kernels), put_off, regular_digraphs()),
@@ -186,6 +194,7 @@ EXERCISES: list[tuple[tuple[ModuleType, ...], Callable[[Topology], None], st.Sea
         regular_digraphs(6, 2),
     ),
     ((repair_kernels,), mended, regular_digraphs(6, 2)),
+    ((in_order,), flown, regular_digraphs(4, 2)),
     ((flow_kernels,), flowed, fabrics(6)),
     ((packing_kernels, lowering_kernels), packed, fabrics(6)),
     ((arborescence_kernels,), branched, fabrics(6)),

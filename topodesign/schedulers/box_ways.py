@@ -48,21 +48,31 @@ class Boxes:
     def strided(self) -> Boxes:
         """The same where each NIC sends to one box alone, so many places further on, as over rails it may.
 
-        Of several choices that of the shortest ways is taken. A message each to all others would be small, and many.
+        A message each to all others would be small, and many.
         """
-        count, nics = len(self.members), min(map(len, self.cables.values()))
-        others, draw = range(1, count), random.Random(0)  # noqa: S311  no secret
-        if count - 1 <= nics:
-            strides = [others[at % (count - 1)] for at in range(nics)]
-        else:
-            tried = [sorted(draw.sample(others, nics)) for _ in range(_STRIDES)]
-            strides = min(tried, key=lambda some: _distances(count, some))
+        count = len(self.members)
+        strides = strides_of(count, min(map(len, self.cables.values())))
         cables = defaultdict[tuple[int, int], list[Way]](list)
         for a in range(count):
             for nic, stride in enumerate(strides):
                 pair = a, (a + stride) % count
                 cables[pair].append(self.cables[pair][nic])
         return replace(self, cables=dict(cables))
+
+
+def strides_of(count: int, ports: int, *, duplex: bool = False) -> list[int]:
+    """Return how much further on each port of a box sends, so that ways are short: the best of some that are drawn.
+
+    With ``duplex``, for an even number of ports, the box that a port sends to sends back.
+    """
+    if count - 1 <= ports:
+        return [at % (count - 1) + 1 for at in range(ports)]
+    draw = random.Random(0)  # noqa: S311  no secret
+    halves = [] if ports % 2 else [draw.sample(range(1, (count + 1) // 2), ports // 2) for _ in range(_STRIDES)]
+    tried = [sorted([*some, *(count - one for one in some)]) for some in halves]
+    if not duplex:
+        tried += [sorted(draw.sample(range(1, count), ports)) for _ in range(_STRIDES)]
+    return min(tried, key=lambda some: _distances(count, some))
 
 
 def _distances(count: int, strides: list[int]) -> tuple[int, int]:

@@ -6,7 +6,7 @@ box go, in which order; here every box's data are the blocks of its nodes, one a
 What the schedule sends over a link in a step is one message for each cable and chunk, from the node that has the cable.
 Inside, whoever has data first sends them on to all others, first to those that send them to other boxes; where a switch
 inside copies, to all at once. Every message goes as soon as its data are there and its links are free, those of early
-chunks and steps first, so that chunks follow one another and what is inside goes on beside the cables.
+steps first, or those of early chunks, so that chunks follow one another and what is inside goes on beside the cables.
 
 Links are free for the next message when they have transmitted one, latencies running on, and links out of nodes a gap
 later (:mod:`topodesign.base.latency`). A reduce-scatter is the allgather on the links turned round, backwards in time,
@@ -18,7 +18,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias
@@ -27,6 +27,7 @@ import numpy as np
 
 from topodesign.base.arguments import as_integer
 from topodesign.base.arrays import sealed
+from topodesign.base.compiled import Ints
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.base.latency import GAP
 from topodesign.base.wording import counted
@@ -37,10 +38,9 @@ from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed import Timed
 from topodesign.plans.timed_ops import LinkTimes, in_turn, reverse_timed
 from topodesign.schedulers.answers import spec_of
-from topodesign.schedulers.baselines.levels import boxes_of
 from topodesign.schedulers.box_exchange import exchange_plan
 from topodesign.schedulers.box_ways import Boxes, Hop, Way, boxes_in
-from topodesign.schedulers.in_order import Flights, Message, run
+from topodesign.schedulers.in_order import Flights, Messages, run
 from topodesign.schedulers.method import Method, Request
 from topodesign.topology.topology import Topology
 
@@ -70,13 +70,22 @@ class _Lift(NamedTuple):
     sent: list[_Sent]
 
 
+class _Base(NamedTuple):
+    """Messages of one chunk of a lift, and what they carry: rows of a message, a node, and units of its data."""
+
+    messages: Messages
+    message: Ints
+    node: Ints
+    lo: Ints
+    hi: Ints
+
+
 class _Made(NamedTuple):
-    """Messages of a lift in so many chunks, with what each carries, and when they fly."""
+    """A lift in so many chunks, and when its messages fly."""
 
     lift: _Lift
     chunks: int
-    messages: list[Message]
-    carried: list[tuple[int, _Pieces]]  # chunk, and pieces
+    base: _Base
     flights: Flights
     times: LinkTimes
 
@@ -97,11 +106,10 @@ def _make(request: Request) -> list[Plan]:
     found: dict[bool, _Made] = {}
     for back in dict.fromkeys(backwards):
         lifts = _lifts(fabric, back=back)
-        tried = [_fastest(request, fabric, boxes, lift, chunks, back=back) for lift, boxes in lifts]
-        if not back and fabric.multicast and max(made.chunks for made in tried) == _MOST_CHUNKS:
+        if not back and fabric.multicast:
             one_by_one = boxes_in(fabric, copies=False).spread  # which may be faster where data are large
-            lifts = [(lift, replace(boxes, spread=one_by_one)) for lift, boxes in lifts]
-            tried += [_fastest(request, fabric, boxes, lift, chunks, back=back) for lift, boxes in lifts]
+            lifts += [(lift, replace(boxes, spread=one_by_one)) for lift, boxes in lifts]
+        tried = [made for lift, boxes in lifts for made in _fastest(request, boxes, lift, chunks, back=back)]
         found[back] = min(tried, key=lambda made: made.time)
     halves = _written(request, fabric, [(found[back], back) for back in backwards])
     timed = halves[0] if len(halves) == 1 else in_turn(*halves)
@@ -170,41 +178,37 @@ def _lifted(rounds: Rounds, boxes: Boxes) -> _Lift:
     return _Lift(rounds.steps, units // size, sent)
 
 
-def _fastest(request: Request, fabric: Fabric, boxes: Boxes, lift: _Lift, chunks: int | None, *, back: bool) -> _Made:
-    """Return the lift in the number of chunks that is the fastest of 1, 2, 4 and so on, until more are slower."""
-    made = _timed(request, fabric, boxes, lift, chunks or 1, back=back)
-    each = lift.units
-    rows = sum(
-        len(one.way) * sum(-(-hi // each) - lo // each for _, lo, hi in pieces)
-        for one, (_, pieces) in zip(made.messages, made.carried, strict=True)
-    )
-    while chunks is None and 2 * made.chunks <= _MOST_CHUNKS and 2 * made.chunks * rows <= _MOST_SENDS:
-        more = _timed(request, fabric, boxes, lift, 2 * made.chunks, back=back)
-        if more.time >= made.time:
-            break
-        made = more
-    return made
+def _fastest(request: Request, boxes: Boxes, lift: _Lift, chunks: int | None, *, back: bool) -> Iterator[_Made]:
+    """Yield the lift in the number of chunks that is the fastest of 1, 2, 4 and so on, until more are slower.
+
+    Once with early chunks first, and once with early steps first.
+    """
+    topology = request.fabric.topology
+    base = _based(topology.transpose() if back else topology, boxes, lift)
+    rows = int(np.diff(base.messages.way_start)[base.message].sum())
+    for whole in (False, True):
+        made = _timed(request, base, lift, chunks or 1, back=back, whole=whole)
+        while chunks is None and 2 * made.chunks <= _MOST_CHUNKS and 2 * made.chunks * rows <= _MOST_SENDS:
+            more = _timed(request, base, lift, 2 * made.chunks, back=back, whole=whole)
+            if more.time >= made.time:
+                break
+            made = more
+        yield made
 
 
-def _timed(request: Request, fabric: Fabric, boxes: Boxes, lift: _Lift, chunks: int, *, back: bool) -> _Made:
-    """Return the messages of a lift, and when they fly."""
+def _timed(request: Request, base: _Base, lift: _Lift, chunks: int, *, back: bool, whole: bool) -> _Made:
+    """Return when the messages of a lift fly."""
+    fabric, topology = request.fabric, request.fabric.topology
     times = request.link_times(fabric, ALLGATHER, chunks * lift.units, grain=_GRAIN)
-    topology, latency, per_unit = fabric.topology, times.latency, times.per_unit
-    ends = topology.src
-    if back:
-        order = np.lexsort((topology.src, topology.dst))
-        topology, latency, per_unit = topology.transpose(), latency[order], per_unit[order]
-        ends = topology.dst
-    gap = np.where(np.isin(ends, list(topology.switches)), 0, -(-GAP // times.tick))
-    messages, carried = _messages(topology, boxes, lift, chunks)
-    flights = run(messages, latency.tolist(), per_unit.tolist(), gap.tolist(), in_turn=back)
-    return _Made(lift, chunks, messages, carried, flights, times)
+    order = np.lexsort((topology.src, topology.dst)) if back else slice(None)
+    gap = np.where(np.isin(topology.src[order], list(topology.switches)), 0, int(-(-GAP // times.tick)))
+    messages = base.messages.repeated(chunks, whole=whole)
+    flights = run(messages, times.latency[order], times.per_unit[order], gap, in_turn=back)
+    return _Made(lift, chunks, base, flights, times)
 
 
-def _messages(
-    topology: Topology, boxes: Boxes, lift: _Lift, chunks: int
-) -> tuple[list[Message], list[tuple[int, _Pieces]]]:
-    """Return all messages of all chunks, and what each carries."""
+def _based(topology: Topology, boxes: Boxes, lift: _Lift) -> _Base:
+    """Return the messages of a chunk, and what each carries."""
     units = lift.units
     box = {node: at for at, some in enumerate(boxes.members) for node in some}
     link = {(u, v): at for at, (u, v, _) in enumerate(topology.links())}
@@ -213,20 +217,17 @@ def _messages(
     for one in sorted(lift.sent, key=lambda one: one.step):
         for owner, lo, hi in one.pieces:
             wanted[one.way[0], owner].append((one.step, lo, hi))
-    messages: list[Message] = []
-    carried: list[tuple[int, _Pieces]] = []
+    sent = list[tuple[Hop, _Pieces, tuple[int, ...], int]]()  # the way, what goes, after which messages, and how urgent
 
     # by node and box: what it got of the data of the box, by which message
     holds: dict[tuple[int, int], list[tuple[int, int, int]]] = defaultdict(list)
 
     def send(hop: Hop, pieces: _Pieces, after: tuple[int, ...], urgency: int) -> int:
-        way, units = tuple(map(link.__getitem__, hop.links)), sum(hi - lo for _, lo, hi in pieces)
-        messages.append(Message(way, units, after, (0, urgency), copied=len(hop.targets) > 1))
-        carried.append((0, pieces))
         for owner, lo, hi in pieces:
             for target in hop.targets:
-                holds[target, owner].append((len(messages) - 1, lo, hi))
-        return len(messages) - 1
+                holds[target, owner].append((len(sent), lo, hi))
+        sent.append((hop, pieces, after, urgency))
+        return len(sent) - 1
 
     def spread(node: int, pieces: _Pieces, after: tuple[int, ...]) -> None:
         by = {node: after}
@@ -240,17 +241,27 @@ def _messages(
     for one in sorted(lift.sent, key=lambda one: one.step):
         after = tuple(dict.fromkeys(_meeting(holds, one.way[0], one.pieces)))
         hop = Hop(one.way[0], one.way[-1:], tuple(itertools.pairwise(one.way)))
-        arrived = send(hop, one.pieces, after, 2 * one.step)
-        spread(one.way[-1], one.pieces, (arrived,))
-    count = len(messages)
-    for chunk in range(1, chunks):
-        first = chunk * count
-        messages += [
-            known._replace(after=tuple(at + first for at in known.after), urgency=(chunk, known.urgency[1]))
-            for known in messages[:count]
-        ]
-        carried += [(chunk, pieces) for _, pieces in carried[:count]]
-    return messages, carried
+        spread(one.way[-1], one.pieces, (send(hop, one.pieces, after, 2 * one.step),))
+    way_start, way = _columns([[link[ends] for ends in hop.links] for hop, *_ in sent])
+    after_start, after_whom = _columns([after for _, _, after, _ in sent])
+    whole = [sum(hi - lo for _, lo, hi in pieces) for _, pieces, *_ in sent]
+    urgency, copied = [one[-1] for one in sent], [int(len(hop.targets) > 1) for hop, *_ in sent]
+    rows = [
+        (number, boxes.members[owner][at], max(lo - at * units, 0), min(hi - at * units, units))
+        for number, (_, pieces, *_) in enumerate(sent)
+        for owner, lo, hi in pieces
+        for at in range(lo // units, -(-hi // units))
+    ]
+    columns = (np.array(some, dtype=np.int64) for some in (whole, urgency, copied))
+    size, urgent, copies = columns
+    messages = Messages(way_start, way, size, after_start, after_whom, urgent, copies)
+    return _Base(messages, *np.array(rows, dtype=np.int64).T)
+
+
+def _columns(lists: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
+    """Return where each list begins in one of all, and that one."""
+    start = np.array(list(itertools.accumulate(map(len, lists), initial=0)), dtype=np.int64)
+    return start, np.array(list(itertools.chain.from_iterable(lists)), dtype=np.int64)
 
 
 def _meeting(known: dict[tuple[int, int], list[tuple[int, int, int]]], node: int, pieces: _Pieces) -> Iterator[int]:
@@ -272,27 +283,15 @@ def _sends(request: Request, fabric: Fabric, made: _Made, times: LinkTimes, unit
     """Return the sends of messages, with the units and ticks of these times."""
     topology = fabric.topology.transpose() if back else fabric.topology
     order = np.lexsort((fabric.topology.src, fabric.topology.dst)) if back else slice(None)
-    each, members = made.lift.units, boxes_of(fabric) or []
-    node_of = np.array(members)
-    row_message, block, lo, hi = [], [], [], []
-    for number, (chunk, pieces) in enumerate(made.carried):
-        for box, first, last in pieces:
-            for at in range(first // each, -(-last // each)):
-                row_message.append(number)
-                block.append(node_of[box, at])
-                lo.append(chunk * each + max(first - at * each, 0))
-                hi.append(chunk * each + min(last - at * each, each))
-    message = np.array(row_message)
-    hops = np.array([len(one.way) for one in made.messages])
-    first_hop = np.cumsum(hops) - hops
-    count = hops[message]
-    row = np.repeat(np.arange(len(message)), count)
-    hop = first_hop[message][row] + np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-    flat = [
-        np.array(list(itertools.chain.from_iterable(some)), dtype=np.int64)
-        for some in ((one.way for one in made.messages), made.flights.start, made.flights.end)
-    ]
-    link, start, end = (column[hop] for column in flat)
+    each, base = made.lift.units, made.base
+    first_hop = base.messages.way_start
+    count = np.diff(first_hop)[base.message]
+    row = np.repeat(np.arange(len(base.message)), count)
+    hop = first_hop[base.message][row] + np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+    chunk, row = np.repeat(np.arange(made.chunks), len(row)), np.tile(row, made.chunks)
+    link = np.tile(base.messages.way[hop], made.chunks)
+    hop = np.tile(hop, made.chunks) + chunk * int(first_hop[-1])
+    start, end = made.flights.start[hop], made.flights.end[hop]
     scale, ticks = units // (made.chunks * each), made.times.tick / times.tick
     if ticks.denominator > 1:
         raise TooLargeError("the halves of this allreduce have no common tick; say --chunks")
@@ -308,9 +307,9 @@ def _sends(request: Request, fabric: Fabric, made: _Made, times: LinkTimes, unit
         sealed(np.zeros(len(link), dtype=np.int32)),
         sealed(topology.src[link].astype(np.int32)),
         sealed(topology.dst[link].astype(np.int32)),
-        sealed(np.array(block, dtype=np.int32)[row]),
-        sealed(np.array(lo, dtype=np.int64)[row] * scale),
-        sealed(np.array(hi, dtype=np.int64)[row] * scale),
+        sealed(base.node[row].astype(np.int32)),
+        sealed((chunk * each + base.lo[row]) * scale),
+        sealed((chunk * each + base.hi[row]) * scale),
         sealed(times.latency[order]),
         sealed(times.per_unit[order]),
     )

@@ -2,116 +2,220 @@
 
 from __future__ import annotations
 
-import heapq
-import itertools
-from collections import defaultdict
-from collections.abc import Sequence
 from typing import NamedTuple
+
+import numpy as np
+
+from topodesign.base.compiled import Ints, compiled, tiered
+from topodesign.schedulers.ten.event_kernels import Queue, pop, push, queue_for
 
 _LOOKED_AT = 8  # messages that wait for one port, of which one is taken whose other links are free
 
 
-class Message(NamedTuple):
-    """What goes from node to node as one."""
+class Messages(NamedTuple):
+    """What goes from node to node, each as one; the columns of what a message has several of begin at ``way_start``."""
 
-    way: tuple[int, ...]  # numbers of links, through switches
-    units: int
-    after: tuple[int, ...]  # messages that bring its data
-    urgency: tuple[int, ...]  # the least first
-    copied: bool = False  # whether a switch after the first link passes it on over all others at once
+    way_start: Ints  # where the links of each begin, and how many there are at last
+    way: Ints  # numbers of links, through switches
+    units: Ints
+    after_start: Ints  # likewise, of the messages that bring its data
+    after: Ints
+    urgency: Ints  # the least first, then by number
+    copied: Ints  # 1 where a switch after the first link passes it on over all others at once, else 0
+
+    def repeated(self, times: int, *, whole: bool) -> Messages:
+        """Return the same so often, as chunks: ``whole`` ones one after the other, or what is as urgent of each."""
+        count = len(self.units)
+
+        def starts(some: Ints) -> Ints:
+            more = np.arange(times)[:, None] * some[-1] + some[:-1]
+            return np.append(more, times * some[-1])
+
+        chunk = np.repeat(np.arange(times), count)
+        after = np.tile(self.after, times) + np.repeat(np.arange(times) * count, len(self.after))
+        units, urgent, copied = (np.tile(some, times) for some in (self.units, self.urgency, self.copied))
+        way = np.tile(self.way, times)
+        urgency = chunk * (int(self.urgency.max()) + 1) + urgent if whole else urgent * times + chunk
+        return Messages(starts(self.way_start), way, units, starts(self.after_start), after, urgency, copied)
 
 
 class Flights(NamedTuple):
-    """When messages are on each link of their ways, in ticks."""
+    """When messages are on each link of their ways, in ticks, one way after the other."""
 
-    start: list[tuple[int, ...]]
-    end: list[tuple[int, ...]]
+    start: Ints
+    end: Ints
 
     @property
     def last(self) -> int:
         """When the last data have arrived."""
-        return max(map(max, self.end), default=0)
+        return int(self.end.max(initial=0))
 
 
-def run(  # noqa: C901, PLR0912, PLR0915  one loop of events
-    messages: Sequence[Message], latency: list[int], per_unit: list[int], gap: list[int], *, in_turn: bool = False
-) -> Flights:
+class _Sky(NamedTuple):
+    """Messages as the kernel knows them."""
+
+    first: Ints  # where the way of each begins
+    way: Ints
+    ahead: Ints  # by link of a way: how much later than the first its data are there
+    takes: Ints  # for the slowest link of the way, as switches keep nothing back
+    next_start: Ints
+    next: Ints  # messages that each brings data for
+    waits: Ints  # how many each waits for
+    order: Ints  # messages by urgency
+    rank: Ints  # and the place of each there
+    pile: Ints  # where the heap of each link begins
+    latency: Ints
+    gap: Ints  # of each link after a message
+
+
+def run(messages: Messages, latency: Ints, per_unit: Ints, gap: Ints, *, in_turn: bool = False) -> Flights:
     """Return when each message is where: a link takes the next when it has transmitted, and its gap is over.
 
     * ``in_turn``: whether what one port sends also leaves the first switch in that order, latencies of links included,
       so that the same is true backwards in time.
     """
-    waits = [len(one.after) for one in messages]
-    followers: dict[int, list[int]] = defaultdict(list)
-    for number, one in enumerate(messages):
-        for before in one.after:
-            followers[before].append(number)
-    free = [0] * len(latency)
-    left = [0] * len(latency)  # by port: when the last message that it sent is behind the first switch
-    queues: dict[int, list[tuple[tuple[int, ...], int]]] = defaultdict(list)
-    start: list[tuple[int, ...]] = [()] * len(messages)
-    end: list[tuple[int, ...]] = [()] * len(messages)
-    events: list[tuple[int, int, int]] = []  # time, 0 and a message whose data are there, or 1 and a link that is free
+    first, way, count = messages.way_start, messages.way, len(messages.units)
+    before = np.cumsum(latency[way]) - latency[way]
+    own = np.repeat(np.arange(count), np.diff(first))
+    ahead = before - before[first[:-1]][own]
+    copies = (messages.copied[own] == 1) & (ahead > 0)
+    ahead[copies] = latency[way[first[:-1]]][own][copies]
+    order = np.argsort(messages.urgency, kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(count)
+    waits = np.diff(messages.after_start)
+    followers = np.repeat(np.arange(count), waits)[np.argsort(messages.after, kind="stable")]
+    sky = _Sky(
+        first,
+        way,
+        ahead,
+        messages.units * np.maximum.reduceat(per_unit[way], first[:-1]),
+        np.append(0, np.cumsum(np.bincount(messages.after, minlength=count))),
+        followers,
+        waits,
+        order,
+        rank,
+        np.append(0, np.cumsum(np.bincount(way[first[:-1]], minlength=len(latency)))),
+        latency,
+        gap,
+    )
+    flights = Flights(np.zeros(len(way), dtype=np.int64), np.zeros(len(way), dtype=np.int64))
+    # a look that came to be sooner leaves its first entry behind, once for every message at most
+    queue = queue_for(count + len(latency), 2 * count + len(latency))
+    _fly(sky, queue, flights, in_turn)
+    return flights
 
-    looks: dict[int, int] = {}  # when each port is looked at next
 
-    def arrive(number: int, now: int) -> None:
-        port = messages[number].way[0]
-        heapq.heappush(queues[port], (messages[number].urgency, number))
-        look(port, max(now, free[port]))
+@compiled
+def _sift(pile: Ints, size: int | np.int64) -> None:
+    """Put the last of a heap of so many in its place."""
+    at = size - 1
+    while at > 0 and pile[(at - 1) // 2] > pile[at]:
+        pile[at], pile[(at - 1) // 2] = pile[(at - 1) // 2], pile[at]
+        at = (at - 1) // 2
 
-    def look(port: int, when: int) -> None:
-        """See to it that a port is looked at then, if it is not sooner."""
-        if when < looks.get(port, when + 1):
-            looks[port] = when
-            heapq.heappush(events, (when, 1, port))
 
-    for number, count in enumerate(waits):
-        if not count:
-            arrive(number, 0)
-    while events:
-        now, kind, which = heapq.heappop(events)
-        if not kind:
-            for number in followers[which]:
-                waits[number] -= 1
-                if not waits[number]:
-                    arrive(number, now)
-            continue
-        if looks.get(which) != now:
-            continue  # it was looked at sooner
-        del looks[which]
-        queue = queues[which]
-        if free[which] > now:
-            look(which, free[which])
-            continue
-        passed, soonest = list[tuple[tuple[int, ...], int]](), -1
-        while queue and len(passed) < _LOOKED_AT:
-            urgency, number = heapq.heappop(queue)
-            way, at = messages[number].way, now
-            if messages[number].copied:
-                ahead = [0] + [latency[way[0]]] * (len(way) - 1)
-            else:
-                ahead = list(itertools.accumulate((latency[link] for link in way[:-1]), initial=0))
-            for link, later in zip(way, ahead, strict=True):
-                at = max(at, free[link] - later)
-            takes = messages[number].units * max(per_unit[link] for link in way)  # switches keep nothing back
-            if in_turn and len(way) > 1:
-                at = max(at, left[which] - latency[way[0]] - latency[way[1]] - takes)
-            if at > now:
-                passed.append((urgency, number))
-                soonest = at if soonest < 0 else min(soonest, at)
-                continue
-            starts = [at + later for later in ahead]
-            ends = [begin + takes + latency[link] for link, begin in zip(way, starts, strict=True)]
-            for link, begin in zip(way, starts, strict=True):
-                free[link] = begin + takes + gap[link]
-            left[which] = ends[min(1, len(ends) - 1)]
-            start[number], end[number] = tuple(starts), tuple(ends)
-            heapq.heappush(events, (max(ends), 0, number))
-            soonest = free[which]
+@compiled
+def _take(pile: Ints, size: int | np.int64) -> int:
+    """Take the first of a heap of so many out."""
+    least = pile[0]
+    pile[0] = pile[size - 1]
+    at = 0
+    while 2 * at + 1 < size - 1:
+        below = 2 * at + 1
+        if below + 1 < size - 1 and pile[below + 1] < pile[below]:
+            below += 1
+        if pile[at] <= pile[below]:
             break
-        for other in passed:
-            heapq.heappush(queue, other)
-        if queue:
-            look(which, soonest)
-    return Flights(start, end)
+        pile[at], pile[below] = pile[below], pile[at]
+        at = below
+    return least  # type: ignore[no-any-return]
+
+
+def _work(sky: _Sky, *_: object) -> int:
+    return 60 * len(sky.way)
+
+
+@tiered(_work)
+def _fly(  # noqa: C901, PLR0912, PLR0915  one loop of events
+    sky: _Sky, queue: Queue, flights: Flights, in_turn: bool
+) -> None:
+    """Say when each message is on each link of its way."""
+    count, never = len(sky.takes), np.int64(-1)
+    waits = sky.waits.copy()
+    free = np.zeros(len(sky.gap), dtype=np.int64)
+    left = np.zeros(len(sky.gap), dtype=np.int64)  # by port: when the last message that it sent is behind the switch
+    looks = np.full(len(sky.gap), never)  # when each port is looked at next
+    pile, size = np.empty(count, dtype=np.int64), np.zeros(len(sky.gap), dtype=np.int64)
+    passed = np.empty(_LOOKED_AT, dtype=np.int64)
+    for number in range(count):
+        if not waits[number]:
+            push(queue, 0, number - count, number)  # before all that arrives then
+    while queue.size[0]:
+        now, which, fresh = queue.time[0], queue.what[0], queue.tie[0] < 0
+        pop(queue)
+        if which < count:
+            begin, stop = sky.next_start[which], sky.next_start[which + 1]
+            if fresh:
+                begin, stop = np.int64(0), np.int64(1)
+            for at in range(begin, stop):
+                number = which
+                if not fresh:
+                    number = sky.next[at]
+                    waits[number] -= 1
+                    if waits[number]:
+                        continue
+                port = sky.way[sky.first[number]]
+                pile[sky.pile[port] + size[port]] = sky.rank[number]
+                size[port] += 1
+                _sift(pile[sky.pile[port] :], size[port])
+                when = max(now, free[port])
+                if looks[port] == never or when < looks[port]:
+                    looks[port] = when
+                    push(queue, when, count + port, count + port)
+            continue
+        port = which - count
+        if looks[port] != now:
+            continue  # it was looked at sooner
+        looks[port] = never
+        if free[port] > now:
+            looks[port] = free[port]
+            push(queue, free[port], which, which)
+            continue
+        mine, seen, soonest = pile[sky.pile[port] :], 0, never
+        while size[port] and seen < _LOOKED_AT:
+            place = _take(mine, size[port])
+            size[port] -= 1
+            number, at = int(sky.order[place]), now
+            begin, stop = sky.first[number], sky.first[number + 1]
+            for hop in range(begin, stop):
+                at = max(at, free[sky.way[hop]] - sky.ahead[hop])
+            if in_turn and stop - begin > 1:
+                both = sky.latency[port] + sky.latency[sky.way[begin + 1]]
+                at = max(at, left[port] - both - sky.takes[number])
+            if at > now:
+                passed[seen] = place
+                seen += 1
+                if soonest == never or at < soonest:
+                    soonest = at
+                continue
+            for hop in range(begin, stop):
+                link = sky.way[hop]
+                flights.start[hop] = at + sky.ahead[hop]
+                flights.end[hop] = flights.start[hop] + sky.takes[number] + sky.latency[link]
+            last = now
+            for hop in range(begin, stop):
+                link = sky.way[hop]
+                free[link] = flights.start[hop] + sky.takes[number] + sky.gap[link]
+                last = max(last, flights.end[hop])
+            left[port] = flights.end[min(begin + 1, stop - 1)]
+            push(queue, int(last), number, number)
+            soonest = free[port]
+            break
+        for one in range(seen):
+            mine[size[port]] = passed[one]
+            size[port] += 1
+            _sift(mine, size[port])
+        if size[port]:
+            looks[port] = soonest
+            push(queue, int(soonest), which, which)

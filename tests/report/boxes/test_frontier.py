@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,16 @@ def test_a_split_nic_reaches_more_boxes() -> None:
     assert one is not None
     assert two is not None
     assert two / one > 1.37
+
+
+@pytest.mark.parametrize("boxes", [16, 32, 64])
+def test_for_large_data_some_wiring_is_as_quick_as_rails_are(boxes: int) -> None:
+    found = pareto_boxes("dgx_h100", boxes, sizes="64MiB")
+    times = [one.time("allgather", "64MiB") for one in (*found.entries, *found.rivals)]
+    assert min(times[:-1]) <= times[-1] * Fraction(102, 100)
+    assert (
+        found.best.pace == min(one.pace for one in found.entries) or "less for an allreduce of 64MiB" in found.verdict
+    )
 
 
 def test_document_and_table_say_the_same(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""Graphs of boxes: what the catalog and the families have, ranked for all-to-all, and rails one way with strides."""
+"""Graphs of boxes: what the catalog and the families have, ranked for all-to-all, and strides as rails have them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from topodesign.base.errors import InfeasibleError
+from topodesign.base.spec import Spec
 from topodesign.catalog.ranking import rank
 from topodesign.pricing.all_to_all import all_to_all
+from topodesign.schedulers.box_ways import strides_of
 from topodesign.topology.library import as_topology, build
 from topodesign.topology.topology import Topology
 
@@ -37,7 +39,7 @@ def graphs_of(boxes: int, ports: int, *, duplex: bool, own: Iterable[str | Topol
     except InfeasibleError:
         if boxes < 2:
             raise
-    for given in (*_strides(boxes, ports), *own):
+    for given in (*_strides(boxes, ports, duplex=duplex), *own):
         topology = as_topology(given)
         name = str(topology.spec or "own links")
         if name in found or (duplex and not topology.is_duplex):
@@ -48,11 +50,17 @@ def graphs_of(boxes: int, ports: int, *, duplex: bool, own: Iterable[str | Topol
     return sorted(found.values(), key=lambda one: (one.upper, len(one.spec)))
 
 
-def _strides(boxes: int, ports: int) -> Iterator[str]:
-    """Yield rails that go one way: from NIC i of every box to the box ``a_i`` further on, all strides as often."""
+def _strides(boxes: int, ports: int, *, duplex: bool) -> Iterator[str]:
+    """Yield boxes whose NIC i sends to the box ``a_i`` further on: to all others as often, or where ways are short."""
     times, spare = divmod(ports, boxes - 1)
-    if not times:
-        return
     every = list(range(1, boxes)) * times
+    if not times:
+        if duplex and ports % 2:
+            return
+        strides = strides_of(boxes, ports, duplex=duplex)
+        halves = [one for one in strides if 2 * one < boxes]
+        paired = strides == sorted([*halves, *(boxes - one for one in halves)])
+        yield str(Spec("circulant", (boxes, *halves)) if paired else Spec("dicirculant", (boxes, *strides)))
+        return
     for more in itertools.islice(itertools.combinations(range(1, boxes), spare), _MOST_SPARE):
-        yield f"dicirculant({boxes},{','.join(map(str, sorted([*every, *more])))})"
+        yield str(Spec("dicirculant", (boxes, *sorted([*every, *more]))))

@@ -106,6 +106,20 @@ class BoxDesign(Result):
         """The same, rounded."""
         return None if self.step is None else float(self.step)
 
+    def beats(self, others: Sequence[BoxDesign]) -> bool:
+        """Return whether none of the others is as fast: in the step, or the allreduce of the largest size."""
+        try:
+            return all(self.pace < one.pace for one in others)
+        except TopodesignError:
+            return False
+
+    @cached_property
+    def pace(self) -> Fraction:
+        """Seconds of the step, or of the allreduce of the largest size."""
+        if self.workload is None:
+            return self.time("allreduce", max(self.sizes))
+        return Fraction(10**9) if self.step is None else self.step
+
     def heading(self) -> str:
         """Return what it is."""
         return self.fabric.name
@@ -129,7 +143,7 @@ class PlanTime(Declared):
 
 @dataclass(frozen=True, repr=False)
 class BoxFrontier(Result):
-    """Wirings of boxes that no other beats in steps between boxes and in all-to-all.
+    """Wirings of boxes that no other beats in steps between boxes and in all-to-all, or that are quicker than these.
 
     The first has the fastest step of the workload, or else the fastest all-to-all.
 
@@ -179,7 +193,18 @@ class BoxFrontier(Result):
             return f"{shortened(self.best.name)}: whether the inside of {self.box.name} carries it is left open"
         left = self.bound / reached - 1
         room = "which meets the bound of any graph" if not left else f"any graph has at most {float(left):.1%} more"
-        return f"{shortened(self.best.name)}: all-to-all {_rate(reached)} GB/s, {room}"
+        return f"{shortened(self.best.name)}: all-to-all {_rate(reached)} GB/s, {room}{self._quicker()}"
+
+    def _quicker(self) -> str:
+        """Return which other wiring is quicker in the allreduce of the largest size, if one is."""
+        try:
+            quickest = min(self.entries, key=lambda one: one.pace)
+        except TopodesignError:
+            return ""
+        if quickest.pace == self.best.pace:
+            return ""
+        less, size = float(1 - quickest.pace / self.best.pace), format_size(max(self.best.sizes))
+        return f"; {shortened(quickest.name)} takes {less:.1%} less for an allreduce of {size}"
 
     def _step_verdict(self) -> str:
         """Return what the first takes, and how rivals do."""
@@ -313,8 +338,8 @@ def pareto_boxes(
     if not graphs:
         raise InfeasibleError(f"no graph of {count} boxes with {degree} cables each is known; try other ports")
     kept = _unbeaten(graphs)
-    entries = []
-    for best in each(kept, progress):
+    entries = list[BoxDesign]()
+    for best in each([*kept, *_even(graphs, kept)], progress):
         graph = best
         found = _numbered(one, graph, split, duplex=bidirectional, seed=seed)
         if found.rates.inside != ANY_ORDER:  # of graphs that are as good for all-to-all one may fit the inside better
@@ -324,7 +349,9 @@ def pareto_boxes(
                     graph, found = other, more
         fabric = join(one, graph.topology, split, found.shift, found.swaps)
         duplex = graph.topology.is_duplex and found.shift == 0
-        entries.append(BoxDesign(graph.spec, fabric, found.rates, found.tried, duplex, asked, mix))
+        design = BoxDesign(graph.spec, fabric, found.rates, found.tried, duplex, asked, mix)
+        if best in kept or design.beats(entries):
+            entries.append(design)
     entries.sort(key=lambda entry: (mix is not None and entry.step is None, entry.step or 0, -(entry.rates.least or 0)))
     whole = one.nic_bandwidth * degree / (most * len(one.nodes))
     bound = whole / exchange_bound(count, degree)
@@ -349,6 +376,16 @@ def _unbeaten(graphs: Sequence[Graph]) -> list[Graph]:
             kept.append(one)
             least = far
     return kept
+
+
+def _even(graphs: Sequence[Graph], kept: Sequence[Graph]) -> list[Graph]:
+    """Return the graph, if it is another, that may be best for large data: of least bandwidth in the fewest steps."""
+    from topodesign.pricing.closed_form import price  # noqa: PLC0415  heavy
+
+    costs = [(price(one.topology), one) for one in graphs]
+    least = min(cost.bandwidth for cost, _ in costs)
+    even = min((one for one in costs if one[0].bandwidth == least), key=lambda one: one[0].steps)[1]
+    return [] if even in kept else [even]
 
 
 def _rails(box: Box, boxes: int, sizes: tuple[Fraction, ...], workload: Mix | None) -> tuple[BoxDesign, ...]:
