@@ -1,8 +1,9 @@
 """How fast a collective in groups can be done by simple ways, whatever its size: latency, and seconds a byte.
 
-Ways are *direct*, each member to each other, and a *ring* through the members in either direction; of a group of all
-nodes of a topology also its known schedules (:func:`topodesign.pricing.evaluation.evaluate`), of all nodes of a fabric
-the *trees* of ForestColl in pipelines of some numbers of chunks, timed as they are simulated. All groups run at once;
+Ways are *direct*, each member to each other, and a *ring* through the members in either direction; of groups in a
+topology the best *inner trees* that links inside each group allow (:mod:`topodesign.pricing.groups`), of a group of all
+its nodes its known schedules (:func:`topodesign.pricing.evaluation.evaluate`), and of all nodes of a fabric the *trees*
+of ForestColl in pipelines of some numbers of chunks, timed as they are simulated. All groups run at once;
 what they send directly or in rings is routed over all links so that the fullest is as empty as can be
 (:mod:`~topodesign.pricing.flows.matrix`). A step takes the latency of the farthest two who send in it. These are prices
 of flows, as that of an all-to-all is; a plan needs whole chunks and may take longer.
@@ -19,8 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topodesign.base.errors import InfeasibleError
+from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.base.latency import Latency
+from topodesign.collectives import as_collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
 from topodesign.optima.forest.schedule import forest_schedule
@@ -29,10 +31,12 @@ from topodesign.pricing.all_to_all import all_to_all
 from topodesign.pricing.evaluation import evaluate
 from topodesign.pricing.flows.demands import UnreachableError
 from topodesign.pricing.flows.matrix import MatrixFlow, matrix_flow
+from topodesign.pricing.groups import in_turn_of
 from topodesign.topology.topology import IntArray, Topology
 
 _MOST_OF_TREES = 64  # nodes of a fabric whose trees are packed in a second or so
 _CHUNKS = 6  # numbers of chunks of a pipeline that are looked at: 1, 4, 16 and so on
+_MOST_INSIDE = 32  # members of a group up to which trees inside it are looked for
 _HALVES = {"allreduce": 2, "allgather": 1, "reduce-scatter": 1, "exchange": 2}
 
 
@@ -175,6 +179,7 @@ def ways_of(wires: Wires, collective: str, groups: Sequence[Sequence[int]]) -> W
         step = wires.step([pair for group in rings for pair in _pairs("ring", group)])
         load = wires.load("ring", rings) * Fraction(many - 1, 2 * many)
         each.append(Way("ring", halves * (many - 1) * step, halves * load))
+        each += _inner_trees(wires, collective, those)
     return Ways(tuple(each), Way("", least, floor))
 
 
@@ -211,6 +216,19 @@ def _trees(wires: Wires, collective: str) -> list[Way]:
             ways.append(Way("trees", 2 * once - twice, twice - once))
         wires.trees[collective] = ways
     return wires.trees[collective]
+
+
+def _inner_trees(wires: Wires, collective: str, groups: tuple[tuple[int, ...], ...]) -> list[Way]:
+    """Return the best trees over links inside each group; a message goes on all links one after the other at most."""
+    place, many = wires.place, len(groups[0])
+    if not isinstance(place, Topology) or place.switches or not many <= _MOST_INSIDE or many == place.nodes:
+        return []
+    try:
+        factor = in_turn_of(place, as_collective(collective).within(groups, None), "vanish")
+    except (InfeasibleError, TooLargeError):
+        return []
+    latency = _HALVES[collective] * (many - 1) * wires.latency.of_step(1, 0)
+    return [Way("inner trees", latency, factor / (wires.fabric.unit * place.degree))]
 
 
 def _in_ring(wires: Wires, group: tuple[int, ...]) -> tuple[int, ...]:

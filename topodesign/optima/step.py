@@ -294,7 +294,7 @@ def price_on(
     if placement is not None:
         candidates = [as_placement(fabric, placement)]
     else:
-        candidates = list(itertools.islice(_orders(mix.shape, fabric.compute), layouts))
+        candidates = list(itertools.islice(_orders(mix.shape, fabric), layouts))
     best: StepTime | None = None
     for number, nodes_of in enumerate(candidates, 1):
         found = _priced(mix, wires, nodes_of)
@@ -316,14 +316,23 @@ def _product(shape: tuple[int, ...]) -> int:
     return ranks
 
 
-def _orders(shape: tuple[int, ...], nodes: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Yield layouts: the order of the nodes, then those in which the axes take turns in another order."""
+def _orders(shape: tuple[int, ...], fabric: Fabric) -> Iterator[tuple[int, ...]]:
+    """Yield layouts: the order of the nodes, that in which groups of the first axis have many links inside, and others.
+
+    These are each those in which the axes take turns in another order.
+    """
     import numpy as np  # noqa: PLC0415
 
+    nodes = tuple(fabric.compute)
     yield nodes
     if not shape:
         return
     seen = {nodes}
+    if not fabric.topology.switches and 1 < shape[0] < len(nodes):
+        near = _gathered(fabric, shape[0])
+        seen.add(near)
+        if near != nodes:
+            yield near
     ranks = np.arange(len(nodes)).reshape(shape[::-1])
     for axes in itertools.permutations(range(len(shape))):
         # Rank r of the array is on the node whose place in the permuted array it has.
@@ -332,6 +341,24 @@ def _orders(shape: tuple[int, ...], nodes: tuple[int, ...]) -> Iterator[tuple[in
         if layout not in seen:
             seen.add(layout)
             yield layout
+
+
+def _gathered(fabric: Fabric, size: int) -> tuple[int, ...]:
+    """Return the nodes in groups of a size, each next to those with which it has most links."""
+    import numpy as np  # noqa: PLC0415
+
+    links, order = fabric.topology, list[int]()
+    joined = np.zeros((links.nodes, links.nodes), dtype=np.int64)
+    np.add.at(joined, (links.src, links.dst), links.capacity)
+    joined += joined.T
+    left = np.ones(links.nodes, dtype=bool)
+    while left.any():
+        group = order[len(order) - len(order) % size :]
+        ties = joined[group].sum(axis=0) if group else -joined[:, left].sum(axis=1)
+        node = int(np.argmax(np.where(left, ties, ties.min() - 1)))
+        order.append(node)
+        left[node] = False
+    return tuple(order)
 
 
 def _priced(mix: StepMix, wires: Wires, nodes: tuple[int, ...]) -> StepTime:

@@ -17,7 +17,7 @@ from topodesign.base.spec import parse
 from topodesign.base.units import Quantity, as_count, as_size, format_size, format_time
 from topodesign.base.wording import counted
 from topodesign.collectives import ALL_TO_ALL
-from topodesign.fabrics.boxes import Box, box_of, join, named_box
+from topodesign.fabrics.boxes import Box, Boxed, box_of, named_box
 from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric
 from topodesign.fabrics.files import FABRIC_ENDINGS, read_fabric
 from topodesign.optima.boxes import ANY_ORDER, BoxRates, box_rates, carries_anything, exchange_bound
@@ -44,6 +44,7 @@ class BoxDesign(Result):
     * ``duplex``: whether duplex cables wire it.
     * ``sizes``: bytes that times are for.
     * ``workload``: what a step sends that wirings are ranked for, if one was given.
+    * ``boxed``: which NIC has which cable; None of rails.
     """
 
     name: str
@@ -53,6 +54,7 @@ class BoxDesign(Result):
     duplex: bool
     sizes: tuple[Fraction, ...]
     workload: Mix | None = None
+    boxed: Boxed | None = None
 
     KEYS = (
         key("topology=name", "The graph of boxes, or rails."),
@@ -347,9 +349,9 @@ def pareto_boxes(
                 more = _numbered(one, other, split, duplex=bidirectional, seed=seed)
                 if (more.rates.least or 0) > (found.rates.least or 0):
                     graph, found = other, more
-        fabric = join(one, graph.topology, split, found.shift, found.swaps)
+        boxed = Boxed(one, graph.topology, split, found.shift, found.swaps)
         duplex = graph.topology.is_duplex and found.shift == 0
-        design = BoxDesign(graph.spec, fabric, found.rates, found.tried, duplex, asked, mix)
+        design = BoxDesign(graph.spec, boxed.fabric, found.rates, found.tried, duplex, asked, mix, boxed)
         if best in kept or design.beats(entries):
             entries.append(design)
     entries.sort(key=lambda entry: (mix is not None and entry.step is None, entry.step or 0, -(entry.rates.least or 0)))

@@ -23,10 +23,7 @@ from topodesign.wiring.inventory.lengths import format_metres
 from topodesign.wiring.plan.bill import Bill
 from topodesign.wiring.plan.plan import WiringPlan
 
-NOT_WORKED_OUT = (
-    "here it matters which NIC of a box has which cable: the spec says it, the wiring plan does not, and failures are "
-    "not worked out"
-)
+NOT_WORKED_OUT = "here it matters which NIC of a box has which cable, so that failures are not worked out"
 _LEAST_NAME = 16  # letters of a name that tables show at least
 
 

@@ -16,7 +16,7 @@ from topodesign.base.spec import Spec
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.pareto import pareto
 from topodesign.catalog.ranking import rank
-from topodesign.fabrics.boxes import Box, join
+from topodesign.fabrics.boxes import Box, Boxed, join
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import as_place
 from topodesign.report.boxes.frontier import BoxDesign
@@ -33,6 +33,7 @@ from topodesign.wiring.plant.carry import carry
 
 _ALL_PLANNED = 64  # nodes up to which everything that is known of the size is planned
 _PLANNED = 4  # topologies of a larger size that are planned, the first by their prices
+_INSIDE = 3  # numbers of ports inside groups that are looked at
 _SECONDS = 60.0  # for the plans of one contender
 _NOT_CARRIED = 3  # topologies that the room does not carry, and are shown all the same
 
@@ -70,6 +71,21 @@ def _direct(request: Request, missing: Missing, progress: Progress | None) -> It
     """Yield topologies of the catalog and the families, with fewer ports too where that costs less."""
     if request.room is None and request.box is None:
         yield from _of_degrees(request, missing, lambda degree: _of_degree(request, degree, progress))
+        yield from _for_groups(request)
+
+
+def _for_groups(request: Request) -> Iterator[Candidate]:
+    """Yield products with most links inside groups of tensor parallel ranks, which send most."""
+    size = request.step.shape[0] if request.step is not None and request.step.shape else 1
+    most, duplex = min(size, request.degree) - 1, request.cabling == "duplex"
+    for inside in range(most, max(most - _INSIDE, 0), -1):
+        try:
+            near = pareto(size, inside, bidirectional=duplex)
+            far = pareto(request.nodes // size, request.degree - inside, bidirectional=duplex)
+            spec = Spec("product", (min(near, key=lambda one: one.cost.bandwidth).spec, next(iter(far)).spec))
+            yield Candidate(str(spec), "direct", str(spec), build(spec))
+        except TopodesignError:
+            continue
 
 
 def _boxes(request: Request, missing: Missing, progress: Progress | None) -> Iterator[Candidate]:
@@ -237,13 +253,15 @@ def gathered(request: Request, progress: Progress | None) -> Gathered:
 
 
 def _offer(one: Candidate, request: Request) -> Offer:
-    number, fabric = counts_of(one.place), None
+    number, fabric, boxed = counts_of(one.place), None, None
     if one.boxes is not None:
         fabric, found = one.boxes.fabric, Measured(rated_parts(one.boxes.fabric, one.boxes.rates, request))
+        boxed = one.boxes.boxed
     else:
         found = measured(one.place, request, one.method)
         if request.box is not None and isinstance(one.place, Topology):
-            fabric = join(request.box, one.place)
+            boxed = Boxed(request.box, one.place)
+            fabric = boxed.fabric
     return Offer(
         one.name,
         one.kind,
@@ -256,6 +274,7 @@ def _offer(one: Candidate, request: Request) -> Offer:
         one.refused or _refusal(one, number.survives, request),
         step=found.step,
         fabric=fabric,
+        boxed=boxed,
     )
 
 

@@ -23,6 +23,7 @@ from topodesign.report.design.reading import read_request, request_of
 from topodesign.report.design.request import Request
 from topodesign.wiring.inventory.answers import new_inventory
 from topodesign.wiring.inventory.inventory import Inventory
+from topodesign.wiring.plan.boxes import wire_boxes
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.wire import wire
 
@@ -98,7 +99,7 @@ def _wired(found: Gathered, request: Request) -> tuple[list[Offer], WiringPlan]:
         if best.name in found.wirings:
             return offers, found.wirings[best.name]
         try:
-            return offers, wire(best.topology, room)
+            return offers, wire(best.topology, room) if best.boxed is None else wire_boxes(best.boxed, room)
         except InfeasibleError as error:
             offers = in_order([replace(best, refused=f"it cannot be wired: {error}"), *offers[1:]], request)
     raise InfeasibleError("\n".join(f"{one.name}: {one.refused}" for one in offers))

@@ -9,6 +9,7 @@ from typing import Literal
 from topodesign.base.declared import Declared, key
 from topodesign.base.units import format_excess, format_time, rounded_size
 from topodesign.base.wording import listed
+from topodesign.fabrics.boxes import Boxed
 from topodesign.fabrics.fabric import Fabric
 from topodesign.optima.step import StepTime
 from topodesign.plans.plan import Plan
@@ -78,6 +79,7 @@ class Offer(Declared):
       one of these.
     * ``step``: where the time of a training step of a model goes; None without a model.
     * ``fabric``: boxes with all that is inside; None where nodes stand alone.
+    * ``boxed``: which NIC of a box has which cable; None where nodes stand alone, and of rails.
     """
 
     name: str
@@ -92,6 +94,7 @@ class Offer(Declared):
     frontier: bool = False
     step: StepTime | None = None
     fabric: Fabric | None = None
+    boxed: Boxed | None = None
 
     KEYS = (
         "name kind spec",

@@ -41,20 +41,28 @@
     return String(Number(value.toPrecision(digits)));
   }
 
-  function seconds(value) {
+  function seconds(value, digits) {
     for (const [unit, name] of [[1, "s"], [1e-3, "ms"], [1e-6, "us"]]) {
-      if (value >= unit || unit === 1e-6) return `${short(value / unit, 4)}${name}`;
+      if (value >= unit || unit === 1e-6) return `${short(value / unit, digits)}${name}`;
     }
   }
 
-  function bytes(value) {
+  function bytes(value, digits) {
     const power = Math.max(0, Math.min(4, Math.floor(Math.log2(Math.max(value, 1)) / 10)));
-    return `${short(value / 2 ** (10 * power), 4)}${["B", "KiB", "MiB", "GiB", "TiB"][power]}`;
+    return `${short(value / 2 ** (10 * power), digits)}${["B", "KiB", "MiB", "GiB", "TiB"][power]}`;
   }
 
-  function shown(value, label) {
-    if (label === "seconds") return seconds(value);
-    return label.includes("bytes") ? bytes(value) : short(value, 6);
+  function shown(value, label, more = 0) {
+    if (label === "seconds") return seconds(value, 4 + more);
+    return label.includes("bytes") ? bytes(value, 4 + more) : short(value, 6 + more);
+  }
+
+  // Ticks with as many digits as tell one from another.
+  function told(ticks, label) {
+    const real = ticks.filter((tick) => tick !== null);
+    let more = 0;
+    while (more < 9 && new Set(real.map((tick) => shown(tick, label, more))).size < real.length) more += 1;
+    return ticks.map((tick) => (tick === null ? "" : shown(tick, label, more)));
   }
 
   function gcd(a, b) {
@@ -186,7 +194,7 @@
     const made = {
       label, labelSize: 20, labelFont: "12px system-ui, sans-serif", font: "12px system-ui, sans-serif",
       filter: (_, ticks) => ticks, stroke: colour("soft"), grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line"), width: 1 },
-      values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : shown(tick, label))),
+      values: (_, ticks) => told(ticks, label),
     };
     const longest = Math.max(0, ...part.lanes.map((lane) => lane.length));
     if (name === "y") made.size = part.lanes.length ? Math.max(70, Math.min(narrow ? 120 : 160, 6 * longest + 14)) : 72;
