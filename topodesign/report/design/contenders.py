@@ -33,7 +33,7 @@ from topodesign.wiring.plant.carry import carry
 
 _ALL_PLANNED = 64  # nodes up to which everything that is known of the size is planned
 _PLANNED = 4  # topologies of a larger size that are planned, the first by their prices
-_INSIDE = 3  # numbers of ports inside groups that are looked at
+_INSIDE = 3  # numbers of ports inside groups, more than half, that are looked at
 _SECONDS = 60.0  # for the plans of one contender
 _NOT_CARRIED = 3  # topologies that the room does not carry, and are shown all the same
 
@@ -78,7 +78,7 @@ def _for_groups(request: Request) -> Iterator[Candidate]:
     """Yield products with most links inside groups of tensor parallel ranks, which send most."""
     size = request.step.shape[0] if request.step is not None and request.step.shape else 1
     most, duplex = min(size, request.degree) - 1, request.cabling == "duplex"
-    for inside in range(most, max(most - _INSIDE, 0), -1):
+    for inside in range(most, max(most - _INSIDE, request.degree // 2), -1):
         try:
             near = pareto(size, inside, bidirectional=duplex)
             far = pareto(request.nodes // size, request.degree - inside, bidirectional=duplex)
