@@ -163,9 +163,12 @@ def _box(fields: Fields) -> Box:
     for name in ("bandwidth", "alpha", "gap", "hop"):
         if name in fields:
             fields.wrong(name, "boxes have bandwidths and latencies of their own; leave it out")
-    for name, why in (("cube", "cubes are of hosts"), ("model", "contenders of boxes are ranked by a 'workload'")):
+    for name, why in (
+        ("cube", "cubes are of hosts, not of boxes; leave it out"),
+        ("model", "contenders of boxes are ranked by a 'workload'; 'topodesign step' prices a model on boxes"),
+    ):
         if name in fields:
-            fields.wrong(name, f"{why}, not of boxes; leave it out")
+            fields.wrong(name, why)
     named = str(fields.given["box"].value).lower().endswith(FABRIC_ENDINGS)
     box = as_box(fields.path("box")) if named else fields.read("box", as_box)
     fields.whole("boxes")
