@@ -203,7 +203,8 @@
       made.splits = () => ticksOfFactors(part, name);
       made.values = (_, ticks) => ticks.map((tick) => (tick < 1 ? `1/${Math.round(1 / tick)}` : String(tick)));
     } else if (part[name].scale === "log") made.splits = () => ticksOfLog(part, name);
-    if (/steps?|distance/.test(label)) made.incrs = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
+    const whole = part.series.every((one) => [...one[name], ...(name === "x" ? one.until : [])].every(Number.isInteger));
+    if (whole) made.incrs = Array.from({ length: 36 }, (_, place) => [1, 2, 5][place % 3] * 10 ** Math.floor(place / 3));
     if (name === "y" && part.lanes.length) {
       made.splits = () => part.lanes.map((_, place) => place);
       made.values = (_, ticks) => ticks.map((tick) => part.lanes[tick]);
