@@ -43,7 +43,7 @@ def test_every_help_text_has_an_example_of_that_command(path: tuple[str, ...]) -
 @pytest.mark.parametrize(("path", "words"), SHOWN, ids=[" ".join(words)[:60] for _, words in SHOWN])
 def test_examples_parse(path: tuple[str, ...], words: list[str]) -> None:
     del path
-    name = next(length for length in (2, 1) if tuple(words[:length]) in ALL)
+    name = 2 if len(words) > 1 and tuple(words[:2]) in ALL else 1
     command, rest = ALL[tuple(words[:name])], words[name:]
     context = command.make_context(words[name - 1], list(rest))
     assert not context.args

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.samples.programs import compile_movement
@@ -136,6 +136,8 @@ def test_the_name_is_made_of_the_spec_where_that_is_short() -> None:
 
 @pytest.mark.parametrize("collective", COPIED_AND_ADDED)
 @given(seed=st.integers(0, 10**6))
+@example(seed=24)
+@example(seed=224)
 def test_what_moves_twice_is_left_out(collective: str, seed: int) -> None:
     """The front end wants everything to move once; plans that are right but not lean compile all the same."""
     topology, plan = valid(np.random.default_rng(seed), collective)

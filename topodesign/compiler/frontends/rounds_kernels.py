@@ -39,12 +39,14 @@ def _bring(
     places: tuple[Ints, Ints],
     homes: tuple[Ints, Ints],
     room: tuple[int, int],
+    taken: NDArray[np.bool_],
     sender_first: bool,
 ) -> int:
     """Return at which ends own contributions are to be copied home before the first step: sender 1, receiver 2.
 
     Where some of what moves at once has been added to and some has not, they lie apart, and each piece more is a send
-    and a receive. ``room`` is what each end may still copy; of two ways that are as good, the lower rank copies.
+    and a receive. ``room`` is what each end may still copy, ``taken`` whether home is taken; of two ways that are as
+    good, the lower rank copies.
     """
     fresh = _fresh(chunks, sums[0], size), _fresh(chunks, sums[1], size)
     best, copied, least = 0, 0, 2 * _pieces(places[0], places[1], size)
@@ -52,7 +54,7 @@ def _bring(
         return 0
     for way in (1, 3, 2) if sender_first else (2, 1, 3):
         moved = (fresh[0][0] if way & 1 else 0) + (fresh[1][0] if way & 2 else 0)
-        if (way & 1 and fresh[0][0] > room[0]) or (way & 2 and fresh[1][0] > room[1]):
+        if (way & 1 and (taken[0] or fresh[0][0] > room[0])) or (way & 2 and (taken[1] or fresh[1][0] > room[1])):
             continue
         one = homes[0] if way & 1 else places[0]
         other = homes[1] if way & 2 else places[1]
@@ -109,6 +111,7 @@ def added(
     where = np.empty((2, longest), dtype=np.int64)
     homes = np.empty((2, longest), dtype=np.int64)
     copied = np.zeros(len(mixed), dtype=np.int64)
+    taken = np.zeros(2, dtype=np.bool_)
     for part in range(len(src)):
         size = first[part + 1] - first[part]
         mine = chunks[first[part] : first[part + 1]]
@@ -129,10 +132,12 @@ def added(
                 stop = begin + 1
                 while stop < size and mine[stop] == mine[stop - 1] + 1 and after[stop] == after[stop - 1] + 1:
                     stop += 1
+                taken[:] = False
                 for at in range(begin, stop):
                     for end in range(2):
                         at_sum = sums[ends[end], mine[at]]
                         where[end, at] = at_sum if at_sum >= 0 else given + mine[at]
+                        taken[end] |= spared[ends[end]] >= 0 and homes[end, at] >= given  # the output, from the start
                 way = _bring(
                     mine[begin:stop],
                     stop - begin,
@@ -143,6 +148,7 @@ def added(
                         min(apart[1] - copied[ends[0]], most - max(held[ends[0], now - 1], held[ends[0], now])),
                         min(apart[1] - copied[ends[1]], most - held[ends[1], now - 1]),
                     ),
+                    taken,
                     ends[0] < ends[1],
                 )
                 for end in range(2):

@@ -33,8 +33,8 @@ class Sums:
     def begun(self) -> Ints:
         """The first step in which each rank puts results into its output."""
         own = np.arange(self.nodes)[:, None]
-        first = self._first[own, own * self.shard + np.arange(self.shard)].min(axis=1)
-        found: Ints = np.where(self.mixed, self.never - 1, first)
+        results = own, own * self.shard + np.arange(self.shard)
+        found: Ints = np.where(self.mixed, self._last[results].min(axis=1), self._first[results].min(axis=1))
         return found
 
     @cached_property
