@@ -7,8 +7,9 @@ a dimension; within one data go as SPFF has them. Then links take chunks as they
 longest way left, whichever is faster in all.
 
 Rashidi, Won, Srinivasan, Sridharan and Krishna, Themis: A Network Bandwidth-Aware Collective Scheduling Policy for
-Distributed Training of DL Models (2022). Its threshold, below which chunks keep the fixed order, is left out: where
-dimensions have equally much to carry the fixed order is taken.
+Distributed Training of DL Models (2022). This is the rule as its abstract and others tell it, not held against figures
+of that paper. Its threshold, below which chunks keep the fixed order, is left out: where dimensions have equally much
+to carry the fixed order is taken.
 """
 
 from __future__ import annotations
