@@ -127,6 +127,13 @@ class Among(Enum):
     )
     REPAIRS = "repair that makes these links between the hosts", "repairs that make these links between the hosts"
 
+    @classmethod
+    def over_trees(cls, *, capable: bool, members: bool = False) -> Among:
+        """Return schedules over trees, of all nodes or of some members, whose switches copy and add or only forward."""
+        if members:
+            return cls.CAPABLE_MEMBER_TREES if capable else cls.MEMBER_TREES
+        return cls.CAPABLE_TREES if capable else cls.TREES
+
     @property
     def one(self) -> str:
         """One of them, after "no"."""

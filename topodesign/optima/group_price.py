@@ -223,7 +223,7 @@ def _of_one_phase(fabric: Fabric, collective: Collective, others: Others) -> Gro
     plain, among = _plain(fabric), Among.FLOWS
     price = bandwidth_of(plain, collective, others)
     if not collective.like(*FLOWS):
-        among = Among.TREES if _is_whole(fabric, collective) else Among.MEMBER_TREES
+        among = Among.over_trees(capable=False, members=not _is_whole(fabric, collective))
     alone = max((bandwidth_of(plain, one, others) for one in _unlike(plain, collective)), default=price)
     floor = price if among is Among.FLOWS else _floor(fabric.topology, collective)
     return GroupPrice(fabric, collective, others, price, alone, among, price, floor)
@@ -237,7 +237,7 @@ def _of_allreduce(fabric: Fabric, collective: Collective, others: Others) -> Gro
         full = degree_of(fabric.topology) * fabric.unit
         price, bound, in_turn = (full / rate for rate in (best.bandwidth, best.bound, best.composed))
         return GroupPrice(fabric, collective, others, price, price, best.among, bound, floor, in_turn, best.missed)
-    among = Among.CAPABLE_MEMBER_TREES if fabric.multicast | fabric.aggregation else Among.MEMBER_TREES
+    among = Among.over_trees(capable=bool(fabric.multicast | fabric.aggregation), members=True)
     turns: Fraction | None = None
     with contextlib.suppress(TooLargeError):
         turns = sum((bandwidth_of(_plain(fabric), part, others) for part in collective.parts), Fraction(0))

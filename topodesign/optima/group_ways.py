@@ -187,11 +187,8 @@ def _known(wires: Wires, collective: str, least: Fraction) -> list[Way]:
     """Return the schedules that are known of a topology for a collective of all its nodes."""
     place = wires.place
     if not isinstance(place, Topology):
-        return (
-            []
-            if collective == "all-to-all" or len(wires.fabric.compute) > _MOST_OF_TREES
-            else _trees(wires, collective)
-        )
+        few = collective != "all-to-all" and len(wires.fabric.compute) <= _MOST_OF_TREES
+        return _trees(wires, collective) if few else []
     a_byte = 1 / (wires.fabric.unit * place.degree)  # seconds of M/B, for y = 1
     alpha = wires.latency.of_step(1, 0)
     if collective == "all-to-all":

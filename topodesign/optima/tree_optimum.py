@@ -246,7 +246,7 @@ class FabricOptimum(TextResult):
 
     @property
     def _among(self) -> Among:
-        return Among.CAPABLE_TREES if self._capable else Among.TREES
+        return Among.over_trees(capable=self._capable)
 
     @property
     def _capable(self) -> bool:

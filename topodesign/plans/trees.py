@@ -306,7 +306,7 @@ class Trees(Movement):
 
     def alone(self) -> Iterator[Trees]:
         """Yield what each group does, all vertices that are none of its members as switches."""
-        sizes = None if self.shard is None else dict(zip(self._owners, self.shard, strict=True))
+        sizes = None if self.shard is None else dict(zip(self.owners, self.shard, strict=True))
         for number, one in enumerate(self.collective.single):
             members = one.members(self.topology.nodes, self.topology.switches).tolist()
             own = () if sizes is None else tuple(sizes[node] for node in members)
@@ -318,7 +318,7 @@ class Trees(Movement):
             )
 
     @property
-    def _owners(self) -> list[int]:
+    def owners(self) -> list[int]:
         """The nodes that ``shard`` has sizes of."""
         return [node for node in range(self.topology.nodes) if node not in self.topology.switches]
 
@@ -347,7 +347,7 @@ def relabelled(trees: Trees, order: IntArray, topology: Topology | None = None) 
         raise ScheduleError("trees with shards of unequal size have no image")
     shard = None
     if trees.shard is not None:
-        sizes = dict(zip(order[trees._owners].tolist(), trees.shard, strict=True))  # noqa: SLF001
+        sizes = dict(zip(order[trees.owners].tolist(), trees.shard, strict=True))
         shard = tuple(sizes[node] for node in sorted(sizes))
     root = trees.collective.root
     named = trees.collective if root is None else trees.collective.at(int(order[root]))

@@ -13,7 +13,7 @@ from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.cost import moore_distances
 from topodesign.base.declared import key, keys_of
 from topodesign.base.errors import ParameterError
-from topodesign.base.progress import Progress
+from topodesign.base.progress import Progress, tell
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import format_excess
 from topodesign.pricing.efforts import EFFORTS, Effort
@@ -215,8 +215,7 @@ def all_to_all(
     rows, size = len(small.sources) + len(small.room), len(small.sources) * len(small.arcs)
     moore = moore_distances(graph.nodes, graph.degree, duplex=graph.is_duplex)
     if wanted == "quick" and size > _QUICK_BOUNDS:
-        if progress is not None:
-            progress(1.0)
+        tell(progress, 1.0)
         return AllToAll(graph, moore, None, "distances of any topology", moore, None, None, None)
     near, split = own_distances(small), equal_split(small)
     bounds = AllToAll(graph, max(near, moore), split, "equal split", moore, near, split, None)
@@ -224,8 +223,7 @@ def all_to_all(
     if wanted in {"exact", "auto", "quick"} and not (few if wanted == "quick" else rows <= EXACT_ROWS):
         factors = [(factor, all_to_all(factor, effort=wanted, seconds=limit)) for factor in factors_of(graph)]
         if factors and all(one.exact for _, one in factors):
-            if progress is not None:
-                progress(1.0)
+            tell(progress, 1.0)
             value = max(one.lower * Fraction(graph.degree, factor.degree) for factor, one in factors)
             return replace(bounds, lower=value, upper=value, method="dimension by dimension")
     ways: dict[str, Callable[[], ConcurrentFlow | None]] = {
@@ -239,8 +237,7 @@ def all_to_all(
     if wanted == "auto":
         wanted = "exact" if rows <= EXACT_ROWS else "approximate"
     flow = ways[wanted]()
-    if progress is not None:
-        progress(1.0)
+    tell(progress, 1.0)
     if flow is None:
         return bounds
     return replace(

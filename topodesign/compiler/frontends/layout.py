@@ -38,6 +38,11 @@ class Layout(NamedTuple):
     first: Ints  # where its chunks begin, and at last how many there are
     chunks: Ints  # in ascending order
 
+    @property
+    def message(self) -> Ints:
+        """The message of each of ``chunks``."""
+        return np.repeat(np.arange(len(self.step)), np.diff(self.first))
+
 
 def layout(schedule: Rounds, split: int) -> Layout:
     """Lay the shards out in as few chunks as the schedule allows, times ``split``.

@@ -173,7 +173,7 @@ def _operations(
 def _kept(plan: Layout, nodes: int) -> tuple[Ints, np.ndarray]:
     """Return the last message of each chunk to its owner, and ranks that get some to keep and some to send on."""
     last, mixed = np.full(nodes * plan.shard, -1), np.zeros(nodes, dtype=bool)
-    of = np.repeat(np.arange(len(plan.step)), np.diff(plan.first))
+    of = plan.message
     mine = plan.chunks // plan.shard == plan.dst[of]
     last[plan.chunks[mine]] = of[mine]
     kept = np.bincount(of[mine], minlength=len(plan.step))

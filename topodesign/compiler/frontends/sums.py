@@ -21,7 +21,7 @@ class Sums:
         """Look at messages that are all added up; ``mixed`` ranks add up their own in scratch, too."""
         self.nodes, self.shard = int(max(plan.src.max(), plan.dst.max())) + 1, plan.shard
         self.mixed = np.zeros(self.nodes, dtype=bool) if mixed is None else mixed
-        of = np.repeat(np.arange(len(plan.step)), np.diff(plan.first))
+        of = plan.message
         src, dst, step = (column[of] for column in (plan.src, plan.dst, plan.step))
         self.never = int(step.max()) + 1
         self._first = np.full((self.nodes, self.nodes * self.shard), self.never)

@@ -44,14 +44,7 @@ class Packing(NamedTuple):
     @property
     def claim(self) -> Claim:
         """What is said of the time."""
-        relays, some = len(self.trees.relays) > 0, self.trees.collective.group is not None
-        among = (
-            (Among.CAPABLE_MEMBER_TREES if relays else Among.MEMBER_TREES)
-            if some
-            else Among.CAPABLE_TREES
-            if relays
-            else Among.TREES
-        )
+        among = Among.over_trees(capable=len(self.trees.relays) > 0, members=self.trees.collective.group is not None)
         return Claim.to_bound(Of.TIME, self.time, among, self.bound)
 
 

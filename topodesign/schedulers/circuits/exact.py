@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from topodesign.base.deadline import Stopwatch
+from topodesign.base.progress import tell
 from topodesign.collectives import Collective
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
@@ -204,8 +205,7 @@ class Search:
             if time >= self.limit:
                 break
             for given, share in self.sequences(topologies):
-                if progress is not None:
-                    progress((place + float(share)) / len(numbers))
+                tell(progress, (place + float(share)) / len(numbers))
                 self._look(given)
                 if self.stop() or time >= self.limit:
                     break
@@ -255,9 +255,7 @@ class Search:
         fluid, _ = solved(free, width, self._sum(fewest, number), _ROUNDS, self.stop)
         for counts in _compositions(fewest, number, self._most):
             steps = sum(counts)
-            if fluid >= self._sum(steps, number):
-                return
-            if self.stop():
+            if fluid >= self._sum(steps, number) or self.stop():
                 return
             frame = self._frame(counts, by_phase=False)
             if self._proved(frame, given, steps):
