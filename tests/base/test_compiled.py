@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import errno
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from tests.samples.topologies import regular_digraphs
 from tests.samples.wirings import bare
 from topodesign.base import compiled
 from topodesign.base.compiled import Kernel, next_random
+from topodesign.base.errors import InfeasibleError
 from topodesign.base.spec import parse
 from topodesign.collectives import as_collective
 from topodesign.compiler.compilation import compile_plan
@@ -33,14 +35,17 @@ from topodesign.fabrics.boxes import join, named_box
 from topodesign.optima.fluid import arborescence_kernels
 from topodesign.optima.fluid.cheapest_tree import cheapest_arborescence, proven_price
 from topodesign.optima.forest import lowering_kernels, packing_kernels
+from topodesign.optima.forest import repair_kernels as tree_kernels
 from topodesign.optima.forest.allreduce import allreduce_optimum
 from topodesign.optima.forest.bottleneck import optimum, with_capacity
+from topodesign.optima.forest.repair import repaired as repaired_trees
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.forest.switch_removal import remove_switches
 from topodesign.plans.replay import replay
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.timed_ops import link_times
 from topodesign.plans.timing.rounds import simulate_rounds
+from topodesign.plans.trees import Trees
 from topodesign.pricing import deferral_kernels, relay_kernels
 from topodesign.pricing import kernels as pricing_kernels
 from topodesign.pricing.closed_form import distances, girth, price
@@ -150,6 +155,17 @@ def packed(fabric: Topology) -> None:
     forest_schedule(fabric, "allgather")
 
 
+def torn(fabric: Topology) -> None:
+    trees = forest_schedule(fabric, "allreduce")
+    assert isinstance(trees, Trees)
+    for u, v, _ in fabric.links()[:6]:
+        left = Topology.from_links(
+            fabric.nodes, [one for one in fabric.links() if one[:2] != (u, v)], switches=fabric.switches
+        )
+        with contextlib.suppress(InfeasibleError):
+            repaired_trees(trees, left, range(fabric.nodes), (frozenset(), frozenset()), {})
+
+
 def spread_out(digraph: Topology) -> None:
     distance = np.array([distances(digraph, node) for node in range(digraph.nodes)], dtype=np.int64)
     keep = digraph.src != digraph.dst
@@ -197,6 +213,7 @@ EXERCISES: list[tuple[tuple[ModuleType, ...], Callable[[Topology], None], st.Sea
     ((in_order,), flown, regular_digraphs(4, 2)),
     ((flow_kernels,), flowed, fabrics(6)),
     ((packing_kernels, lowering_kernels), packed, fabrics(6)),
+    ((tree_kernels,), torn, fabrics(6)),
     ((arborescence_kernels,), branched, fabrics(6)),
     ((packing, progress_kernels, rounds_kernels, thread_kernels, flat_kernels), programmed, regular_digraphs(4, 2)),
 ]

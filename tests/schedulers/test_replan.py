@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from topodesign import replan, schedule, verify
-from topodesign.base.errors import ParameterError
+from topodesign import price_groups, replan, schedule, verify
+from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.pricing.groups import degree_of
 from topodesign.schedulers.replan import repaired_plan
 
 
@@ -18,6 +19,33 @@ def test_what_it_says_is_what_the_plan_has() -> None:
     assert found.record()["without"] == ["box0/gpu0-rail0", "rail1"]
     assert found.before == before.claim["algorithmic_bandwidth"]
     assert found.plan.generator["repaired_without"] == ["box0/gpu0-rail0", "rail1"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "collective", "group", "without"),
+    [
+        ("dgx_h100(2)", "allreduce", "2x8:1", ("box0/gpu0", "box0/gpu0-rail0", "box0/nvswitch", "box0/gpu1-rail1=1/2")),
+        ("dgx_h100(2)", "allgather", "8x2:1", ("box0/gpu0", "rail1")),
+        ("dgx_h100(2)", "reduce-scatter", "2x8:1", ("box1/gpu3",)),
+        ("torus(4,4)", "broadcast", "4x4:0", ("5", "0-1")),
+        ("torus(4,4)", "all-to-all", "4x4:0", ("0", "0-1")),
+    ],
+)
+def test_groups(spec: str, collective: str, group: str, without: tuple[str, ...]) -> None:
+    root = "first" if collective == "broadcast" else None
+    before = schedule(spec, collective, group=group, root=root, method="fluid")
+    for one in without:
+        found = repaired_plan(before, one)
+        assert verify(found.plan).ok
+        left, groups = found.plan.fabric, found.plan.collective.groups
+        assert groups is not None
+        assert sorted(sum(groups, ())) == list(left.compute)
+        price = price_groups(left, collective, groups, root=None if root is None else found.plan.collective.roots)
+        best = left.unit * degree_of(left.topology) / price.bandwidth
+        assert found.bandwidth <= best <= found.bound  # by an independent program
+    if collective == "broadcast":
+        with pytest.raises(InfeasibleError, match="the root is gone"):
+            repaired_plan(before, "0")
 
 
 def test_what_is_not_repaired() -> None:

@@ -22,9 +22,9 @@ def command(plan: Path, without: tuple[str, ...], output: Path) -> None:
     """Make a plan for what a failure leaves, from the plan before.
 
     PLAN is a file of 'topodesign schedule' with trees or paths: those that survive stay, and torn ones are joined
-    again over the emptiest ways, which takes about a second where a new plan may take minutes. Or it is a directory of
-    'topodesign optimum --failures --plans DIR', and the one failure is looked up there. Either is verified before it
-    is written.
+    again over the emptiest ways, in a second at most for 512 GPUs where a new plan may take minutes. Or it is a
+    directory of 'topodesign optimum --failures --plans DIR', and the one failure is looked up there. Either is
+    verified before it is written.
 
     Example: topodesign replan boxes.npz --without box0/gpu0-rail0 -o left.npz
     """

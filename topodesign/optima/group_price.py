@@ -265,7 +265,12 @@ def _unlike(fabric: Fabric, collective: Collective) -> Sequence[Collective]:
 
 def _floor(topology: Topology, collective: Collective) -> Fraction:
     """Return the bandwidth factor that nothing goes below, since all data of a group cross the cuts between members."""
-    return degree_of(topology) * max(_narrowest(topology, one) for one in collective.single)
+    return degree_of(topology) * slowest_cut(topology, collective)
+
+
+def slowest_cut(topology: Topology, collective: Collective) -> Fraction:
+    """Return the longest time in which a unit of the data of some group crosses a cut between its members."""
+    return max(_narrowest(topology, one) for one in collective.single)
 
 
 def _narrowest(topology: Topology, one: Collective) -> Fraction:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.fabrics.fabric import Fabric
+from topodesign.optima.forest.repair import remaining
 from topodesign.plans.paths import MAX_WEIGHT, Paths
 from topodesign.topology.topology import IntArray
 
@@ -31,7 +32,7 @@ def rerouted(paths: Paths, left: Fabric, order: Sequence[int], slower: Mapping[t
     some goal is no longer reached.
     """
     topology, known = left.topology, np.array(order, dtype=np.int64)
-    collective, named = paths.collective, _renamed(paths, known, topology.nodes)
+    collective, named = remaining(paths.collective, known), _renamed(paths, known, topology.nodes)
     scale = _ROUNDS if paths.units * _ROUNDS <= MAX_WEIGHT and int(paths.weight.max()) * _ROUNDS <= MAX_WEIGHT else 1
     links = {(u, v): at for at, (u, v, _) in enumerate(topology.links())}
     load, kept = np.zeros(len(links)), list[tuple[int, int, tuple[int, ...]]]()
@@ -66,16 +67,13 @@ def rerouted(paths: Paths, left: Fabric, order: Sequence[int], slower: Mapping[t
         np.cumsum([0, *(len(way) for _, _, way in kept)]),
         [vertex for _, _, way in kept for vertex in way],
     )
-    root = None if collective.root is None else int(known[collective.root])
     arrays = (np.array(column, dtype=np.int64) for column in columns)
-    return Paths(collective.at(root), topology, paths.units * scale, *arrays, amounts=_amounts(paths, known))
+    return Paths(collective, topology, paths.units * scale, *arrays, amounts=_amounts(paths, known))
 
 
 def _renamed(paths: Paths, known: IntArray, count: int) -> IntArray:
     """Return the number of every block among so many vertices, below 0 if one of its ends is gone."""
     collective, before = paths.collective, paths.topology.nodes
-    if collective.root is not None and known[collective.root] < 0:
-        raise InfeasibleError("the root is gone, and its data with it")
     if not collective.pairwise:
         return known
     source, goal = np.divmod(np.arange(before**2), before)
@@ -121,7 +119,8 @@ def node_bound(paths: Paths) -> Fraction:
     members = collective.members(topology.nodes, topology.switches)
     blocks = collective.blocks(members, topology.nodes)
     source, goal = collective.places(collective.movements[0], blocks, topology.nodes)
-    pieces = np.ones(len(blocks), dtype=np.int64) if paths.amounts is None else np.array(paths.amounts)
+    shares, _ = collective.shares(blocks, topology.nodes, len(members))
+    pieces = shares if paths.amounts is None else np.array(paths.amounts)
     moves = source != goal
     least = Fraction(0)
     for end, link in ((source, topology.src), (goal, topology.dst)):

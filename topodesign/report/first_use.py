@@ -143,9 +143,10 @@ def _timed() -> None:
 def _fabrics() -> None:
     from topodesign.optima.optimum import optimum  # noqa: PLC0415
     from topodesign.pricing.all_to_all import all_to_all  # noqa: PLC0415
+    from topodesign.schedulers.replan import repaired_plan  # noqa: PLC0415
     from topodesign.schedulers.scheduling import schedule  # noqa: PLC0415
 
-    schedule("mi250(2)")
+    repaired_plan(schedule("mi250(2)"), "box0/gcd0-box0/gcd1")
     optimum("randomregular(12,3,0)", "all-to-all")
     all_to_all("randomregular(12,3,0)", effort="approximate")
 

@@ -224,7 +224,7 @@ def replan(plan: Plan | str | Path, without: Some) -> Replanned:
     FileFormatError
         If the file or directory cannot be read.
     ParameterError
-        If the plan has neither trees nor paths of all nodes, nothing has failed, or a name is unknown.
+        If the plan has neither trees nor paths, nothing has failed, or a name is unknown.
     InfeasibleError
         If nodes no longer reach each other.
 

@@ -17,6 +17,7 @@ from topodesign.base.wording import counted, listed
 from topodesign.fabrics.part import Some, part_of
 from topodesign.fabrics.part import listed as as_list
 from topodesign.optima.forest.repair import repaired
+from topodesign.optima.group_price import slowest_cut
 from topodesign.optima.question import Question
 from topodesign.optima.rerouting import node_bound, rerouted
 from topodesign.optima.throughput import cut_bound
@@ -76,7 +77,10 @@ class Replanned(Result):
         """Bytes per second that nothing exceeds on what is left, whatever its switches can do."""
         fabric, moved = self.plan.fabric, self.plan.movement
         if isinstance(moved, Paths):
-            return moved.collective.shards(len(fabric.compute)) * fabric.unit / node_bound(moved)
+            members = moved.collective.members(fabric.topology.nodes, fabric.topology.switches)
+            return moved.collective.shards(len(members)) * fabric.unit / node_bound(moved)
+        if self.plan.collective.group is not None:
+            return fabric.unit / slowest_cut(fabric.topology, self.plan.collective)
         return cut_bound(Question(fabric, self.plan.collective))
 
     @property
@@ -106,10 +110,9 @@ def repaired_plan(plan: Plan, without: Some) -> Replanned:
     """Return a plan for what a failure leaves, from one over trees or paths; see :func:`topodesign.replan`."""
     begun = Stopwatch()
     moved = plan.movement
-    if not isinstance(moved, Trees | Paths) or moved.collective.group is not None:
-        what = f"plans of {plan.kind}{' in groups' if plan.collective.group is not None else ''}"
+    if not isinstance(moved, Trees | Paths):
         raise ParameterError(
-            f"{what} are not repaired, those of trees and paths of all nodes are; make a new one: topodesign schedule "
+            f"plans of {plan.kind} are not repaired, those of trees and paths are; make a new one: topodesign schedule "
             "--without"
         )
     fabric, gone = plan.fabric, tuple(map(str, as_list(without)))

@@ -3,33 +3,36 @@
 Where a route has failed and its ends are still joined by others through switches, its weight is spread over these. Else
 that part of the tree's weight is cut into pieces, and of each the vertices that the root no longer reaches are joined
 again over the way that is cheapest for the loads so far; a torn part is entered at whichever vertex is nearest, and
-hangs on it from then on. Nothing is solved; how near to the best it is, a bound tells.
+hangs on it from then on. Trees that are whole stay columns. Nothing is solved; how near to the best it is, a bound
+tells.
 """
 
 from __future__ import annotations
 
+import contextlib
 import heapq
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, TooLargeError
-from topodesign.collectives import ALLGATHER
+from topodesign.collectives import Collective
+from topodesign.optima.forest.repair_kernels import Edges, Joined, Links, Pieces, join
 from topodesign.optima.forest.schedule import backwards, side_by_side
 from topodesign.plans.trees import MAX_WEIGHT, Trees
 from topodesign.solve.maxflow import compute_nodes
 from topodesign.topology.topology import IntArray, Topology
 
 _PIECES = 192  # into which the torn weight of a phase is cut, about: more fill links more evenly, and take longer
-_STEEP = 12  # how much dearer fuller links are
 _FINE = 60  # times as thin as before are the trees that are looked at
 _WAYS, _LOOKED_AT, _HOPS = 64, 4096, 6  # of ways between two vertices: how many, of how many, how long
 _Way = tuple[int, ...]
-_Edge = dict[_Way, int]  # the routes of a tree edge, from its end near the root to the far one, with their weights
 
 
 def repaired(
@@ -41,7 +44,7 @@ def repaired(
 ) -> Trees:
     """Return trees on what is left, at the rate that their fullest link has room for.
 
-    * ``trees``: of the whole, of any collective of spanning trees.
+    * ``trees``: of the whole, of any collective of spanning trees, of all nodes or in groups.
     * ``topology``: what is left.
     * ``order``: the number there of each vertex of the whole, -1 if it is gone.
     * ``relays``: switches there that can add, and those that can copy.
@@ -50,100 +53,116 @@ def repaired(
     Raises InfeasibleError if some node is no longer reached, or the data of the root are gone.
     """
     known = np.array(order, dtype=np.int64)
-    if trees.collective.root is not None and known[trees.collective.root] < 0:
-        raise InfeasibleError("the root is gone, and its data with it")
+    left, rest = remaining(trees.collective, known), _Rest(topology, known, relays, slower)
     if trees.reduce_trees in {0, len(trees)} or trees.concurrent:
-        return _repaired_phase(trees, topology, known, relays, slower)
+        return _repaired_phase(trees, left, rest)
     inward = np.arange(len(trees)) < trees.reduce_trees
-    halves = [trees.some(inward, collective=ALLGATHER.dual), trees.some(~inward, collective=ALLGATHER)]
-    out = _repaired_phase(halves[1], topology, known, relays, slower)
+    halves = [
+        trees.some(some, collective=one) for some, one in zip((inward, ~inward), trees.collective.parts, strict=True)
+    ]
+    out = _repaired_phase(halves[1], left.parts[1], rest)
     back = halves[1].reverse()
     mirrored = topology.is_duplex and relays[0] == relays[1]
     if mirrored and all(np.array_equal(column, back.columns()[name]) for name, column in halves[0].columns().items()):
-        return side_by_side(topology, (backwards(out, topology), out), concurrent=False)
-    back = _repaired_phase(halves[0], topology, known, relays, slower)
-    return side_by_side(topology, (back, out), concurrent=False)
+        inward_left = backwards(out, topology)
+    else:
+        inward_left = _repaired_phase(halves[0], left.parts[0], rest)
+    return replace(side_by_side(topology, (inward_left, out), concurrent=False), collective=left)
+
+
+def remaining(collective: Collective, known: IntArray) -> Collective:
+    """Return a collective among those of its members that are left, each by its new number, -1 of who is gone."""
+    roots = collective.roots or (() if collective.root is None else (collective.root,))
+    if any(known[root] < 0 for root in roots):
+        raise InfeasibleError("the root is gone, and its data with it")
+    if collective.group is None:
+        return collective.at(int(known[roots[0]])) if roots else collective
+    groups = [[int(known[node]) for node in one.group or () if known[node] >= 0] for one in collective.single]
+    return replace(collective, groups=None, roots=None, root=None).within(
+        [one for one in groups if one], [int(known[root]) for root in roots] or None
+    )
+
+
+class _Rest(NamedTuple):
+    """What is left, as :func:`repaired` is told."""
+
+    topology: Topology
+    order: IntArray
+    relays: Sequence[frozenset[int]]
+    slower: Mapping[tuple[int, int], Fraction]
+
+
+class _Routes(NamedTuple):
+    """Routes of edges of trees: which edge, what weight, and which span of the vertices; none if nothing takes it."""
+
+    edge: IntArray
+    weight: IntArray
+    begin: IntArray
+    hops: IntArray
+
+    def some(self, chosen: IntArray | NDArray[np.bool_]) -> _Routes:
+        """Return some of them."""
+        return _Routes(*(column[chosen] for column in self))
+
+    def places(self) -> IntArray:
+        """Return the places of the vertices of all."""
+        return np.repeat(self.begin, self.hops) + _along(self.hops)
 
 
 @dataclass
-class _Tree:
-    """A tree seen from its root: over which routes each vertex is reached."""
+class _Trees:
+    """Trees as they are read and changed: ``near`` and ``far`` are the ends of edges seen from the root.
 
-    into: bool  # whether it is an in-tree
-    root: int
-    weight: int
-    edges: dict[int, _Edge]  # by the far end
-    torn: bool = False  # whether some routes have failed, and nothing could take their place
+    Routes go as data go; their vertices are spans of ``hop``. Trees and edges ascend.
+    """
 
-    def cut(self, first: int, weight: int) -> _Tree:
-        """Return the part of this weight from a unit on, which has the routes that lie there."""
-        edges = {}
-        for vertex, ways in self.edges.items():
-            at, mine = -first, {}
-            for way, amount in ways.items():
-                taken = min(at + amount, weight) - max(at, 0)
-                at += amount
-                if taken > 0:
-                    mine[way] = taken
-            edges[vertex] = mine
-        return _Tree(self.into, self.root, weight, edges)
+    into: NDArray[np.bool_]
+    root: IntArray
+    weight: IntArray
+    team: IntArray
+    tree: IntArray
+    near: IntArray
+    far: IntArray
+    routes: _Routes
+    hop: IntArray
 
-    def in_order(self) -> list[int]:
-        """Return the far ends of edges, each after the near one."""
-        below = defaultdict(list)
-        for vertex, ways in self.edges.items():
-            below[next(iter(ways))[0]].append(vertex)
-        found, waiting = [], [self.root]
-        while waiting:
-            new = below[waiting.pop()]
-            found += new
-            waiting += new
-        return found
+    def some(self, chosen: NDArray[np.bool_], edges: NDArray[np.bool_] | None = None) -> _Trees:
+        """Return some of the trees, with some of their edges or all."""
+        kept = chosen[self.tree] if edges is None else edges & chosen[self.tree]
+        routes = self.routes.some(kept[self.routes.edge])
+        routes = routes._replace(edge=(np.cumsum(kept) - 1)[routes.edge])
+        own = (self.into[chosen], self.root[chosen], self.weight[chosen], self.team[chosen])
+        return _Trees(*own, (np.cumsum(chosen) - 1)[self.tree[kept]], self.near[kept], self.far[kept], routes, self.hop)
+
+    def ends(self) -> IntArray:
+        """Return of each route where it ends in the weight of its tree: those of an edge follow one another."""
+        whole = self.weight[self.tree]
+        ends: IntArray = np.cumsum(self.routes.weight) - (np.cumsum(whole) - whole)[self.routes.edge]
+        return ends
 
 
 class _Loads:
-    """What links of what is left carry, and ways from what is reached to what is not."""
+    """What links of what is left carry, and ways through what is only passed."""
 
-    def __init__(self, topology: Topology, relays: Sequence[frozenset[int]]) -> None:
-        self.topology, self.relays = topology, relays
-        self.nodes = topology.nodes
+    def __init__(self, rest: _Rest, collective: Collective, *, forward: bool) -> None:
+        self.topology = topology = rest.topology
+        self.able = np.zeros((2, topology.nodes), dtype=np.bool_)
+        for way, some in enumerate(rest.relays[::-1]):
+            self.able[way, list(some)] = True
+        self.member = np.zeros((len(collective.single), topology.nodes), dtype=np.bool_)
+        for team, one in enumerate(collective.single):
+            self.member[team, one.members(topology.nodes, topology.switches)] = True
+        self.passes = ~self.member & (forward | np.isin(np.arange(topology.nodes), list(topology.switches)))
         self.number = {(u, v): at for at, (u, v, _) in enumerate(topology.links())}
         self.load = [0] * len(topology.src)
         self.room = topology.capacity.tolist()
-        self._room = topology.capacity.astype(np.float64)
-        self.switch = np.zeros(self.nodes, dtype=np.bool_)
-        self.switch[list(topology.switches)] = True
-        self._passes = self.switch.tolist()
-        self._onward = [topology.neighbours(vertex).tolist() for vertex in range(self.nodes)]
-        self._known: dict[tuple[int, int], list[tuple[_Way, list[int]]]] = {}
-        self._by_end = [self._ordered(into=into) for into in (False, True)]
+        self._passes = self.passes.tolist()
+        self._onward = [topology.neighbours(vertex).tolist() for vertex in range(topology.nodes)]
+        self._known: dict[tuple[int, int, int], list[tuple[_Way, list[int]]]] = {}
 
-    def _ordered(self, *, into: bool) -> tuple[IntArray, IntArray, IntArray]:
-        """Return links by the vertex that they lead to seen from the root, and where those of each vertex begin."""
-        near, far = self.topology.src, self.topology.dst
-        near, far = (far, near) if into else (near, far)
-        order = np.argsort(far, kind="stable")
-        return order, near[order], np.searchsorted(far[order], np.arange(self.nodes + 1))
-
-    def links(self, way: _Way, *, into: bool) -> list[int]:
-        """Return the links of a way, -1 for one that is gone."""
-        ends = zip(way[1:], way, strict=False) if into else pairwise(way)
-        return [self.number.get(pair, -1) for pair in ends]
-
-    def stand(self, ways: Iterable[_Way], *, into: bool) -> bool:
-        """Return whether all links of ways are there."""
-        return not any(-1 in self.links(way, into=into) for way in ways)
-
-    def put(self, ways: _Edge, *, into: bool, sign: int = 1) -> None:
-        """Put routes on the links, or take them off."""
-        for way, weight in ways.items():
-            links = self.links(way, into=into)
-            for link in links if -1 not in links else ():
-                self.load[link] += sign * weight
-
-    def between(self, start: int, goal: int) -> list[tuple[_Way, list[int]]]:
-        """Return ways through switches alone from a vertex to another, with their links; not all where many are."""
-        if (start, goal) not in self._known:
+    def between(self, team: int, start: int, goal: int) -> list[tuple[_Way, list[int]]]:
+        """Return ways of a team from a vertex to another, with their links; not all where many are."""
+        if (team, start, goal) not in self._known:
             found: list[tuple[_Way, list[int]]] = []
             waiting: list[_Way] = [(start,)]
             for way in waiting:
@@ -151,15 +170,14 @@ class _Loads:
                     break
                 for onward in self._onward[way[-1]]:
                     if onward == goal:
-                        found.append(((*way, goal), self.links((*way, goal), into=False)))
-                    elif self._passes[onward] and onward not in way and len(way) < _HOPS:
+                        found.append(((*way, goal), [self.number[pair] for pair in pairwise((*way, goal))]))
+                    elif self._passes[team][onward] and onward not in way and len(way) < _HOPS:
                         waiting.append((*way, onward))
-            self._known[start, goal] = found
-        return self._known[start, goal]
+            self._known[team, start, goal] = found
+        return self._known[team, start, goal]
 
-    def spread(self, start: int, goal: int, weight: int) -> _Edge:
-        """Spread weight over the ways between two vertices and put it on the links; over none if there is no way."""
-        ways = self.between(start, goal)
+    def spread(self, ways: list[tuple[_Way, list[int]]], weight: int) -> dict[_Way, int]:
+        """Spread weight over ways between two vertices and put it on the links; over none if there is no way."""
         part, given = -(-weight // max(8, len(ways))), dict[_Way, int]()
         load, room = self.load, self.room
 
@@ -177,242 +195,281 @@ class _Loads:
             heapq.heapreplace(heap, (full(heap[0][1]), heap[0][1]))
         return given
 
-    def nearest(self, reached: set[int], wanted: set[int], weight: int, *, into: bool) -> _Way | None:
-        """Return the cheapest way to any vertex that is wanted, through switches; None if there is none."""
-        order, near, starts = self._by_end[into]
-        full = (np.array(self.load) + weight) / self._room
-        price = ((full / full.max()) ** _STEEP + 1e-9)[order]
-        start, goals = list(reached), list(wanted)
-        dist = np.full(self.nodes, np.inf)
-        dist[start] = 0
-        onward = self.switch.copy()
-        onward[start] = True
-        there = np.diff(starts) > 0
-        while True:
-            step = np.where(onward[near], dist[near], np.inf) + price
-            least = dist.copy()
-            least[there] = np.minimum(dist[there], np.minimum.reduceat(step, starts[:-1][there]))
-            if np.array_equal(least, dist):
-                break
-            dist = least
-        goal = goals[int(np.argmin(dist[goals]))]
-        if not np.isfinite(dist[goal]):
-            return None
-        way = [goal]
-        while way[-1] not in reached:
-            here = slice(starts[way[-1]], starts[way[-1] + 1])
-            way.append(int(near[here][np.argmin(step[here])]))
-        return tuple(way[::-1])
-
-    def join(self, tree: _Tree) -> None:
-        """Join all nodes of a piece, which is not on the links yet, to its root."""
-        joint = _Joint(tree, self)
-        able = self.relays[0 if tree.into else 1]
-        every = set(np.flatnonzero(~self.switch).tolist()) | set(tree.edges)
-        reached = joint.part(tree.root)
-        while missing := [one for one in every - reached if not self.switch[one]]:
-            wanted = set(missing) | {one for one in every - reached if one in able}
-            way = self.nearest(reached, wanted, tree.weight, into=tree.into)
-            if way is None:
-                raise InfeasibleError("what is left is not connected")
-            joint.turn(way[-1])
-            joint.hang({way: tree.weight})
-            reached |= joint.part(way[-1])
-        while idle := [one for one in tree.edges if self.switch[one] and not joint.below[one]]:
-            for vertex in idle:
-                joint.take(vertex)
+    def by_end(self) -> Links:
+        """Return the links as they are looked through."""
+        src, dst, nodes = self.topology.src, self.topology.dst, self.topology.nodes
+        columns = []
+        for near, far in ((src, dst), (dst, src)):
+            order = np.argsort(far, kind="stable")
+            columns.append((near[order], order, np.searchsorted(far[order], np.arange(nodes + 1))))
+        near, number, start = (np.array(column, dtype=np.int64) for column in zip(*columns, strict=True))
+        opposite = self.topology.link_index(dst, src)
+        return Links(near, number, start, opposite, self.topology.capacity, self.member, self.passes, self.able)
 
 
-class _Joint:
-    """A piece of a tree while it is put together."""
+def _repaired_phase(trees: Trees, collective: Collective, rest: _Rest) -> Trees:
+    """Return trees that share links, made whole, of a collective among what is left.
 
-    def __init__(self, tree: _Tree, loads: _Loads) -> None:
-        self.tree, self.loads = tree, loads
-        self.below: dict[int, list[int]] = defaultdict(list)
-        edges = list(tree.edges.values())
-        tree.edges.clear()
-        for ways in edges:
-            if loads.stand(ways, into=tree.into):
-                self.hang(ways)
-
-    def part(self, top: int) -> set[int]:
-        """Return a vertex and what hangs on it."""
-        found, waiting = {top}, [top]
-        while waiting:
-            new = self.below[waiting.pop()]
-            found.update(new)
-            waiting += new
-        return found
-
-    def hang(self, ways: _Edge) -> None:
-        (before, *_, vertex), *_ = ways
-        self.tree.edges[vertex] = ways
-        self.below[before].append(vertex)
-        self.loads.put(ways, into=self.tree.into)
-
-    def take(self, vertex: int) -> _Edge:
-        ways = self.tree.edges.pop(vertex)
-        self.below[next(iter(ways))[0]].remove(vertex)
-        self.loads.put(ways, into=self.tree.into, sign=-1)
-        return ways
-
-    def turn(self, top: int) -> None:
-        """Make a vertex the top of its part, which turns the ways that led to it round."""
-        taken = []
-        while top in self.tree.edges:
-            taken.append(self.take(top))
-            top = next(iter(taken[-1]))[0]
-        for ways in taken:
-            back = {way[::-1]: weight for way, weight in ways.items()}
-            if self.loads.stand(back, into=self.tree.into):
-                self.hang(back)  # else it is one more part, joined later
-
-
-def _repaired_phase(
-    trees: Trees,
-    topology: Topology,
-    order: IntArray,
-    relays: Sequence[frozenset[int]],
-    slower: Mapping[tuple[int, int], Fraction],
-) -> Trees:
-    """Return trees that share links, made whole."""
-    loads = _Loads(topology, relays)
-    found = _read(trees, order, loads, slower, _FINE if int(trees.weight.sum()) * _FINE < MAX_WEIGHT else 1)
-    every = set(compute_nodes(topology).tolist())
-    spans = [(tree, span) for tree in found for span in _spans(tree, loads, every)]
-    torn = sum(end - first for _, (first, end, right) in spans if not right)
-    size = max(1, torn // _PIECES)
-    whole = [
-        tree if end - first == tree.weight else tree.cut(first, end - first) for tree, (first, end, ok) in spans if ok
-    ]
-    for tree, (first, end, right) in spans:
-        for at in () if right else range(first, end, size):
-            whole.append(tree.cut(at, min(size, end - at)))
-            for ways in whole[-1].edges.values():  # which are on the links as far as they stand
-                loads.put(ways, into=tree.into, sign=-1)
-            loads.join(whole[-1])
-    return _written(trees, topology, loads, _alike(whole), order)
-
-
-def _read(
-    trees: Trees, order: IntArray, loads: _Loads, slower: Mapping[tuple[int, int], Fraction], scale: int
-) -> list[_Tree]:
-    """Return the trees whose roots are left; routes that have failed are spread over others where there are any.
-
-    What nothing takes has a route over no vertex.
+    Nodes of other groups pass data on if they did before, or else where nothing but that is left.
     """
-    hop = order[trees.hop]
-    first = np.ones(len(hop), dtype=np.bool_)
-    first[trees.hop_start[1:] - 1] = False
-    step = np.flatnonzero(first)
-    route = np.repeat(np.arange(len(trees.route_edge)), np.diff(trees.hop_start) - 1)
-    there = (hop[step] >= 0) & (hop[step + 1] >= 0)
-    link = np.full(len(step), -1, dtype=np.int64)
-    link[there] = loads.topology.link_index(hop[step[there]], hop[step[there] + 1])
-    left = np.ones(len(loads.load))  # of each link
-    for pair, share in slower.items():
+    inner = np.setdiff1d(np.arange(len(trees.hop)), (trees.hop_start[:-1], trees.hop_start[1:] - 1))
+    if trees.collective.group is not None and trees.topology.switches.issuperset(trees.hop[inner].tolist()):
+        with contextlib.suppress(InfeasibleError):
+            return _over(trees, collective, rest, _Loads(rest, collective, forward=False))
+    return _over(trees, collective, rest, _Loads(rest, collective, forward=True))
+
+
+def _over(trees: Trees, collective: Collective, rest: _Rest, loads: _Loads) -> Trees:
+    """Return the same over what may be passed."""
+    found = _read(trees, rest, loads)
+    torn = np.zeros(len(found.root), dtype=np.bool_)
+    torn[found.tree[found.routes.edge[found.routes.hops == 0]]] = True
+    inside = loads.member[found.team[found.tree], found.far]
+    has = np.bincount(found.tree[inside], minlength=len(torn)) + loads.member[found.team, found.root]
+    bare = has < np.count_nonzero(loads.member, axis=1)[found.team]
+    torn |= bare
+    mended = _mended(found.some(torn), bare[torn], loads) if np.any(torn) else found.some(torn)
+    return _written(trees, collective, loads, (found.some(~torn), mended))
+
+
+def _read(trees: Trees, rest: _Rest, loads: _Loads) -> _Trees:
+    """Return the trees whose roots are left; routes that have failed are spread over others where there are any."""
+    order = rest.order
+    into, root = np.arange(len(trees)) < trees.reduce_trees, order[trees.root]
+    left_of = np.full(len(trees.collective.single), -1, dtype=np.int64)
+    full = [
+        number
+        for number, one in enumerate(trees.collective.single)
+        if one.group is None or np.any(order[list(one.group)] >= 0)
+    ]
+    left_of[full] = np.arange(len(full))
+    team = left_of[trees.team]
+    lives = (root >= 0) & (team >= 0) & (np.count_nonzero(loads.member, axis=1) > 1)[team]
+    if not np.any(lives):
+        raise InfeasibleError("no tree has a root that is left")
+    scale = _scale(trees, lives, team)
+    hop, of = order[trees.hop], trees.route_edge
+    src, dst = order[trees.src], order[trees.dst]
+    near, far = np.where(into[trees.tree], (dst, src), (src, dst))
+    kept = lives[trees.tree] & (far >= 0)
+    begin, count = trees.hop_start[:-1], np.diff(trees.hop_start)
+    routes = _Routes(of, trees.route_weight * scale[trees.tree[of]], begin, count)
+    link, route = _links(loads.topology, hop, routes)
+    left = np.ones(len(loads.load) + 1)  # of each link, and of one that is gone
+    left[-1] = 0
+    for pair, share in rest.slower.items():
         left[loads.number[pair]] = float(share)
-    standing = np.ones(len(trees.route_edge))
-    np.minimum.at(standing, route, np.where(link < 0, 0, left[link]))
-    weight = trees.route_weight * scale
-    standing[order[trees.root][trees.tree[trees.route_edge]] < 0] = 0  # what a root that is gone sent is on no link
-    stays = np.where(standing < 1, (weight * standing).astype(np.int64), weight)
-    carried = np.zeros(len(loads.load), dtype=np.int64)
-    np.add.at(carried, link[link >= 0], stays[route[link >= 0]])
-    loads.load = carried.tolist()
-    roots, weights = order[trees.root].tolist(), (trees.weight * scale).tolist()
-    found = [_Tree(at < trees.reduce_trees, root, weights[at], {}) for at, root in enumerate(roots)]
-    hops, starts = hop.tolist(), trees.hop_start.tolist()
-    amounts = zip(trees.tree[trees.route_edge].tolist(), stays.tolist(), (weight - stays).tolist(), strict=True)
-    for at, (number, stay, gone) in enumerate(amounts):
-        way, tree = tuple(hops[starts[at] : starts[at + 1]]), found[number]
-        ends = way[0], way[-1]
-        far = ends[0 if tree.into else 1]
-        if far < 0 or tree.root < 0:
-            continue
-        ways = {way: stay} if stay else {}
-        if gone:
-            others = -1 not in ends and len(loads.between(*ends)) > (stay > 0)
-            spread = loads.spread(*ends, gone) if others else {}
-            tree.torn |= not spread
-            for one, part in (spread or {(ends[0], -1, ends[1]): gone}).items():
-                ways[one] = ways.get(one, 0) + part
-        edge = tree.edges.setdefault(far, {})
-        for one, part in ways.items():
-            key = one[::-1] if tree.into else one
-            edge[key] = edge.get(key, 0) + part
-    return [tree for tree in found if tree.root >= 0]
+    standing = np.ones(len(of))
+    np.minimum.at(standing, route, left[link])
+    standing[~kept[of]] = 0
+    stays = np.where(standing < 1, (routes.weight * standing).astype(np.int64), routes.weight)
+    carried = np.zeros(len(loads.load) + 1, dtype=np.int64)
+    np.add.at(carried, link, stays[route])
+    loads.load = carried[:-1].tolist()
+    lost = np.where(kept[of], routes.weight - stays, 0)
+    more = list[tuple[int, int, _Way]]()
+    for at in np.flatnonzero((lost > 0) & (src[of] >= 0) & (dst[of] >= 0)).tolist():
+        edge = int(of[at])
+        ways = loads.between(int(team[trees.tree[edge]]), int(src[edge]), int(dst[edge]))
+        if len(ways) > (stays[at] > 0):
+            more += [(edge, part, way) for way, part in loads.spread(ways, int(lost[at])).items()]
+            lost[at] = 0
+    spans = [(edge, part, len(way)) for edge, part, way in more]
+    added = np.array(spans, dtype=np.int64).reshape(-1, 3).T
+    stand, fail = np.flatnonzero(stays > 0), np.flatnonzero(lost > 0)
+    every = _Routes(
+        np.concatenate((of[stand], added[0], of[fail])),
+        np.concatenate((stays[stand], added[1], lost[fail])),
+        np.concatenate((begin[stand], len(hop) + np.cumsum(added[2]) - added[2], 0 * fail)),
+        np.concatenate((count[stand], added[2], 0 * fail)),
+    )
+    every = every.some(np.argsort(every.edge, kind="stable"))
+    hop = np.concatenate((hop, np.array([vertex for *_, way in more for vertex in way], dtype=np.int64)))
+    found = _Trees(into, root, trees.weight * scale, team, trees.tree, near, far, every, hop)
+    return found.some(lives, kept)
 
 
-def _spans(tree: _Tree, loads: _Loads, every: set[int]) -> Iterator[tuple[int, int, bool]]:
+def _scale(trees: Trees, lives: NDArray[np.bool_], team: IntArray) -> IntArray:
+    """Return how much finer each tree becomes, so that those of each group that live add up to the same weight."""
+    weights = np.bincount(team[lives], trees.weight[lives]).astype(np.int64)
+    common = math.lcm(*(weight for weight in weights.tolist() if weight))
+    if common // min(weight for weight in weights.tolist() if weight) * int(trees.weight.max()) > MAX_WEIGHT:
+        raise TooLargeError("the groups that are left differ too much for trees of 31 bits of weight")
+    fine = _FINE if common * len(weights) * _FINE < MAX_WEIGHT else 1
+    scale = np.ones(len(trees), dtype=np.int64)
+    scale[lives] = (common // np.maximum(weights, 1))[team[lives]] * fine
+    return scale
+
+
+def _mended(torn: _Trees, bare: NDArray[np.bool_], loads: _Loads) -> _Trees:
+    """Return trees cut into pieces, all of which reach all; ``bare`` are those that lack some node in any case."""
+    pieces = _pieces(torn, bare)
+    topology, routes = loads.topology, torn.routes
+    link, _ = _links(topology, torn.hop, routes)
+    edges = Edges(
+        np.searchsorted(torn.tree, np.arange(len(torn.root) + 1)),
+        torn.near,
+        torn.far,
+        np.searchsorted(routes.edge, np.arange(len(torn.tree) + 1)),
+        routes.weight,
+        np.concatenate(([0], np.cumsum(np.maximum(routes.hops - 1, 0)))),
+        link,
+    )
+    many = len(pieces.tree)
+    near, origin, place = (np.empty((many, topology.nodes), dtype=np.int64) for _ in range(3))
+    joined = Joined(near, origin, place, np.empty(many, dtype=np.int64))
+    load = np.array(loads.load, dtype=np.int64)
+    failed, start, new = join(pieces, edges, loads.by_end(), load, joined)
+    if failed >= 0:
+        raise InfeasibleError("what is left is not connected")
+    loads.load = load.tolist()
+    return _unified(torn, pieces, joined, edges, (start, new))
+
+
+def _pieces(torn: _Trees, bare: NDArray[np.bool_]) -> Pieces:
+    """Cut trees where some route of an edge has failed, and there into pieces."""
+    routes = torn.routes
+    end = torn.ends()
+    spans: list[list[tuple[int, int]]] = [
+        [(0, int(w))] if all_ else [] for w, all_ in zip(torn.weight, bare, strict=True)
+    ]
+    for at in np.flatnonzero(routes.hops == 0).tolist():
+        spans[torn.tree[routes.edge[at]]].append((int(end[at] - routes.weight[at]), int(end[at])))
+    found = [(tree, *one) for tree, some in enumerate(spans) for one in _parts(sorted(some), int(torn.weight[tree]))]
+    size = max(1, sum(high - low for _, low, high, right in found if not right) // _PIECES)
+    rows = [
+        (tree, at, min(at + (high - low if right else size), high))
+        for tree, low, high, right in found
+        for at in range(low, high, high - low if right else size)
+    ]
+    tree, low, high = np.array(rows, dtype=np.int64).T
+    return Pieces(tree, low, high, torn.root[tree], torn.team[tree], torn.into[tree].astype(np.int64))
+
+
+def _parts(torn: list[tuple[int, int]], weight: int) -> Iterator[tuple[int, int, bool]]:
     """Yield spans of a tree's weight, and whether it is whole there."""
-    torn = [] if every <= {tree.root, *tree.edges} else [(0, tree.weight)]
-    for ways in tree.edges.values() if tree.torn else ():
-        at = 0
-        for way, amount in ways.items():
-            if -1 in loads.links(way, into=tree.into):
-                torn.append((at, at + amount))
-            at += amount
     at = 0
-    for first, end in sorted(torn):
+    for first, end in torn:
         if first > at:
             yield at, first, True
         if end > max(at, first):
             yield max(at, first), end, False
         at = max(at, end)
-    if at < tree.weight:
-        yield at, tree.weight, True
+    if at < weight:
+        yield at, weight, True
 
 
-def _alike(found: list[_Tree]) -> list[_Tree]:
-    """Return trees of which no two have the same edges, in-trees first."""
-    alike: dict[tuple[object, ...], _Tree] = {}
-    for tree in found:
-        shape = frozenset((vertex, next(iter(ways))[0]) for vertex, ways in tree.edges.items())
-        mine = alike.setdefault((tree.into, tree.root, shape), tree)
-        if mine is not tree:
-            mine.weight += tree.weight
-            for vertex, ways in tree.edges.items():
-                for way, weight in ways.items():
-                    mine.edges[vertex][way] = mine.edges[vertex].get(way, 0) + weight
-    return sorted(alike.values(), key=lambda tree: (not tree.into, tree.root))
+def _unified(torn: _Trees, pieces: Pieces, joined: Joined, edges: Edges, new: tuple[IntArray, IntArray]) -> _Trees:
+    """Return the pieces as trees of which no two have the same edges."""
+    alike: dict[tuple[int, int, bytes], int] = {}
+    keys = zip(pieces.into.tolist(), pieces.root.tolist(), joined.near, strict=True)
+    group = np.array([alike.setdefault((into, root, near.tobytes()), len(alike)) for into, root, near in keys])
+    first = np.unique(group, return_index=True)[1]
+    piece = np.repeat(np.arange(len(group)), joined.edges)
+    place = _along(joined.edges)
+    place = np.where(
+        pieces.into[piece], joined.edges[piece] - 1 - place, place
+    )  # edges of in-trees: the far ones first
+    far = joined.order[piece, place]
+    near, origin = joined.near[piece, far], joined.origin[piece, far]
+    # Each vertex of a piece is reached by an edge of the first piece that is alike.
+    kept = piece == first[group[piece]]
+    edge = np.zeros(joined.near.shape, dtype=np.int64)
+    edge[piece[kept], far[kept]] = np.arange(np.count_nonzero(kept))
+    edge_of = edge[first[group[piece]], far]
+
+    old, made = np.flatnonzero(origin >= 0), np.flatnonzero(origin < 0)
+    count = np.diff(edges.route)[origin[old] >> 1]
+    row = np.repeat(old, count)
+    route = np.repeat(edges.route[origin[old] >> 1], count) + _along(count)
+    end = torn.ends()
+    within = np.minimum(end[route], pieces.high[piece[row]])
+    within -= np.maximum(end[route] - torn.routes.weight[route], pieces.low[piece[row]])
+    row, route, within = (column[within > 0] for column in (row, route, within))
+    way, (start, vertices) = -2 - origin[made], new
+    size = (pieces.high - pieces.low)[piece]
+    routes = _Routes(
+        edge_of[np.concatenate((row, made))],
+        np.concatenate((within, size[made])),
+        np.concatenate((torn.routes.begin[route], len(torn.hop) + start[way])),
+        np.concatenate((torn.routes.hops[route], start[way + 1] - start[way])),
+    )
+    back = np.concatenate((origin[row] & 1, 1 - pieces.into[piece[made]])).astype(np.bool_)
+    at = np.repeat(np.where(back, routes.begin + routes.hops - 1, routes.begin), routes.hops)
+    at += _along(routes.hops) * np.repeat(np.where(back, -1, 1), routes.hops)
+    hop = np.concatenate((torn.hop, vertices))[at]
+    routes = routes._replace(begin=np.cumsum(routes.hops) - routes.hops)
+    several = np.bincount(group) > 1
+    routes = _merged(routes, hop, several[group[piece[kept]]][routes.edge])
+    weight = np.bincount(group, pieces.high - pieces.low).astype(np.int64)
+    own = (pieces.into[first].astype(np.bool_), pieces.root[first], weight, pieces.team[first])
+    return _Trees(*own, group[piece[kept]], near[kept], far[kept], routes, hop)
 
 
-def _written(trees: Trees, topology: Topology, loads: _Loads, several: list[_Tree], order: IntArray) -> Trees:
+def _merged(routes: _Routes, hop: IntArray, chosen: NDArray[np.bool_]) -> _Routes:
+    """Return routes of which no two of those chosen are of the same edge and go the same way; by edges."""
+    some = routes.some(chosen)
+    alike = some.edge
+    for step in range(int(some.hops.max(initial=0))):
+        here = np.where(step < some.hops, hop[np.minimum(some.begin + step, len(hop) - 1)], -1)
+        alike = np.unique(alike * (hop.max() + 2) + here + 1, return_inverse=True)[1]
+    _, first, number = np.unique(alike, return_index=True, return_inverse=True)
+    weight = np.bincount(number, some.weight).astype(np.int64)
+    both = (*zip(routes.some(~chosen), some.some(first)._replace(weight=weight), strict=True),)
+    every = _Routes(*map(np.concatenate, both))
+    return every.some(np.argsort(every.edge, kind="stable"))
+
+
+def _written(trees: Trees, collective: Collective, loads: _Loads, parts: Sequence[_Trees]) -> Trees:
     """Return the columns of trees."""
-    if not several:
-        raise InfeasibleError("no tree has a root that is left")
-    if max(tree.weight for tree in several) > MAX_WEIGHT:
+    into, root, weight = (np.concatenate([getattr(one, name) for one in parts]) for name in ("into", "root", "weight"))
+    if weight.max() > MAX_WEIGHT:
         raise TooLargeError("the repaired trees need more than 31 bits of weight")
-    rows: dict[str, list[int]] = {name: [] for name in ("tree", "src", "dst", "route_edge", "route_weight", "hop")}
-    starts = [0]
-    for number, tree in enumerate(several):
-        edges = tree.in_order()
-        for vertex in edges[::-1] if tree.into else edges:
-            ways = tree.edges[vertex]
-            before = next(iter(ways))[0]
-            rows["tree"].append(number)
-            rows["src"].append(vertex if tree.into else before)
-            rows["dst"].append(before if tree.into else vertex)
-            for way, weight in ways.items():
-                rows["route_edge"].append(len(rows["tree"]) - 1)
-                rows["route_weight"].append(weight)
-                rows["hop"] += way[::-1] if tree.into else way
-                starts.append(len(rows["hop"]))
-    sizes = np.zeros(topology.nodes, dtype=np.int64)  # what roots own: the weights of their trees of one phase
-    for tree in several:
-        sizes[tree.root] += tree.weight if tree.into == several[0].into else 0
-    sizes = sizes[compute_nodes(topology)]
-    root = trees.collective.root
+    order = np.lexsort((root, ~into))
+    place = np.argsort(order)
+    before = [0, len(parts[0].root)]
+    tree = np.concatenate([place[one.tree + first] for one, first in zip(parts, before, strict=True)])
+    near, far = (np.concatenate([getattr(one, name) for one in parts]) for name in ("near", "far"))
+    edges = np.argsort(tree, kind="stable")
+    tree, near, far = tree[edges], near[edges], far[edges]
+    before = [0, len(parts[0].tree)]
+    moved = np.argsort(edges)
+    edge = np.concatenate([moved[one.routes.edge + first] for one, first in zip(parts, before, strict=True)])
+    routes = _Routes(*(np.concatenate(columns) for columns in zip(*(one.routes for one in parts), strict=True)))
+    begin = np.concatenate([one.routes.begin + first for one, first in zip(parts, (0, len(parts[0].hop)), strict=True)])
+    routes = routes._replace(edge=edge, begin=begin).some(np.argsort(edge, kind="stable"))
+    owners = compute_nodes(loads.topology)
+    sizes = np.bincount(root, weight * (into == into.any()), loads.topology.nodes)[owners].astype(np.int64)
+    full = {*zip(loads.room, loads.load, strict=True)}
     return Trees(
-        collective=trees.collective if root is None else trees.collective.at(int(order[root])),
-        topology=topology,
-        rate=min(Fraction(room, load) for room, load in zip(loads.room, loads.load, strict=True) if load),
-        root=np.array([tree.root for tree in several], dtype=np.int64),
-        weight=np.array([tree.weight for tree in several], dtype=np.int64),
-        **{name: np.array(column, dtype=np.int64) for name, column in rows.items()},
-        hop_start=np.array(starts, dtype=np.int64),
-        reduce_trees=sum(tree.into for tree in several),
+        collective=collective,
+        topology=loads.topology,
+        rate=min(Fraction(room, load) for room, load in full if load),
+        root=root[order],
+        weight=weight[order],
+        tree=tree,
+        src=np.where(into[order][tree], far, near),
+        dst=np.where(into[order][tree], near, far),
+        route_edge=routes.edge,
+        route_weight=routes.weight,
+        hop_start=np.concatenate(([0], np.cumsum(routes.hops))),
+        hop=np.concatenate([one.hop for one in parts])[routes.places()],
+        reduce_trees=int(into.sum()),
         shard=None if trees.shard is None else tuple((sizes // np.gcd.reduce(sizes)).tolist()),
         concurrent=trees.concurrent,
     )
+
+
+def _along(count: IntArray) -> IntArray:
+    """Return 0, 1, ... of each of so many."""
+    return np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+
+
+def _links(topology: Topology, hop: IntArray, routes: _Routes) -> tuple[IntArray, IntArray]:
+    """Return the links of routes one after the other, -1 for one that is gone, and of each the route."""
+    steps = np.maximum(routes.hops - 1, 0)
+    at = np.repeat(routes.begin, steps) + _along(steps)
+    link = np.full(len(at), -1, dtype=np.int64)
+    there = (hop[at] >= 0) & (hop[at + 1] >= 0)
+    link[there] = topology.link_index(hop[at[there]], hop[at[there] + 1])
+    return link, np.repeat(np.arange(len(steps)), steps)
