@@ -8,15 +8,17 @@ from fractions import Fraction
 from typing import Any
 
 from topodesign.base.arguments import as_choice
-from topodesign.base.claims import THE_LEAST
+from topodesign.base.claims import THE_LEAST, Claim, Of
 from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.units import format_rate
 from topodesign.collectives import Collective
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.measure import cost_claim
 from topodesign.plans.plan import Plan
 from topodesign.schedulers.among import among
 from topodesign.schedulers.for_size import chooses_by_size, fastest_for_size, gains_by_trees
+from topodesign.schedulers.forest import MAY_BE_FASTER
 from topodesign.schedulers.method import Method, Request, cost_in
 
 Methods = Mapping[str, Method]
@@ -60,7 +62,25 @@ def make_plan(request: Request, method: str, methods: Methods) -> Plan:
         best = replace(best, notes=(*best.notes, f"by --method {_method(best)}, which can do without what has failed"))
     if method == "auto" and best.kind in _STEPS and gains_by_trees(request) and not request.given():
         best = _beside_trees(best, methods["forest"].make(request))
+    if method == "auto" and MAY_BE_FASTER in best.notes:
+        best = _beside_switches(best)
     return best
+
+
+def _beside_switches(best: Plan) -> Plan:
+    """Return an allreduce that says what trees through switches which copy or add reach beside it."""
+    from topodesign.optima.alternatives import best_allreduce  # noqa: PLC0415  not for rounds
+
+    other = best_allreduce(best.fabric)
+    reached = best.claim["algorithmic_bandwidth"]
+    if other.bandwidth > reached:
+        by = f"{float(other.bandwidth / reached - 1):.1%}"
+        said = f": --method in-network is {by} faster for large data, {format_rate(other.bandwidth)}; {other.claim}"
+    else:
+        claim = Claim.to_bound(Of.RATE, reached, other.among, other.bound, missed=other.missed)
+        said = f", but no trees are known that are faster by it; {claim}"
+    note = f"switches copy or add here{said}"
+    return replace(best, notes=(*(one for one in best.notes if one != MAY_BE_FASTER), note))
 
 
 def _beside_trees(best: Plan, trees: list[Plan]) -> Plan:

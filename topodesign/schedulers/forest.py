@@ -10,6 +10,8 @@ from topodesign.plans.trees import TREE_COLLECTIVES
 from topodesign.schedulers.answers import fabric_root, tree_plan
 from topodesign.schedulers.method import Method, Request
 
+MAY_BE_FASTER = "switches copy or add here, which may be faster: --method in-network"
+
 
 def _make(request: Request) -> list[Plan]:
     """Return the plan; of an allreduce its note says of which kind it is and whether another may be faster."""
@@ -26,7 +28,7 @@ def _make(request: Request) -> list[Plan]:
         trees, kind = allreduce_schedule(fabric.topology, names=names)
         notes.append(kind)
         if fabric.multicast | fabric.aggregation:
-            notes.append("switches copy or add here, which may be faster: --method in-network")
+            notes.append(MAY_BE_FASTER)
     else:
         trees = forest_schedule(fabric.topology, collective, k=request.fixed_k, root=root, shard=shard, names=names)
         if len(collective.parts) > 1:
