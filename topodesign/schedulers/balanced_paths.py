@@ -26,7 +26,8 @@ MOST_COMMON = 2**16
 
 _POWERS = (1, 2, 2, 3, 3, 4, 4, 3, 4, 5, 5, 4)  # how often prices are squared, pass by pass
 _DIRECT = 4  # the first so many passes keep to shortest paths
-_WORK = 2**29  # links at nodes and steps that a pass with detours may look at: some seconds
+_WORK, _TOGETHER = 2**29, 2**27
+"""Links at nodes and steps that a pass with detours may look at, and after how many there is no other: some seconds."""
 _SAMPLE = 64  # pairs that are looked at to say how many that will be
 
 
@@ -69,11 +70,12 @@ def balanced_paths(
     full = np.array([math.ceil(one * common * chunks) for one in aim] or [0] * steps, dtype=np.int64)
     enough = sum(aim, Fraction(0)) * common * chunks
     best, least = paths.copy(), -1 if start is None else int(load.max(axis=1).sum())
-    wide = chunks * len(pairs) * _states(distance, pairs, steps) * len(src) // len(distance) <= _WORK
-    for turn, squares in enumerate(_POWERS):
+    work = chunks * len(pairs) * _states(distance, pairs, steps) * len(src) // len(distance)
+    powers = _POWERS if work > _WORK else _POWERS[: _DIRECT + 1 + _TOGETHER // max(1, work)]
+    for turn, squares in enumerate(powers):
         if 0 <= least <= enough:
             break
-        detour = steps if wide and turn >= _DIRECT else 0
+        detour = steps if work <= _WORK and turn >= _DIRECT else 0
         total = kernels.balance_pass(distance, indptr, dst, worth, pairs, paths, load, full, squares, detour)
         if least < 0 or total < least:
             best, least = paths.copy(), total

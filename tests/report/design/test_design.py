@@ -274,10 +274,12 @@ def random_request(seed: int) -> dict[str, Any]:
 
 def check_ranking(seed: int) -> int:
     """Hold a recommendation against all that is enumerated here, and return how many there were."""
-    found = design(**random_request(seed))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("topodesign.report.design.design.failures_of", lambda *_: ())  # which rank nothing
+        found = design(**random_request(seed))
     request, best = found.request, found.recommendation
     reached = value(request, best.time, *cables_of(best.topology))
-    assert best.time == step_of(best.topology, request) or best.time < step_of(best.topology, request)
+    assert best.time <= step_of(best.topology, request)
     others = known(request.nodes, request.degree, duplex=request.cabling == "duplex")
     for one in others:
         if value(request, at_least(one, request), *cables_of(one)) >= reached:

@@ -34,6 +34,8 @@ class Decision(TextResult):
     * ``request``: what was asked.
     * ``contenders``: all that was compared, the first in what was asked first; those that cannot be recommended last.
     * ``missing``: rivals of which there is none of this size, and why.
+    * ``beaten``: names of what was not scheduled, as two contenders take no more time, money or power than it does at
+      least.
     * ``turns``: where the runner-up wins.
     * ``limits``: what limits each collective of the recommendation.
     * ``failures``: what the worst one failure and the worst two cost.
@@ -46,6 +48,7 @@ class Decision(TextResult):
     request: Request
     contenders: tuple[Offer, ...]
     missing: tuple[tuple[str, str], ...]
+    beaten: tuple[str, ...]
     turns: tuple[Turn, ...]
     limits: tuple[Limit, ...]
     failures: tuple[Loss, ...]
@@ -62,6 +65,7 @@ class Decision(TextResult):
             kind=dict[str, str],
             value=lambda one: dict(one.missing),
         ),
+        key("beaten", "What was not scheduled, as two contenders take no more time, money or power than it at least."),
         "turns limits failures growth",
         key("bill", "What to buy for the recommendation."),
         "claims",
@@ -100,6 +104,14 @@ class Decision(TextResult):
         if other is None:
             return words
         return f"{words} {other.name} would take {format_time(other.time)}, but {other.refused}."
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """What is not in the table, and why, in sentences without their full stops."""
+        several = "it takes" if len(self.beaten) == 1 else "they take"
+        more = f"{counted(len(self.beaten), 'other')} not scheduled: {several} at least what two in the table take"
+        lines = (f"{name} is not in the table: {why}" for name, why in self.missing)
+        return (*lines, *([more] if self.beaten else []))
 
     def heading(self) -> str:
         """Return the question."""
@@ -160,7 +172,7 @@ def _text(found: Decision) -> str:
     ]
     rest += list(_bill(found))
     rest += [f"{str(claim)[:1].upper()}{str(claim)[1:]}." for claim in found.claims]
-    rest += [f"{name} is not in the table: {why}" for name, why in found.missing]
+    rest += found.absent
     rest += [f"wrote {counted(len(found.files), 'file')}, listed in decision.json"] if found.files else []
     return "\n".join([*text, *(line for long in rest for line in wrapped(long, MOST_WIDE, 2))])
 

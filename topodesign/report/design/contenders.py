@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from topodesign.base.deadline import OutOfTime, deadline
@@ -22,8 +23,9 @@ from topodesign.fabrics.places import as_place
 from topodesign.report.boxes.frontier import BoxDesign
 from topodesign.report.comparison.contender import counts_of, sum_of
 from topodesign.report.comparison.everyday import EVERYDAY, everyday
+from topodesign.report.comparison.measures import Counts
 from topodesign.report.design.boxed import RAILS, frontier_of, rails_of, rated_parts
-from topodesign.report.design.measure import Measured, measured
+from topodesign.report.design.measure import Measured, at_least, measured
 from topodesign.report.design.parts import Offer, OfferKind
 from topodesign.report.design.request import Request
 from topodesign.topology.library import build
@@ -31,7 +33,7 @@ from topodesign.topology.topology import Topology
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plant.carry import carry
 
-_ALL_PLANNED = 64  # nodes up to which everything that is known of the size is planned
+_ALL_PLANNED = 64  # nodes up to which everything that is known of the size is planned, unless bounds say it is beaten
 _PLANNED = 4  # topologies of a larger size that are planned, the first by their prices
 _INSIDE = 3  # numbers of ports inside groups, more than half, that are looked at
 _SECONDS = 60.0  # for the plans of one contender
@@ -56,11 +58,16 @@ class Candidate:
 
 
 class Gathered(NamedTuple):
-    """Contenders with their plans, the wiring of those that have one, what is missing, and whether all were planned."""
+    """Contenders with their plans, the wiring of those that have one, and what is missing.
+
+    ``beaten`` are those that were not planned, since two contenders take no more than they do at least; ``whole`` says
+    whether all that is known was planned or beaten.
+    """
 
     offers: list[Offer]
     wirings: Mapping[str, WiringPlan]
     missing: list[tuple[str, str]]
+    beaten: list[str]
     whole: bool
 
 
@@ -227,7 +234,9 @@ def gathered(request: Request, progress: Progress | None) -> Gathered:
     missing: list[tuple[str, str]] = []
     offers: list[Offer] = []
     wirings: dict[str, WiringPlan] = {}
+    beaten: list[str] = []
     links: list[tuple[Topology, str]] = []
+    late = False
     for number, (kind, make) in enumerate(KINDS.items()):
         share = part(progress, number / len(KINDS), (number + 1) / len(KINDS))
         for one in make(request, lambda name, why: missing.append((name, why)), share):
@@ -236,10 +245,15 @@ def gathered(request: Request, progress: Progress | None) -> Gathered:
             if kind == "rival" and same is not None:
                 missing.append((one.name, f"it is {same}, and in the table as that"))
                 continue
+            number = counts_of(one.place)
+            if kind == "direct" and _is_beaten(topology, number, request, offers):
+                beaten.append(one.name)
+                continue
             try:
                 with deadline(_SECONDS):
-                    offers.append(_offer(one, request))
+                    offers.append(_offer(one, number, request))
             except OutOfTime:
+                late = True
                 missing.append((one.name, f"was not scheduled and verified within {_SECONDS:g} s"))
             except InfeasibleError as error:
                 missing.append((one.name, str(error)))
@@ -249,11 +263,31 @@ def gathered(request: Request, progress: Progress | None) -> Gathered:
                     wirings[one.name] = one.wiring
     if not offers:
         raise InfeasibleError("\n".join(f"{name}: {why}" for name, why in missing))
-    return Gathered(offers, wirings, missing, _whole(request) and request.room is None)
+    return Gathered(offers, wirings, missing, beaten, _whole(request) and request.room is None and not late)
 
 
-def _offer(one: Candidate, request: Request) -> Offer:
-    number, fabric, boxed = counts_of(one.place), None, None
+def _is_beaten(one: Topology, number: Counts, request: Request, offers: list[Offer]) -> bool:
+    """Return whether two contenders take no more time, money or power than this does at least: it comes third."""
+    if request.step is not None:
+        return False
+    price, watts = _charges(number, request)
+    cheap = [
+        other.time
+        for other in offers
+        if other.refused is None and (other.price or 0) <= (price or 0) and (other.watts or 0) <= (watts or 0)
+    ]
+    return len(cheap) > 1 and sorted(cheap)[1] <= at_least(one, request)
+
+
+def _charges(number: Counts, request: Request) -> tuple[Fraction | None, Fraction | None]:
+    """Return price and watts, each None where none are given."""
+    price, watts = (sum_of(number, each) if each else None for each in (request.prices, request.watts))
+    return price, watts
+
+
+def _offer(one: Candidate, number: Counts, request: Request) -> Offer:
+    fabric, boxed = None, None
+    price, watts = _charges(number, request)
     if one.boxes is not None:
         fabric, found = one.boxes.fabric, Measured(rated_parts(one.boxes.fabric, one.boxes.rates, request))
         boxed = one.boxes.boxed
@@ -269,8 +303,8 @@ def _offer(one: Candidate, request: Request) -> Offer:
         one.place,
         found.parts,
         number,
-        sum_of(number, request.prices) if request.prices else None,
-        sum_of(number, request.watts) if request.watts else None,
+        price,
+        watts,
         one.refused or _refusal(one, number.survives, request),
         step=found.step,
         fabric=fabric,

@@ -76,11 +76,11 @@ def design(
     offers, wiring = _wired(found, asked)
     best = with_plans(offers[0], most=MOST_PLANNED)
     offers = [best, *offers[1:]]
-    missing = list(found.missing)
     return Decision(
         asked,
         tuple(offers),
-        tuple(missing),
+        tuple(found.missing),
+        tuple(found.beaten),
         turns(offers, asked),
         limits_of(best.parts, asked, wiring),
         failures_of(best, asked, wiring, part(progress, 0.5, 0.8)),

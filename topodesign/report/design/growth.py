@@ -7,12 +7,10 @@ from fractions import Fraction
 
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.progress import Progress, part
-from topodesign.catalog.ranking import seconds_of
-from topodesign.pricing.all_to_all import all_to_all
-from topodesign.report.design.measure import measured
+from topodesign.report.design.measure import at_least, measured
 from topodesign.report.design.parts import Stage
 from topodesign.report.design.request import Request
-from topodesign.wiring.change.growth import Grown, grow
+from topodesign.wiring.change.growth import grow
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.plan.plan import WiringPlan
 
@@ -45,16 +43,14 @@ def _stage(request: Request, now: WiringPlan, nodes: int, progress: Progress | N
     able = [one for one in found.topologies if one.topology.is_duplex or request.cabling == "simplex"]
     if not able:
         raise InfeasibleError(f"nothing is known for {nodes} nodes of degree {request.degree} with duplex cables")
-    quickest, nearest = min(able, key=lambda one: _at_least(one, larger)), min(able, key=lambda one: one.moves)
-    stages = []
-    for one in (quickest, nearest) if nearest is not quickest else (quickest,):
+    least = [at_least(one.topology, larger, "bounds") for one in able]
+    quickest = least.index(min(least))
+    nearest = min(range(len(able)), key=lambda place: (able[place].moves, least[place]))
+    stages: list[Stage] = []
+    for one, bound in [(able[place], least[place]) for place in dict.fromkeys((quickest, nearest))]:
+        if stages and bound > (1 + SLOWER) * stages[0].seconds:
+            continue
         seconds = measured(one.topology, larger).seconds
         stages.append(Stage(nodes, one.name, one.topology, one.moves, one.at_least, seconds))
     most = (1 + SLOWER) * min(one.seconds for one in stages)
     return min((one for one in stages if one.seconds <= most), key=lambda one: (one.moves, one.seconds))
-
-
-def _at_least(one: Grown, request: Request) -> Fraction:
-    """Return the seconds of a step by the price of its reduce-scatter and the bound of its all-to-all."""
-    exchange = all_to_all(one.topology, effort="bounds").lower
-    return seconds_of(request.graph_mix, one.cost, one.cost, exchange, request.work)

@@ -8,11 +8,15 @@ have the price of flows (:mod:`topodesign.report.design.boxed`), a step of a mod
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
 
+import numpy as np
+
 from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError
+from topodesign.catalog.ranking import seconds_of
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.groups import Placement
 from topodesign.optima.group_ways import Wires
@@ -24,12 +28,12 @@ from topodesign.plans.timing.chunked import PipelineSimulation
 from topodesign.plans.timing.plans import Simulation, simulate
 from topodesign.pricing.all_to_all import all_to_all
 from topodesign.pricing.closed_form import price
-from topodesign.pricing.deferral import why_not
+from topodesign.pricing.efforts import Effort
 from topodesign.pricing.mix import Share
 from topodesign.report.design.boxed import boxed_parts
 from topodesign.report.design.parts import PRICED, Offer, Part
 from topodesign.report.design.request import Request
-from topodesign.schedulers.scheduling import schedule
+from topodesign.schedulers.scheduling import METHODS, schedule
 from topodesign.topology.topology import Topology
 
 _MOST_BLOCKS = 2**17  # blocks of an all-to-all, nodes times nodes, up to which a plan is made
@@ -77,6 +81,22 @@ def measured(
     return Measured(tuple(parts))
 
 
+def at_least(topology: Topology, request: Request, effort: Effort = "quick") -> Fraction:
+    """Return the seconds of a step that no schedule of a topology undercuts.
+
+    Whatever is sent takes alpha for every step to the farthest node, and the bytes of all others come in, and go out,
+    over the links of the node with the fewest; what bounds all-to-alls is a matter of effort.
+    """
+    real = topology.src != topology.dst
+    ends = (np.bincount(end[real], topology.capacity[real], topology.nodes).min() for end in (topology.src, topology.dst))
+    steps, nodes = price(topology).steps, topology.nodes
+    out, into = (Cost(steps, Fraction(topology.degree * (nodes - 1), nodes * int(few))) for few in ends)
+    work = replace(request.work, bandwidth=request.work.bandwidth * topology.degree / request.degree)
+    exchanged = any(share.collective == "all-to-all" for share in request.mix.shares)
+    exchange = all_to_all(topology, effort=effort).lower if exchanged else Fraction(0)
+    return seconds_of(request.graph_mix, out, into, exchange, work)
+
+
 def run_of(plan: Plan, size: Fraction, request: Request) -> Simulation:
     """Return a simulation: ports that a topology leaves unused carry nothing, and fabrics have their bandwidths."""
     bandwidth = None
@@ -111,10 +131,12 @@ def _at(part: Part, request: Request, size: Fraction) -> Fraction:
 
 def _plans(place: Topology | Fabric, collective: str, method: str) -> tuple[Plan, ...]:
     """Return the plans of a collective that may be the fastest for some size."""
-    first = schedule(place, collective, method=method)
-    plans = [first]
-    if method == "auto" and isinstance(place, Topology) and collective != "all-to-all" and why_not(place, 1) is None:
-        plans.append(schedule(place, collective, method="deferred"))  # auto takes the fewest steps
+    if collective == "all-to-all" and isinstance(place, Topology):
+        plans = [schedule(place, collective, steps=price(place).steps)]  # nor is what more steps would reach asked for
+    else:
+        plans = [schedule(place, collective, method=method)]
+        others = (one["method"] for one in plans[0].generator.get("others", ()))  # auto takes the fewest steps
+        plans += [schedule(place, collective, method=name) for name in others if name in METHODS]
     for plan in plans:
         verdict = verify(plan)
         if not verdict.ok:

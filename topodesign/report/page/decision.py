@@ -158,7 +158,7 @@ def _contenders(found: Decision) -> Table:
 def _missing(found: Decision) -> tuple[Words, ...]:
     named = zip(found.contenders, labels(found), strict=True)
     refused = [f"{name} cannot be recommended: {one.refused}." for one, name in named if one.refused]
-    lines = [*refused, *(f"{name} is not in the table: {why}." for name, why in found.missing)]
+    lines = [*refused, *(f"{one}." for one in found.absent)]
     return (Words(tuple(lines)),) if lines else ()
 
 
