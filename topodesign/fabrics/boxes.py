@@ -14,7 +14,7 @@ cable is decided by rules and numbers of the spec, so that the same spec makes t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -68,6 +68,12 @@ class Wiring:
     at: tuple[int, ...]
     part: tuple[int, ...]
     at_part: tuple[int, ...]
+
+    def without(self, gone: Collection[int]) -> Wiring:
+        """Return the cables but those of some numbers."""
+        kept = [place for place in range(len(self.box)) if place not in gone]
+        columns = (self.box, self.nic, self.to, self.at, self.part, self.at_part)
+        return Wiring(*(tuple(column[place] for place in kept) for column in columns))
 
 
 @dataclass(frozen=True)
@@ -195,10 +201,18 @@ def _ranks(box: np.ndarray, far: np.ndarray, boxes: int) -> np.ndarray:
     return ranks
 
 
-def join(box: Box, graph: Topology, split: int = 1, shift: int = 0, swaps: Sequence[int] = ()) -> Fabric:
-    """Return the fabric of a box for every node of a topology, and cables for its links."""
+def join(
+    box: Box,
+    graph: Topology,
+    split: int = 1,
+    shift: int = 0,
+    swaps: Sequence[int] = (),
+    *,
+    without: Collection[int] = (),
+) -> Fabric:
+    """Return the fabric of a box for every node of a topology, and cables for its links but those of some numbers."""
     check_buildable(graph.nodes * (len(box.nodes) + len(box.switches)), graph.nodes * 4 * len(box.links))
-    wiring = wired(box, graph, split, shift, swaps)
+    wiring = wired(box, graph, split, shift, swaps).without(without)
     count = graph.nodes
     links = [
         FabricLink(f"box{b}/{one.src}", f"box{b}/{one.dst}", one.bandwidth, one.kind)

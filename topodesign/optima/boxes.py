@@ -13,6 +13,7 @@ if their link carries all that may come, and the flow among these is solved exac
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -74,11 +75,16 @@ def box_rates(
     swaps: tuple[int, ...] = (),
     *,
     known: tuple[Fraction, Fraction] | None = None,
+    without: Collection[int] = (),
 ) -> BoxRates:
-    """Return what boxes on a topology reach; ``known`` are bounds of its factor of all-to-all, if somebody has them."""
-    fabric, wiring = join(box, graph, split, shift, swaps), wired(box, graph, split, shift, swaps)
+    """Return what boxes on a topology reach; ``known`` are bounds of its factor of all-to-all, if somebody has them.
+
+    Cables of the numbers in ``without`` are not there.
+    """
+    fabric = join(box, graph, split, shift, swaps, without=without)
+    wiring = wired(box, graph, split, shift, swaps).without(without)
     gather = throughput(fabric).bandwidth
-    between = _between(box, graph, wiring, split, known)
+    between = None if without else _between(box, graph, wiring, split, known)
     if between is not None:
         least, most = between
         if carries_anything(box, most):

@@ -9,9 +9,22 @@ from typing import Any
 
 import pytest
 
-from topodesign import Decision, as_topology, build_fabric, design, load_plan, pareto_boxes, throughput, verify
+from topodesign import (
+    Decision,
+    as_topology,
+    build_fabric,
+    design,
+    load_plan,
+    optimum,
+    pareto_boxes,
+    price_step,
+    throughput,
+    verify,
+)
 from topodesign.base.errors import ParameterError
 from topodesign.cli.main import run
+from topodesign.fabrics.boxes import join
+from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.pricing.mix import Mix, Share
 from topodesign.report.design.limits import bound_of
 from topodesign.report.design.reading import read_request
@@ -129,6 +142,50 @@ def test_failures_and_growth_are_of_boxes(found: Decision) -> None:
     assert stage.at_least <= stage.moves
 
 
+MODEL = {"layers": 4, "hidden": 1024, "heads": 8, "vocabulary": 32000, "sequence": 1024, "batch": 64, "flops": "100T"}
+
+
+def test_a_model_is_trained_on_boxes() -> None:
+    """Contenders take what `step` says of their fabrics, and a cable less is never less."""
+    found = design(boxes=4, box="dgx_h100", model=MODEL | {"tensor": 8, "data": 4}, rivals=["rails", "torus"])
+    best = found.recommendation
+    for one in found.contenders:
+        assert one.fabric is not None
+        step = price_step(MODEL | {"tensor": 8, "data": 4}, one.fabric, alpha="5us")
+        assert one.step is not None
+        assert one.time == step.seconds
+        assert one.refused is not None or one.time >= best.time
+    assert all(one.seconds is not None and one.seconds >= best.time for one in found.failures)
+    with pytest.raises(ParameterError, match=r"it has 4 ranks .* and there are 32 accelerators in 4 boxes"):
+        design(boxes=4, box="dgx_h100", model=MODEL | {"data": 4})
+
+
+def test_failures_of_narrow_boxes_know_the_nic() -> None:
+    """What is left after a failure is the fabric without that cable, both ends of it, whose flow is worked out anew."""
+    step = {"collectives": [{"collective": "all-to-all", "size": "16MiB"}, {"collective": "allgather", "size": "1MiB"}]}
+    found = design(boxes=4, box="pcie_pair", workload=step, cabling="duplex")
+    best, (one, two) = found.recommendation, found.failures
+    boxed = best.boxed
+    assert boxed is not None
+    assert one.seconds is not None
+    assert two.seconds is not None
+    ends = boxed.wiring
+    cables = list(zip(ends.box, ends.nic, ends.to, ends.at, strict=True))
+    times: list[Fraction] = []
+    for place, (a, i, b, j) in enumerate(cables):
+        if a < b:
+            gone = {place, cables.index((b, j, a, i))}
+            fabric = join(boxed.box, boxed.graph, boxed.split, boxed.shift, boxed.swaps, without=gone)
+            exchange = optimum(fabric, "all-to-all")
+            assert isinstance(exchange, FlowOptimum)
+            times.append(2**24 / exchange.bandwidth + 2**20 / throughput(fabric).bandwidth)
+    waits = sum(part.latency for part in best.parts)
+    assert one.looked_at == len(times) == best.counts.cables
+    inside = Fraction(2, 10**6)  # further to another NIC, at most
+    assert any(time <= one.seconds - waits <= time + inside for time in sorted(times)[-len(times) // 4 :])
+    assert best.time < one.seconds < two.seconds
+
+
 def test_files_go_to_the_bench(tmp_path: Path) -> None:
     step = {"collectives": [{"collective": "allgather", "size": "1MiB"}]}
     asked = tmp_path / "asked.yaml"
@@ -149,7 +206,6 @@ def test_files_go_to_the_bench(tmp_path: Path) -> None:
         ("alpha", "4us", "alpha: boxes have bandwidths"),
         ("degree", 9, "degree: a box dgx_h100 has 8 ports; ask for as many or fewer"),
         ("box", "dgx_h1000", "unknown box 'dgx_h1000'"),
-        ("model", {"layers": 1}, "model: contenders of boxes are ranked by a 'workload'"),
         ("cube", "4x4x4", "cube: cubes are of hosts"),
         ("rivals", ["rail"], "rivals: 'rail' is no name, spec or file; did you mean 'rails'"),
     ],

@@ -16,8 +16,8 @@ from functools import cache
 import numpy as np
 
 from topodesign.base.deadline import OutOfTime, deadline
-from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
-from topodesign.fabrics.boxes import Box, join
+from topodesign.base.errors import InfeasibleError, TopodesignError
+from topodesign.fabrics.boxes import Box
 from topodesign.fabrics.fabric import Fabric
 from topodesign.optima.boxes import ANY_ORDER, BoxRates, box_rates
 from topodesign.plans.plan import Plan
@@ -51,13 +51,6 @@ def rails_of(box: Box, boxes: int, degree: int) -> tuple[BoxDesign, Topology]:
     ends = [(place[whole[u]], place[whole[v]]) for u, v, _ in found[0].fabric.topology.links() if whole[u] != whole[v]]
     src, dst = np.array(ends, dtype=np.int64).T
     return found[0], Topology.from_arrays(len(place), src, dst, switches=frozenset(range(boxes, len(place))))
-
-
-def boxed_parts(graph: Topology, request: Request) -> tuple[Part, ...]:
-    """Return what every collective takes on a graph of boxes whose cables take NICs in order."""
-    if request.box is None:
-        raise ParameterError("nodes stand alone here")
-    return rated_parts(join(request.box, graph), box_rates(request.box, graph), request)
 
 
 def rated_parts(fabric: Fabric, rates: BoxRates, request: Request) -> tuple[Part, ...]:

@@ -237,8 +237,8 @@ def gathered(request: Request, progress: Progress | None) -> Gathered:
     beaten: list[str] = []
     links: list[tuple[Topology, str]] = []
     late = False
-    for number, (kind, make) in enumerate(KINDS.items()):
-        share = part(progress, number / len(KINDS), (number + 1) / len(KINDS))
+    for turn, (kind, make) in enumerate(KINDS.items()):
+        share = part(progress, turn / len(KINDS), (turn + 1) / len(KINDS))
         for one in make(request, lambda name, why: missing.append((name, why)), share):
             topology = one.place.topology if isinstance(one.place, Fabric) else one.place
             same = next((name for other, name in links if other == topology), None)
@@ -289,8 +289,11 @@ def _offer(one: Candidate, number: Counts, request: Request) -> Offer:
     fabric, boxed = None, None
     price, watts = _charges(number, request)
     if one.boxes is not None:
-        fabric, found = one.boxes.fabric, Measured(rated_parts(one.boxes.fabric, one.boxes.rates, request))
-        boxed = one.boxes.boxed
+        fabric, boxed = one.boxes.fabric, one.boxes.boxed
+        if request.step is None:
+            found = Measured(rated_parts(fabric, one.boxes.rates, request))
+        else:
+            found = measured(fabric, request)
     else:
         found = measured(one.place, request, one.method)
         if request.box is not None and isinstance(one.place, Topology):

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from topodesign.base.errors import DisconnectedError, InfeasibleError
 from topodesign.base.progress import Progress
+from topodesign.fabrics.boxes import Boxed, Wiring
 from topodesign.fabrics.groups import Placement
 from topodesign.pricing.closed_form import price
 from topodesign.report.design.boxed import in_any_order
-from topodesign.report.design.measure import measured
+from topodesign.report.design.measure import measured, measured_boxes
 from topodesign.report.design.parts import Loss, Offer
 from topodesign.report.design.request import Request
 from topodesign.topology.automorphisms import find_symmetry, link_classes
@@ -22,41 +24,56 @@ from topodesign.topology.topology import Topology
 from topodesign.wiring.plan.plan import WiringPlan
 
 _ALL_PAIRS = 100  # pairs up to which all are scheduled anew
-_LARGE = 256  # nodes above which fewer are looked at
+_LARGE, _LARGE_BOXES = 256, 8  # nodes, and boxes with a narrow inside, above which fewer are looked at
 _ONES, _PRICED, _SCHEDULED = (12, 4), (48, 8), (2, 1)
 """Single failures that are scheduled, pairs that are priced, and the dearest of them that are scheduled: of few nodes,
 and of many or with a model."""
 
-_Cable = tuple[tuple[int, int], ...]  # the links that a cable makes
 _Item = TypeVar("_Item")
+
+
+class _Cable(NamedTuple):
+    """A cable: the links that it makes, and where it matters which NIC has it its numbers in the wiring of boxes."""
+
+    links: tuple[tuple[int, int], ...]
+    numbers: tuple[int, ...] = ()
 
 
 def failures_of(offer: Offer, request: Request, wiring: WiringPlan, progress: Progress | None) -> tuple[Loss, ...]:
     """Return the worst single failure of a cable and the worst two, as far as they were looked at.
 
-    Nothing where it matters which NIC of a box has which cable, as others would be better then.
+    Nothing of boxes of whose inside it stays open what it carries then.
     """
-    if not in_any_order(offer.topology, request):
+    layout = None if offer.step is None else offer.step.placement
+    narrow = offer.boxed is not None and not in_any_order(offer.topology, request)
+    whole = (_Narrow if narrow else _Whole)(offer.topology, request, wiring, layout, offer.boxed)
+    large = offer.step is not None or offer.topology.nodes > (_LARGE_BOXES if narrow else _LARGE)
+    try:
+        return tuple(_losses(whole, progress, large=large))
+    except InfeasibleError:
         return ()
-    whole = _Whole(offer.topology, request, wiring, None if offer.step is None else offer.step.placement)
-    unlike, large = whole.unlike, offer.topology.nodes > _LARGE or offer.step is not None
+
+
+def _losses(whole: _Whole, progress: Progress | None, *, large: bool) -> Iterator[Loss]:
+    unlike = whole.unlike
     ones = [(cable,) for cable in _spread(unlike, _ONES[large])]
-    one = whole.worst(ones, len(whole.cables), whole=len(ones) == len(unlike))
+    yield whole.worst(ones, len(whole.cables), whole=len(ones) == len(unlike))
     if progress is not None:
         progress(0.4)
     count = len(whole.cables)
     if count < 2:
-        return (one,)
+        return
     pairs = []
     for first in unlike:
         place = whole.cables.index(first)  # others beside it are alike, and may fail with it
         pairs += [(first, other) for other in (*whole.cables[:place], *whole.cables[place + 1 :])]
     if len(pairs) <= _ALL_PAIRS and not large:
-        return one, whole.worst(pairs, count * (count - 1) // 2, whole=True)
-    near = [two for two in pairs if set(two[0][0]) & set(two[1][0])]
+        yield whole.worst(pairs, count * (count - 1) // 2, whole=True)
+        return
+    near = [two for two in pairs if set(two[0].links[0]) & set(two[1].links[0])]
     looked = [*_spread(near, _PRICED[large] // 2), *_spread(pairs, _PRICED[large] // 2)]
     dear = sorted(looked, key=whole.price_without, reverse=True)[: _SCHEDULED[large]]
-    return one, whole.worst(dear, len(looked), whole=False)
+    yield whole.worst(dear, len(looked), whole=False)
 
 
 def _spread(items: Sequence[_Item], count: int) -> list[_Item]:
@@ -68,26 +85,31 @@ class _Whole:
     """A topology whose cables may fail."""
 
     def __init__(
-        self, topology: Topology, request: Request, wiring: WiringPlan, layout: Placement | None = None
+        self, topology: Topology, request: Request, wiring: WiringPlan, layout: Placement | None, boxed: Boxed | None
     ) -> None:
-        self.topology, self.request, self.wiring, self.layout = topology, request, wiring, layout
+        self.topology, self.request, self.wiring, self.layout, self.boxed = topology, request, wiring, layout, boxed
         self.duplex = wiring.mode == "duplex"
-        links = zip(topology.src.tolist(), topology.dst.tolist(), topology.capacity.tolist(), strict=True)
-        self.cables: list[_Cable] = []
-        for u, v, many in links:
+
+    @cached_property
+    def cables(self) -> list[_Cable]:
+        """All cables."""
+        whole, found = self.topology, list[_Cable]()
+        for u, v, many in zip(whole.src.tolist(), whole.dst.tolist(), whole.capacity.tolist(), strict=True):
             if u != v and not (self.duplex and u > v):
-                self.cables += [((u, v), (v, u)) if self.duplex else ((u, v),)] * many
+                found += [_Cable(((u, v), (v, u)) if self.duplex else ((u, v),))] * many
+        return found
 
     @cached_property
     def unlike(self) -> list[_Cable]:
         """Cables of which no symmetry that is known turns one into another."""
         symmetry = find_symmetry(self.topology, np.zeros(self.topology.nodes, dtype=np.int64))
-        return list(dict(zip(link_classes(symmetry, self.cables), self.cables, strict=True)).values())
+        classes = link_classes(symmetry, [cable.links for cable in self.cables])
+        return list(dict(zip(classes, self.cables, strict=True)).values())
 
     def left(self, failed: Sequence[_Cable]) -> Topology:
         """Return the links without those of some cables."""
         whole, capacity = self.topology, self.topology.capacity.copy()
-        gone = np.array([link for cable in failed for link in cable], dtype=np.int64)
+        gone = np.array([link for cable in failed for link in cable.links], dtype=np.int64)
         np.subtract.at(capacity, whole.link_index(*gone.T), 1)
         kept = capacity > 0
         return Topology.from_arrays(whole.nodes, whole.src[kept], whole.dst[kept], capacity[kept])
@@ -109,7 +131,7 @@ class _Whole:
         seconds, place = max(times, key=lambda one: (one[0] is None, one[0] or Fraction(0), -one[1]))
         failed, hosts = many[place], self.wiring.hosts
         sign = "-" if self.duplex else ">"
-        links = tuple(f"{hosts[u]} {sign} {hosts[v]}" for (u, v), *_ in failed)
+        links = tuple(f"{hosts[u]} {sign} {hosts[v]}" for ((u, v), *_), _ in failed)
         return Loss(self._names(failed), links, seconds, looked_at, whole)
 
     def _names(self, failed: Sequence[_Cable]) -> tuple[str, ...]:
@@ -118,7 +140,7 @@ class _Whole:
         for connect in self.wiring.connects:
             u, v = connect.link
             names.setdefault((min(u, v), max(u, v)) if self.duplex else (u, v), []).append(connect.cable)
-        found = [names[cable[0]].pop() for cable in failed if names.get(cable[0])]
+        found = [names[cable.links[0]].pop() for cable in failed if names.get(cable.links[0])]
         return tuple(found) if len(found) == len(failed) else ()
 
     def _seconds(self, failed: Sequence[_Cable]) -> Fraction | None:
@@ -126,3 +148,37 @@ class _Whole:
             return measured(self.left(failed), self.request, placement=self.layout).seconds
         except (DisconnectedError, InfeasibleError):
             return None
+
+
+class _Narrow(_Whole):
+    """Boxes of which it matters which NIC has which cable: none is taken for another."""
+
+    @cached_property
+    def cables(self) -> list[_Cable]:
+        """All cables, of both ways where the wiring is duplex."""
+        ends = self.boxed.wiring if self.boxed else Wiring(*[()] * 6)
+        there = list(zip(ends.box, ends.nic, ends.part, ends.to, ends.at, ends.at_part, strict=True))
+        place = {end: number for number, end in enumerate(there)}
+        found = []
+        for number, (u, *out, v, at, at_part) in enumerate(there):
+            if not self.duplex:
+                found.append(_Cable(((u, v),), (number,)))
+            elif u < v:
+                found.append(_Cable(((u, v), (v, u)), (number, place[v, at, at_part, u, *out])))
+        return found
+
+    @cached_property
+    def unlike(self) -> list[_Cable]:
+        """All of them."""
+        return self.cables
+
+    def _names(self, failed: Sequence[_Cable]) -> tuple[str, ...]:
+        """Return the names of cables; none where others join the same boxes."""
+        same = Counter(cable.links for cable in self.cables)
+        return () if any(same[cable.links] > 1 for cable in failed) else super()._names(failed)
+
+    def _seconds(self, failed: Sequence[_Cable]) -> Fraction | None:
+        if self.boxed is None or self.price_without(failed)[0]:
+            return None
+        gone = {number for cable in failed for number in cable.numbers}
+        return measured_boxes(self.boxed, self.request, placement=self.layout, without=gone).seconds

@@ -7,7 +7,7 @@ have the price of flows (:mod:`topodesign.report.design.boxed`), a step of a mod
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
@@ -17,8 +17,10 @@ import numpy as np
 from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError
 from topodesign.catalog.ranking import seconds_of
+from topodesign.fabrics.boxes import Boxed, join
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.groups import Placement
+from topodesign.optima.boxes import box_rates
 from topodesign.optima.group_ways import Wires
 from topodesign.optima.step import StepTime, price_on
 from topodesign.plans.kinds import kind_of
@@ -30,7 +32,7 @@ from topodesign.pricing.all_to_all import all_to_all
 from topodesign.pricing.closed_form import price
 from topodesign.pricing.efforts import Effort
 from topodesign.pricing.mix import Share
-from topodesign.report.design.boxed import boxed_parts
+from topodesign.report.design.boxed import rated_parts
 from topodesign.report.design.parts import PRICED, Offer, Part
 from topodesign.report.design.request import Request
 from topodesign.schedulers.scheduling import METHODS, schedule
@@ -62,12 +64,12 @@ def measured(
     InfeasibleError
         If there is no plan of a collective, or no price.
     """
+    if request.box is not None and isinstance(place, Topology):
+        return measured_boxes(Boxed(request.box, place), request, placement=placement)
     if request.step is not None:
         used = 1 if isinstance(place, Fabric) else Fraction(place.degree, request.degree)
         wires = Wires.of(place, request.work.latency, request.work.bandwidth * used)
         return Measured((), price_on(request.step, wires, placement=placement))
-    if request.box is not None and isinstance(place, Topology):
-        return Measured(boxed_parts(place, request))
     plans: dict[str, tuple[Plan, ...]] = {}
     parts = []
     for share in request.mix.shares:
@@ -81,6 +83,17 @@ def measured(
     return Measured(tuple(parts))
 
 
+def measured_boxes(
+    boxed: Boxed, request: Request, *, placement: Placement | None = None, without: Collection[int] = ()
+) -> Measured:
+    """Return the same of boxes, without cables of some numbers."""
+    how = boxed.box, boxed.graph, boxed.split, boxed.shift, boxed.swaps
+    fabric = join(*how, without=without)
+    if request.step is not None:
+        return measured(fabric, request, placement=placement)
+    return Measured(rated_parts(fabric, box_rates(*how, without=without), request))
+
+
 def at_least(topology: Topology, request: Request, effort: Effort = "quick") -> Fraction:
     """Return the seconds of a step that no schedule of a topology undercuts.
 
@@ -88,7 +101,9 @@ def at_least(topology: Topology, request: Request, effort: Effort = "quick") -> 
     over the links of the node with the fewest; what bounds all-to-alls is a matter of effort.
     """
     real = topology.src != topology.dst
-    ends = (np.bincount(end[real], topology.capacity[real], topology.nodes).min() for end in (topology.src, topology.dst))
+    ends = (
+        np.bincount(end[real], topology.capacity[real], topology.nodes).min() for end in (topology.src, topology.dst)
+    )
     steps, nodes = price(topology).steps, topology.nodes
     out, into = (Cost(steps, Fraction(topology.degree * (nodes - 1), nodes * int(few))) for few in ends)
     work = replace(request.work, bandwidth=request.work.bandwidth * topology.degree / request.degree)

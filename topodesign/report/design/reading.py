@@ -102,11 +102,13 @@ def _request(document: Located, folder: Path | None, name: str) -> Request:
         nodes = fields.whole("nodes") if "nodes" in fields or room is None else len(room.hosts)
         degree = fields.whole("degree") if "degree" in fields or room is None else _degree_of(fields, room)
         work = _work(fields)
-    if step is not None and step.model is not None and step.model.ranks != nodes:
+    ranks = nodes if box is None else nodes * len(box.nodes)
+    if step is not None and step.model is not None and step.model.ranks != ranks:
+        there = f"{nodes} nodes" if box is None else f"{ranks} accelerators in {nodes} boxes"
         fields.wrong(
             "model",
-            f"it has {step.model.ranks} ranks (tensor x data x pipeline), and there are {nodes} nodes; change one, "
-            "such as data",
+            f"it has {step.model.ranks} ranks (tensor x data x pipeline), and there are {there}; change one, such as "
+            "data",
         )
     mix = _mix(fields) if step is None else mix_of_step(step)
     cabling = fields.word("cabling")
@@ -163,12 +165,8 @@ def _box(fields: Fields) -> Box:
     for name in ("bandwidth", "alpha", "gap", "hop"):
         if name in fields:
             fields.wrong(name, "boxes have bandwidths and latencies of their own; leave it out")
-    for name, why in (
-        ("cube", "cubes are of hosts, not of boxes; leave it out"),
-        ("model", "contenders of boxes are ranked by a 'workload'; 'topodesign step' prices a model on boxes"),
-    ):
-        if name in fields:
-            fields.wrong(name, why)
+    if "cube" in fields:
+        fields.wrong("cube", "cubes are of hosts, not of boxes; leave it out")
     named = str(fields.given["box"].value).lower().endswith(FABRIC_ENDINGS)
     box = as_box(fields.path("box")) if named else fields.read("box", as_box)
     fields.whole("boxes")
