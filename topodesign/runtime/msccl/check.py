@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+
+import numpy as np
 
 from topodesign.base.declared import key
 from topodesign.base.memory import uncollected
@@ -14,7 +15,7 @@ from topodesign.runtime.memory import Layout
 from topodesign.runtime.msccl.execute import analyse, find_root, interleave, shortest_piece
 from topodesign.runtime.msccl.flat import Flat
 from topodesign.runtime.msccl.legal import limits, links, mismatches, out_of_bounds, xml_nodes
-from topodesign.runtime.msccl.operations import Thread, load
+from topodesign.runtime.msccl.operations import Table, Threads, is_one_of, load
 from topodesign.runtime.msccl.parse import Program
 from topodesign.runtime.msccl.profiles import SCRATCH_COMFORT, RuntimeProfile
 from topodesign.runtime.report import Finding, ProgramReport, Sizes, first, first_wrong, require_run
@@ -158,7 +159,7 @@ def check_program(
             root = _root(program, loaded.threads, inplace=inplace)
         layout = Layout.of(program, inplace=inplace, root=root)
         findings, longest = _run(program, profile, loaded.threads, layout, range(seed, seed + interleavings))
-    usage = _usage(program, loaded.threads, longest)
+    usage = _usage(program, loaded.threads.table, longest)
     calls = _calls(program, profile, usage)
     return CheckReport(
         verdict=findings[0].verdict if findings else "ok",
@@ -178,7 +179,7 @@ def check_program(
     )
 
 
-def _root(program: Program, threads: Sequence[Thread], *, inplace: bool) -> int:
+def _root(program: Program, threads: Threads, *, inplace: bool) -> int:
     layout = Layout.of(program, inplace=inplace)
     if any(out_of_bounds(threads, layout)):
         return 0
@@ -186,7 +187,7 @@ def _root(program: Program, threads: Sequence[Thread], *, inplace: bool) -> int:
 
 
 def _run(
-    program: Program, profile: RuntimeProfile, threads: Sequence[Thread], layout: Layout, seeds: range
+    program: Program, profile: RuntimeProfile, threads: Threads, layout: Layout, seeds: range
 ) -> tuple[list[Finding], int]:
     """Return what is wrong with one layout, and the longest chain of messages."""
     findings = first(out_of_bounds(threads, layout))
@@ -204,7 +205,7 @@ def _unsettled(program: Program, profile: RuntimeProfile) -> bool:
     return program.proto == "LL" and not profile.ll_send_barrier
 
 
-def _safe(program: Program, profile: RuntimeProfile, threads: Sequence[Thread], root: int | None) -> int:
+def _safe(program: Program, profile: RuntimeProfile, threads: Threads, root: int | None) -> int:
     """Return the largest call for which a program that deadlocks is right in all that it claims, 0 if there is none."""
     slots = profile.slots[program.proto]
     longest = max((operation.count for thread in threads for operation in thread.operations), default=1)
@@ -222,28 +223,25 @@ def _safe(program: Program, profile: RuntimeProfile, threads: Sequence[Thread], 
     return profile.largest_of_piece(program.proto, piece, program.nchunksperloop)
 
 
-def _copied(threads: Sequence[Thread]) -> int:
+def _copied(table: Table) -> int:
     """Return the most chunks that a rank copies or adds within its memory."""
-    copied: Counter[int] = Counter()
-    for thread in threads:
-        for one in thread.operations:
-            if one.type in {"cpy", "re"}:
-                copied[one.rank] += one.count * len(one.sources)
-    return max(copied.values(), default=0)
+    inside = is_one_of(frozenset({"cpy", "re"}))[table.type[table.reads]]
+    rank = table.rank[table.thread[table.reads[inside]]]
+    return int(np.bincount(rank, weights=table.count[table.reads[inside]]).max(initial=0))
 
 
-def _usage(program: Program, threads: Sequence[Thread], longest_chain: int) -> Usage:
-    carried = links(threads).values()
+def _usage(program: Program, table: Table, longest_chain: int) -> Usage:
+    senders, sends, chunks = links(table)
     return Usage(
-        copied_chunks=_copied(threads),
+        copied_chunks=_copied(table),
         threadblocks_per_rank=max(len(gpu.threadblocks) for gpu in program.gpus),
         steps_per_threadblock=max(len(tb.steps) for gpu in program.gpus for tb in gpu.threadblocks),
         xml_nodes_per_rank=max(xml_nodes(program, gpu) for gpu in program.gpus),
         channels=len({tb.chan for gpu in program.gpus for tb in gpu.threadblocks}),
         scratch_chunks=max(gpu.s_chunks for gpu in program.gpus),
-        links_per_rank=max(Counter(sender for sender, _ in links(threads)).values(), default=0),
-        sends_per_link=max((sends for sends, _ in carried), default=0),
-        chunks_per_link=max((chunks for _, chunks in carried), default=0),
+        links_per_rank=int(np.bincount(senders).max(initial=0)),
+        sends_per_link=int(sends.max(initial=0)),
+        chunks_per_link=int(chunks.max(initial=0)),
         longest_chain=longest_chain,
     )
 
@@ -261,7 +259,7 @@ def _calls(program: Program, profile: RuntimeProfile, usage: Usage) -> Calls:
 
 
 def _advice(
-    program: Program, profile: RuntimeProfile, threads: Sequence[Thread], calls: Calls, root: int | None
+    program: Program, profile: RuntimeProfile, threads: Threads, calls: Calls, root: int | None
 ) -> Iterator[str]:
     """Yield what works but is likely not meant."""
     if program.collective.rooted:
@@ -276,8 +274,10 @@ def _advice(
             "come; a smaller maxBytes (--max-size of compile) takes less"
         )
     used = {tb.chan for gpu in program.gpus for tb in gpu.threadblocks}
-    parallel = Counter(thread.send[:2] for thread in threads if thread.send)
-    needed = max(parallel.values(), default=1)
+    table = threads.table
+    known = table.send >= 0
+    parallel = np.unique(np.column_stack((table.rank, table.send))[known], axis=0, return_counts=True)[1]
+    needed = int(parallel.max(initial=1))
     if program.nchannels > len(used):
         yield f"nchannels is {program.nchannels}, but {len(used)} are used; the others are connected for nothing"
     elif len(used) > needed:
@@ -288,6 +288,6 @@ def _advice(
     if program.inplace != program.outofplace:
         only, other = ("in", "out of") if program.inplace else ("out of", "in")
         yield f"only for calls {only} place; calls {other} place silently use a built-in algorithm"
-    idle = sum(not thread.operations for thread in threads)
+    idle = int((np.diff(table.first) == 0).sum())
     if idle:
         yield f"{idle} threadblocks have nothing to do and still take up a multiprocessor each"

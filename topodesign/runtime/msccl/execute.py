@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from topodesign.runtime.memory import Expected, Layout, likely_root
 from topodesign.runtime.msccl.flat import Flat
-from topodesign.runtime.msccl.operations import RECEIVES, SENDS, Connection, Operation, Thread
+from topodesign.runtime.msccl.operations import RECEIVES, SENDS, Connection, Operation, Thread, Threads
 from topodesign.runtime.report import MAX_FINDINGS, Finding
 
 Perform = Callable[[int, Operation, int, int, Any], Any]
@@ -389,7 +389,7 @@ def _list_bits(mask: int) -> str:
 
 
 def analyse(
-    threads: Sequence[Thread],
+    threads: Threads,
     layout: Layout,
     slots: int,
     *,

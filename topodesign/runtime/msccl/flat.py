@@ -6,8 +6,8 @@ Only that a program is right is decided here. Whatever else is found is found ag
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,17 +16,15 @@ from topodesign.base.compiled import Ints
 from topodesign.base.memory import check_memory
 from topodesign.runtime.memory import Layout
 from topodesign.runtime.msccl.flat_kernels import PLAIN_SEND, RECEIVES, SENDS, Columns, races, run, sums
+from topodesign.runtime.msccl.operations import NUMBER, Connection, Table, Threads, is_one_of, starts
 from topodesign.runtime.msccl.operations import RECEIVES as RECEIVING
 from topodesign.runtime.msccl.operations import SENDS as SENDING
-from topodesign.runtime.msccl.operations import Connection, Operation, Thread
-from topodesign.runtime.msccl.parse import STEP_TYPES
+from topodesign.runtime.msccl.parse import BUFFERS
 
 _CLOCKS = 2**27  # bytes of clocks at a time
 _MEMORY = 2**30  # bytes of sums; what needs more is executed cell by cell
 
-_KINDS = {
-    one: SENDS * (one in SENDING) + RECEIVES * (one in RECEIVING) + PLAIN_SEND * (one == "s") for one in STEP_TYPES
-}
+_KINDS = SENDS * is_one_of(SENDING) + RECEIVES * is_one_of(RECEIVING) + PLAIN_SEND * is_one_of(frozenset("s"))
 
 Words = NDArray[np.uint64]
 
@@ -37,41 +35,31 @@ class Flat:
     Threads of a rank are next to each other; sends and receives match, and every access is within bounds.
     """
 
-    def __init__(self, threads: Sequence[Thread], layout: Layout) -> None:
+    def __init__(self, threads: Threads, layout: Layout) -> None:
+        own = threads.table
         self.layout = layout
-        self.base, self.cells = _cells(layout, threads)
+        self.base, self.cells = _cells(layout, own)
         check_memory(64 * self.cells, f"{self.cells} chunks of memory")
-        self.rank_of_thread = np.array([thread.rank for thread in threads], dtype=np.int64)
-        number: dict[Connection, int] = {}
-        ends = [(thread.send, thread.receive) for thread in threads]
-        sends = np.array([number.setdefault(one, len(number)) if one else -1 for one, _ in ends], dtype=np.int64)
-        receives = np.array([number.setdefault(one, len(number)) if one else -1 for _, one in ends], dtype=np.int64)
-        self.connections = list(number)
-        operations = [operation for thread in threads for operation in thread.operations]
-        lengths = [len(thread.operations) for thread in threads]
-        first = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
-        waits, wait_start = _ragged(_waits(threads, first.tolist()))
-        reads = [[self.base[one.rank, name] + at for name, at in one.reads] for one in operations]
-        sources, source_start = _ragged(reads)
-        targets = np.array([self._target(one) for one in operations], dtype=np.int64)
-        kinds = np.array([_KINDS[one.type] for one in operations], dtype=np.int64)
-        counts = np.array([one.count for one in operations], dtype=np.int64)
-        thread_of = np.repeat(np.arange(len(threads)), lengths)
+        self.rank_of_thread = own.rank
+        sends, receives, self.connections = _connections(own)
+        kinds, rank = _KINDS[own.type], own.rank[own.thread]
+        writing = own.target >= 0
+        target = np.where(writing, self.base[rank, own.target] + own.target_at, -1)
+        sources = self.base[rank[own.reads], own.source] + own.source_at
+        both = np.flatnonzero(writing & (own.type == NUMBER["re"]))  # what adds to its target reads it last
+        reads = np.concatenate((own.reads, both))
+        order = np.argsort(reads, kind="stable")
+        copies = np.flatnonzero(own.type[own.reads] == NUMBER["cpy"])
+        onto = own.reads[copies[sources[copies] == target[own.reads[copies]]]]
+        sources = np.concatenate((sources, target[both]))[order]
+        target[onto] = -1  # a copy onto itself only reads
+        number = len(own.type)
         self.columns = Columns(
-            *(first, kinds, counts, thread_of, sends, receives),
-            *(wait_start, waits, source_start, sources, targets),
-            *_streams(kinds, counts, sends[thread_of], receives[thread_of]),
+            *(own.first, kinds, own.count, own.thread, sends, receives),
+            *(starts(own.waits, number), _awaited(own), starts(reads[order], number), sources, target),
+            *_streams(kinds, own.count, sends[own.thread], receives[own.thread]),
         )
-        self.stream = int(counts[kinds & SENDS > 0].sum())
-
-    def _target(self, one: Operation) -> int:
-        """Return the first cell that an operation writes, -1 for none: a copy onto itself only reads."""
-        if one.target is None:
-            return -1
-        cell = self.base[one.rank, one.target[0]] + one.target[1]
-        if one.type == "cpy" and self.base[one.rank, one.sources[0][0]] + one.sources[0][1] == cell:
-            return -1
-        return cell
+        self.stream = int(own.count[kinds & SENDS > 0].sum())
 
     def _run(self, slots: Ints, piece: int, state: int, numbers: tuple[Words, NDArray[np.uint8]]) -> Ints | None:
         """Run in an order that a state seeds, 0 for a fixed one; return the operations as they began, if it ends."""
@@ -92,7 +80,7 @@ class Flat:
         order = self._run(np.full(len(self.connections), slots), piece, 0, nothing)
         if order is None or self._races(order, unsettled=unsettled):
             return None
-        chunk, owner = self._given()
+        chunk, owner = self._given
         ranks = np.zeros((self.cells, words), dtype=np.uint64)
         filled = np.flatnonzero(chunk >= 0)
         ranks[filled, owner[filled] // 64] = _bit(owner[filled] % 64)
@@ -100,7 +88,7 @@ class Flat:
         longest = sums(self.columns, order, chunk, ranks, *streams)
         if longest < 0:
             return None
-        cells, wanted, source = self._expected()
+        cells, wanted, source = self._expected
         rows = np.zeros((self.layout.ranks + 1, words), dtype=np.uint64)  # the last is all ranks
         every = np.arange(self.layout.ranks)
         rows[every, every // 64] = _bit(every % 64)
@@ -109,40 +97,52 @@ class Flat:
         return int(longest) if right else None
 
     def _races(self, order: Ints, *, unsettled: bool) -> bool:
-        """Decide whether there is a race, for as many ranks at a time as there is room for."""
-        ends = np.flatnonzero(np.diff(self.rank_of_thread, append=-1)) + 1
-        most = _CLOCKS // (4 * max(1, len(order)))
-        low = 0
-        clock = None
-        while low < len(self.rank_of_thread):
-            fitting = ends[(ends > low) & (ends <= low + most)]
-            high = int(fitting[-1] if len(fitting) else ends[ends > low][0])
-            if clock is None or clock.shape[1] < high - low:
-                clock = np.zeros((len(order), high - low), dtype=np.int32)
-            if races(self.columns, order, low, high, self.cells, unsettled, clock):
+        """Decide whether there is a race.
+
+        What holds between threads of one rank, which alone share memory, decides it for most accesses. For threads with
+        others messages are counted in, for as many threads at a time as there is room for.
+        """
+        rank = self.rank_of_thread
+        new = np.flatnonzero(np.diff(rank, prepend=-1))
+        lengths = np.diff(np.append(new, len(rank)))
+        longest = int(np.diff(self.columns.first).max(initial=0))
+        kind = np.int16 if 2 * longest + 2 < 2**15 else np.int32
+
+        def suspects(column: Ints, width: int, *, messages: bool) -> Ints:
+            clock, found = np.zeros((len(order), width), dtype=kind), np.zeros(len(rank), dtype=np.uint8)
+            races(self.columns, order, column, self.cells, unsettled, messages, clock, found)
+            return np.flatnonzero(found)
+
+        odd = suspects(np.arange(len(rank)) - np.repeat(new, lengths), int(lengths.max(initial=0)), messages=False)
+        most = max(1, _CLOCKS // (np.dtype(kind).itemsize * max(1, len(order))))
+        for low in range(0, len(odd), most):
+            some = odd[low : low + most]
+            column = np.full(len(rank), -1)
+            column[some] = np.arange(len(some))
+            if len(suspects(column, len(some), messages=True)):
                 return True
-            low = high
         return False
 
+    @cached_property
     def _given(self) -> tuple[Ints, Ints]:
-        """Return the input chunk that each cell holds before the start, -1 for none, and whose it is."""
+        """The input chunk that each cell holds before the start, -1 for none, and whose it is."""
         chunk, owner = np.full(self.cells, -1), np.zeros(self.cells, dtype=np.int64)
         for rank in range(self.layout.ranks):
-            start, size = self.base[rank, "i"], self.layout.given(rank)
+            start, size = self.base[rank, BUFFERS.index("i")], self.layout.given(rank)
             chunk[start : start + size] = np.arange(size)
             owner[start : start + size] = rank
         return chunk, owner
 
+    @cached_property
     def _expected(self) -> tuple[Ints, Ints, Ints]:
-        """Return cells of the result, and the chunk and the rank that each must be of; rank -1 is all of them added."""
-        cells, chunks, sources = [], [], []
-        for rank, buffer, at, chunk, source in self.layout.goals():
-            cells.append(self.base[rank, buffer] + at + np.arange(self.layout.part))
-            chunks.append(chunk + np.arange(self.layout.part))
-            sources.append(np.full(self.layout.part, -1 if source is None else source))
-        if not cells:
-            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-        return np.concatenate(cells), np.concatenate(chunks), np.concatenate(sources)
+        """Cells of the result, and the chunk and the rank that each must be of; rank -1 is all of them added."""
+        rows = [
+            (self.base[rank, BUFFERS.index(buffer)] + at, chunk, -1 if source is None else source)
+            for rank, buffer, at, chunk, source in self.layout.goals()
+        ]
+        cells, chunks, sources = np.array(rows, dtype=np.int64).reshape(-1, 3, 1).swapaxes(0, 1)
+        within = np.arange(self.layout.part)
+        return (cells + within).reshape(-1), (chunks + within).reshape(-1), np.repeat(sources, len(within))
 
     def random(self, slots: Callable[[Connection], int], piece: int, seed: int, state: int) -> tuple[bool, int | None]:
         """Run once in a random order with numbers.
@@ -150,18 +150,18 @@ class Flat:
         ``slots`` says how many pieces each connection holds, ``seed`` the numbers, ``state`` (not 0) the order.
         Returned are whether every thread finished, and the place among the results of the first chunk that is wrong.
         """
-        chunk, owner = self._given()
+        chunk, owner = self._given
         memory = _mixed(seed, owner, chunk)
         numbers = memory * (chunk >= 0), (chunk >= 0).astype(np.uint8)
         holds = np.array([slots(connection) for connection in self.connections], dtype=np.int64)
         if self._run(holds, piece, state, numbers) is None:
             return False, None
-        cells, wanted, source = self._expected()
+        cells, wanted, source = self._expected
         right = _mixed(seed, source, wanted)
         added = np.flatnonzero(source < 0)
-        right[added] = 0
-        for rank in range(self.layout.ranks if len(added) else 0):
-            right[added] += _mixed(seed, np.full(len(added), rank), wanted[added])
+        if len(added):
+            all_of, which = np.unique(wanted[added], return_inverse=True)
+            right[added] = _mixed(seed, np.arange(self.layout.ranks)[:, None], all_of).sum(axis=0)[which]
         wrong = np.flatnonzero((numbers[0][cells] != right) | (numbers[1][cells] == 0))
         return True, int(wrong[0]) if len(wrong) else None
 
@@ -176,55 +176,51 @@ def _streams(kinds: Ints, counts: Ints, sends: Ints, receives: Ints) -> tuple[In
     return places, match
 
 
-def _cells(layout: Layout, threads: Sequence[Thread]) -> tuple[dict[tuple[int, str], int], int]:
-    """Return the first cell of each buffer, so that what has one address has one cell, and how many there are.
+def _connections(own: Table) -> tuple[Ints, Ints, list[Connection]]:
+    """Return the number of the connection that each thread sends on, or -1, receives on, and their names."""
+    sides = ((own.rank, own.send), (own.receive, own.rank))
+    ends = np.array([(*pair, own.channel) for pair in sides]).swapaxes(1, 2).reshape(-1, 3)
+    used = np.flatnonzero(ends.min(axis=1) >= 0)
+    names, which = np.unique(ends[used], axis=0, return_inverse=True)
+    number = np.full(len(ends), -1)
+    number[used] = which.reshape(-1)
+    return *number.reshape(2, -1), [(a, b, channel) for a, b, channel in names.tolist()]
+
+
+def _cells(layout: Layout, own: Table) -> tuple[Ints, int]:
+    """Return the first cell of each rank's buffers, so that what has one address has one cell, and how many there are.
 
     Of scratch there are only as many as are used.
     """
-    used = [0] * layout.ranks
-    for thread in threads:
-        for one in thread.operations:
-            for name, at in (*one.sources, *([one.target] if one.target else ())):
-                if name == "s":
-                    used[thread.rank] = max(used[thread.rank], at + one.count)
-    base: dict[tuple[int, str], int] = {}
+    used = np.zeros(layout.ranks, dtype=np.int64)
+    for one, name, at in (
+        (own.reads, own.source, own.source_at),
+        (np.arange(len(own.type)), own.target, own.target_at),
+    ):
+        here = name == BUFFERS.index("s")
+        np.maximum.at(used, own.rank[own.thread[one[here]]], at[here] + own.count[one[here]])
+    base = np.zeros((layout.ranks, len(BUFFERS)), dtype=np.int64)
     total = 0
-    for rank in range(layout.ranks):
+    for rank, scratch in enumerate(used.tolist()):
         end = None
         segments = [(*layout.segment(rank, name), name) for name in "io"]
-        for start, size, name in sorted([*segments, (layout.segment(rank, "s")[0], used[rank], "s")]):
+        for start, size, name in sorted([*segments, (layout.segment(rank, "s")[0], scratch, "s")]):
             if end is None or start >= end:
                 shift, end = total - start, start
-            base[rank, name] = start + shift
+            base[rank, BUFFERS.index(name)] = start + shift
             end = max(end, start + size)
             total = end + shift
     return base, total
 
 
-def _waits(threads: Sequence[Thread], first: list[int]) -> list[list[int]]:
-    """Return for each operation those that must be over, -1 where none would do."""
-    announced: dict[tuple[int, int], tuple[list[int], list[int]]] = {}  # positions ascend
-    for number, thread in enumerate(threads):
-        places = [at for at, one in enumerate(thread.operations) if one.announces]
-        announced[thread.rank, thread.id] = (
-            [thread.operations[at].position for at in places],
-            [first[number] + at for at in places],
-        )
-    found = []
-    for thread in threads:
-        for one in thread.operations:
-            row = []
-            for other, position in one.waits:
-                positions, numbers = announced[thread.rank, other]
-                at = bisect_left(positions, position)
-                row.append(numbers[at] if at < len(numbers) else -1)
-            found.append(row)
-    return found
-
-
-def _ragged(rows: list[list[int]]) -> tuple[Ints, Ints]:
-    start = np.concatenate(([0], np.cumsum([len(row) for row in rows], dtype=np.int64)))
-    return np.array([value for row in rows for value in row], dtype=np.int64), start
+def _awaited(own: Table) -> Ints:
+    """Return for each wait the operation that must be over, -1 where none would do."""
+    telling = np.flatnonzero(own.announces)
+    reach = int(max(own.position.max(initial=0), own.awaited.max(initial=0))) + 1
+    at = np.searchsorted(own.thread[telling] * reach + own.position[telling], own.other * reach + own.awaited)
+    telling = np.append(telling, -1)
+    found = telling[at]
+    return np.where((found >= 0) & (own.thread[found] == own.other), found, -1)
 
 
 def _bit(number: Ints) -> Words:
@@ -237,7 +233,7 @@ def _mixed(seed: int, rank: Ints, chunk: Ints) -> Words:
     start = np.uint64((seed * 0x9E3779B97F4A7C15 + 1) & mask)
     with np.errstate(over="ignore"):
         x = start + rank.astype(np.uint64) * np.uint64(0xD1B54A32D192ED03)
-        x += chunk.astype(np.uint64) * np.uint64(0xABC98388FB8FAC03)
+        x = x + chunk.astype(np.uint64) * np.uint64(0xABC98388FB8FAC03)
         x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         return (x ^ (x >> np.uint64(31))) >> np.uint64(3)

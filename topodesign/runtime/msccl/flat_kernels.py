@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from topodesign.base.compiled import Ints, Masks, next_random, tiered
 SENDS, RECEIVES, PLAIN_SEND = 1, 2, 4
 """Bits of what an operation does to connections."""
 
-Clocks = NDArray[np.int32]
+Clocks = NDArray[np.int16]
 Bits = NDArray[np.uint8]
 
 
@@ -161,54 +161,65 @@ def run(
     return finished == threads
 
 
-def _clock_work(columns: Columns, order: Ints, low: int, high: int, *_: object) -> int:
-    return len(order) * (high - low + 20) // 2 + len(columns.first)
+def _clock_work(columns: Columns, order: Ints, *rest: Any) -> int:
+    return len(order) * (rest[-2].shape[1] + 20) // 2 + len(columns.first)
 
 
 @tiered(_clock_work)
-def races(columns: Columns, order: Ints, low: int, high: int, cells: int, unsettled: bool, clock: Clocks) -> bool:
-    """Return whether two accesses of the threads ``low`` to ``high`` to one cell have no fixed order, one a write.
+def races(
+    columns: Columns,
+    order: Ints,
+    column: Ints,
+    cells: int,
+    unsettled: bool,
+    messages: bool,
+    clock: Clocks,
+    suspects: Bits,
+) -> None:
+    """Mark threads with an access that has no fixed order with a later one of the same cell, one of them a write.
 
-    ``clock`` has a row for every operation: when it begins, what is known to be over of each of these threads, twice
-    the operations and 1 more where of the next one the chunk at hand is known alone. The threads of a rank must be in
-    one call together, for only they share memory.
+    ``clock`` has a row for every operation: when it begins, what is known to be over of each thread, in its
+    ``column``, twice the operations and 1 more where of the next one the chunk at hand is known alone. Threads without
+    a column (-1) are not looked at. With ``messages`` a column is that of one thread; without, no message is held to
+    say what is over, so that threads of different ranks share columns.
     """
     first, kinds, counts, thread_of, _, _, wait_start, waits, source_start, sources, targets, _, match = columns
+    width = clock.shape[1]
+    reads = 0
     for one in order:
+        reads += counts[one] * (source_start[one + 1] - source_start[one])
         thread = thread_of[one]
+        here = column[thread]
         step = one - first[thread]
         if step > 0:
-            for c in range(high - low):
+            for c in range(width):
                 known = clock[one - 1, c]
                 clock[one, c] = known + (known & 1)
-            if low <= thread < high and not (unsettled and kinds[one - 1] & PLAIN_SEND):
-                clock[one, thread - low] = 2 * step
+            if here >= 0 and not (unsettled and kinds[one - 1] & PLAIN_SEND):
+                clock[one, here] = 2 * step
         else:
-            for c in range(high - low):
+            for c in range(width):
                 clock[one, c] = 0
-        if low <= thread < high and (kinds[one] & SENDS or wait_start[one + 1] > wait_start[one]):
-            clock[one, thread - low] = 2 * step
+        if here >= 0 and (kinds[one] & SENDS or wait_start[one + 1] > wait_start[one]):
+            clock[one, here] = 2 * step
         for x in range(wait_start[one], wait_start[one + 1]):
             other = waits[x]
-            there = thread_of[other]
-            for c in range(high - low):
+            there = column[thread_of[other]]
+            for c in range(width):
                 known = clock[other, c]
                 known += known & 1
                 clock[one, c] = max(clock[one, c], known)
-            if low <= there < high and not (unsettled and kinds[other] & PLAIN_SEND):
-                over = 2 * (other - first[there]) + 2
-                clock[one, there - low] = max(clock[one, there - low], over)
-        if kinds[one] & RECEIVES and counts[one] > 0:
+            if there >= 0 and not (unsettled and kinds[other] & PLAIN_SEND):
+                over = 2 * (other - first[thread_of[other]]) + 2
+                clock[one, there] = max(clock[one, there], over)
+        if messages and kinds[one] & RECEIVES and counts[one] > 0:
             other = match[one]
-            there = thread_of[other]
-            for c in range(high - low):
+            there = column[thread_of[other]]
+            for c in range(width):
                 clock[one, c] = max(clock[one, c], clock[other, c])
-            if low <= there < high:
-                over = 2 * (other - first[there]) + 1
-                clock[one, there - low] = max(clock[one, there - low], over)
-    reads = 0
-    for one in range(first[low], first[high]):
-        reads += counts[one] * (source_start[one + 1] - source_start[one])
+            if there >= 0:
+                over = 2 * (other - first[thread_of[other]]) + 1
+                clock[one, there] = max(clock[one, there], over)
     writer = np.full(cells, -1, dtype=np.int64)
     written = np.zeros(cells, dtype=np.int64)
     last = np.full(cells, -1, dtype=np.int64)  # read
@@ -218,17 +229,15 @@ def races(columns: Columns, order: Ints, low: int, high: int, cells: int, unsett
     free = 0
     for one in order:
         thread = thread_of[one]
-        if thread < low or thread >= high:
-            continue
         for k in range(counts[one]):
             for x in range(source_start[one], source_start[one + 1]):
                 cell = sources[x] + k
                 other = writer[cell]
-                if other >= 0:
-                    known = clock[one, thread_of[other] - low]
+                if other >= 0 and column[thread_of[other]] >= 0:
+                    known = clock[one, column[thread_of[other]]]
                     over = 2 * (other - first[thread_of[other]])
                     if known < over + 1 or (known == over + 1 and written[cell] != k):
-                        return True
+                        suspects[thread_of[other]] = 1
                 found = last[cell]
                 while found >= 0 and not (thread_of[reader[found]] == thread and read[found] == k):
                     found = before[found]
@@ -243,24 +252,23 @@ def races(columns: Columns, order: Ints, low: int, high: int, cells: int, unsett
                 continue
             cell = targets[one] + k
             other = writer[cell]
-            if other >= 0:
-                known = clock[one, thread_of[other] - low]
+            if other >= 0 and column[thread_of[other]] >= 0:
+                known = clock[one, column[thread_of[other]]]
                 over = 2 * (other - first[thread_of[other]])
                 if known < over + 1 or (known == over + 1 and written[cell] != k):
-                    return True
+                    suspects[thread_of[other]] = 1
             found = last[cell]
             while found >= 0:
                 other = reader[found]
-                if not (other == one and read[found] == k):
-                    known = clock[one, thread_of[other] - low]
+                if not (other == one and read[found] == k) and column[thread_of[other]] >= 0:
+                    known = clock[one, column[thread_of[other]]]
                     over = 2 * (other - first[thread_of[other]])
                     if known < over + 1 or (known == over + 1 and read[found] != k):
-                        return True
+                        suspects[thread_of[other]] = 1
                 found = before[found]
             last[cell] = -1
             writer[cell] = one
             written[cell] = k
-    return False
 
 
 def _sum_work(columns: Columns, order: Ints, *_: object) -> int:

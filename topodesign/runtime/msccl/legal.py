@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import zip_longest
 
+import numpy as np
+
+from topodesign.base.compiled import Ints
 from topodesign.runtime.memory import Layout, buffer_chunks, distinct_blocks
-from topodesign.runtime.msccl.operations import READS_SOURCE, RECEIVES, SENDS, Connection, Operation, Thread
-from topodesign.runtime.msccl.parse import Gpu, Program, Step, Threadblock
+from topodesign.runtime.msccl.operations import (
+    NUMBER,
+    READS_SOURCE,
+    RECEIVES,
+    SENDS,
+    Connection,
+    Operation,
+    Table,
+    Threads,
+    is_one_of,
+)
+from topodesign.runtime.msccl.parse import BUFFERS, Gpu, Program, Step, Threadblock
 from topodesign.runtime.msccl.profiles import MOST_SCRATCH, RuntimeProfile
 from topodesign.runtime.report import Finding
 
@@ -82,8 +96,10 @@ def _gpu(program: Program, gpu: Gpu, profile: RuntimeProfile) -> Iterator[Findin
     if profile.checks_chunk_counts:
         yield from _chunk_counts(program, gpu, profile)
     yield from _connections(gpu, profile)
+    steps = _steps(gpu, profile)
     for tb in gpu.threadblocks:
         yield from _threadblock(program, gpu, tb, profile)
+        yield from steps.get(tb.id, ())
 
 
 def _chunk_counts(program: Program, gpu: Gpu, profile: RuntimeProfile) -> Iterator[Finding]:
@@ -121,36 +137,56 @@ def _threadblock(program: Program, gpu: Gpu, tb: Threadblock, profile: RuntimePr
         yield illegal(f'chan="{tb.chan}" must be from 0 to {program.nchannels - 1}, as nchannels="{program.nchannels}"')
     if len(tb.steps) > profile.steps_per_threadblock:
         yield illegal(f"{len(tb.steps)} steps; {profile.name} holds {profile.steps_per_threadblock}")
-    for index, step in enumerate(tb.steps):
-        for message in _step(gpu, tb, step, profile):
-            yield Finding("illegal", message, gpu.id, tb.id, index)
 
 
-def _step(gpu: Gpu, tb: Threadblock, step: Step, profile: RuntimeProfile) -> Iterator[str]:
-    if not 0 <= step.s < profile.steps_per_threadblock:
-        yield f's="{step.s}" must be from 0 to {profile.steps_per_threadblock - 1}'
-    if step.depid >= len(gpu.threadblocks):
-        yield f'depid="{step.depid}" names no threadblock of this rank'
-    if step.depid >= 0 and not 0 <= step.deps < profile.steps_per_threadblock:
-        yield f'deps="{step.deps}" is no step'
-    if step.type == "nop":
-        return
-    moves = step.type in SENDS | RECEIVES
-    if not moves <= step.cnt <= profile.chunks_per_step:
-        yield f'cnt="{step.cnt}" must be from {int(moves)} to {profile.chunks_per_step}'
-    if step.type in SENDS and tb.send < 0:
-        yield f'{step.type} in a threadblock with send="-1"'
-    if step.type in RECEIVES and tb.recv < 0:
-        yield f'{step.type} in a threadblock with recv="-1"'
-    sizes = {"i": gpu.i_chunks, "o": gpu.o_chunks, "s": gpu.s_chunks}
+def _steps(gpu: Gpu, profile: RuntimeProfile) -> dict[int, list[Finding]]:
+    """Return what is wrong with the steps of each threadblock."""
+    lengths = [len(tb.steps) for tb in gpu.threadblocks]
+    s, kind, source, source_at, target, target_at, count, depid, deps, *_ = np.concatenate(
+        [tb.steps.rows for tb in gpu.threadblocks]
+    ).T
+    peers = np.repeat([(tb.send, tb.recv) for tb in gpu.threadblocks], lengths, axis=0)
+    acts, most = kind != NUMBER["nop"], profile.steps_per_threadblock
+    sends, receives = is_one_of(SENDS)[kind], is_one_of(RECEIVES)[kind]
+    moves = sends | receives
+    sizes = dict(zip(BUFFERS, (gpu.i_chunks, gpu.o_chunks, gpu.s_chunks), strict=True))
+    rules: list[tuple[Ints, Callable[[Step], str]]] = [
+        ((s < 0) | (s >= most), lambda step: f's="{step.s}" must be from 0 to {most - 1}'),
+        (depid >= len(lengths), lambda step: f'depid="{step.depid}" names no threadblock of this rank'),
+        ((depid >= 0) & ((deps < 0) | (deps >= most)), lambda step: f'deps="{step.deps}" is no step'),
+        (
+            acts & ((count < moves) | (count > profile.chunks_per_step)),
+            lambda step: (
+                f'cnt="{step.cnt}" must be from {int(step.type in SENDS | RECEIVES)} to {profile.chunks_per_step}'
+            ),
+        ),
+        (sends & (peers[:, 0] < 0), lambda step: f'{step.type} in a threadblock with send="-1"'),
+        (receives & (peers[:, 1] < 0), lambda step: f'{step.type} in a threadblock with recv="-1"'),
+    ]
     for word, buffer, offset, checked in (
-        ("src", step.srcbuf, step.srcoff, step.type in _CHECKED_SOURCE),
-        ("dst", step.dstbuf, step.dstoff, step.type in _CHECKED_TARGET),
+        ("src", source, source_at, is_one_of(_CHECKED_SOURCE)[kind]),
+        ("dst", target, target_at, is_one_of(_CHECKED_TARGET)[kind]),
     ):
-        if checked and not -1 <= offset < sizes[buffer]:
-            yield f'{word}off="{offset}" is not in {word}buf="{buffer}" of {sizes[buffer]} chunks'
-        elif abs(offset) > profile.largest_offset:
-            yield f'{word}off="{offset}" is more than {profile.largest_offset}'
+        outside = acts & checked & ((offset < -1) | (offset >= np.array(list(sizes.values()))[buffer]))
+        far = acts & ~outside & (abs(offset) > profile.largest_offset)
+        rules += [(outside, partial(_outside, sizes, word)), (far, partial(_far, profile.largest_offset, word))]
+    begin = np.cumsum(lengths) - lengths
+    found: dict[int, list[Finding]] = {}
+    for at in np.flatnonzero(np.logical_or.reduce([broken for broken, _ in rules])).tolist():
+        block = int(np.searchsorted(begin, at, side="right")) - 1
+        tb, index = gpu.threadblocks[block], at - int(begin[block])
+        words = (say(tb.steps[index]) for broken, say in rules if broken[at])
+        found.setdefault(tb.id, []).extend(Finding("illegal", one, gpu.id, tb.id, index) for one in words)
+    return found
+
+
+def _outside(sizes: Mapping[str, int], word: str, step: Step) -> str:
+    buffer, offset = (step.srcbuf, step.srcoff) if word == "src" else (step.dstbuf, step.dstoff)
+    return f'{word}off="{offset}" is not in {word}buf="{buffer}" of {sizes[buffer]} chunks'
+
+
+def _far(largest: int, word: str, step: Step) -> str:
+    return f'{word}off="{step.srcoff if word == "src" else step.dstoff}" is more than {largest}'
 
 
 def xml_nodes(program: Program, gpu: Gpu) -> int:
@@ -158,8 +194,10 @@ def xml_nodes(program: Program, gpu: Gpu) -> int:
     return 1 + len(program.gpus) + len(gpu.threadblocks) + sum(len(tb.steps) for tb in gpu.threadblocks)
 
 
-def mismatches(threads: Sequence[Thread]) -> Iterator[Finding]:
+def mismatches(threads: Threads) -> Iterator[Finding]:
     """Yield connections that only one end knows, and sends and receives that differ in number or size."""
+    if _match(threads.table):
+        return
     sends: dict[Connection, list[Operation]] = {}
     receives: dict[Connection, list[Operation]] = {}
     for thread in threads:
@@ -182,6 +220,23 @@ def mismatches(threads: Sequence[Thread]) -> Iterator[Finding]:
                     break
 
 
+def _match(table: Table) -> bool:
+    """Return whether both ends of all connections are known, and their sends and receives have equal sizes."""
+    ends = []
+    for sender, receiver, does in (
+        (table.rank, table.send, is_one_of(SENDS)),
+        (table.receive, table.rank, is_one_of(RECEIVES)),
+    ):
+        known = np.flatnonzero(np.minimum(sender, receiver) >= 0)
+        name = np.full((len(sender), 3), -1)
+        name[known] = np.column_stack((sender, receiver, table.channel))[known]
+        moving = does[table.type] & (name[table.thread, 0] >= 0)
+        rows = np.column_stack((name[table.thread], table.count))[moving]
+        ends.append((np.unique(name[known], axis=0), rows[np.lexsort(rows[:, 2::-1].T)]))
+    (sends, sent), (receives, received) = ends
+    return np.array_equal(sends, receives) and np.array_equal(sent, received)
+
+
 def _unequal(send: Operation | None, receive: Operation | None) -> Finding:
     operation = send or receive
     rank, tb, step = (operation.rank, operation.threadblock, operation.step) if operation else (None, None, None)
@@ -194,26 +249,36 @@ def _unequal(send: Operation | None, receive: Operation | None) -> Finding:
     return Finding("mismatch", message, rank, tb, step)
 
 
-def out_of_bounds(threads: Sequence[Thread], layout: Layout) -> Iterator[Finding]:
+def out_of_bounds(threads: Threads, layout: Layout) -> Iterator[Finding]:
     """Yield accesses outside a buffer."""
-    for thread in threads:
-        for operation in thread.operations:
-            for buffer, offset in (*operation.sources, *([operation.target] if operation.target else [])):
-                size = layout.segment(operation.rank, buffer)[1]
-                if operation.count and not 0 <= offset <= size - operation.count:
-                    last = offset + operation.count - 1
-                    message = f"{operation.type} touches {buffer}[{offset}] to {buffer}[{last}] of {size} chunks"
-                    where = (operation.rank, operation.threadblock, operation.step)
-                    yield Finding("out-of-bounds", message, *where)
+    table = threads.table
+    sizes = np.array([[layout.segment(rank, name)[1] for name in BUFFERS] for rank in range(layout.ranks)])
+    accesses = (
+        (table.reads, table.source, table.source_at),
+        (np.flatnonzero(table.target >= 0), *(column[table.target >= 0] for column in (table.target, table.target_at))),
+    )
+    wrong = [
+        one[(table.count[one] > 0) & ((at < 0) | (at > sizes[table.rank[table.thread[one]], name] - table.count[one]))]
+        for one, name, at in accesses
+    ]
+    for one in np.unique(np.concatenate(wrong)).tolist():
+        thread = int(table.thread[one])
+        operation = threads[thread].operations[one - int(table.first[thread])]
+        for buffer, offset in (*operation.sources, *([operation.target] if operation.target else [])):
+            size = layout.segment(operation.rank, buffer)[1]
+            if not 0 <= offset <= size - operation.count:
+                last = offset + operation.count - 1
+                message = f"{operation.type} touches {buffer}[{offset}] to {buffer}[{last}] of {size} chunks"
+                yield Finding("out-of-bounds", message, operation.rank, operation.threadblock, operation.step)
 
 
-def links(threads: Sequence[Thread]) -> dict[tuple[int, int], tuple[int, int]]:
-    """Return sends and chunks by ordered pair of ranks, over all channels."""
-    totals: dict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])
-    for thread in threads:
-        if thread.send:
-            counts = [op.count for op in thread.operations if op.type in SENDS]
-            total = totals[thread.send[:2]]
-            total[0] += len(counts)
-            total[1] += sum(counts)
-    return {link: (sends, chunks) for link, (sends, chunks) in totals.items()}
+def links(table: Table) -> tuple[Ints, Ints, Ints]:
+    """Return senders, sends and chunks of the ordered pairs of ranks that have a connection, over all channels."""
+    known = table.send >= 0
+    pairs, number = np.unique(np.column_stack((table.rank, table.send))[known], axis=0, return_inverse=True)
+    of_thread = np.full(len(known), -1)
+    of_thread[known] = number.reshape(-1)
+    sending = is_one_of(SENDS)[table.type]
+    link = of_thread[table.thread[sending]]
+    carried = np.bincount(link, weights=table.count[sending], minlength=len(pairs))
+    return pairs[:, 0], np.bincount(link, minlength=len(pairs)), carried.astype(np.int64)

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple, overload
 
-from topodesign.runtime.msccl.parse import Program, Step, Threadblock
+import numpy as np
+
+from topodesign.base.compiled import Ints
+from topodesign.runtime.msccl.parse import BUFFERS, STEP_TYPES, Program
 from topodesign.runtime.msccl.profiles import RuntimeProfile
 from topodesign.runtime.report import Finding, place
 
@@ -14,6 +21,14 @@ SENDS = frozenset({"s", "rcs", "rrs", "rrcs"})
 RECEIVES = frozenset({"r", "rcs", "rrs", "rrc", "rrcs"})
 READS_SOURCE = frozenset({"s", "rrs", "rrc", "rrcs", "cpy", "re"})
 WRITES = frozenset({"r", "rcs", "rrc", "rrcs", "cpy", "re"})
+
+NUMBER = {one: number for number, one in enumerate(STEP_TYPES)}
+"""The number of a type in columns; that of a buffer is its place in BUFFERS."""
+
+
+def is_one_of(types: frozenset[str]) -> Ints:
+    """Return for the number of each type whether it is one of some."""
+    return np.array([one in types for one in STEP_TYPES])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,13 +67,93 @@ class Thread:
     operations: tuple[Operation, ...]
 
 
-@dataclass
+class Table(NamedTuple):
+    """The same as columns: threads by rank and id, their operations in order, what these read and wait for."""
+
+    rank: Ints  # of every thread; its id, peers (-1 for none) and channel
+    id: Ints
+    send: Ints
+    receive: Ints
+    channel: Ints
+    first: Ints  # its first operation, and at last how many there are
+    thread: Ints  # of every operation
+    step: Ints
+    type: Ints
+    count: Ints
+    position: Ints
+    announces: Ints
+    target: Ints  # number of the buffer, -1 where nothing is written, and offset
+    target_at: Ints
+    reads: Ints  # of every source: the operation, in ascending order, number of the buffer and offset
+    source: Ints
+    source_at: Ints
+    waits: Ints  # of every wait: the operation, in ascending order, the thread and its position
+    other: Ints
+    awaited: Ints
+
+
+class Threads(Sequence[Thread]):
+    """All threadblocks, made from columns when somebody looks at one."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.table.rank)
+
+    @overload
+    def __getitem__(self, at: int) -> Thread: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Thread]: ...
+    def __getitem__(self, at: int | slice) -> Thread | Sequence[Thread]:
+        """Return a threadblock, or some."""
+        return self._made[at]
+
+    @cached_property
+    def _made(self) -> tuple[Thread, ...]:
+        own = self.table
+        places = [(BUFFERS[buffer], at) for buffer, at in zip(own.source.tolist(), own.source_at.tolist(), strict=True)]
+        waits = list(zip(own.id[own.other].tolist(), own.awaited.tolist(), strict=True))
+        sources, awaited = (
+            [tuple(rows[low:high]) for low, high in pairwise(starts(column, len(own.type)).tolist())]
+            for rows, column in ((places, own.reads), (waits, own.waits))
+        )
+        targets = [
+            None if buffer < 0 else (BUFFERS[buffer], at)
+            for buffer, at in zip(own.target.tolist(), own.target_at.tolist(), strict=True)
+        ]
+        columns = (own.rank[own.thread], own.id[own.thread], own.step, own.type, own.count, own.position, own.announces)
+        rows = zip(*(column.tolist() for column in columns), sources, targets, awaited, strict=True)
+        ones = [
+            Operation(rank, block, step, STEP_TYPES[kind], count, reads, target, after, position, bool(announces))
+            for rank, block, step, kind, count, position, announces, reads, target, after in rows
+        ]
+        ends = zip(*(column.tolist() for column in own[:5]), pairwise(own.first.tolist()), strict=True)
+        return tuple(
+            Thread(
+                rank=rank,
+                id=block,
+                send=(rank, send, channel) if send >= 0 else None,
+                receive=(receive, rank, channel) if receive >= 0 else None,
+                operations=tuple(ones[low:high]),
+            )
+            for rank, block, send, receive, channel, (low, high) in ends
+        )
+
+
+def starts(column: Ints, number: int) -> Ints:
+    """Return where the entries of each of so many begin in an ascending column, and at last how many there are."""
+    return np.searchsorted(column, np.arange(number + 1))
+
+
+@dataclass(frozen=True)
 class Loaded:
     """All threadblocks of a program, and what the parser would object to or silently change."""
 
-    threads: list[Thread] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    threads: Threads
+    findings: list[Finding]
+    warnings: list[str]
 
 
 def load(program: Program, profile: RuntimeProfile) -> Loaded:
@@ -69,73 +164,92 @@ def load(program: Program, profile: RuntimeProfile) -> Loaded:
     ``cnt``. The position of an operation, which is what ``deps`` of others refers to, is not its ``s`` but a count:
     one per operation, plus the dependencies beyond the first, plus the reductions beyond the first.
     """
-    loaded = Loaded()
-    for gpu in program.gpus:
-        for threadblock in sorted(gpu.threadblocks, key=lambda tb: tb.id):
-            loaded.threads.append(_thread(gpu.id, threadblock, profile, loaded))
-    return loaded
+    blocks = [(gpu.id, tb) for gpu in program.gpus for tb in sorted(gpu.threadblocks, key=lambda tb: tb.id)]
+    about = np.array([(rank, tb.id, tb.send, tb.recv, tb.chan) for rank, tb in blocks], dtype=np.int64).reshape(-1, 5)
+    rank, block = about[:, 0], about[:, 1]
+    lengths = np.array([len(tb.steps) for _, tb in blocks], dtype=np.int64)
+    rows = np.concatenate([tb.steps.rows for _, tb in blocks])
+    begin = np.cumsum(lengths) - lengths
+    thread = np.repeat(np.arange(len(blocks)), lengths)
+    s, kind, source, source_at, target, target_at, count, depid, deps, hasdep, _ = rows.T
 
+    acts = np.flatnonzero(kind != NUMBER["nop"])  # the steps that do something; those that continue a chain of re
+    adds = kind[acts] == NUMBER["re"]
+    same = np.ones(max(0, len(acts) - 1), dtype=bool)
+    for column in (thread, kind, source, target, target_at):
+        same &= column[acts[1:]] == column[acts[:-1]]
+    total = np.cumsum(adds)  # the parser compares all reductions of a threadblock so far, not the length of the chain
+    total -= np.concatenate(([0], total))[np.searchsorted(acts, begin)][thread[acts]]
+    fusing = adds & (hasdep[acts] == 0) & (total != profile.reductions_per_step)
+    chained = np.zeros(len(acts), dtype=bool)
+    chained[1:] = same & fusing[:-1] & (depid[acts[1:]] == -1)
 
-def _thread(rank: int, tb: Threadblock, profile: RuntimeProfile, loaded: Loaded) -> Thread:
-    operations: list[Operation] = []
-    waits: list[tuple[int, int]] = []
-    position = 0
-    reductions = 0  # of this threadblock so far; the parser compares this total, not the length of the chain
-    fusing = False
-    for index, step in enumerate(tb.steps):
-        if step.depid >= 0:
-            waits.append((step.depid, step.deps))
-        if step.type == "nop":
-            continue
-        last = operations[-1] if operations else None
-        chain = last if fusing and last is not None and _continues(last, step) else None
-        if chain is not None:
-            sources = (*chain.sources, (step.srcbuf, step.srcoff))
-            operation = replace(
-                chain, step=index, count=step.cnt, sources=sources, position=position, announces=step.hasdep
-            )
-            operations[-1] = operation
-            position += 1
-            if len(operation.sources) == profile.reductions_per_step + 1:
-                message = f"more than {profile.reductions_per_step} consecutive re steps into one place"
-                loaded.findings.append(Finding("illegal", message, rank, tb.id, index))
-        else:
-            if waits and step.depid < 0:
-                message = "the nop before it has a dependency, so this step needs one of its own; the file is refused"
-                loaded.findings.append(Finding("illegal", message, rank, tb.id, index))
-            position += max(0, len(waits) - 1)
-            operation = Operation(
-                rank=rank,
-                threadblock=tb.id,
-                step=index,
-                type=step.type,
-                count=step.cnt,
-                sources=((step.srcbuf, step.srcoff),) if step.type in READS_SOURCE else (),
-                target=(step.dstbuf, step.dstoff) if step.type in WRITES else None,
-                waits=tuple(waits),
-                position=position,
-                announces=step.hasdep,
-            )
-            operations.append(operation)
-            position += 1
-            waits = []
-        if operation.position != step.s:
-            message = f"s is {step.s}, but others must wait for it as step {operation.position}"
-            loaded.warnings.append(place(rank, tb.id, index) + message)
-        reductions += step.type == "re"
-        fusing = step.type == "re" and not step.hasdep and reductions != profile.reductions_per_step
-    if waits:
-        loaded.warnings.append(place(rank, tb.id) + "a nop after the last step does nothing")
-    return Thread(
-        rank=rank,
-        id=tb.id,
-        send=(rank, tb.send, tb.chan) if tb.send >= 0 else None,
-        receive=(tb.recv, rank, tb.chan) if tb.recv >= 0 else None,
-        operations=tuple(operations),
+    number = np.cumsum(~chained) - 1  # the operation of each
+    heads = np.flatnonzero(~chained)
+    lasts = acts[np.append(heads[1:], len(acts))[: len(heads)] - 1]
+    heads_at = acts[heads]
+    waiting = np.flatnonzero(depid >= 0)
+    by = np.searchsorted(heads_at, waiting)
+    ends = by == len(heads)  # those of nops after the last step
+    ends[~ends] = thread[heads_at[by[~ends]]] != thread[waiting[~ends]]
+    idle = np.unique(thread[waiting[ends]])
+    waiting, by = waiting[~ends], by[~ends]
+    many = np.bincount(by, minlength=len(heads))
+    more = np.zeros(len(acts), dtype=np.int64)
+    more[heads] = np.maximum(0, many - 1)
+    position = np.cumsum(more + 1) - 1
+    before = np.concatenate(([0], position + 1))[np.searchsorted(acts, begin)]
+    position -= before[thread[acts]]
+
+    first_of = np.zeros(int(rank.max(initial=-1)) + 1, dtype=np.int64)
+    first_of[rank[::-1]] = np.arange(len(blocks))[::-1]
+    reading, writing = is_one_of(READS_SOURCE)[kind[acts]], is_one_of(WRITES)[kind[heads_at]]
+    table = Table(
+        *about.T,
+        first=starts(thread[heads_at], len(blocks)),
+        thread=thread[heads_at],
+        step=lasts - begin[thread[lasts]],
+        type=kind[heads_at],
+        count=count[lasts],
+        position=position[np.append(heads[1:], len(acts))[: len(heads)] - 1],
+        announces=hasdep[lasts],
+        target=np.where(writing, target[heads_at], -1),
+        target_at=target_at[heads_at],
+        reads=number[reading],
+        source=source[acts[reading]],
+        source_at=source_at[acts[reading]],
+        waits=by,
+        other=first_of[rank[thread[waiting]]] + depid[waiting],
+        awaited=deps[waiting],
+    )
+
+    def where(at: int) -> tuple[int, int, int]:
+        one = int(thread[at])
+        return int(rank[one]), int(block[one]), at - int(begin[one])
+
+    def wrong() -> Iterator[tuple[int, str]]:
+        crowded = chained & (np.arange(len(acts)) - heads[number] == profile.reductions_per_step)
+        message = f"more than {profile.reductions_per_step} consecutive re steps into one place"
+        yield from ((at, message) for at in acts[crowded].tolist())
+        alone = heads_at[(many > 0) & (depid[heads_at] < 0)]
+        message = "the nop before it has a dependency, so this step needs one of its own; the file is refused"
+        yield from ((at, message) for at in alone.tolist())
+
+    warnings = [
+        (int(thread[at]), place(*where(at)) + f"s is {s[at]}, but others must wait for it as step {right}")
+        for at, right in zip(*(part.tolist() for part in _differing(acts, s[acts], position)), strict=True)
+    ]
+    warnings += [
+        (one, place(*about[one, :2].tolist()) + "a nop after the last step does nothing") for one in idle.tolist()
+    ]
+    return Loaded(
+        Threads(table),
+        [Finding("illegal", message, *where(at)) for at, message in sorted(wrong())],
+        [message for _, message in sorted(warnings, key=lambda pair: pair[0])],
     )
 
 
-def _continues(last: Operation, step: Step) -> bool:
-    """Return whether the parser fuses a step into the ``re`` before it."""
-    same = last.type == step.type == "re" and last.target == (step.dstbuf, step.dstoff)
-    return same and last.sources[-1][0] == step.srcbuf and step.depid == -1
+def _differing(at: Ints, said: Ints, right: Ints) -> tuple[Ints, Ints]:
+    """Return places at which another number is said than is right, and the right ones."""
+    found = said != right
+    return at[found], right[found]

@@ -9,10 +9,10 @@ know are skipped, as it does. The source of the rules is the runtimes' parser; s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from topodesign.base.errors import FileFormatError
 from topodesign.base.memory import check_memory, uncollected
@@ -20,12 +20,17 @@ from topodesign.base.text_files import read_bytes
 from topodesign.collectives import Collective
 from topodesign.runtime.msccl.profiles import PROTOCOLS, RuntimeProfile
 
+if TYPE_CHECKING:
+    from topodesign.base.compiled import Ints
+    from topodesign.runtime.msccl.steps import Steps
+
 STEP_TYPES = ("s", "r", "rcs", "rrs", "rrc", "rrcs", "cpy", "re", "nop")
 BUFFERS = ("i", "o", "s")
 MAX_BYTES = 2**27  # larger files are refused unread
 
 _PER_SIGN = (("<", 400), ('"', 60))
 """Bytes of memory that an element takes, read and checked, and half an attribute, for that has two quotes."""
+_BULK = 2**20  # characters from which on machine code reads steps, which has to be loaded
 _MAX_DEPTH = 32
 _NAME = r"[A-Za-z_][A-Za-z0-9_.-]*"
 _MOST_ATTRIBUTES = 1000  # that are looked at; no runtime reads more than a few dozen
@@ -48,6 +53,10 @@ _ALGO = (
 )
 _MAX_WARNINGS = 10
 _MSCCL_MAX_BYTES = 2**27  # what microsoft/msccl assumes where maxBytes is missing
+
+
+_ReadSteps = Callable[[str, int, int, list[Any]], tuple[int, int]]
+"""Reads as many plain steps as there are from a position on, on a line; returns position and line after them."""
 
 
 class XmlError(FileFormatError):
@@ -86,7 +95,7 @@ class Threadblock:
     send: int
     recv: int
     chan: int
-    steps: tuple[Step, ...]
+    steps: Steps
     line: int
 
 
@@ -131,7 +140,7 @@ class _Node:
         self.attributes = attributes
         self.line = line
         self.children: list[_Node] = []
-        self.steps: list[_Node | Step] = []
+        self.steps: list[_Node | Ints] = []  # rows of many, or one that is not plain
 
     def text(self, key: str) -> str:
         try:
@@ -175,14 +184,35 @@ def parse_xml(source: str | Path, profile: RuntimeProfile) -> Program:
         raise FileFormatError(f"the text has {len(text)} characters; up to {MAX_BYTES} are read")
     needed = 3 * len(text) + sum(text.count(sign) * size for sign, size in _PER_SIGN)
     check_memory(needed, f"{len(text)} characters of XML")
-    reader = _Reader(profile)
+    reader = _Reader(profile, _in_bulk(text) if len(text) > _BULK and text.isascii() else _plain_steps)
     return _program(reader.read(text), profile, reader.warnings)
+
+
+def _in_bulk(text: str) -> _ReadSteps:
+    """Return what reads plain steps as machine code does, for so many that it pays."""
+    import numpy as np  # noqa: PLC0415  which help does without
+
+    from topodesign.runtime.msccl.steps_kernels import read_steps  # noqa: PLC0415
+
+    content = np.frombuffer(text.encode(), dtype=np.uint8)
+    rows = np.empty((text.count("<step "), len(Step._fields)), dtype=np.int64)
+    free = 0
+
+    def read(_: str, start: int, line: int, steps: list[_Node | Ints]) -> tuple[int, int]:
+        nonlocal free
+        position, after, found = read_steps(content, start, line, rows[free:])
+        steps.append(rows[free : free + found])
+        free += found
+        return position, after
+
+    return read
 
 
 class _Reader:
     """Builds the tree of known elements from the tags of a text."""
 
-    def __init__(self, profile: RuntimeProfile) -> None:
+    def __init__(self, profile: RuntimeProfile, read_steps: _ReadSteps) -> None:
+        self._read_steps = read_steps
         self.root = _Node("", {}, 1)
         self.warnings: list[str] = []
         self._profile = profile
@@ -200,7 +230,7 @@ class _Reader:
             if start == len(text):
                 break
             if self._plain and self._stack[-1].name == "tb" and not self._skipped:
-                position, after = _plain_steps(text, start, line, self._stack[-1].steps)
+                position, after = self._read_steps(text, start, line, self._stack[-1].steps)
                 if position > start:
                     line = after
                     continue
@@ -261,15 +291,20 @@ class _Reader:
             self._stack.pop()
 
 
-def _plain_steps(text: str, start: int, line: int, steps: list[_Node | Step]) -> tuple[int, int]:
+def _plain_steps(text: str, start: int, line: int, steps: list[_Node | Ints]) -> tuple[int, int]:
     """Read as many plain steps as there are from a position on; return position and line after them."""
+    import numpy as np  # noqa: PLC0415  which help does without
+
+    rows = []
     while found := _PLAIN_STEP.match(text, start):
         s, kind, srcbuf, srcoff, dstbuf, dstoff, cnt, depid, deps, hasdep = found.groups()
-        numbers = int(cnt), int(depid), int(deps)
-        steps.append(Step(int(s), kind, srcbuf, int(srcoff), dstbuf, int(dstoff), *numbers, hasdep == "1", line))
+        ends = BUFFERS.index(srcbuf), int(srcoff), BUFFERS.index(dstbuf), int(dstoff)
+        rows.append((int(s), STEP_TYPES.index(kind), *ends, int(cnt), int(depid), int(deps), int(hasdep), line))
         stop = found.end()
         line += text.count("\n", start, stop)
         start = stop
+    if rows:
+        steps.append(np.array(rows, dtype=np.int64))
     return start, line
 
 
@@ -371,31 +406,31 @@ def _gpu(node: _Node) -> Gpu:
 
 
 def _threadblock(node: _Node) -> Threadblock:
+    import numpy as np  # noqa: PLC0415  which help does without
+
+    from topodesign.runtime.msccl.steps import Steps  # noqa: PLC0415
+
     number = node.integer("id")
     try:
-        return Threadblock(
-            id=number,
-            send=node.integer("send"),
-            recv=node.integer("recv"),
-            chan=node.integer("chan"),
-            steps=tuple(child if isinstance(child, Step) else _step(child) for child in node.steps),
-            line=node.line,
-        )
+        ends = node.integer("send"), node.integer("recv"), node.integer("chan")
+        rows = [_step(child) if isinstance(child, _Node) else child for child in node.steps]
     except XmlError as error:
         raise XmlError(f"threadblock {number}: {error.message}", error.line) from None
+    if len(rows) != 1:
+        rows = [np.concatenate([np.empty((0, len(Step._fields)), dtype=np.int64), *rows])]
+    return Threadblock(number, *ends, Steps(rows[0]), node.line)
 
 
-def _step(node: _Node) -> Step:
-    return Step(
-        s=node.integer("s"),
-        type=node.one_of("type", STEP_TYPES),
-        srcbuf=node.one_of("srcbuf", BUFFERS),
-        srcoff=node.integer("srcoff"),
-        dstbuf=node.one_of("dstbuf", BUFFERS),
-        dstoff=node.integer("dstoff"),
-        cnt=node.integer("cnt"),
-        depid=node.integer("depid"),
-        deps=node.integer("deps"),
-        hasdep=node.flag("hasdep"),
-        line=node.line,
+def _step(node: _Node) -> Ints:
+    import numpy as np  # noqa: PLC0415  which help does without
+
+    row = (
+        node.integer("s"),
+        STEP_TYPES.index(node.one_of("type", STEP_TYPES)),
+        *(BUFFERS.index(node.one_of("srcbuf", BUFFERS)), node.integer("srcoff")),
+        *(BUFFERS.index(node.one_of("dstbuf", BUFFERS)), node.integer("dstoff")),
+        *(node.integer(key) for key in ("cnt", "depid", "deps")),
+        int(node.flag("hasdep")),
+        node.line,
     )
+    return np.array([row], dtype=np.int64)

@@ -1,0 +1,49 @@
+"""The steps of a threadblock as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import overload
+
+import numpy as np
+
+from topodesign.base.compiled import Ints
+from topodesign.runtime.msccl.parse import BUFFERS, STEP_TYPES, Step
+
+
+class Steps(Sequence[Step]):
+    """The steps of a threadblock in order, made from columns when somebody looks at one.
+
+    * ``rows``: an array of (steps, fields of Step): types, buffers and flags by number.
+    """
+
+    def __init__(self, rows: Ints) -> None:
+        self.rows = rows
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, at: int) -> Step: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Step]: ...
+    def __getitem__(self, at: int | slice) -> Step | Sequence[Step]:
+        """Return a step, or some."""
+        if isinstance(at, slice):
+            return Steps(self.rows[at])
+        s, kind, source, source_at, target, target_at, count, depid, deps, hasdep, line = self.rows[at].tolist()
+        ends = BUFFERS[source], source_at, BUFFERS[target], target_at
+        return Step(s, STEP_TYPES[kind], *ends, count, depid, deps, bool(hasdep), line)
+
+    def __iter__(self) -> Iterator[Step]:
+        """Yield them in order."""
+        return map(self.__getitem__, range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether they are the same steps on the same lines."""
+        return isinstance(other, Steps) and np.array_equal(self.rows, other.rows)
+
+    def __hash__(self) -> int:
+        """Return a number that equal ones have in common."""
+        return hash(self.rows.tobytes())
