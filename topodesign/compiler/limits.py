@@ -38,7 +38,7 @@ class Limits:
     largest_call: int = 2**63  # bytes of the largest call that the program is for
     ranks: int = ANY  # ranks
     switches: bool = False  # whether a switch copies and adds there for all ranks
-    settles: bool = True  # whether what is sent may be written over next in the same threadblock
+    settles: bool = True  # whether scratch may have something else as soon as it has been read
     of: str = "the target"  # whose they are, for messages
 
     def __post_init__(self) -> None:
@@ -46,11 +46,6 @@ class Limits:
         for limit in fields(self):
             if limit.name not in {"of", "switches", "settles"}:
                 require_at_least(limit.name, getattr(self, limit.name), int(limit.name != "slots"))
-
-    @property
-    def reuses(self) -> bool:
-        """Whether scratch may have something else as soon as it has been read."""
-        return self.slots > 0 and self.settles
 
     def check_ranks(self, ranks: int) -> None:
         """Refuse more ranks than there may be."""

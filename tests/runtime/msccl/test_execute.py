@@ -14,14 +14,14 @@ from topodesign.runtime.memory import Layout
 from topodesign.runtime.msccl.check import check_program
 from topodesign.runtime.msccl.execute import Network, analyse, interleave
 from topodesign.runtime.msccl.flat import Flat
-from topodesign.runtime.msccl.operations import Operation, Thread, load
+from topodesign.runtime.msccl.operations import Operation, Threads, load
 from topodesign.runtime.msccl.parse import parse_xml
 from topodesign.runtime.msccl.profiles import PROFILES
 
 EXECUTOR = PROFILES["msccl-executor-256"]
 
 
-def threads_of(program: P) -> tuple[list[Thread], Layout]:
+def threads_of(program: P) -> tuple[Threads, Layout]:
     parsed = parse_xml(write(program), EXECUTOR)
     root = 2 if program == FAMILIES["tree broadcast from 2"] else 0
     return load(parsed, EXECUTOR).threads, Layout.of(parsed, inplace=program.inplace, root=root)

@@ -9,9 +9,9 @@ import pytest
 from tests.runtime.msccl.test_mutations import BASES, damage
 from tests.runtime.msccl.test_programs import write
 from topodesign.runtime.msccl import parse
-from topodesign.runtime.msccl.parse import Program, Step, XmlError, parse_xml
+from topodesign.runtime.msccl.parse import Program, XmlError, parse_xml
 from topodesign.runtime.msccl.profiles import PROFILES
-from topodesign.runtime.msccl.steps import Steps
+from topodesign.runtime.msccl.steps import STEP_TYPES, Step, Steps
 from topodesign.runtime.msccl.steps_kernels import read_steps
 
 PROFILE = PROFILES["msccl-executor-256"]
@@ -88,4 +88,4 @@ def test_steps_are_made_when_somebody_looks() -> None:
     assert steps[:1] == Steps(steps.rows[:1])
     assert {steps[:1], Steps(steps.rows[:1])} == {steps[:1]}
     assert isinstance(steps[-1], Step)
-    assert steps[0].type in parse.STEP_TYPES
+    assert steps[0].type in STEP_TYPES

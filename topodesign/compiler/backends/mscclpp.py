@@ -45,9 +45,13 @@ class Mscclpp(Backend):
         if options.box is not None and (options.box < 1 or ranks % options.box):
             raise ParameterError(f"boxes of {options.box} ranks do not divide {ranks} ranks; give a divisor")
 
-    def limits(self, options: Options) -> Limits:  # noqa: ARG002
-        """Return what front ends keep to: a sender may wait for its receiver, and long threadblocks go on in others."""
-        return Limits(blocks_per_rank=EXECUTOR.threadblocks, slots=0, switches=True)
+    def limits(self, options: Options) -> Limits:
+        """Return what front ends keep to: a sender may wait for its receiver, and long threadblocks go on in others.
+
+        With LL most of scratch is for packets, each of which has a place of its own.
+        """
+        settles = options.protocol == "Simple"
+        return Limits(blocks_per_rank=EXECUTOR.threadblocks, slots=0, switches=True, settles=settles)
 
     def lint(self, program: Program, options: Options) -> Iterator[str]:
         """Yield every limit of the executor that the plan exceeds."""

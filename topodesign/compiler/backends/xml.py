@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topodesign.base.compiled import Ints
 from topodesign.base.errors import InfeasibleError, ParameterError
@@ -58,7 +60,7 @@ def to_xml(
     }
     lines = [_tag("algo", head)]
     own, (steps, ends) = columns_of(program.ranks), _steps(program)
-    ends, starts = ends.tolist(), own.starts.tolist()
+    starts = own.starts.tolist()
     blocks = list(zip(*(column.tolist() for column in (own.send, own.receive, own.channel)), strict=True))
     for rank, scratch in enumerate(own.scratch.tolist()):
         chunks = {"i_chunks": program.input_chunks, "o_chunks": program.output_chunks, "s_chunks": scratch}
@@ -69,8 +71,7 @@ def to_xml(
             low, high = ends[block], ends[block + 1]
             lines.append("    " + _tag("tb", about, ">" if low < high else "/>"))
             if low < high:
-                lines += steps[low:high]
-                lines.append("    </tb>")
+                lines.append(steps[low:high] + "    </tb>")
         lines.append("  </gpu>")
     return "\n".join([*lines, "</algo>", ""])
 
@@ -151,8 +152,8 @@ def _other_ends(own: Columns) -> Ints:
     return found
 
 
-def _steps(program: Program) -> tuple[list[str], Ints]:
-    """Return the steps of all threadblocks, and where those of each begin; a nop for each wait but the last."""
+def _steps(program: Program) -> tuple[str, list[int]]:
+    """Return the lines of all threadblocks, and where those of each begin; a nop for each wait but the last."""
     own = columns_of(program.ranks)
     other, copies = _other_ends(own), own.kind == NUMBER[Kind.RECEIVE_COPY_SEND]
     places = (
@@ -178,13 +179,29 @@ def _steps(program: Program) -> tuple[list[str], Ints]:
         letters = np.where(last, _LETTERS[np.maximum(place, 0) >> BITS][row], nowhere)
         columns += [letters, np.where(last & (place >= 0)[row], place[row] & (1 << BITS) - 1, -1)]
     columns += [np.where(last, own.size[row], 0), *wait, np.where(last, hasdep[row], 0)]
-    return list(map(_STEP.__mod__, zip(*(column.tolist() for column in columns), strict=True))), begin
+    pieces = [np.frombuffer(word.encode(), dtype=np.uint8) for word in _STEP.split("%")]
+    parts = [np.broadcast_to(pieces[0], (len(row), len(pieces[0])))]
+    for column, piece in zip(columns, pieces[1:], strict=True):
+        parts += [_characters(column), np.broadcast_to(piece, (len(row), len(piece)))]
+    text = np.concatenate(parts, axis=1)
+    there = text > 0
+    first = np.concatenate(([0], np.cumsum(there.sum(axis=1))))
+    return text[there].tobytes().decode(), first[begin].tolist()
 
 
 _STEP = (
-    '      <step s="%d" type="%s" srcbuf="%s" srcoff="%d" dstbuf="%s" dstoff="%d" cnt="%d" depid="%d" deps="%d" '
-    'hasdep="%d"/>'
+    '      <step s="%" type="%" srcbuf="%" srcoff="%" dstbuf="%" dstoff="%" cnt="%" depid="%" deps="%" hasdep="%"/>\n'
 )
+
+
+def _characters(column: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return a row of ASCII for each word or integer, with zeros where it is shorter than others."""
+    if column.dtype.kind == "U":
+        return column.view(np.uint32).reshape(len(column), column.dtype.itemsize // 4).astype(np.uint8)
+    size = abs(column)
+    places = 10 ** np.arange(len(str(size.max(initial=0))))[::-1]
+    digits = np.where((size[:, None] >= places) | (places == 1), size[:, None] // places % 10 + ord("0"), 0)
+    return np.column_stack((np.where(column < 0, ord("-"), 0), digits)).astype(np.uint8)
 
 
 def lint(program: Program, profile: RuntimeProfile) -> Iterator[str]:

@@ -165,8 +165,9 @@ class Writer:
         """Return the operations of each rank in serial order."""
         self._copy_own()
         messages: dict[Message, list[int]] = defaultdict(list)
-        self._chunk: list[Piece] = []  # that each chunk belongs to, and where it belongs
+        self._chunk: list[Piece] = []  # that each chunk belongs to, its place in the end and last hop
         self._homes: list[Place] = []
+        self._last: list[Message] = []
         here: list[Place] = []
         for piece in self.journey.pieces:
             numbers = range(len(here), len(here) + piece.size)
@@ -174,6 +175,7 @@ class Writer:
                 start = ends[piece.block] + piece.first
                 places.extend(range(start, start + piece.size))
             self._chunk += [piece] * piece.size
+            self._last += [piece.route[-1]] * piece.size
             for hop in piece.route:
                 messages[hop] += numbers
         leaves = self._leaving(here)
@@ -210,10 +212,13 @@ class Writer:
 
     def _ordered(self, message: Message, chunks: list[int], here: list[Place]) -> list[int]:
         """Order what a message carries: what goes on together stays together, and lies as it does at the sender."""
+        tails: dict[int, Route] = {}  # of routes by their identity
 
         def key(x: int) -> tuple[Route, Place]:
             route = self._chunk[x].route
-            after = route[route.index(message) + 1 :]
+            after = tails.get(id(route))
+            if after is None:
+                after = tails[id(route)] = route[route.index(message) + 1 :]
             return after, here[x] if after else self._homes[x]
 
         return sorted(chunks, key=key)
@@ -222,9 +227,10 @@ class Writer:
         self, part: Part, here: list[Place], leaves: list[dict[Place, int]]
     ) -> Iterator[tuple[Part, list[Place]]]:
         """Send a part whole or, if that takes no more instructions, in pieces; yield each with where it is received."""
-        _, src, dst = part.message
+        step, src, dst = part.message
         source = [here[x] for x in part.chunks]
-        free = {x: home for x in part.chunks if (home := self._free(x, part.message, leaves)) is not None}
+        last, homes, busy = self._last, self._homes, leaves[dst]  # a chunk may go home if what is there has left
+        free = {x: homes[x] for x in part.chunks if last[x] == part.message and busy.get(homes[x], 0) < step}
         places = list(free.values())
         if len(free) < len(part.chunks) or not contiguous(places):
             spread = [at for at, x in enumerate(part.chunks) if x in free]
@@ -242,12 +248,6 @@ class Writer:
         self.emitters[src].send(part, source)
         yield part, places
 
-    def _free(self, x: int, message: Message, leaves: list[dict[Place, int]]) -> Place | None:
-        """Return where a chunk belongs if a message brings it there and nothing is there that still has to leave."""
-        step, _, dst = message
-        home = self._homes[x]
-        return home if self._chunk[x].route[-1] == message and leaves[dst].get(home, 0) < step else None
-
     def _arrive(
         self, part: Part, places: list[Place], here: list[Place], leaves: list[dict[Place, int]]
     ) -> list[tuple[int, Part, Place, Place]]:
@@ -259,7 +259,7 @@ class Writer:
         for x, place in zip(part.chunks, places, strict=True):
             here[x] = place
             home = self._homes[x]
-            if place != home and self._chunk[x].route[-1] == part.message:
+            if place != home and self._last[x] == part.message:
                 busy = leaves[dst].get(home, 0)
                 late += [(busy, part, place, home)] * (busy >= step)
                 ready += [(place, home)] * (busy < step)

@@ -125,15 +125,14 @@ def _pieces(schedule: Rounds) -> tuple[list[list[int]], dict[Message, list[Piece
 
 def carriers(schedule: Rounds, rows: np.ndarray) -> Iterator[tuple[list[Message], int]]:
     """Yield, for the units of a block that none of its rows tells apart, what carries them, and how many they are."""
-    low, high = schedule.lo[rows], schedule.hi[rows]
-    cuts = np.unique(np.concatenate((low, high, [0, schedule.units])))
+    step, src, dst, low, high = (getattr(schedule, name)[rows].tolist() for name in ("step", "src", "dst", "lo", "hi"))
+    cuts = sorted({0, schedule.units, *low, *high})
+    number = {cut: at for at, cut in enumerate(cuts)}
     carried: list[list[Message]] = [[] for _ in cuts[1:]]
-    messages = zip(*(getattr(schedule, name)[rows].tolist() for name in ("step", "src", "dst")), strict=True)
-    first, last = np.searchsorted(cuts, low).tolist(), np.searchsorted(cuts, high).tolist()
-    for message, begin, end in zip(messages, first, last, strict=True):
-        for interval in carried[begin:end]:
+    for message, begin, end in zip(zip(step, src, dst, strict=True), low, high, strict=True):
+        for interval in carried[number[begin] : number[end]]:
             interval.append(message)
-    return zip(carried, np.diff(cuts).tolist(), strict=True)
+    return zip(carried, (end - begin for begin, end in itertools.pairwise(cuts)), strict=True)
 
 
 def _reduces(

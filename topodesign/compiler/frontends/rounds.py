@@ -83,7 +83,7 @@ def program_of_rounds(
         operations = _operations(schedule, plan, inplace=inplace, channels=channels, longest=longest)
     put = partial(assemble, reduce_steps=schedule.reduce_steps, limits=limits, chunks=chunks * nodes, mode=threadblocks)
     ranks, used = put(operations)
-    if collective.like(REDUCE_SCATTER) and not inplace and limits.reuses:
+    if collective.like(REDUCE_SCATTER) and not inplace and limits.settles:
         most = chunks * nodes // _SCRATCH
         for room in (chunks * nodes, most, 0) if ranks.scratch > most else ():
             again = put(_operations(schedule, plan, inplace=False, channels=channels, longest=longest, room=room))

@@ -46,9 +46,9 @@ def assemble(
     ways: list[tuple[Operations, Threadblocks]] = [(operations, "separate"), (plain, "separate")]
     if mode == "merged" or (mode == "auto" and limits.slots > 0):
         ways.insert(0, (operations, mode))
-    # sums of an allreduce and its results say what is over only where they are; and one-sided sends pay by signals
+    # sums of an allreduce and its results say what is over only where they are
     halves = 0 < reduce_steps < int(operations.step.max(initial=0))
-    reuse = not (concurrent or halves) and limits.reuses
+    reuse = not (concurrent or halves) and limits.settles
     for ops, way, again in [(*one, again) for one in ways for again in ([True, False] if reuse else [False])]:
         made = _threaded(ops, frame, way, reuse=again)
         waits = again or bool(((made.send >= 0) & (made.receive >= 0)).any())

@@ -358,7 +358,8 @@ def _apart(before: Operation, after: Operation, first: Role, second: Role) -> bo
         # with packets, so that who has read all packets of an operation knows that all before it is over
         ends = (before.targets, after.targets), (before.targets, after.sources), (before.sources, after.targets)
         return second == "tell" or "pkt" in after.name or any(_meet(*pair) for pair in ends)
-    return False
+    # one thread alone waits for the flush
+    return before.name == "pwsf" and (len(after.semaphores) > 1 or _meet(before.sources, after.targets))
 
 
 def _meet(some: tuple[Operand, ...], others: tuple[Operand, ...]) -> bool:

@@ -227,7 +227,7 @@ def _copied(table: Table) -> int:
     """Return the most chunks that a rank copies or adds within its memory."""
     inside = is_one_of(frozenset({"cpy", "re"}))[table.type[table.reads]]
     rank = table.rank[table.thread[table.reads[inside]]]
-    return int(np.bincount(rank, weights=table.count[table.reads[inside]]).max(initial=0))
+    return int(np.bincount(rank, weights=table.chunks[table.reads[inside]]).max(initial=0))
 
 
 def _usage(program: Program, table: Table, longest_chain: int) -> Usage:

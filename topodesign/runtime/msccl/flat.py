@@ -19,7 +19,7 @@ from topodesign.runtime.msccl.flat_kernels import PLAIN_SEND, RECEIVES, SENDS, C
 from topodesign.runtime.msccl.operations import NUMBER, Connection, Table, Threads, is_one_of, starts
 from topodesign.runtime.msccl.operations import RECEIVES as RECEIVING
 from topodesign.runtime.msccl.operations import SENDS as SENDING
-from topodesign.runtime.msccl.parse import BUFFERS
+from topodesign.runtime.msccl.steps import BUFFERS
 
 _CLOCKS = 2**27  # bytes of clocks at a time
 _MEMORY = 2**30  # bytes of sums; what needs more is executed cell by cell
@@ -55,11 +55,11 @@ class Flat:
         target[onto] = -1  # a copy onto itself only reads
         number = len(own.type)
         self.columns = Columns(
-            *(own.first, kinds, own.count, own.thread, sends, receives),
+            *(own.first, kinds, own.chunks, own.thread, sends, receives),
             *(starts(own.waits, number), _awaited(own), starts(reads[order], number), sources, target),
-            *_streams(kinds, own.count, sends[own.thread], receives[own.thread]),
+            *_streams(kinds, own.chunks, sends[own.thread], receives[own.thread]),
         )
-        self.stream = int(own.count[kinds & SENDS > 0].sum())
+        self.stream = int(own.chunks[kinds & SENDS > 0].sum())
 
     def _run(self, slots: Ints, piece: int, state: int, numbers: tuple[Words, NDArray[np.uint8]]) -> Ints | None:
         """Run in an order that a state seeds, 0 for a fixed one; return the operations as they began, if it ends."""
@@ -85,7 +85,7 @@ class Flat:
         filled = np.flatnonzero(chunk >= 0)
         ranks[filled, owner[filled] // 64] = _bit(owner[filled] % 64)
         streams = np.full(self.stream, -1), np.zeros((self.stream, words), dtype=np.uint64)
-        longest = sums(self.columns, order, chunk, ranks, *streams)
+        longest = sums(self.columns, order, chunk := chunk.copy(), ranks, *streams)
         if longest < 0:
             return None
         cells, wanted, source = self._expected
@@ -198,16 +198,16 @@ def _cells(layout: Layout, own: Table) -> tuple[Ints, int]:
         (np.arange(len(own.type)), own.target, own.target_at),
     ):
         here = name == BUFFERS.index("s")
-        np.maximum.at(used, own.rank[own.thread[one[here]]], at[here] + own.count[one[here]])
+        np.maximum.at(used, own.rank[own.thread[one[here]]], at[here] + own.chunks[one[here]])
     base = np.zeros((layout.ranks, len(BUFFERS)), dtype=np.int64)
     total = 0
     for rank, scratch in enumerate(used.tolist()):
         end = None
         segments = [(*layout.segment(rank, name), name) for name in "io"]
-        for start, size, name in sorted([*segments, (layout.segment(rank, "s")[0], scratch, "s")]):
+        for start, size, buffer in sorted([*segments, (layout.segment(rank, "s")[0], scratch, "s")]):
             if end is None or start >= end:
                 shift, end = total - start, start
-            base[rank, BUFFERS.index(name)] = start + shift
+            base[rank, BUFFERS.index(buffer)] = start + shift
             end = max(end, start + size)
             total = end + shift
     return base, total

@@ -162,7 +162,7 @@ def run(
 
 
 def _clock_work(columns: Columns, order: Ints, *rest: Any) -> int:
-    return len(order) * (rest[-2].shape[1] + 20) // 2 + len(columns.first)
+    return len(order) * (int(rest[-2].shape[1]) + 20) // 2 + len(columns.first)
 
 
 @tiered(_clock_work)

@@ -22,8 +22,9 @@ from topodesign.runtime.msccl.operations import (
     Threads,
     is_one_of,
 )
-from topodesign.runtime.msccl.parse import BUFFERS, Gpu, Program, Step, Threadblock
+from topodesign.runtime.msccl.parse import Gpu, Program, Threadblock
 from topodesign.runtime.msccl.profiles import MOST_SCRATCH, RuntimeProfile
+from topodesign.runtime.msccl.steps import BUFFERS, Step
 from topodesign.runtime.report import Finding
 
 _CHECKED_TARGET = frozenset({"r", "rcs", "rrcs", "cpy", "re"})  # the parser forgets rrc
@@ -231,7 +232,7 @@ def _match(table: Table) -> bool:
         name = np.full((len(sender), 3), -1)
         name[known] = np.column_stack((sender, receiver, table.channel))[known]
         moving = does[table.type] & (name[table.thread, 0] >= 0)
-        rows = np.column_stack((name[table.thread], table.count))[moving]
+        rows = np.column_stack((name[table.thread], table.chunks))[moving]
         ends.append((np.unique(name[known], axis=0), rows[np.lexsort(rows[:, 2::-1].T)]))
     (sends, sent), (receives, received) = ends
     return np.array_equal(sends, receives) and np.array_equal(sent, received)
@@ -258,7 +259,9 @@ def out_of_bounds(threads: Threads, layout: Layout) -> Iterator[Finding]:
         (np.flatnonzero(table.target >= 0), *(column[table.target >= 0] for column in (table.target, table.target_at))),
     )
     wrong = [
-        one[(table.count[one] > 0) & ((at < 0) | (at > sizes[table.rank[table.thread[one]], name] - table.count[one]))]
+        one[
+            (table.chunks[one] > 0) & ((at < 0) | (at > sizes[table.rank[table.thread[one]], name] - table.chunks[one]))
+        ]
         for one, name, at in accesses
     ]
     for one in np.unique(np.concatenate(wrong)).tolist():
@@ -280,5 +283,5 @@ def links(table: Table) -> tuple[Ints, Ints, Ints]:
     of_thread[known] = number.reshape(-1)
     sending = is_one_of(SENDS)[table.type]
     link = of_thread[table.thread[sending]]
-    carried = np.bincount(link, weights=table.count[sending], minlength=len(pairs))
+    carried = np.bincount(link, weights=table.chunks[sending], minlength=len(pairs))
     return pairs[:, 0], np.bincount(link, minlength=len(pairs)), carried.astype(np.int64)

@@ -11,8 +11,9 @@ from typing import NamedTuple, overload
 import numpy as np
 
 from topodesign.base.compiled import Ints
-from topodesign.runtime.msccl.parse import BUFFERS, STEP_TYPES, Program
+from topodesign.runtime.msccl.parse import Program
 from topodesign.runtime.msccl.profiles import RuntimeProfile
+from topodesign.runtime.msccl.steps import BUFFERS, STEP_TYPES
 from topodesign.runtime.report import Finding, place
 
 Connection = tuple[int, int, int]  # sender, receiver, channel: one FIFO
@@ -79,7 +80,7 @@ class Table(NamedTuple):
     thread: Ints  # of every operation
     step: Ints
     type: Ints
-    count: Ints
+    chunks: Ints
     position: Ints
     announces: Ints
     target: Ints  # number of the buffer, -1 where nothing is written, and offset
@@ -123,7 +124,15 @@ class Threads(Sequence[Thread]):
             None if buffer < 0 else (BUFFERS[buffer], at)
             for buffer, at in zip(own.target.tolist(), own.target_at.tolist(), strict=True)
         ]
-        columns = (own.rank[own.thread], own.id[own.thread], own.step, own.type, own.count, own.position, own.announces)
+        columns = (
+            own.rank[own.thread],
+            own.id[own.thread],
+            own.step,
+            own.type,
+            own.chunks,
+            own.position,
+            own.announces,
+        )
         rows = zip(*(column.tolist() for column in columns), sources, targets, awaited, strict=True)
         ones = [
             Operation(rank, block, step, STEP_TYPES[kind], count, reads, target, after, position, bool(announces))
@@ -205,12 +214,16 @@ def load(program: Program, profile: RuntimeProfile) -> Loaded:
     first_of[rank[::-1]] = np.arange(len(blocks))[::-1]
     reading, writing = is_one_of(READS_SOURCE)[kind[acts]], is_one_of(WRITES)[kind[heads_at]]
     table = Table(
-        *about.T,
+        rank=rank,
+        id=block,
+        send=about[:, 2],
+        receive=about[:, 3],
+        channel=about[:, 4],
         first=starts(thread[heads_at], len(blocks)),
         thread=thread[heads_at],
         step=lasts - begin[thread[lasts]],
         type=kind[heads_at],
-        count=count[lasts],
+        chunks=count[lasts],
         position=position[np.append(heads[1:], len(acts))[: len(heads)] - 1],
         announces=hasdep[lasts],
         target=np.where(writing, target[heads_at], -1),

@@ -12,20 +12,18 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from topodesign.base.errors import FileFormatError
 from topodesign.base.memory import check_memory, uncollected
 from topodesign.base.text_files import read_bytes
 from topodesign.collectives import Collective
 from topodesign.runtime.msccl.profiles import PROTOCOLS, RuntimeProfile
+from topodesign.runtime.msccl.steps import BUFFERS, STEP_TYPES, Step, Steps
 
 if TYPE_CHECKING:
     from topodesign.base.compiled import Ints
-    from topodesign.runtime.msccl.steps import Steps
 
-STEP_TYPES = ("s", "r", "rcs", "rrs", "rrc", "rrcs", "cpy", "re", "nop")
-BUFFERS = ("i", "o", "s")
 MAX_BYTES = 2**27  # larger files are refused unread
 
 _PER_SIGN = (("<", 400), ('"', 60))
@@ -66,25 +64,6 @@ class XmlError(FileFormatError):
         super().__init__(f"line {line}: {message}")
         self.message = message
         self.line = line
-
-
-class Step(NamedTuple):
-    """One ``step`` element, as written; offsets and ``cnt`` count chunks.
-
-    ``depid`` is the threadblock of the same rank that is waited for, -1 for none, and ``deps`` its step.
-    """
-
-    s: int
-    type: str
-    srcbuf: str
-    srcoff: int
-    dstbuf: str
-    dstoff: int
-    cnt: int
-    depid: int
-    deps: int
-    hasdep: bool
-    line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,8 +386,6 @@ def _gpu(node: _Node) -> Gpu:
 
 def _threadblock(node: _Node) -> Threadblock:
     import numpy as np  # noqa: PLC0415  which help does without
-
-    from topodesign.runtime.msccl.steps import Steps  # noqa: PLC0415
 
     number = node.integer("id")
     try:

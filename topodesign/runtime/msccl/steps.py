@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import overload
+from typing import TYPE_CHECKING, NamedTuple, overload
 
-import numpy as np
+if TYPE_CHECKING:
+    from topodesign.base.compiled import Ints
 
-from topodesign.base.compiled import Ints
-from topodesign.runtime.msccl.parse import BUFFERS, STEP_TYPES, Step
+STEP_TYPES = ("s", "r", "rcs", "rrs", "rrc", "rrcs", "cpy", "re", "nop")
+BUFFERS = ("i", "o", "s")
+
+
+class Step(NamedTuple):
+    """One ``step`` element, as written; offsets and ``cnt`` count chunks.
+
+    ``depid`` is the threadblock of the same rank that is waited for, -1 for none, and ``deps`` its step.
+    """
+
+    s: int
+    type: str
+    srcbuf: str
+    srcoff: int
+    dstbuf: str
+    dstoff: int
+    cnt: int
+    depid: int
+    deps: int
+    hasdep: bool
+    line: int
 
 
 class Steps(Sequence[Step]):
@@ -42,7 +62,7 @@ class Steps(Sequence[Step]):
 
     def __eq__(self, other: object) -> bool:
         """Return whether they are the same steps on the same lines."""
-        return isinstance(other, Steps) and np.array_equal(self.rows, other.rows)
+        return isinstance(other, Steps) and self.rows.tolist() == other.rows.tolist()
 
     def __hash__(self) -> int:
         """Return a number that equal ones have in common."""

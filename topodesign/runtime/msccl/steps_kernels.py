@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.compiled import Ints, compiled
-from topodesign.runtime.msccl.parse import STEP_TYPES
+from topodesign.runtime.msccl.steps import STEP_TYPES
 
 Bytes = NDArray[np.uint8]
 
