@@ -238,7 +238,9 @@ def test_a_wrong_basis_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     proven = 0
     for _ in range(200):
         free = rng.permutation(np.concatenate((right.free, right.row_free)))
-        basis = Basis(free[:6], dense.bounds[rng.integers(2)], free[6:], dense.limits[rng.integers(2)])
+        inverse = np.linalg.pinv(dense.matrix[~free[6:]][:, free[:6]])
+        value, row_value = dense.bounds[rng.integers(2)], dense.limits[rng.integers(2)]
+        basis = Basis(free[:6], value, free[6:], row_value, inverse.__matmul__, inverse.T.__matmul__)
         monkeypatch.setattr(dense.program, "_basis", lambda basis=basis: basis)
         found = dense.program.certificate()
         if found.proven:

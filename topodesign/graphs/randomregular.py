@@ -63,7 +63,7 @@ def randomregular(n: int, d: int, seed: int) -> Topology:
         target = _draw(n, d, np.random.PCG64([seed, attempt]))
         if target is not None:
             topology = Topology.from_arrays(n, np.repeat(np.arange(n), target.shape[1]), target)
-            if _strongly_connected(topology):
+            if d == 1 or _connected(topology):
                 return topology
     raise ParameterError(f"no random digraph found for randomregular({n},{d},{seed}); try another seed")
 
@@ -91,7 +91,7 @@ def randomregulargraph(n: int, d: int, seed: int) -> Topology:
         stream = np.random.PCG64([seed, attempt])
         odd = n * d % 2
         topology = _graph(n, d, -odd, stream) if 2 * d < n else _complement(_graph(n, n - 1 - d, odd, stream))
-        if topology is not None and _strongly_connected(topology):
+        if topology is not None and _connected(topology):
             return _with_loop(topology, n - 1) if odd else topology
     raise ParameterError(f"no random graph found for randomregulargraph({n},{d},{seed}); try another seed")
 
@@ -188,10 +188,14 @@ def _permutation(n: int, stream: np.random.PCG64) -> IntArray:
     return order
 
 
-def _strongly_connected(topology: Topology) -> bool:
-    from scipy.sparse import csr_array  # noqa: PLC0415  heavy, and needed by this family alone
-    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
-
-    links = csr_array((topology.capacity, topology.dst, topology.indptr), shape=(topology.nodes,) * 2)
-    count = connected_components(links, directed=True, connection="strong", return_labels=False)
-    return int(count) == 1
+def _connected(topology: Topology) -> bool:
+    """Whether all nodes are reached from node 0; then each is from each, for all have as many links out as in."""
+    seen = np.zeros(topology.nodes, dtype=np.bool_)
+    seen[0], front = True, np.zeros(1, dtype=np.int64)
+    while len(front):
+        first, count = topology.indptr[front], np.diff(topology.indptr)[front]
+        links = np.arange(count.sum()) + np.repeat(first - np.cumsum(count) + count, count)
+        front = np.unique(topology.dst[links])
+        front = front[~seen[front]]
+        seen[front] = True
+    return bool(seen.all())

@@ -12,18 +12,15 @@ Even prices out of nowhere prove something: :func:`weak_bound`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.topology.topology import IntArray
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 NO_BOUND = 2**62  # A bound that is none: ``-NO_BOUND`` below, ``NO_BOUND`` above
 
@@ -32,6 +29,7 @@ _ATTEMPTS = (4, 8, 16, 32, 64, 128)  # solutions in floats after which fractions
 _NEARBY = 10**6  # denominators of fractions that are not those of the basis
 
 Numbers = NDArray[Any]  # Python integers of any size, dtype object
+Solve = Callable[[NDArray[np.float64]], NDArray[np.float64]]  # the solution in floats of equations with a right side
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,11 +45,47 @@ class Certificate:
     proven: bool
 
 
+class Matrix:
+    """Entries of whole numbers, row by row. What scipy has for it takes longer to load than most programs to solve."""
+
+    def __init__(self, row: IntArray, column: IntArray, value: IntArray, shape: tuple[int, int]) -> None:
+        order = np.argsort(row, kind="stable")
+        self.row, self.column, self.value, self.shape = row[order], column[order], value[order], shape
+        self._start = np.flatnonzero(np.diff(self.row, prepend=-1))
+
+    def transposed(self) -> Matrix:
+        """Return the entries column by column."""
+        return Matrix(self.column, self.row, self.value, self.shape[::-1])
+
+    def part(self, rows: IntArray, columns: IntArray) -> Matrix:
+        """Return some rows and columns, which ascend."""
+        places = []
+        for size, kept in zip(self.shape, (rows, columns), strict=True):
+            place = np.full(size, -1, dtype=np.int64)
+            place[kept] = np.arange(len(kept))
+            places.append(place)
+        row, column = places[0][self.row], places[1][self.column]
+        inside = (row >= 0) & (column >= 0)
+        return Matrix(row[inside], column[inside], self.value[inside], (len(rows), len(columns)))
+
+    def sums(self, entries: NDArray[Any]) -> NDArray[Any]:
+        """Return the sum of what each row has, of one number for every entry."""
+        total = np.zeros(self.shape[0], dtype=entries.dtype)
+        total[self.row[self._start]] = np.add.reduceat(entries, self._start) if len(entries) else 0
+        return total
+
+    def times(self, vector: Numbers | IntArray) -> Numbers | IntArray:
+        """Return the product with a vector of integers, exactly: int64 if it is far from 64 bits, or of any size."""
+        width = int(np.diff(self._start, append=len(self.row)).max(initial=0))
+        kind = np.int64 if width * _largest(self.value) * _largest(vector) < NO_BOUND // 2 else object
+        return self.sums(self.value.astype(kind) * vector.astype(kind)[self.column])
+
+
 @dataclass(frozen=True, eq=False)
 class Data:
-    """A program in whole numbers: bounds and costs of columns, bounds of rows, and their matrix (CSR, int64)."""
+    """A program in whole numbers: bounds and costs of columns, bounds of rows, and their matrix."""
 
-    matrix: csr_array
+    matrix: Matrix
     cost: IntArray
     lower: IntArray
     upper: IntArray
@@ -67,6 +101,10 @@ class Basis:
     value: IntArray
     row_free: NDArray[np.bool_]
     row_value: IntArray
+    # In floats, with the matrix of the rows that are held and the columns that are not: ``M x = right`` and
+    # ``M^T y = cost``.
+    columns_of: Solve
+    prices_of: Solve
 
 
 def certify(data: Data, basis: Basis | None, columns: NDArray[np.float64], prices: NDArray[np.float64]) -> Certificate:
@@ -86,7 +124,7 @@ def weak_bound(data: Data, prices: NDArray[np.float64], scales: Sequence[int]) -
     of its bounds (weak duality). The best over all scales is returned; None if all would have some column without a
     bound be infinite.
     """
-    columns = data.matrix.T.tocsr()
+    columns = data.matrix.transposed()
     lower, upper = (np.concatenate(both) for both in ((data.row_lower, data.lower), (data.row_upper, data.upper)))
     none = lower == -NO_BOUND, upper == NO_BOUND
     best: Fraction | None = None
@@ -94,7 +132,7 @@ def weak_bound(data: Data, prices: NDArray[np.float64], scales: Sequence[int]) -
         price = np.rint(scale * prices).astype(np.int64)
         price[(price > 0) & none[0][: len(price)] | (price < 0) & none[1][: len(price)]] = 0
         left = data.cost.astype(object) * scale if scale * _largest(data.cost) >= NO_BOUND else data.cost * scale
-        factor = np.concatenate((price, left - _times(columns, price)))
+        factor = np.concatenate((price, left - columns.times(price)))
         positive, negative = factor > 0, factor < 0
         if np.any(positive & none[0] | negative & none[1]):
             continue
@@ -109,12 +147,13 @@ def _basic(data: Data, basis: Basis) -> tuple[tuple[Numbers, int], tuple[Numbers
     if len(tight) != len(free):
         return None
     fixed = np.where(basis.free, 0, basis.value).astype(object)
-    square = data.matrix[tight][:, free]
-    wanted = basis.row_value[tight].astype(object) - _times(data.matrix, fixed)[tight]
-    solved = _solve_exactly(square, wanted, data.cost[free].astype(object))
-    if solved is None:
+    square = data.matrix.part(tight, free)
+    wanted = basis.row_value[tight].astype(object) - data.matrix.times(fixed)[tight]
+    solved = _refined(square, wanted, basis.columns_of)
+    priced = solved and _refined(square.transposed(), data.cost[free].astype(object), basis.prices_of)
+    if solved is None or priced is None:
         return None
-    (numbers, common), (price, price_common) = solved
+    (numbers, common), (price, price_common) = solved, priced
     columns, prices = fixed * common, np.zeros(data.matrix.shape[0], dtype=object)
     columns[free], prices[tight] = numbers, price
     return (columns, common), (prices, price_common)
@@ -123,8 +162,8 @@ def _basic(data: Data, basis: Basis) -> tuple[tuple[Numbers, int], tuple[Numbers
 def _is_optimal(data: Data, columns: tuple[Numbers, int], prices: tuple[Numbers, int]) -> bool:
     """Whether columns keep all bounds and prices stand where bounds bind, which proves both optimal."""
     (value, common), (price, scale) = columns, prices
-    left = data.cost.astype(object) * scale - _times(data.matrix.T.tocsr(), price)
-    activity = _times(data.matrix, value)
+    left = data.cost.astype(object) * scale - data.matrix.transposed().times(price)
+    activity = data.matrix.times(value)
     for number, low, high, worth in (
         (value, data.lower, data.upper, left),
         (activity, data.row_lower, data.row_upper, price),
@@ -138,27 +177,12 @@ def _is_optimal(data: Data, columns: tuple[Numbers, int], prices: tuple[Numbers,
     return True
 
 
-def _solve_exactly(
-    matrix: csr_array, right: Numbers, cost: Numbers
-) -> tuple[tuple[Numbers, int], tuple[Numbers, int]] | None:
-    """Solve ``M x = right`` and ``M^T y = cost`` in fractions; None if M is singular or too ill-conditioned."""
-    from scipy.sparse.linalg import splu  # noqa: PLC0415  heavy
-
+def _refined(matrix: Matrix, right: Numbers, solve: Solve) -> tuple[Numbers, int] | None:
+    """Return integers and a denominator that solve ``M x = right`` exactly; None if M is not far from singular."""
     if not len(right):
-        return (right, 1), (cost, 1)
-    try:
-        factors = splu(matrix.astype(float).tocsc())
-    except RuntimeError:  # singular
-        return None
-    x = _refined(matrix, right, factors.solve)
-    y = None if x is None else _refined(matrix.T.tocsr(), cost, lambda side: factors.solve(side, "T"))
-    return None if x is None or y is None else (x, y)
-
-
-def _refined(matrix: csr_array, right: Numbers, solve: Any) -> tuple[Numbers, int] | None:
-    """Return integers and a denominator that solve ``M x = right`` exactly."""
+        return right, 1
     found, rest, rounds = np.zeros(len(right), dtype=object), right, 0
-    limit = 2**_BITS * max(_largest(right), int(np.abs(matrix).sum(axis=1).max()))
+    limit = 2**_BITS * max(_largest(right), int(matrix.sums(np.abs(matrix.value)).max()))
     for attempt in _ATTEMPTS:
         while rounds < attempt:
             rounds += 1
@@ -166,11 +190,11 @@ def _refined(matrix: csr_array, right: Numbers, solve: Any) -> tuple[Numbers, in
             if not np.all(np.isfinite(step)):
                 return None
             whole = np.array([int(value) for value in np.rint(step).tolist()], dtype=object)
-            found, rest = (found << _BITS) + whole, (rest << _BITS) - _times(matrix, whole)
+            found, rest = (found << _BITS) + whole, (rest << _BITS) - matrix.times(whole)
             if _largest(rest) > limit:
                 return None
         answer = _fractions(found.tolist(), _BITS * rounds)
-        if answer is not None and not np.any(_times(matrix, answer[0]) - right * answer[1]):
+        if answer is not None and not np.any(matrix.times(answer[0]) - right * answer[1]):
             return answer
     return None
 
@@ -189,19 +213,6 @@ def _fractions(numbers: Sequence[int], bits: int) -> tuple[Numbers, int] | None:
             if common > most:
                 return None
     return np.array([(2 * number * common + whole) // (2 * whole) for number in numbers], dtype=object), common
-
-
-def _times(matrix: csr_array, vector: Numbers | IntArray) -> Numbers | IntArray:
-    """Return the product with a vector of integers, exactly: int64 if it is far from 64 bits, or else of any size."""
-    width = int(np.diff(matrix.indptr).max(initial=0))
-    if width * _largest(matrix.data) * _largest(vector) < NO_BOUND // 2:
-        near: IntArray = matrix @ vector.astype(np.int64)
-        return near
-    product = np.zeros(matrix.shape[0], dtype=object)
-    terms = matrix.data.astype(object) * vector[matrix.indices]
-    rows = np.flatnonzero(np.diff(matrix.indptr))
-    product[rows] = np.add.reduceat(terms, matrix.indptr[rows])
-    return product
 
 
 def _dot(one: Numbers | IntArray, other: IntArray) -> int:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from topodesign.base import deadline
-from topodesign.solve.certificate import NO_BOUND, Basis, Certificate, Data, certify, weak_bound
+from topodesign.solve.certificate import NO_BOUND, Basis, Certificate, Data, Matrix, certify, weak_bound
 from topodesign.topology.topology import IntArray
 
 if TYPE_CHECKING:
@@ -229,11 +229,8 @@ class Program:
         return self._point
 
     def _data(self) -> Data:
-        from scipy.sparse import csr_array  # noqa: PLC0415  heavy
-
         entries, columns, rows = self._entries, self._columns, self._rows
-        places = entries["row"], entries["column"]
-        matrix = csr_array((entries["value"], places), shape=(rows.size, columns.size))
+        matrix = Matrix(entries["row"], entries["column"], entries["value"], (rows.size, columns.size))
         return Data(matrix, columns["cost"], columns["lower"], columns["upper"], rows["lower"], rows["upper"])
 
     def _basis(self) -> Basis | None:
@@ -250,7 +247,30 @@ class Program:
             low = (codes == int(highspy.HighsBasisStatus.kLower)) & (lower != -NO_BOUND)
             high = (codes == int(highspy.HighsBasisStatus.kUpper)) & (upper != NO_BOUND)
             parts += [codes == int(highspy.HighsBasisStatus.kBasic), np.where(low, lower, np.where(high, upper, 0))]
-        return Basis(*parts)
+        free, value, row_free, row_value = parts
+        self._solver.setBasis(basis)  # so that it is factored anew: of a program that has grown the factors may be old
+        status, basic = self._solver.getBasicVariables()
+        if status == highspy.HighsStatus.kError:
+            return None
+        tight = np.flatnonzero(~row_free)
+        inside = np.flatnonzero(basic >= 0)  # the others are what rows have left
+        place = np.searchsorted(np.flatnonzero(free), basic[inside])
+        size = self._rows["size"]
+
+        def columns_of(right: NDArray[np.float64]) -> NDArray[np.float64]:
+            whole = np.zeros(len(row_free))
+            whole[tight] = right / size[tight]
+            found = np.empty(len(place))
+            found[place] = self._solver.getBasisSolve(whole)[1][inside]
+            return found
+
+        def prices_of(cost: NDArray[np.float64]) -> NDArray[np.float64]:
+            whole = np.zeros(len(row_free))
+            whole[inside] = cost[place]
+            found: NDArray[np.float64] = self._solver.getBasisTransposeSolve(whole)[1][tight] / size[tight]
+            return found
+
+        return Basis(free, value, row_free, row_value, columns_of, prices_of)
 
     def _floats(self, bounds: IntArray) -> NDArray[np.float64]:
         """Return bounds as the solver wants them."""

@@ -13,6 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -257,14 +258,16 @@ class Reduced:
         """Whether no link's ends are further apart than its price, where a flow is allowed, and sources are at 0."""
         if any(potential[home] for home in np.flatnonzero(self.is_home).tolist()):
             return False
-        ends = zip(self.tail.tolist(), self.head.tolist(), offered, self.closed.tolist(), strict=True)
-        return all(closed or potential[head] - potential[tail] <= most for tail, head, most, closed in ends)
+        numbers, _ = _integers((*potential, *offered))
+        height, most = numbers[: self.vertices], numbers[self.vertices :]
+        return bool(np.all(self.closed | (height[self.head] - height[self.tail] <= most)))
 
     def _worth(self, potential: Sequence[Fraction]) -> Fraction:
         """Return what all demands together cost at least."""
         demand = np.zeros(self.vertices, dtype=np.int64)
         np.add.at(demand, self.classes.vertex, self.demand)
-        return sum((p * d for p, d in zip(potential, demand.tolist(), strict=True)), Fraction(0))
+        numbers, common = _integers(potential)
+        return Fraction(sum(map(int.__mul__, numbers.tolist(), demand.tolist())), common)
 
     def _program(self, whole: int) -> tuple[Program, IntArray, IntArray]:
         """Return the program of flows of the demands times a number, its rows of vertices and of loads."""
@@ -321,7 +324,7 @@ def _firsts(classes: NDArray[np.int32]) -> tuple[int, IntArray, IntArray]:
     return len(first), first.astype(np.int64), size.astype(np.int64)
 
 
-def _integers(values: Sequence[Fraction]) -> tuple[NDArray[np.generic], int]:
+def _integers(values: Sequence[Fraction]) -> tuple[NDArray[Any], int]:
     """Return fractions as integers over a common denominator: int64 if sums of many are safe, or else of any size."""
     common = math.lcm(*(value.denominator for value in values)) if values else 1
     numbers = [value.numerator * (common // value.denominator) for value in values]
