@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from tests.samples.loads import reference_layer_loads, spff_loads
 from tests.samples.topologies import regular_digraphs
 from topodesign import build
+from topodesign.base.compiled import Kernel
 from topodesign.base.errors import DisconnectedError, TopologyError
+from topodesign.pricing import kernels
 from topodesign.pricing.closed_form import distances, layer_loads, price, price_at_least
 from topodesign.topology.topology import Topology
 
@@ -141,3 +143,24 @@ def test_what_cannot_be_priced_is_refused() -> None:
 def test_distances_mark_what_is_not_reached() -> None:
     topology = Topology.from_links(4, [(0, 1), (1, 2), (2, 0), (3, 0)])
     assert distances(topology, 0).tolist() == [0, 1, 2, -1]
+
+
+@given(st.integers(1, 7), st.integers(0, 2**32))
+def test_all_sets_and_a_flow_find_the_same_load(links: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    masks = rng.permutation(np.arange(1, 1 << links))[: rng.integers(1, 20)].astype(np.uint64)
+    counts, capacity = rng.integers(1, 50, len(masks)), rng.integers(1, 4, links)
+    layer = len(masks), masks, counts, capacity
+    wanted = max(
+        Fraction(
+            sum(count for mask, count in zip(masks.tolist(), counts.tolist(), strict=True) if not mask & ~some),
+            sum(room for link, room in enumerate(capacity.tolist()) if some >> link & 1),
+        )
+        for some in range(1, 1 << links)
+    )
+    assert Fraction(*kernels._fullest_set.plain(*layer, 0, 1)) == wanted
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(kernels, "_SETS_PER_GROUP", 0)
+        by_flow = Kernel(kernels._raise_load._source, None)
+        found = by_flow.plain(*layer, 0, 1, kernels._split_scale.plain(links), np.zeros(links, np.int64))
+    assert Fraction(*found) == wanted

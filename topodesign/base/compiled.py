@@ -23,6 +23,7 @@ Masks = NDArray[np.uint64]
 LARGEST = 2**62  # larger than anything that is counted, and twice as much still fits into 64 bits
 
 PATIENCE = 0.3  # seconds that each kernel may take in plain Python before it is compiled
+_SHORT = 0.02  # and before it is loaded, where numba is there already and so is the kernel's machine code
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 _building = threading.RLock()
@@ -44,10 +45,21 @@ class Kernel(Generic[_Arguments, _Result]):
     def __call__(self, *args: _Arguments.args, **named: _Arguments.kwargs) -> _Result:
         """Run it, in the tier that pays."""
         if self._machine is None:
-            if self._work is not None and self._spent + self._work(*args, **named) * 1e-6 < PATIENCE:
+            if self._work is not None and self._waits(self._spent + self._work(*args, **named) * 1e-6):
                 return self.plain(*args, **named)
             self._machine = self.machine
         return self._machine(*args, **named)
+
+    def _waits(self, seconds: float) -> bool:
+        """Whether so long in plain Python is less than what machine code takes to get."""
+        return seconds < PATIENCE and (seconds < _SHORT or not _entrances or not self._kept)
+
+    @cached_property
+    def _kept(self) -> bool:
+        """Whether its machine code is on disk."""
+        from topodesign.base.machine import is_kept  # noqa: PLC0415  numba is heavy, but is there when this is asked
+
+        return is_kept(self._linked("_nested"))
 
     def plain(self, *args: _Arguments.args, **named: _Arguments.kwargs) -> _Result:
         """Run it as plain Python, whatever the work."""

@@ -8,7 +8,7 @@ time, so that the answer depends on the question and the catalog alone.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
@@ -26,6 +26,8 @@ from topodesign.catalog.sizes import MOST_NODES, covers
 from topodesign.graphs import FAMILIES
 from topodesign.graphs.expansions.expansion import Base
 from topodesign.graphs.expansions.line import line
+from topodesign.graphs.genkautz import orbits
+from topodesign.pricing.closed_form import distances
 from topodesign.pricing.evaluation import price_both
 from topodesign.pricing.windows import genkautz_at_most
 from topodesign.search.candidate import Candidate, insert, line_spec, product_spec, transpose_spec
@@ -34,6 +36,7 @@ from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 _MOST_BUILT = 2**23  # links of topologies that are built and priced
+_MOST_REBUILT = 2**20  # links of those that are, where a theorem gives the price as exactly
 _MOST_WORK = 3 * 2**26  # links times sources that one topology is priced with: a second or two
 _MOST_CHECKED = 2**23  # links times generators of automorphisms that are looked up: about a second
 _MOST_RETURNS = 2**26
@@ -57,10 +60,10 @@ def composed(
         shelf.put(candidate)
     unpriced = [
         *composer.without_theorem(target),
-        *(one.spec for one in searched.get(target, ())),
+        *((one.spec, one.cost.steps) for one in searched.get(target, ())),
     ]
-    for spec in each(unpriced, part(progress, 0.6, 0.8)):
-        shelf.price(spec)
+    for spec, steps in each(unpriced, part(progress, 0.6, 0.8)):
+        shelf.price(spec, steps)
     beside = () if seconds == 0 else few_away(target, shelf.front, composer.by_theorem, seed)
     for spec, topology in beside:
         shelf.put(_priced(spec, topology))
@@ -82,11 +85,18 @@ class _Shelf:
         """Keep a candidate that nothing dominates."""
         insert(self.front, candidate)
 
-    def price(self, spec: Spec) -> None:
-        """Build a topology without a closed form, price it from its links if it has few orbits, and keep it."""
-        candidate = _from_links(spec, self.target)
+    def price(self, spec: Spec, steps: int = 0) -> None:
+        """Build a topology without a closed form, price it from its links if it has few orbits, and keep it.
+
+        Not if something is better than what so many steps, or those that one node needs, allow.
+        """
+        candidate = None if self._rules_out(steps) else _from_links(spec, self.target, self._rules_out)
         if candidate is not None:
             self.put(candidate)
+
+    def _rules_out(self, steps: int) -> bool:
+        least = Cost(steps, Fraction(self.target.nodes - 1, self.target.nodes))
+        return any(one.mean.dominates(least) and one.mean != least for one in self.front)
 
     def settle(self, progress: Progress | None) -> None:
         """Price from its links, or prove exact, what is on the frontier by a closed form."""
@@ -95,7 +105,10 @@ class _Shelf:
             claimed = waiting[0]
             known.add(str(claimed.spec))
             tell(progress, 1 - len(waiting) / (len(known) + len(waiting)))
-            settled = _from_links(claimed.spec, self.target) or _exact(claimed)
+            many = self.target.nodes * self.target.degree > _MOST_REBUILT
+            settled = _exact(claimed) if many else claimed
+            if settled.basis is not Basis.THEOREM or not many:
+                settled = _from_links(claimed.spec, self.target) or _exact(claimed)
             if settled.cost.steps > claimed.cost.steps or settled.cost.bandwidth > claimed.cost.bandwidth:
                 raise TopologyError(f"{claimed.spec} costs {settled.cost}, where a theorem says {claimed.cost}")
             if settled.basis is Basis.BOUND:
@@ -151,8 +164,11 @@ class _Composer:
             for row in self.rows(fewer, degree):
                 yield lined(row.candidate, fewer, degree, times)
 
-    def without_theorem(self, target: Target) -> Iterator[Spec]:
-        """Yield what has to be built to be priced: the best few of each kind, which sizes and symmetry tell."""
+    def without_theorem(self, target: Target) -> Iterator[tuple[Spec, int]]:
+        """Yield what has to be built to be priced, and steps that it takes at least.
+
+        These are the best few of each kind, which sizes and symmetry tell.
+        """
         nodes, degree = target.nodes, target.degree
         if nodes * degree > _MOST_BUILT:
             return
@@ -160,16 +176,17 @@ class _Composer:
             smaller = Target(nodes // copies, degree // copies, target.duplex)
             bases = sorted(self.by_theorem(smaller), key=lambda one: one.rank)
             for base in _frontier(bases)[:_TRIED]:
-                yield Spec("degree", (base.spec, copies))
+                # Ways between copies are ways between what they are copies of.
+                yield Spec("degree", (base.spec, copies)), 0 if base.basis is Basis.BOUND else base.cost.steps
         if target.duplex and degree % 2 == 0:
             bases = sorted(self.by_theorem(replace(target, degree=degree // 2, duplex=False)), key=lambda one: one.rank)
             for base in _frontier(bases)[:_TRIED]:
-                yield Spec("bidirect", (base.spec,))
+                yield Spec("bidirect", (base.spec,)), 0
         if nodes * degree <= _MOST_FAMILY:
             for family in FAMILIES:
                 if family.name not in {"genkautz", "genkautzjoined"}:
                     for args in itertools.islice(family.find(nodes, degree), _PER_FAMILY):
-                        yield Spec(family.name, tuple(args))
+                        yield Spec(family.name, tuple(args)), 0
 
     def optimal(self, target: Target) -> tuple[int, Spec] | None:
         """Return the product of bandwidth-optimal factors, or the one factor, with the fewest steps."""
@@ -280,13 +297,31 @@ def _expanded(target: Target, searched: dict[Target, list[Found]]) -> Iterator[C
                 yield lined(base, size.nodes, size.degree, times)
 
 
-def _from_links(spec: Spec, target: Target) -> Candidate | None:
-    """Return a topology priced from its links; None if it is too large, has too many orbits or another size."""
-    if target.nodes * target.degree > _MOST_BUILT:
+def _has_many_orbits(spec: Spec, links: int) -> bool:
+    """Whether its spec alone tells that a topology has too many orbits: one made of a generalized Kautz digraph."""
+    inner: Spec | int = spec
+    while isinstance(inner, Spec) and inner.name in {"degree", "bidirect", "transpose"}:
+        inner = inner.args[0]
+    if not isinstance(inner, Spec) or inner.name != "genkautz":
+        return False
+    return orbits(*(one for one in inner.args if isinstance(one, int))) * links > _MOST_WORK
+
+
+def _from_links(spec: Spec, target: Target, ruled_out: Callable[[int], bool] | None = None) -> Candidate | None:
+    """Return a topology priced from its links; None if it is too large, has too many orbits or another size.
+
+    None, too, if the steps that one node needs are ruled out.
+    """
+    links = target.nodes * target.degree
+    if links > _MOST_BUILT or _has_many_orbits(spec, links):
         return None
     try:
         topology = build(spec)
-        return _priced(spec, topology) if _can_be_priced(topology, target) else None
+        if not _can_be_priced(topology, target):
+            return None
+        if ruled_out is not None and ruled_out(int(distances(topology, 0).max())):
+            return None
+        return _priced(spec, topology)
     except (ParameterError, SpecError, DisconnectedError):
         return None  # a family or an expansion that refuses this after all, or a member that is not connected
 

@@ -28,6 +28,7 @@ from topodesign.topology.topology import Topology
 
 GOOD = Fraction(65, 64)
 """Times the least bandwidth factor that is good enough; with the fewest steps it makes a search needless."""
+_FINE = Fraction(257, 256)  # bandwidth factor that lifts found in a hurry of large sizes seldom have
 POOR = Fraction(6, 5)  # times the bound from which on digraphs a few nodes away, and what keeps a port free, are tried
 
 _WORK = 2**25  # what searches look at; a few seconds
@@ -73,7 +74,11 @@ def search_beyond(
     for place, size in enumerate(reversed(sizes)):
         if progress is not None and seconds is None:
             progress(place / len(sizes))
-        lifts = search_size(size, _WORK // len(sizes), seed=seed, known=costs(size))
+        known_of = list(costs(size))
+        if size.nodes * size.degree > _MOST_LIFTED:  # a long search, which very good line graphs make needless
+            lines = (_lined(one.cost, fewer, size) for fewer, some in found.items() for one in some)
+            known_of += (one for one in lines if one.bandwidth <= _FINE)
+        lifts = search_size(size, _WORK // len(sizes), seed=seed, known=known_of)
         found[size] = undominated([*found.get(size, ()), *lifts])
         if any(good(_lined(one.cost, size, target)) for one in found[size]):
             break
@@ -109,23 +114,27 @@ def search_size(size: Target, work: int, *, seed: int = 0, known: Sequence[Cost]
     fewest = _FEWEST_ORBITS if degree < _WIDE else _FEWEST_OF_WIDE
     all_counts = [1, *orbit_counts(nodes, degree)]
     counts = [m for m in all_counts if m >= fewest][:_MANY_ORBITS] or all_counts[-1:]
-    found = _of_few_steps(size, counts, seed, known)
+    steps, bound = steps_of_most(size, _SCARCE), lower_bound(*size.size, duplex=size.duplex).bandwidth
+
+    def good(costs: Iterable[Cost]) -> bool:
+        return any(one.steps <= steps and one.bandwidth <= GOOD * bound for one in costs)
+
+    found = [] if good(known) else _of_few_steps(size, counts, seed, known, steps)
     known = [*known, *(one.cost for one in found)]
     if nodes <= _SMALL:
         return [*found, *search_symmetric(size, work, seed=seed, known=known)]
+    if good(known):
+        return found
     orbits = counts[: max(1, _MOST_LIFTED // (nodes * degree))]
     work = _WORK_TIMES_SQUARE // degree**2
     return [*found, *search_symmetric(size, work, orbits=orbits, seed=seed, known=known, enough=GOOD)]
 
 
-def _of_few_steps(size: Target, orbits: Sequence[int], seed: int, known: Sequence[Cost]) -> list[Found]:
-    """Return a lift with as few steps as many have, unless one with a small bandwidth factor is known.
+def _of_few_steps(size: Target, orbits: Sequence[int], seed: int, known: Sequence[Cost], steps: int) -> list[Found]:
+    """Return a lift with so few steps.
 
     Where the size has few orbits, or groups that grow slowly, there is none, and more steps are looked for.
     """
-    steps, bound = steps_of_most(size, _SCARCE), lower_bound(*size.size, duplex=size.duplex).bandwidth
-    if any(one.steps <= steps and one.bandwidth <= GOOD * bound for one in known):
-        return []
     found = search_symmetric(size, _WORK_ON_STEPS, orbits=orbits, seed=seed, steps=steps)
     most = min((one.steps for one in known), default=size.nodes)
     while not found and (steps := steps + max(1, steps // _MORE)) < most:

@@ -32,6 +32,11 @@ def _self_loops(d: int, n: int) -> int:
     return d // g * g
 
 
+def orbits(d: int, n: int) -> int:
+    """Return how many nodes represent the rest under the symmetry that is known."""
+    return (n // math.gcd(d + 1, n) + 1) // 2
+
+
 @named(_find, size=("n", "d", "genkautz(2,11)"))
 def genkautz(d: int, n: int) -> Topology:
     """Generalized Kautz digraph: node x has links to -dx - a (mod n) for a = 1..d.
@@ -52,7 +57,7 @@ def genkautz(d: int, n: int) -> Topology:
     jump = np.tile(np.arange(1, d + 1), n)
     target = (-d * source - jump) % n
     period = n // math.gcd(d + 1, n)
-    symmetry = Symmetry(n, tuple(range((period + 1) // 2)), lambda: (shift(n, period), np.arange(n)[::-1]))
+    symmetry = Symmetry(n, tuple(range(orbits(d, n))), lambda: (shift(n, period), np.arange(n)[::-1]))
     return Topology.from_arrays(n, source, target, symmetry=symmetry)
 
 

@@ -7,8 +7,9 @@ distance x over its links so that the fullest link carries
 
 shards per unit of capacity. Destinations are grouped by next-hop set, a bit mask over the node's distinct neighbours,
 which breadth-first search hands down: the mask of v is the union of the masks of its predecessors. The maximum is found
-without looking at all S: a guess p/q is feasible if an integer flow from the groups to the links exists, and otherwise
-the minimum cut is a set S with a larger ratio, the next guess. All numbers are int64.
+without looking at all S, unless these are few beside the groups: a guess p/q is feasible if an integer flow from the
+groups to the links exists, and otherwise the minimum cut is a set S with a larger ratio, the next guess. All numbers
+are int64.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, find, next_
 MAX_NEIGHBOURS = 64  # neighbours that a bit mask can tell apart
 
 _TABLE = 2**16  # masks of up to 16 neighbours are counted in a table, which beats sorting them
+_SETS_PER_GROUP = 128  # up to so many sets of links for each group all are looked at, which beats a flow
 
 
 @compiled
@@ -212,6 +214,26 @@ def _violated_set(
 
 
 @compiled
+def _fullest_set(groups: int, group_mask: Masks, group_count: Ints, capacity: Ints, p: int, q: int) -> tuple[int, int]:
+    """Return max(p/q, the largest ratio of destinations to capacity over all sets of links), each set looked at."""
+    sets = 1 << len(capacity)
+    inside, room = np.zeros(sets, np.int64), np.zeros(sets, np.int64)
+    for g in range(groups):
+        inside[group_mask[g]] += group_count[g]
+    for link in range(len(capacity)):
+        half = 1 << link
+        for first in range(0, sets, 2 * half):  # with the link: what is inside of the set without it, too
+            for at in range(first, first + half):
+                inside[at + half] += inside[at]
+        for at in range(half):
+            room[at + half] = room[at] + capacity[link]
+    for at in range(1, sets):
+        if inside[at] * q > p * room[at]:
+            p, q = inside[at], room[at]
+    return p, q
+
+
+@compiled
 def _raise_load(
     groups: int, group_mask: Masks, group_count: Ints, capacity: Ints, p: int, q: int, scale: int, load: Ints
 ) -> tuple[int, int]:
@@ -224,6 +246,8 @@ def _raise_load(
     if total * q > p * ports:
         p, q = total, ports
     while not _even_split_fits(groups, group_mask, group_count, capacity, p, q, scale, load):
+        if groups * _SETS_PER_GROUP >= 1 << min(len(capacity), 62):
+            return _fullest_set(groups, group_mask, group_count, capacity, p, q)
         links = _violated_set(groups, group_mask, group_count, capacity, p, q, scale)
         if links == 0:
             break
