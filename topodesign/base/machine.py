@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,7 +20,7 @@ needs it. Where others compile in the same process it is found when they use it,
 with contextlib.suppress(ImportError):
     absent = sys.modules.setdefault(_BLAS, None) is None  # type: ignore[arg-type]
     try:
-        importlib.import_module("numba.np.arraymath")
+        import numba.np.arraymath  # noqa: F401
     finally:
         if absent:
             del sys.modules[_BLAS]
