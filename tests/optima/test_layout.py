@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from topodesign.base.errors import TopodesignError
+from topodesign.fabrics.fabric import Shared
+from topodesign.fabrics.places import as_fabric
 from topodesign.optima.group_price import price_groups
 from topodesign.optima.layout import layout
 from topodesign.plans.replay.plans import verify
@@ -50,6 +53,18 @@ def test_groups_that_could_not_reach_each_other() -> None:
     assert found.before is None
     assert found.gain is None
     assert found.record()["gain"] is None
+
+
+def test_limits_that_links_share() -> None:
+    fabric = as_fabric("dgx_a100(1)")
+    slow = tuple((fabric.names[gpu], fabric.names[8]) for gpu in (0, 1))  # they send as much together as one does
+    shared = replace(fabric, shared=(Shared("bus", fabric.links()[0].bandwidth, slow),))
+    found = layout(shared, "2x4:1=allreduce", tries=3)
+    ranks = [shared.names[node] for node in found.nodes]
+    assert price_groups(shared, "allreduce", "2x4:1", placement=ranks).bandwidth == found.after[0]
+    assert found.after[0] > layout(fabric, "2x4:1=allreduce", tries=3).after[0]
+    with pytest.raises(TopodesignError, match="the price of all-to-all in groups"):
+        layout(shared, ["2x4:1=allreduce", "2x4:0=all-to-all"])
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from topodesign.fabrics.groups import Groups, Placement, as_groups, roots_of
 from topodesign.fabrics.part import Others, Some, part_of
 from topodesign.fabrics.places import PlaceLike, as_fabric
 from topodesign.optima.alternatives import best_allreduce
-from topodesign.optima.fluid.groups import kinds_of_groups, problem_in_groups
+from topodesign.optima.fluid.groups import problem_in_groups
 from topodesign.optima.forest.bottleneck import narrowest
 from topodesign.pricing.flows.flow_optimum import FLOWS
 from topodesign.pricing.groups import degree_of, in_turn_of
@@ -197,34 +198,65 @@ def _is_whole(fabric: Fabric, collective: Collective) -> bool:
     )
 
 
+class _Solved(NamedTuple):
+    """A bandwidth factor, what it is at least, and a group of each kind, by its place, of those that are alike."""
+
+    bandwidth: Fraction
+    bound: Fraction
+    kinds: Sequence[int] = ()
+
+
 def bandwidth_of(fabric: Fabric, collective: Collective, others: Others) -> Fraction:
-    """Return the least bandwidth factor in groups that is found: of trees, through all switches that copy or add."""
+    """Return the least bandwidth factor in groups that is found, as :func:`price_groups` says it."""
+    if len(collective.parts) == 1:
+        return _in_one(fabric, collective, others).bandwidth
+    if _is_whole(fabric, collective) and not fabric.shared:
+        return degree_of(fabric.topology) * fabric.unit / best_allreduce(fabric).bandwidth
+    try:
+        return _solved(fabric, collective, others).bandwidth
+    except TooLargeError:
+        return _in_turn(fabric, collective, others)
+
+
+def _in_one(fabric: Fabric, collective: Collective, others: Others) -> _Solved:
+    """Return what a collective of one phase takes, with switches that only forward."""
     if collective.like(*FLOWS):
-        return in_turn_of(fabric.topology, collective, others)
-    return _solved(fabric, collective, others)[0]
+        price = in_turn_of(fabric.topology, collective, others)
+        return _Solved(price, price, range(len(collective.single)))
+    plain = replace(fabric, multicast=frozenset(), aggregation=frozenset(), memory=frozenset())
+    return _solved(plain, collective, others)
 
 
-def _solved(fabric: Fabric, collective: Collective, others: Others) -> tuple[Fraction, Fraction]:
-    """Return bandwidth factor and bound of a collective over trees."""
+def _in_turn(fabric: Fabric, collective: Collective, others: Others) -> Fraction:
+    """Return what the phases of a collective take, one after the other."""
+    return sum((_in_one(fabric, part, others).bandwidth for part in collective.parts), Fraction(0))
+
+
+def _solved(fabric: Fabric, collective: Collective, others: Others) -> _Solved:
+    """Return what a collective over trees takes."""
     problem = problem_in_groups(fabric, collective, others)
+    kinds = range(len(collective.single)) if collective.rooted else sorted(set(problem.symmetry.alike.tolist()))
     if not problem.sources:  # one node a group
-        return Fraction(0), Fraction(0)
+        return _Solved(Fraction(0), Fraction(0), kinds)
     found = problem.solved(cheapest=False)
     scale = degree_of(fabric.topology) * Fraction(problem.network.scale, problem.shards)
-    return scale * found.time, scale * found.time_bound
+    return _Solved(scale * found.time, scale * found.time_bound, kinds)
 
 
-def _plain(fabric: Fabric) -> Fabric:
-    """Return the fabric with switches that only forward."""
-    return replace(fabric, multicast=frozenset(), aggregation=frozenset(), memory=frozenset())
+def _alone(fabric: Fabric, collective: Collective, others: Others, found: _Solved) -> Fraction:
+    """Return what the group takes that takes longest with all links to itself."""
+    single = collective.single
+    if len(single) == 1:
+        return found.bandwidth
+    return max(bandwidth_of(fabric, single[team], others) for team in found.kinds)
 
 
 def _of_one_phase(fabric: Fabric, collective: Collective, others: Others) -> GroupPrice:
-    plain, among = _plain(fabric), Among.FLOWS
-    price = bandwidth_of(plain, collective, others)
+    among = Among.FLOWS
+    found = _in_one(fabric, collective, others)
     if not collective.like(*FLOWS):
         among = Among.over_trees(capable=False, members=not _is_whole(fabric, collective))
-    alone = max((bandwidth_of(plain, one, others) for one in _unlike(plain, collective)), default=price)
+    alone, price = _alone(fabric, collective, others, found), found.bandwidth
     floor = price if among is Among.FLOWS else _floor(fabric.topology, collective)
     return GroupPrice(fabric, collective, others, price, alone, among, price, floor)
 
@@ -240,27 +272,18 @@ def _of_allreduce(fabric: Fabric, collective: Collective, others: Others) -> Gro
     among = Among.over_trees(capable=bool(fabric.multicast | fabric.aggregation), members=True)
     turns: Fraction | None = None
     with contextlib.suppress(TooLargeError):
-        turns = sum((bandwidth_of(_plain(fabric), part, others) for part in collective.parts), Fraction(0))
+        turns = _in_turn(fabric, collective, others)
     try:
-        both, bound = _solved(fabric, collective, others)
-        alone = max((bandwidth_of(fabric, one, others) for one in _unlike(fabric, collective)), default=both)
+        found = _solved(fabric, collective, others)
+        alone = _alone(fabric, collective, others, found)
     except TooLargeError:
         if turns is None:
             raise
         missed = "one after the other; to do both at once has too many unknowns to prove"
         return GroupPrice(fabric, collective, others, turns, turns, among, floor, floor, turns, missed)
     missed = "trees through some of many switches were not looked for"
-    return GroupPrice(fabric, collective, others, both, alone, among, max(bound, floor), floor, turns, missed)
-
-
-def _unlike(fabric: Fabric, collective: Collective) -> Sequence[Collective]:
-    """Return what a group of each kind does, of those that no symmetry exchanges; nothing of one group."""
-    single = collective.single
-    if len(single) == 1:
-        return ()
-    if collective.like(*FLOWS) or collective.rooted:
-        return single
-    return [single[team] for team in kinds_of_groups(fabric, collective)]
+    bound = max(found.bound, floor)
+    return GroupPrice(fabric, collective, others, found.bandwidth, alone, among, bound, floor, turns, missed)
 
 
 def _floor(topology: Topology, collective: Collective) -> Fraction:

@@ -31,7 +31,9 @@ from topodesign.fabrics.part import Others
 from topodesign.fabrics.places import PlaceLike, as_fabric
 from topodesign.fabrics.traffic import Stream, Traffic, as_streams
 from topodesign.optima.group_price import bandwidth_of
-from topodesign.topology.topology import IntArray, Topology
+from topodesign.pricing.closed_form import distances
+from topodesign.pricing.flows.flow_optimum import FLOWS
+from topodesign.topology.topology import IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +180,9 @@ def layout(
     fabric = as_fabric(place)
     as_choice("others", others, ("vanish", "forward"))
     seed, tries = as_seed(seed), as_integer("tries", tries, 0, 10**4)
-    fabric.check_unshared("the price of a layout")
     streams = tuple(map(_along_axes, as_streams(traffic)))
+    if of_blocks := [str(one.collective) for one in streams if one.collective.like(*FLOWS)]:
+        fabric.check_unshared(f"the price of {of_blocks[0]} in groups")
     own = tuple(fabric.compute)
     for stream in streams:
         stream.collective.within(as_groups(fabric, stream.group))
@@ -232,7 +235,8 @@ def _candidates(fabric: Fabric, streams: tuple[Stream, ...], seed: int, tries: i
     """Return layouts where no swap shortens the ways any more, shortest first."""
     own = np.array(fabric.compute, dtype=np.int64)
     count = len(own)
-    distance = _distances(fabric.topology)[np.ix_(own, own)]
+    distance = np.array([distances(fabric.topology, node)[own] for node in own.tolist()])
+    distance[distance < 0] = 4 * fabric.topology.nodes  # more than any way
     flow = np.zeros((count, count), dtype=np.float64)
     place = {node: at for at, node in enumerate(own.tolist())}
     for stream in streams:
@@ -274,20 +278,3 @@ def _lowered(order: IntArray, flow: NDArray[np.float64], distance: IntArray) -> 
         i, j = divmod(at, len(order))
         order[i], order[j] = order[j], order[i]
     return order, float((flow * distance[np.ix_(order, order)]).sum())
-
-
-def _distances(topology: Topology) -> IntArray:
-    """Return how many links it is from every vertex to every other; more than any way where there is none."""
-    nodes = topology.nodes
-    linked = np.zeros((nodes, nodes), dtype=np.bool_)
-    linked[topology.src, topology.dst] = True
-    distance = np.full((nodes, nodes), 4 * nodes, dtype=np.int64)
-    reached = np.eye(nodes, dtype=np.bool_)
-    np.fill_diagonal(distance, 0)
-    for steps in range(1, nodes):
-        further = (reached @ linked) & (distance == 4 * nodes)
-        if not further.any():
-            break
-        distance[further] = steps
-        reached = further
-    return distance

@@ -159,11 +159,14 @@ class Program:
         low, high = self._row_bounds(rows)
         self._check(self._solver.changeRowsBounds(len(rows), _numbers(rows), low, high))
 
-    def solve(self, *, seconds: float | None = None, nodes: int | None = None, interior: bool = False) -> Status:
+    def solve(
+        self, *, seconds: float | None = None, nodes: int | None = None, interior: bool = False, grown: bool = False
+    ) -> Status:
         """Solve, from the last basis if there is one, and return what the solver says.
 
         It is stopped after so much time, or so many nodes of the search tree, and begins with an interior point method
-        if asked, which is better for large degenerate programs that are solved once.
+        if asked, which is better for large degenerate programs that are solved once. Where it has only ``grown`` by
+        columns the last solution is still one, and the primal simplex goes on from it.
         """
         import highspy  # noqa: PLC0415  heavy
 
@@ -173,6 +176,7 @@ class Program:
             "mip_max_nodes": highspy.kHighsIInf if nodes is None else nodes,
             "mip_rel_gap": 0.0,
             "solver": "ipm" if interior else "choose",
+            "simplex_strategy": 4 if grown else 1,  # primal, or dual
         }
         for name, value in options.items():
             self._check(solver.setOptionValue(name, value))

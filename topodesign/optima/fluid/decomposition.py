@@ -32,6 +32,7 @@ _GRID = 2**26  # weights, and prices over the largest of them, are rounded to so
 _FINE = 10**15  # parts of one in which prices are looked at first
 _START = 2**10  # parts of the price of the narrowest limit in which the first prices are
 _FEW = 4  # sets of relays that are all looked at in every round
+_ROUNDED = 1e-9  # of a sum of floats, which may miss no more of it
 _NEAR = Fraction(1, 10**6)  # of the value: a bound as near as this calls for the exact prices
 
 
@@ -246,7 +247,7 @@ class Decomposition:
 
         while True:
             self.rounds += 1
-            if program.solve() != "optimal":
+            if program.solve(grown=self.rounds > 1) != "optimal":
                 raise RuntimeError("the master program has no solution, but each tree is one")
             found, dual, scale = _read(program, first, len(self.symmetry.bounds), exact)
             weights = self._normal(found)
@@ -333,13 +334,18 @@ class Decomposition:
         ]
 
     def _time(self, weights: list[Fraction]) -> Fraction:
-        """Return the time that the fullest row of limits takes."""
-        total = [Fraction(0)] * len(self.symmetry.bounds)
-        for column, weight in zip(self.columns, weights, strict=False):
-            if weight:
-                for row in np.flatnonzero(column.load).tolist():
-                    total[row] += weight * int(column.load[row])
-        return max(load / bound for load, bound in zip(total, self.symmetry.bounds, strict=True))
+        """Return the time that the fullest row of limits takes, exactly, of those that are fullest when rounded."""
+        used = [(column, weight) for column, weight in zip(self.columns, weights, strict=False) if weight]
+        bounds = self.symmetry.bounds
+        total = np.zeros(len(bounds))
+        for column, weight in used:
+            total += float(weight) * column.load
+        total /= np.array(bounds, dtype=np.float64)
+        fullest = np.flatnonzero(total >= total.max() * (1 - _ROUNDED)).tolist()
+        return max(
+            sum((w * int(one.load[row]) for one, w in used if one.load[row]), Fraction(0)) / bounds[row]
+            for row in fullest
+        )
 
     def _ask(self, prices: list[int], cost: int, rows: list[int], exact: bool) -> tuple[Fraction | None, bool]:
         """Look for the cheapest tree of every source, and keep those that are new and cheaper than the master knows.

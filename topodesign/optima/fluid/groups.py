@@ -76,8 +76,3 @@ def _symmetry(fabric: Fabric, collective: Collective, costs: Mapping[str, int] |
     base = replace(base, nodes=np.sort(np.concatenate(teams)), teams=tuple(tuple(team.tolist()) for team in teams))
     roots = [one.root for one in collective.single if one.root is not None]
     return find_symmetry(base, fixed=roots, names=fabric.names)
-
-
-def kinds_of_groups(fabric: Fabric, collective: Collective) -> list[int]:
-    """Return a group of each kind, by its place, of those that automorphisms exchange."""
-    return sorted(set(_symmetry(fabric, collective).alike.tolist()))

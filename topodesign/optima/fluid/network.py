@@ -99,6 +99,17 @@ class Network:
         """The sets of relays that make a difference to trees of a root, where they have been looked for."""
         return {}
 
+    @cached_property
+    def _of_limits(self) -> tuple[IntArray, IntArray]:
+        """The arcs of all limits, one after the other, and where those of each begin."""
+        sizes = np.array([len(arcs) for arcs in self.limits])
+        return np.concatenate(self.limits), np.cumsum(sizes) - sizes
+
+    def on_limits(self, load: IntArray) -> IntArray:
+        """Return what each limit carries of a load of the arcs."""
+        arcs, begin = self._of_limits
+        return np.add.reduceat(load[arcs], begin)
+
     def arc_prices(self, prices: list[int]) -> list[int]:
         """Return for every arc the sum of the prices of its limits."""
         total = [0] * len(self.src)

@@ -193,7 +193,7 @@ def _rate(problem: Problem, trees: Trees) -> Fraction:
     """Return the largest rate at which all limits are kept."""
     load = trees.link_loads.sum(axis=0)
     bounds = [Fraction(bound, problem.network.scale) for bound in problem.network.bounds]
-    carried = [int(load[arcs].sum()) for arcs in problem.network.limits]
+    carried: list[int] = problem.network.on_limits(load).tolist()
     return min(bound / many for bound, many in zip(bounds, carried, strict=True) if many)
 
 

@@ -105,8 +105,7 @@ class Symmetry:
     def spread(self, load: IntArray) -> IntArray:
         """Return what the limits of each orbit carry together of a load of the arcs."""
         total = np.zeros(len(self.sizes), dtype=np.int64)
-        for orbit, arcs in zip(self.limit_of.tolist(), self.network.limits, strict=True):
-            total[orbit] += int(load[arcs].sum())
+        np.add.at(total, self.limit_of, self.network.on_limits(load))
         return total
 
     def movers(self, point: int) -> dict[int, IntArray]:
@@ -230,7 +229,7 @@ class Images:
         moved = self.moved(point)
         total = np.zeros(len(load), dtype=np.int64)
         np.add.at(total, moved, np.broadcast_to(load, moved.shape))
-        return np.array([int(total[arcs].sum()) for arcs in self.network.limits], dtype=np.int64)
+        return self.network.on_limits(total)
 
     def asked(self, point: int, many: int, prices: list[int]) -> list[int]:
         """Return the price of every arc and its images for all points, from those of the limits."""
