@@ -19,6 +19,38 @@ def test_every_row_has_a_command_or_says_that_it_is_not_there() -> None:
         assert re.search(r"`(topodesign|python benchmarks/\w+\.py)", row) or "not there" in row, row
 
 
+WANTED = {
+    "Efficient": {"figure": range(1, 21), "table": range(1, 8)},
+    "ForestColl": {"algorithm": range(1, 6), "figure": range(1, 18), "table": range(1, 4)},
+    "TACOS": {"figure": range(1, 23), "table": ("I", "II", "III", "IV", "V")},
+    "Algorithmic": {
+        "figure": ("2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "3.1"),
+        "table": [f"6.{number}" for number in range(1, 21)],
+        "theorem": (*range(1, 6), *range(7, 20)),
+    },
+}
+"""What each paper has."""
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda text: text.split()[0])
+def test_all_that_the_papers_have_is_named(section: str) -> None:
+    named: dict[str, set[str]] = {}
+    for heading in re.findall(r"^\* \*\*(.*?)\*\*", section, re.MULTILINE):
+        kind, last, to = "", "", False
+        for word in re.findall(r"[a-z]+|[IV]+|[\d.]*\d", heading):
+            if not word.isalpha() or word.isupper():
+                chapter, _, first = last.rpartition(".") if to else ("", "", word)
+                numbers = range(int(first) + 1, int(word.rpartition(".")[2]) + 1) if to else ()
+                more = {f"{chapter}.{number}" if chapter else str(number) for number in numbers}
+                named.setdefault(kind, set()).update({word} | more)
+                last = word
+            elif word not in {"to", "and"}:
+                kind = word.removesuffix("s")
+            to = word == "to"
+    for kind, numbers in WANTED[section.split(maxsplit=1)[0]].items():
+        assert {*map(str, numbers)} == named[kind], kind
+
+
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda text: text.splitlines()[0].split()[0])
 def test_commands_of_a_paper_run(section: str) -> None:
     commands = re.findall(r"`(topodesign [^`]*)`", section)
