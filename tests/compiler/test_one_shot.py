@@ -58,4 +58,4 @@ def test_what_has_no_meaning_is_refused() -> None:
     with pytest.raises(InfeasibleError, match="use --protocol LL"):
         compile_plan(schedule("dgx_h100(1)", "allreduce", method="one-shot"), "mscclpp")
     with pytest.raises(InfeasibleError, match="rounds of shards do not say"):
-        compile_plan(schedule("complete(4)", "allreduce", method="one-shot"), "jax")
+        compile_plan(schedule("complete(4)", "allreduce", method="one-shot"), "chakra")

@@ -41,7 +41,7 @@ def looks(tmp_path_factory: pytest.TempPathFactory) -> Json:
     if importlib.util.find_spec("torch") is None:
         pytest.skip("needs PyTorch")
     plans = [
-        ForSizes(schedule(RING, "allreduce"), 0, 2**10),
+        ForSizes(schedule(RING, "allreduce", method="one-shot"), 0, 2**10),
         ForSizes(schedule(RING, "allreduce", method="forest"), 2**10),
         *(ForSizes(schedule(RING, name)) for name in ("allgather", "reduce-scatter", "all-to-all")),
         ForSizes(schedule(RING, "broadcast", root=0)),
@@ -112,6 +112,7 @@ FOUR: list[tuple[str, str, Json]] = [
     (RING, "allgather", {}),
     (RING, "reduce-scatter", {}),
     (RING, "allreduce", {"method": "tacos"}),
+    (RING, "allreduce", {"method": "one-shot"}),
     ("complete(4)", "all-to-all", {}),
     (RING, "all-to-all", {"group": ("0,1", "2,3")}),
     (RING, "broadcast", {"root": 2}),
@@ -138,6 +139,9 @@ def test_two_hundred_plans(ranks: int, tmp_path: Path) -> None:
         root: Json = {"root": "box0/gpu3" if place.startswith("dgx") else 3}
         plans += [(place, name, {}) for name in ("allgather", "reduce-scatter", "allreduce", "all-to-all")]
         plans += [(place, name, root) for name in ("broadcast", "reduce", "gather", "scatter")]
+        plans += [(place, "allreduce", {"method": "one-shot", "by_ranks": True})]
+        if place.startswith("dgx"):
+            plans += [(place, "allreduce", {"method": "two-level", "size": size}) for size in ("1KiB", "16MiB")]
         plans += [(place, "allreduce", {"method": "tacos"}), (place, "allgather", {"method": "forest"})]
     run_all(ranks, plans, tmp_path)
 

@@ -81,6 +81,10 @@ def phases_plan(collective: str = "allreduce") -> Plan:
     return plan
 
 
+def stages_plan() -> Plan:
+    return schedule("dgx1_v100(2)", "allreduce", method="two-level", size="16MiB")
+
+
 PLANS: dict[str, Callable[[], Plan]] = {
     "rounds": rounds_plan,
     "trees": trees_plan,
@@ -89,6 +93,7 @@ PLANS: dict[str, Callable[[], Plan]] = {
     "orbitrounds": orbit_plan,
     "routed": routed_plan,
     "phases": phases_plan,
+    "stages": stages_plan,
 }
 
 

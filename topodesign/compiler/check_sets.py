@@ -122,7 +122,7 @@ def check_plan_set(
     >>> from topodesign import check_plan_set, compile_set
     >>> _ = compile_set("biring(2,4)", collectives=["allreduce"]).save("checked")
     >>> print(check_plan_set("checked", "torus(2,4)"))
-    WRONG: 1 plan and 2 programs for biring(2,4) (sha256:1bf98fc6c635)
+    WRONG: 2 plans and 4 programs for biring(2,4) (sha256:1bf98fc6c635)
       index.json: what is wired is of another wiring ...
     """
     plans = read_plan_set(folder)

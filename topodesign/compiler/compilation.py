@@ -17,10 +17,10 @@ from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleErro
 from topodesign.base.options import read, takes
 from topodesign.base.records import Result
 from topodesign.base.wording import with_article
-from topodesign.collectives import Collective
+from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.compiler.backends.backend import Backend, Checked, Files, Options
 from topodesign.compiler.columns import columns_of
-from topodesign.compiler.frontends import exchange, rounds, trees
+from topodesign.compiler.frontends import added, exchange, rounds, trees
 from topodesign.compiler.ir import Program, Threadblocks
 from topodesign.compiler.limits import Limits
 from topodesign.compiler.options import CompileOptions
@@ -29,6 +29,7 @@ from topodesign.plans.files import as_plan
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.kinds.kind import Kind
 from topodesign.plans.plan import Plan
+from topodesign.plans.replay.plans import verify
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds_ops import is_lean, prune
 from topodesign.runtime.msccl.profiles import RuntimeProfile
@@ -69,6 +70,8 @@ def _of_rounds(kind: Kind[Any], options: Options, limits: Limits) -> Program:
 
 
 def _of_trees(kind: Kind[Any], options: Options, limits: Limits) -> Program:
+    if kind.adds_up and not (len(kind.relays) and limits.switches):
+        return _of_sums(kind, options, limits)
     return trees.program_of_trees(
         kind.moved,
         inplace=options.inplace,
@@ -80,8 +83,21 @@ def _of_trees(kind: Kind[Any], options: Options, limits: Limits) -> Program:
     )
 
 
+def _of_sums(kind: Kind[Any], options: Options, limits: Limits) -> Program:
+    report = verify(kind.plan)
+    if not report.ok:
+        raise ScheduleError(f"the schedule is wrong: {report.problems[0]}")
+    (transfers,) = kind.transfers(options.parts)
+    asked = {"inplace": options.inplace, "channels": options.channels, "protocol": options.protocol}
+    return added.program_of_sums(transfers, limits=limits, **asked)
+
+
 FRONT_ENDS: Mapping[str, FrontEnd] = MappingProxyType(
-    {"rounds": FrontEnd(rounds.COLLECTIVES, _of_rounds), "trees": FrontEnd(trees.COLLECTIVES, _of_trees)}
+    {
+        "rounds": FrontEnd(rounds.COLLECTIVES, _of_rounds),
+        "trees": FrontEnd(trees.COLLECTIVES, _of_trees),
+        "stages": FrontEnd((ALLREDUCE,), _of_sums),
+    }
 )
 """The front ends by what kinds of movement are compiled as."""
 

@@ -78,7 +78,7 @@ def _fewer(plan: Plan) -> int:
     if _concurrent(plan):
         return smallest_number_of_trees(Question(plan.fabric, plan.collective))
     kind = kind_of(plan)
-    return int(kind.measures()["k"]) // 2 if kind.program == "trees" else 0
+    return int(kind.measures()["k"]) // 2 if kind.program == "trees" and not kind.adds_up else 0
 
 
 def _concurrent(plan: Plan) -> bool:

@@ -37,6 +37,7 @@ class Phase:
     steps: tuple[tuple[Exchange, ...], ...]  # in every step all is read before anything is written
     finish: Rows  # which rows of the array are the result
     rows: int  # rows of the array
+    terms: int = 0  # the result is the sum of so many equal parts of those rows; 0 where nothing says so
 
 
 @dataclass(frozen=True)

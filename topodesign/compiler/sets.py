@@ -23,7 +23,7 @@ from topodesign.base.progress import each
 from topodesign.base.records import Result, Table
 from topodesign.base.units import as_bandwidth, as_time, format_size, format_time
 from topodesign.base.wording import counted
-from topodesign.collectives import COLLECTIVES, Collective, as_collective
+from topodesign.collectives import ALLREDUCE, COLLECTIVES, Collective, as_collective
 from topodesign.compiler.compilation import Compiled
 from topodesign.compiler.fitting import compile_fitting
 from topodesign.compiler.measured import Measured, between, read_measured
@@ -36,11 +36,14 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.sets import ForSizes, PlanSet, save_plan_set, wiring_digest
 from topodesign.plans.timing.plans import simulate
+from topodesign.schedulers.for_size import MOST_NODES
 from topodesign.schedulers.method import Progress
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.topology import Topology
 
-CANDIDATES = ("auto", "forest", "ring", "direct", "binomial")
+SUMS = ("one-shot", "two-level")
+"""Those in which ranks add up for themselves, for little data; here no switch does, as ranks alone run the plans."""
+CANDIDATES = ("auto", "forest", "ring", "direct", "binomial", *SUMS)
 """Methods whose plans are compared: few steps, full bandwidth, and plain ones for what lies between. All are fast."""
 SIZES = tuple(4**power for power in range(5, 17))
 """Whole data in bytes at which plans are timed: 1 KiB to 4 GiB."""
@@ -215,15 +218,16 @@ class _Maker:
         known = self._measured.get(collective.name) if group is None else None
         sizes = SIZES if known is None else sorted(next(iter(known.values())))
         for method in CANDIDATES if known is None else known:
-            try:
-                plan = schedule(self.place, collective, method=method, **options)
-                timed = [self._time(plan, size) if known is None else known[method][size] for size in sizes]
-            except (InfeasibleError, ParameterError, ScheduleError, TooLargeError, TopologyError) as error:
-                why[method] = str(error)
-                continue
-            if plan.collective.group == group and verify(plan).ok:  # not on a part of its own
-                plans.append(plan)
-                times.append(timed)
+            for more in self._ways(method, collective):
+                try:
+                    plan = schedule(self.place, collective, method=method, **options, **more)
+                    timed = [self._time(plan, size) if known is None else known[method][size] for size in sizes]
+                except (InfeasibleError, ParameterError, ScheduleError, TooLargeError, TopologyError) as error:
+                    why[method] = str(error)
+                    continue
+                if plan.collective.group == group and verify(plan).ok:  # not on a part of its own
+                    plans.append(plan)
+                    times.append(timed)
         if not plans:
             self._notes.append(f"no {collective}: {why.get('auto', 'no schedule is right')}")
         for first, end, number in fastest(sizes, times):
@@ -232,6 +236,16 @@ class _Maker:
             if known is not None:
                 time = between(dict(zip(sizes, times[number], strict=True)), at)
             self._add(plans[number], ForSizes(plans[number], first, end, {}, float(time), known is not None))
+
+    def _ways(self, method: str, collective: Collective) -> list[dict[str, Any]]:
+        """Return the options that a method is asked with, one after the other."""
+        if method not in SUMS:
+            return [{}]
+        if not collective.like(ALLREDUCE) or len(self.fabric.compute) > MOST_NODES:
+            return []
+        alpha = {} if self.plain else {"alpha": self._alpha}
+        sizes = (SIZES[0], 2**20) if method == "two-level" else SIZES[:1]  # by which it chooses how
+        return [{"by_ranks": True, "size": size, **alpha} for size in sizes]
 
     def _time(self, plan: Plan, size: int) -> Fraction:
         return simulate(plan, size=size, alpha=self._alpha, bandwidth=self.bandwidth if self.plain else None).time

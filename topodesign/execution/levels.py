@@ -32,6 +32,7 @@ class Batch(NamedTuple):
     sends: tuple[int, ...]
     receives: tuple[int, ...]
     places: tuple[int, ...]  # those received, here or before, that are put where they belong after it, in this order
+    sums: tuple[int, ...] = ()  # what is added up then
 
 
 Script = tuple[Batch, ...]
@@ -75,6 +76,9 @@ class _Rank:
             [np.stack((one.stream, one.block, one.lo, one.hi)) for one in both] or [np.zeros((4, 0), dtype=np.int64)],
             axis=1,
         )
+        added = [(0, block, one.lo, one.hi) for one in program.sums for block in (one.block, *one.sources)]
+        rows = np.concatenate((rows, np.array(added, dtype=np.int64).reshape(-1, 4).T), axis=1)
+        bounds += (bounds[-1] + np.cumsum([len(one.sources) + 1 for one in program.sums], dtype=np.int64)).tolist()
         cells = cells_of(rows, int(rows[3].max(initial=0)))
         spans = [cells[:, a:b].T.tolist() for a, b in pairwise(bounds)]
         self._cells = [[cell for first, last in one for cell in range(first, last)] for one in spans]
@@ -83,7 +87,8 @@ class _Rank:
         # by cell: the last level at which it was sent from, and at which something was put there
         count = int(cells.max(initial=0)) + 1
         self._read, self._written = [0] * count, [0] * count
-        self._batches: dict[int, tuple[list[int], list[int], list[int]]] = defaultdict(lambda: ([], [], []))
+        self._batches: dict[int, tuple[list[int], list[int], list[int], list[int]]]
+        self._batches = defaultdict(lambda: ([], [], [], []))
 
     def go_on(
         self, levels: dict[tuple[int, int, int], int]
@@ -104,6 +109,12 @@ class _Rank:
                     self._read[cell] = max(self._read[cell], level)
                     if one.special:  # it is cleared then
                         self._written[cell] = level
+            elif do is Do.SUM:
+                cells = self._cells[len(program.sends) + len(program.receives) + at]
+                place = max(self._written[cell] for cell in cells)
+                self._batches[place][3].append(at)
+                for cell in cells:
+                    self._written[cell] = place
             else:
                 one, cells = program.receives[at], self._cells[len(program.sends) + at]
                 name = (one.peer, program.rank, one.tag)
@@ -122,10 +133,16 @@ class _Rank:
         """Return the batches."""
         found = []
         for level in sorted(self._batches):
-            sends, receives, places = self._batches[level]
+            sends, receives, places, sums = self._batches[level]
             program = self._program
             found.append(
-                Batch(level, _by_pair(sends, program.sends), _by_pair(receives, program.receives), tuple(places))
+                Batch(
+                    level,
+                    _by_pair(sends, program.sends),
+                    _by_pair(receives, program.receives),
+                    tuple(places),
+                    tuple(sums),
+                )
             )
         return tuple(found)
 
@@ -159,7 +176,8 @@ def check_scripts(
     for program, script in zip(programs, scripts, strict=True):
         if any(second.level <= first.level for first, second in pairwise(script)):
             raise ScheduleError(f"the levels of rank {program.rank} do not ascend")
-        for name, all_of in (("sends", program.sends), ("receives", program.receives), ("places", program.receives)):
+        wanted = (program.sends, program.receives, program.receives, program.sums)
+        for name, all_of in zip(("sends", "receives", "places", "sums"), wanted, strict=True):
             if sorted(at for batch in script for at in getattr(batch, name)) != list(range(len(all_of))):
                 raise ScheduleError(f"rank {program.rank} does not have each of what it {name} once")
         level_of = {at: batch.level for batch in script for at in batch.receives}

@@ -132,6 +132,8 @@ class _Prepared:
             elif do is Do.RECEIVE:
                 self._receives[at].Wait()
                 receives[at].place()
+            elif do is Do.SUM:
+                self._space.add_up(at)
             elif do is Do.MEET:
                 self._all.Barrier()
                 self._change(at)

@@ -249,7 +249,8 @@ class Own:
         share, each = trial.shares[0], trial.extent.elements[0]
 
         def pattern(some: tuple[Piece, ...]) -> list[tuple[Piece, Array]]:
-            return [(one, by_place(0, one.block, 0, each * share.get(one.block, 1)).astype(kind)) for one in some]
+            numbers = ((one, program.pattern(one.block), each * share.get(one.block, 1)) for one in some)
+            return [(one, by_place(0, block, 0, count).astype(kind)) for one, block, count in numbers]
 
         def room(some: list[tuple[Piece, Array]]) -> Array:
             return np.empty(sum(len(values) for _, values in some), dtype=kind)

@@ -36,6 +36,8 @@ class Do(IntEnum):
     """Wait until a message is sent, since what it was sent from will be written to."""
     MEET = 3
     """Wait until all have what the plan has there before circuits change to the phase of that number."""
+    SUM = 4
+    """Add up what the rank has of several blocks, in this order, into another."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +67,15 @@ class Piece:
     sources: tuple[int, ...]  # the ranks whose contributions it is the sum of; one where nothing is added
 
 
+class Sum(NamedTuple):
+    """What a rank adds up for itself: units of a block as the sum of those of others."""
+
+    block: int
+    lo: int
+    hi: int
+    sources: tuple[int, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
     """All that one rank has to do."""
@@ -75,7 +86,7 @@ class Program:
     # sends, receives: its messages
     sends: tuple[Message, ...]
     receives: tuple[Message, ...]
-    order: tuple[tuple[Do, int], ...]  # pairs (what to do, place of the message in ``sends`` or ``receives``)
+    order: tuple[tuple[Do, int], ...]  # pairs (what to do, place in ``sends``, ``receives`` or ``sums``)
     # inputs, outputs: what it has at the start, and what it must have in the end
     inputs: tuple[Piece, ...]
     outputs: tuple[Piece, ...]
@@ -84,6 +95,12 @@ class Program:
     block: IntArray
     lo: IntArray
     hi: IntArray
+    # what it adds up for itself; blocks are copies of the whole data then, so that places in all of them are alike
+    sums: tuple[Sum, ...] = ()
+
+    def pattern(self, block: int) -> int:
+        """Return the block whose numbers a block is filled with."""
+        return 0 if self.sums else block
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +129,22 @@ def programs_of(transfers: Sequence[Transfers], changes: Sequence[int] = ()) -> 
     ranks = transfers[0].ranks
     by_sender, by_receiver = (_places(column, ranks) for column in (table.src, table.dst))
     inputs, outputs = _pieces(transfers)
+    sums = _sums(transfers[0])
     for rank in range(ranks):
-        yield _program(table, rank, (by_sender[rank], by_receiver[rank]), (inputs[rank], outputs[rank]), changes)
+        own, pieces = (by_sender[rank], by_receiver[rank]), (inputs[rank], outputs[rank])
+        yield _program(table, rank, own, pieces, changes, sums=sums[rank])
+
+
+def _sums(transfers: Transfers) -> list[list[tuple[int, Sum]]]:
+    """Return what every rank adds up, with the instant at which all of it is there."""
+    found: list[list[tuple[int, Sum]]] = [[] for _ in range(transfers.ranks)]
+    for step, rank, block, source, lo, hi in [] if transfers.sums is None else transfers.sums.T.tolist():
+        last = found[rank][-1] if found[rank] else None
+        if last is not None and (last[0], *last[1][:3]) == (step, block, lo, hi):
+            found[rank][-1] = step, last[1]._replace(sources=(*last[1].sources, source))
+        else:
+            found[rank].append((step, Sum(block, lo, hi, (source,))))
+    return found
 
 
 def _places(column: IntArray, count: int) -> list[IntArray]:
@@ -164,6 +195,11 @@ def _pieces(transfers: Sequence[Transfers]) -> tuple[list[list[Piece]], list[lis
     inputs: list[list[Piece]] = [[] for _ in range(ranks)]
     outputs: list[list[Piece]] = [[] for _ in range(ranks)]
     for stream, one in enumerate(transfers):
+        if one.sums is not None:
+            for rank in range(ranks):
+                inputs[rank].append(Piece(stream, rank, (rank,)))
+                outputs[rank].append(Piece(stream, int(one.sums[2].max()), tuple(range(ranks))))
+            continue
         members = one.collective.members(ranks)
         blocks = one.collective.blocks(members, ranks)
         team = one.collective.teams(ranks)
@@ -186,6 +222,8 @@ def _program(
     own: tuple[IntArray, IntArray],
     pieces: tuple[list[Piece], list[Piece]],
     changes: Sequence[int],
+    *,
+    sums: list[tuple[int, Sum]],
 ) -> Program:
     """Return the program of one rank."""
     sent, received = own
@@ -197,7 +235,11 @@ def _program(
     whole = np.array(
         [(one.stream, one.block, 0, table.units[one.stream]) for both in pieces for one in both], dtype=np.int64
     )
-    memory = _joined(np.concatenate((np.stack((stream, block, lo, hi)), whole.reshape(-1, 4).T), axis=1))
+    added = np.array(
+        [(0, block, one.lo, one.hi) for _, one in sums for block in (one.block, *one.sources)], dtype=np.int64
+    )
+    rows = (np.stack((stream, block, lo, hi)), whole.reshape(-1, 4).T, added.reshape(-1, 4).T)
+    memory = _joined(np.concatenate(rows, axis=1))
     cells = cells_of(np.stack((stream, block, lo, hi)), max(table.units))
     spans = [cells[:, a:b].T.tolist() for a, b in pairwise(bounds)]
     filled = {(one.stream, one.block) for one in pieces[0]}
@@ -209,7 +251,11 @@ def _program(
         (bool(held[a:b].any()) for a, b in pairwise(bounds)),
         strict=True,
     )
-    order, special = _Ordering([_Act(*one) for one in acts], len(sent)).settle(changes)
+    if sums:
+        order = _by_step(table.start[sent].tolist(), table.end[received].tolist(), [step for step, _ in sums])
+        special = set(range(len(sent), len(messages)))
+    else:
+        order, special = _Ordering([_Act(*one) for one in acts], len(sent)).settle(changes)
     peers = np.concatenate((table.dst[sent], table.src[received])).tolist()
     made = [
         Message(
@@ -236,7 +282,15 @@ def _program(
         memory[1],
         memory[2],
         memory[3],
+        tuple(one for _, one in sums),
     )
+
+
+def _by_step(sends: list[int], receives: list[int], sums: list[int]) -> list[tuple[Do, int]]:
+    """Return an order of blocks that never change: what is there at an instant, sums of it, and then what is sent."""
+    every = ((Do.RECEIVE, receives), (Do.SUM, sums), (Do.SEND, sends))
+    rows = [(instant, turn, do, at) for turn, (do, some) in enumerate(every) for at, instant in enumerate(some)]
+    return [(do, at) for _, _, do, at in sorted(rows)]
 
 
 def _joined(rows: IntArray) -> IntArray:

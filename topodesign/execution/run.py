@@ -303,11 +303,11 @@ def _padding(transfers: tuple[Transfers, ...], runs: tuple[SizeRun, ...]) -> lis
     if not grown:
         return []
     one = grown[0]
-    shards = transfers[0].collective.shards(len(transfers[0].collective.members(transfers[0].ranks)))
+    shards = transfers[0].shards
     more = f", and {counted(len(grown) - 1, 'other size')} likewise" if len(grown) > 1 else ""
     padded = f"{format_size(one.asked)} is padded to {format_size(one.size)}"
-    where = counted(shards, "equal block") if transfers[0].amounts is None else "every piece"
-    return [f"{padded}, whole elements in {where}{more}"]
+    where = f" in {counted(shards, 'equal block')}" if transfers[0].amounts is None else " in every piece"
+    return [f"{padded}, whole elements{where if transfers[0].sums is None else ''}{more}"]
 
 
 @contextmanager

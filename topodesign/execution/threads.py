@@ -37,6 +37,8 @@ class Exchange:
                 self._queues[slot.message.peer].put(parcel)
             elif do is Do.MEET:
                 meet(at)
+            elif do is Do.SUM:
+                space.add_up(at)
             elif do is Do.RECEIVE:
                 slot = space.receives[at]
                 key = (slot.message.peer, slot.message.tag)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from topodesign.base.errors import TooLargeError
 from topodesign.collectives import Collective
 from topodesign.execution.levels import Script
-from topodesign.execution.program import MOST_UNITS, Do, Message, Piece, Program
+from topodesign.execution.program import MOST_UNITS, Do, Message, Piece, Program, Sum
 from topodesign.plans.transfers import Transfers
 from topodesign.topology.topology import IntArray
 
@@ -51,9 +51,8 @@ def extent_of(transfers: Sequence[Transfers], size: Fraction, width: int) -> tup
     """Return the least extent with at least so much data, and how many bytes it really is."""
     elements, whole = [], Fraction(0)
     for one in transfers:
-        shards = one.collective.shards(len(one.collective.members(one.ranks)))
-        elements.append(-(-size * one.share // (shards * one.mean * width)))
-        whole += elements[-1] * shards * one.mean * width
+        elements.append(-(-size * one.share // (one.shards * one.mean * width)))
+        whole += elements[-1] * one.shards * one.mean * width
     return Extent(tuple(map(int, elements)), tuple(one.units for one in transfers)), int(whole)
 
 
@@ -61,6 +60,9 @@ def shares_of(transfers: Sequence[Transfers]) -> tuple[Mapping[int, int], ...]:
     """Return for each stream how many shares its blocks have, where that is not one for all."""
     found: list[dict[int, int]] = []
     for one in transfers:
+        if one.sums is not None:  # blocks are as large as all data
+            found.append({})
+            continue
         members = one.collective.members(one.ranks)
         blocks = one.collective.blocks(members, one.ranks)
         share, _ = one.collective.shares(blocks, one.ranks, len(members))
@@ -120,11 +122,7 @@ class Layout:
 
     def spans(self, message: Message) -> list[tuple[int, int]]:
         """Return from where to where in the memory a message's units lie, what follows on another as one."""
-        elements = self._elements(message.stream, message.block)
-        units = np.array(self._extent.units, dtype=np.int64)[message.stream]
-        place = np.searchsorted(self._keys, self._key(message.stream, message.block, message.lo), side="right") - 1
-        shift = self._begin[place] - self._low[place]
-        first, last = _cut(message.lo, elements, units) + shift, _cut(message.hi, elements, units) + shift
+        first, last = self._ends(message.stream, message.block, message.lo, message.hi)
         some = first < last
         found: list[tuple[int, int]] = []
         for begin, end in zip(first[some].tolist(), last[some].tolist(), strict=True):
@@ -133,6 +131,20 @@ class Layout:
             else:
                 found.append((begin, end))
         return found
+
+    def addends(self, one: Sum) -> list[slice]:
+        """Return where in the memory a sum lies, and what is added up to it."""
+        block = np.array((one.block, *one.sources), dtype=np.int64)
+        zeros = np.zeros_like(block)
+        return list(map(slice, *(ends.tolist() for ends in self._ends(zeros, block, zeros + one.lo, zeros + one.hi))))
+
+    def _ends(self, stream: IntArray, block: IntArray, lo: IntArray, hi: IntArray) -> tuple[IntArray, IntArray]:
+        """Return from where to where in the memory units lie."""
+        elements = self._elements(stream, block)
+        units = np.array(self._extent.units, dtype=np.int64)[stream]
+        place = np.searchsorted(self._keys, self._key(stream, block, lo), side="right") - 1
+        shift = self._begin[place] - self._low[place]
+        return _cut(lo, elements, units) + shift, _cut(hi, elements, units) + shift
 
     def _whole(self, piece: Piece) -> slice:
         stream, block = np.array([piece.stream], dtype=np.int64), np.array([piece.block], dtype=np.int64)
@@ -164,11 +176,12 @@ class Workspace(Layout):
             *(column.tolist() for column in (program.stream, program.block, self._low, self._begin, self._length)),
             strict=True,
         ):
-            self._pattern[at : at + count] = by_place(stream, block, low, low + count)
+            self._pattern[at : at + count] = by_place(stream, program.pattern(block), low, low + count)
         most = max((where.stop - where.start for _, where in self.outputs), default=0)
         self._wanted: Array = np.empty(most, dtype=kind)
         self.sends = [Slots(self, message, sent=True) for message in program.sends]
         self.receives = [Slots(self, message, sent=False) for message in program.receives]
+        self._sums = [[self.memory[place] for place in self.addends(one)] for one in program.sums]
         empty = {
             (do, at)
             for do, slots in ((Do.SEND, self.sends), (Do.FINISH, self.sends), (Do.RECEIVE, self.receives))
@@ -183,6 +196,13 @@ class Workspace(Layout):
         own = int(factor[self.program.rank])
         for _, where in self.inputs:
             np.multiply(self._pattern[where], own, out=self.memory[where], casting="unsafe")
+
+    def add_up(self, number: int) -> None:
+        """Do a sum of the program."""
+        into, first, *others = self._sums[number]
+        into[:] = first
+        for other in others:
+            np.add(into, other, out=into)
 
     def wrong(self, factor: IntArray) -> tuple[int, str]:
         """Return how many elements of the results are not what they must be, and the first of them in words."""

@@ -36,6 +36,7 @@ class Transfers:
     * ``start``, ``end``, ``part``, ``src``, ``dst``, ``block``, ``lo``, ``hi``: int64 arrays of shape ``(rows,)``;
       ``start < end``, in steps or ticks; ``part`` counts the movements of the collective.
     * ``amounts``: pieces of every block in the order of their numbers, None where all are of one size.
+    * ``sums``: where ranks add up for themselves, what, as :func:`topodesign.plans.added.added` says; else None.
     """
 
     collective: Collective
@@ -51,6 +52,12 @@ class Transfers:
     lo: IntArray
     hi: IntArray
     amounts: tuple[int, ...] | None = None
+    sums: IntArray | None = None
+
+    @property
+    def shards(self) -> int:
+        """How many blocks all data are."""
+        return 1 if self.sums is not None else self.collective.shards(len(self.collective.members(self.ranks)))
 
     @property
     def mean(self) -> Fraction:

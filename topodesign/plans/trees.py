@@ -133,7 +133,7 @@ class Trees(Movement):
         trees, edges = len(self.root), len(self.tree)
         if not 0 <= self.reduce_trees <= trees or not reduce_steps_fit(self.collective, trees, self.reduce_trees):
             raise ScheduleError(f"{self.reduce_trees} of {trees} trees reducing does not fit {self.collective}")
-        if self.one_shot and (self.concurrent or len(set(self.shard or ())) > 1 or self.collective.group is not None):
+        if self.one_shot and (self.concurrent or len(set(self.shard or ())) > 1):
             raise ScheduleError("an allreduce without in-trees has one phase, and all nodes with as much data each")
         if self.concurrent and not self.collective.like(ALLREDUCE):
             raise ScheduleError(f"only an allreduce has phases that can be concurrent, {self.collective} has one")
@@ -233,7 +233,7 @@ class Trees(Movement):
         the bytes per second of a link of capacity one. Broadcast and reduce have one shard, of M bytes. The times of
         the two phases of an allreduce add up unless they are concurrent. A root of a one-shot one sends N shards.
         """
-        shards = self.shards * (len(self.compute_nodes) if self.one_shot else 1)
+        shards = self.shards * (len(self.compute_nodes) // self.groups if self.one_shot else 1)
         weights = self.phase_weights[: 1 if self.concurrent else 2]
         return sum((shards / (weight * self.rate) for weight in weights if weight), start=Fraction(0))
 

@@ -16,6 +16,7 @@ from topodesign.plans.orbit import OrbitRounds
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import Report
 from topodesign.plans.rounds import Rounds
+from topodesign.plans.stages import Stages
 from topodesign.plans.trees import Trees
 from topodesign.schedulers.method import cost_in
 
@@ -193,6 +194,31 @@ class OverPaths(Scheduled):
         return "\n".join([where, summary, *plan.notes, f"verified, {written}"])
 
 
+class InStages(Scheduled):
+    """A plan in stages."""
+
+    KEYS = (
+        *_HEAD,
+        key("stages", "Collectives of groups, one after the other.", kind=list[str], value=lambda one: one.stages),
+        _claimed("height", "Sends from node to node on the longest way."),
+        _claimed("algorithmic_bandwidth", "Whole data over the time, without latency, in bytes per second."),
+    )
+
+    @property
+    def stages(self) -> list[str]:
+        """What is done, stage by stage."""
+        return [trees.collective.name for trees in self.plan.moving(Stages).each]
+
+    def said(self, written: str) -> str:
+        """Return what the stages reach."""
+        plan = self.plan
+        rate, height = format_rate(plan.claim["algorithmic_bandwidth"]), plan.claim["height"]
+        summary = (
+            f"{plan.collective}: algorithmic bandwidth {rate}, {counted(len(self.stages), 'stage')}, height {height}"
+        )
+        return "\n".join([str(plan.fabric), summary, *plan.notes, f"verified, {written}"])
+
+
 class InTimedSends(Scheduled):
     """A plan in timed sends."""
 
@@ -241,6 +267,7 @@ KINDS: dict[str, type[Scheduled]] = {
     "orbitrounds": InRounds,
     "trees": OverTrees,
     "paths": OverPaths,
+    "stages": InStages,
     "timed": InTimedSends,
     "together": Several,
 }

@@ -17,11 +17,12 @@ from topodesign.collectives import ALLREDUCE
 from topodesign.plans.plan import Plan
 from topodesign.schedulers.method import Request
 
-BESIDE = ("one-shot", "direct", "hierarchical", "in-network")
-_MOST_NODES = 256  # of one-shot and direct, which have a message for every pair
+BESIDE = ("one-shot", "two-level", "direct", "hierarchical", "in-network")
+MOST_NODES = 256  # of one-shot and direct, which have a message for every pair
 _MOST_SWITCHED = 1536  # nodes times switches that copy or add, up to which in-network answers in seconds
 _MOST_IRREGULAR = 64  # nodes up to which the linear program of an allreduce over trees takes a second or two
 _PARTS = 8  # of a block, at most, in timed sends
+_FOR_TIMES = frozenset({"one-shot", "two-level"})  # which choose among ways by times
 _LEFT = frozenset({"only", "without"})  # what may be said beside, as all of these understand it
 
 
@@ -62,10 +63,11 @@ def fastest_for_size(request: Request, make: Callable[[Request, str], Plan]) -> 
     fabric, switches = request.fabric, len(request.fabric.multicast | request.fabric.aggregation)
     for name in (*BESIDE, *(("forest", "tacos") if gains_by_trees(request) else ())):
         many = len(fabric.compute) * switches > _MOST_SWITCHED if name == "in-network" else False
-        if many or len(fabric.compute) > _MOST_NODES or (name == "in-network" and not switches):
+        if many or len(fabric.compute) > MOST_NODES or (name == "in-network" and not switches):
             continue
+        more = {"tacos": {"chunks": _PARTS}}.get(name, {"alpha": request.alpha} if name in _FOR_TIMES else {})
         try:
-            plans[name] = make(asked.but(chunks=_PARTS) if name == "tacos" else asked, name)
+            plans[name] = make(asked.but(**more), name)
         except TopodesignError:  # a method that has nothing for this place
             continue
     times = {name: time_of(plan, request) for name, plan in plans.items()}

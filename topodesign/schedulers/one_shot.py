@@ -25,12 +25,12 @@ def _make(request: Request) -> list[Plan]:
         raise InfeasibleError("one node alone needs no one-shot")
     gathers = request.asking(ALLGATHER)
     ways = [spanning_plan(gathers, "one-shot", stars)]
-    if request.fabric.multicast:
+    if request.fabric.multicast and not request.by_ranks:
         ways += IN_NETWORK.make(gathers)
     trees = [one.moving(Trees).having(collective=ALLREDUCE) for one in ways]
     made = [tree_plan(request, one, {"method": "one-shot"}) for one in trees]
     return [min(made, key=lambda plan: time_of(plan, request))]
 
 
-OPTIONS = frozenset({"only", "without"})
+OPTIONS = frozenset({"only", "without", "by_ranks", "alpha"})
 METHOD = Method("one-shot", OPTIONS, (ALLREDUCE,), _make, movement="trees", fabrics=True, auto=False)

@@ -53,6 +53,14 @@ class ShapeOptions(TypedDict, total=False):
             metavar="K",
         ),
     ]
+    by_ranks: Annotated[
+        bool,
+        Option(
+            "Of --method one-shot and two-level: no switch copies or adds, so that ranks alone can run it.",
+            Flag(),
+            default=False,
+        ),
+    ]
     shards: Annotated[
         "Shards | None",
         Option(

@@ -44,8 +44,11 @@ class Jax(Backend):
     def lower(self, plan: Plan, options: Options) -> Program:
         """Return the permutations of the plan."""
         from topodesign.compiler.frontends.permutations import permutations_of  # noqa: PLC0415  NumPy, not for help
+        from topodesign.compiler.frontends.permuted_sums import permutations_of_sums  # noqa: PLC0415
+        from topodesign.plans.kinds import kind_of  # noqa: PLC0415
 
-        return permutations_of(plan, options.parts, inplace=options.inplace)
+        make = permutations_of_sums if kind_of(plan).adds_up else permutations_of
+        return make(plan, options.parts, inplace=options.inplace)
 
     def limits(self, options: Options) -> Limits:  # noqa: ARG002
         """Return none: a module may have any number of permutations."""
@@ -89,7 +92,7 @@ class Jax(Backend):
             f"PIECES = {program.shard * (ranks if whole else 1)}  # equal pieces of a block" + " or of x" * whole,
             *([f"CHANGES = {program.changes}  # steps after each of which circuits change"] if program.changes else []),
             "",
-            code_of(collective, changing=bool(program.changes)).rstrip(),
+            code_of(collective, changing=bool(program.changes), summing=program.phases[0].terms > 0).rstrip(),
             "",
             "",
             "# Rows are runs (first, end), once if they are the same at all ranks; below 0 stands for rows of zeros.",
@@ -167,6 +170,8 @@ def _phases(program: Permutations) -> Iterator[str]:
             yield "            ),"
         yield "        ),"
         yield from _field("finish", phase.finish, 8)
+        if phase.terms:
+            yield f'        "terms": {phase.terms},'
         yield "    },"
     yield ")"
 

@@ -54,7 +54,7 @@ def permutations_of(plan: Plan, parts: int = 1, *, inplace: bool = False) -> Per
         raise ScheduleError("rounds of ranks have no switches")
     rounds = canonical(rounds if is_lean(rounds) else prune(rounds))
     _check_size(rounds)
-    views = _views(plan.topology, rounds.nodes)
+    views = views_of(plan.topology, rounds.nodes)
     if len(views) > 1 and plan.generator.get("method") == "spff":
         rounds = _alike(plan, rounds)
     if rounds.collective.like(ALLREDUCE):
@@ -95,7 +95,7 @@ def _check_size(rounds: Rounds) -> None:
         )
 
 
-def _views(topology: Topology, ranks: int) -> list[IntArray]:
+def views_of(topology: Topology, ranks: int) -> list[IntArray]:
     """Return tables of what node v is called by node u: row u, column v; plans often look the same from all nodes."""
     nodes = np.arange(ranks)
     views = [(nodes - nodes[:, None]) % ranks]
@@ -109,7 +109,7 @@ def _views(topology: Topology, ranks: int) -> list[IntArray]:
     return views
 
 
-def _colours(edges: Sequence[Edge], widths: Sequence[int], views: list[IntArray]) -> list[int]:
+def colours_of(edges: Sequence[Edge], widths: Sequence[int], views: list[IntArray]) -> list[int]:
     """Return the permutation of every send: by what the receiver is called by the sender, if that takes no more."""
     degree = degree_of(edges)
     for view in views:
@@ -141,7 +141,7 @@ def _adding(rounds: Rounds, views: list[IntArray]) -> Phase:
         tuple(replace(one, pairs=tuple((v, u) for u, v in one.pairs), take=one.put, put=one.take) for one in step)
         for step in reversed(turned.steps)
     )
-    return Phase(adds=True, start=_rows(list(start)), steps=steps, finish=(((0, copies.given),),), rows=turned.rows)
+    return Phase(adds=True, start=rows_of(list(start)), steps=steps, finish=(((0, copies.given),),), rows=turned.rows)
 
 
 class _Copies:
@@ -184,7 +184,7 @@ class _Copies:
         edges = list(messages)
         # The receiver has what arrives in the order in which the sender has it.
         sent = {(u, v): units[np.argsort(self._row[u, units])] for (u, v), units in messages.items()}
-        colours = _colours(edges, [len(sent[edge]) for edge in edges], views)
+        colours = colours_of(edges, [len(sent[edge]) for edge in edges], views)
         made, arrived = [], []
         for colour in sorted(set(colours)):
             pairs = [edge for edge, other in zip(edges, colours, strict=True) if other == colour]
@@ -195,7 +195,7 @@ class _Copies:
                 arrived.append((v, sent[u, v], self._top))
             put = (((self._top, self._top + width),),)
             moved = sum(len(sent[edge]) for edge in pairs)
-            made.append(Exchange(tuple(pairs), _rows(take, width), put, moved, width))
+            made.append(Exchange(tuple(pairs), rows_of(take, width), put, moved, width))
             self._top += width
         for rank, units, first in arrived:
             self._row[rank, units] = np.arange(first, first + len(units))
@@ -210,12 +210,12 @@ class _Copies:
         """Return all of it."""
         own = np.arange(self.given)
         order = [own.reshape(self.ranks, -1)[one].ravel() for one in self._order] if self._order else [own]
-        start = _rows(cast("list[IntArray | None]", order), self._top)
+        start = rows_of(cast("list[IntArray | None]", order), self._top)
         finish = [rows if len(rows) else np.full(self._result, -1) for rows in self.finish()]
-        return Phase(adds=False, start=start, steps=self.steps, finish=_rows(list(finish)), rows=self._top)
+        return Phase(adds=False, start=start, steps=self.steps, finish=rows_of(list(finish)), rows=self._top)
 
 
-def _rows(rows: Sequence[IntArray | None], width: int | None = None) -> Rows:
+def rows_of(rows: Sequence[IntArray | None], width: int | None = None) -> Rows:
     """Return rows of every rank, once if they can be the same at all ranks: what fills them up to a width is free."""
     some = [one for one in rows if one is not None]
     longest = max(some, key=len)

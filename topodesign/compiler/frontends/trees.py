@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from topodesign.base.arguments import require_at_least
-from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError
+from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
 from topodesign.compiler.columns import columns_of
-from topodesign.compiler.frontends.one_shot import operations_of_one_shot
 from topodesign.compiler.frontends.operations import (
     ACCUMULATOR,
     IN,
@@ -84,15 +83,6 @@ def program_of_trees(
     report = verify_trees(schedule)
     if not report.ok:
         raise ScheduleError(f"the tree schedule is wrong: {report.problems[0]}")
-    if schedule.one_shot:
-        if parts > 1:
-            raise ParameterError("a one-shot allreduce has no parts that follow one another; leave parts out")
-        operations, chunks = operations_of_one_shot(
-            schedule, inplace=inplace, channels=channels, max_count=limits.chunks_per_instruction
-        )
-        _check_length(operations, limits)
-        ranks, used = assemble(operations, schedule.height, limits, chunks=chunks, mode="separate")
-        return Program(collective, inplace, protocol, chunks, used, ranks)
     if collective.rooted:
         collective = collective.at(schedule.compute_nodes.tolist().index(collective.root))  # a program counts ranks
     start = _layout(schedule, collective, parts)
@@ -106,7 +96,7 @@ def program_of_trees(
         messages = _messages(streams, reduce_steps, width, apart=schedule.concurrent)
         writer = _Writer(collective, inplace, start, limits.chunks_per_instruction, messages, reduce_steps)
         operations = writer.operations()
-        _check_length(operations, limits)
+        check_length(operations, limits)
         programs, used = assemble(
             operations, reduce_steps, limits, chunks=start[-1], mode=threadblocks, concurrent=schedule.concurrent
         )
@@ -118,7 +108,8 @@ def program_of_trees(
             width[pair] *= times
 
 
-def _check_length(operations: Operations, limits: Limits) -> None:
+def check_length(operations: Operations, limits: Limits) -> None:
+    """Refuse programs of which some rank has more instructions than a target allows."""
     most, longest = limits.instructions_per_rank, int(np.diff(operations.first).max())
     if longest > most:
         raise InfeasibleError(f"some rank needs {longest} instructions, and {most} are allowed; {HELP}")

@@ -121,6 +121,8 @@ class Engine:
             return self.refuse("allreduce", data.nbytes, "" if by else f"{op} of {data.dtype}")
 
         def own(piece: Piece) -> torch.Tensor:
+            if kept.whole:
+                return data
             place = self._place[piece.block]
             return data[place * count : (place + 1) * count]
 
@@ -250,7 +252,8 @@ class Engine:
             lowered = self._lower(entry)
             if lowered is None:
                 return None
-            layout = Layout(lowered.program, Extent((count,), (lowered.units,)), ({},))
+            each = count * shards if lowered.program.sums else count
+            layout = Layout(lowered.program, Extent((each,), (lowered.units,)), ({},))
             runner = Runner(layout, lowered.script, self.group, self._place, by=by, traffic=self.traffic)
             found = _Kept(runner, like)
             self._runners[key] = found
@@ -305,6 +308,7 @@ class _Kept:
 
     def __init__(self, runner: Runner, like: torch.Tensor) -> None:
         self._runner, self._layout = runner, runner.layout
+        self.whole = bool(runner.layout.program.sums)  # whether blocks are as large as all data
         self._like = like.new_empty(0)
         self._memory: torch.Tensor | None = None
 

@@ -153,6 +153,9 @@ class Runner:
             )
             for one in script
         ]
+        self._by = by
+        self._addends = [[layout.addends(program.sums[at]) for at in one.sums] for one in script]
+        self._sums: list[list[list[torch.Tensor]]] = []
         self._sent = [(peers[slot.message.peer], slot.count) for slot in sends if slot.count]
         self._bound: list[list[dist.P2POp]] = []
 
@@ -160,6 +163,7 @@ class Runner:
         """Take memory: a tensor of one dimension with as many elements as the layout has."""
         self._size = memory.element_size()
         self._bound = []
+        self._sums = [[[memory[place] for place in one] for one in batch] for batch in self._addends]
         for sends, receives, _ in self._batches:
             ops = [(dist.irecv, slot) for slot in receives] + [(dist.isend, slot) for slot in sends]
             self._bound.append([self._posted(op, slot, memory) for op, slot in ops])
@@ -171,7 +175,7 @@ class Runner:
 
     def release(self) -> None:
         """Give the memory back."""
-        self._bound = []
+        self._bound, self._sums = [], []
         for slot in (slot for batch in self._batches for some in batch for slot in some):
             slot.release()
 
@@ -182,7 +186,7 @@ class Runner:
 
     def move(self) -> None:
         """Do all batches; the results are in memory then, or will be on the current stream."""
-        for (sends, _, placed), ops in zip(self._batches, self._bound, strict=True):
+        for (sends, _, placed), ops, sums in zip(self._batches, self._bound, self._sums, strict=True):
             for slot in sends:
                 slot.gather()
             if ops:
@@ -190,6 +194,10 @@ class Runner:
                     work.wait()  # once: a second wait blocks under gloo
             for slot in placed:
                 slot.place()
+            for into, first, *others in sums:
+                into.copy_(first)
+                for other in others:
+                    self._by.into(into, other)
         for peer, count in self._sent:
             self._traffic.messages[peer] += 1
             self._traffic.bytes[peer] += count * self._size

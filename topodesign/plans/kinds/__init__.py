@@ -25,6 +25,7 @@ KINDS = {
     "routed": "topodesign.plans.kinds.routes:OfRouted",
     "together": "topodesign.plans.kinds.times:OfTogether",
     "phases": "topodesign.plans.kinds.phases:OfPhases",
+    "stages": "topodesign.plans.kinds.stages:OfStages",
 }
 """The kinds by name: where their protocol is, which is loaded when a plan of the kind is met."""
 

@@ -40,7 +40,7 @@ class Kind(ABC, Generic[Moved]):
     pace: ClassVar[Literal["steps", "pipelines", "times"]]
     """What its time is made of: steps one after the other; chunks that follow one another, each tree or path with a
     share of its links for itself, so that limits that links share can be kept; or times that the plan says itself."""
-    program: ClassVar[Literal["rounds", "trees"]] = "rounds"
+    program: ClassVar[Literal["rounds", "trees", "stages"]] = "rounds"
     """As what compilers of programs take it."""
     title: ClassVar[tuple[str, ...]] = ()
     """What the names of programs say of it."""
@@ -71,6 +71,11 @@ class Kind(ABC, Generic[Moved]):
     def on_ranks(self, parts: int = 1) -> tuple[Topology, Rounds]:
         """Return the same as ``in_rounds`` with nodes numbered without switches, as ranks are."""
         return ranks_of(*self.in_rounds(parts))
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether ranks add up for themselves what they get, which rounds do not say: only ``transfers`` has it."""
+        return False
 
     def transfers(self, parts: int = 1) -> tuple[Transfers, ...]:
         """Return what ranks send, by its collectives; for compilers and ``run``."""

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from topodesign.base.errors import InfeasibleError, TooLargeError
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
+from topodesign.plans.added import added
 from topodesign.plans.kinds.kind import Kind
 from topodesign.plans.measure import path_claim, tree_figures
 from topodesign.plans.paths import Paths
@@ -18,6 +20,7 @@ from topodesign.plans.replay.found import Found
 from topodesign.plans.replay.paths import replayed_paths
 from topodesign.plans.replay.trees import replayed_trees
 from topodesign.plans.rounds import Rounds
+from topodesign.plans.stages import Stages
 from topodesign.plans.timing.conditions import Conditions, Run
 from topodesign.plans.timing.paths import run_paths
 from topodesign.plans.timing.trees import run_trees
@@ -27,6 +30,26 @@ from topodesign.plans.unroll import ranks_of, unroll, unroll_paths
 from topodesign.topology.topology import IntArray, Topology
 
 _OWN_UNITS = 2**30  # of a block where these differ in size
+NO_ROUNDS = (
+    "ranks add up for themselves here (one-shot), which rounds of shards do not say; simulate it, run it, compile it "
+    "with --target msccl, mscclpp or jax, or take another --method"
+)
+
+
+def check_by_ranks(kind: Kind[Any]) -> None:
+    """Refuse what a switch has to do the work of a rank for."""
+    if len(kind.relays):
+        name = kind.plan.fabric.names[int(kind.relays[0])]
+        raise InfeasibleError(
+            f"switch {name} adds or copies in these trees, and a switch is no rank; schedule without in-network trees, "
+            "one-shot and two-level with --by-ranks"
+        )
+
+
+def check_one_part(parts: int) -> None:
+    """Refuse parts that follow one another where all is sent at once."""
+    if parts > 1:
+        raise ParameterError("a one-shot allreduce has no parts that follow one another; leave parts out")
 
 
 class OfTrees(Kind[Trees]):
@@ -40,11 +63,8 @@ class OfTrees(Kind[Trees]):
 
     def in_rounds(self, parts: int = 1, /) -> tuple[Topology, Rounds]:
         """Return what goes over tree edges."""
-        if self.moved.one_shot:
-            raise InfeasibleError(
-                "in a one-shot allreduce all send all they have and add up for themselves, which rounds of shards do "
-                "not say; simulate it, compile it with --target msccl or mscclpp, or take another --method"
-            )
+        if self.adds_up:
+            raise InfeasibleError(NO_ROUNDS)
         return unroll(self.moved, parts)
 
     def measures(self) -> Mapping[str, Fraction]:
@@ -55,14 +75,17 @@ class OfTrees(Kind[Trees]):
         """Return how long the pipelines take."""
         return run_trees(self.plan, self.moved, now)
 
+    @property
+    def adds_up(self) -> bool:
+        """Whether it is one-shot."""
+        return self.moved.one_shot
+
     def transfers(self, parts: int = 1) -> tuple[Transfers, ...]:
         """Return what ranks send, if no switch has to do the work of one."""
-        if len(self.relays):
-            name = self.plan.fabric.names[int(self.relays[0])]
-            raise InfeasibleError(
-                f"switch {name} adds or copies in these trees, and a switch is no rank; "
-                "schedule without in-network trees"
-            )
+        check_by_ranks(self)
+        if self.adds_up and self.plan.collective.group is None:
+            check_one_part(parts)
+            return (added(Stages.of([self.moved.having(shard=None)])),)
         return super().transfers(parts)
 
     def apart(self) -> Iterator[Plan]:

@@ -85,9 +85,9 @@ def replayed_trees(fabric: Fabric, trees: Trees) -> Found:
     report = verify_trees(trees, names=fabric.names, multicast=fabric.multicast, aggregation=fabric.aggregation)
     if not report.ok or report.inverse_rate is None:
         return Found(report.problems or ("it has no trees",))
-    overloaded = _overloaded(fabric, loads_of(trees), trees.rate)
-    if overloaded:
-        return Found(overloaded)
+    problems = overloaded(fabric, loads_of(trees), trees.rate)
+    if problems:
+        return Found(problems)
     owners, shards = trees.collective.shards(len(trees.compute_nodes)), trees.shards
     weights = [int(half.sum()) // trees.groups for half in np.split(trees.weight, [trees.reduce_trees])]
     bandwidth = shards * fabric.unit / report.inverse_rate
@@ -100,7 +100,7 @@ def replayed_trees(fabric: Fabric, trees: Trees) -> Found:
     return Found((), figures, TreesFound(report.trees, **figures), report.text)
 
 
-def _overloaded(fabric: Fabric, loads: IntArray, rate: Fraction) -> tuple[str, ...]:
+def overloaded(fabric: Fabric, loads: IntArray, rate: Fraction) -> tuple[str, ...]:
     """Say which limits that links share are exceeded by the weights on links in some phase."""
     problems = []
     for limit, links in zip(fabric.shared, fabric.shared_links(), strict=True):

@@ -27,6 +27,7 @@ SCHEDULE = either(
             "InRounds": "in rounds",
             "OverTrees": "over trees",
             "OverPaths": "over paths",
+            "InStages": "in stages",
             "InTimedSends": "in timed sends",
             "Several": "in timed sends of several collectives",
         }.items()
@@ -44,6 +45,7 @@ VERIFY = either(
             "in routed rounds": "plans.replay.routed:RoutedFound",
             "over trees": "optima.forest.describe:TreeFacts",
             "over paths": "plans.replay.paths:PathsFound",
+            "in stages": "plans.replay.stages:StagesFound",
             "in timed sends": "plans.replay.timed:TimedReport",
             "in timed sends of several collectives": "plans.replay.timed:TogetherFound",
         }.items()

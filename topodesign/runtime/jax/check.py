@@ -121,7 +121,8 @@ def _replayed(phase: Phase, memory: Words) -> Words:
                     np.add.at(memory[rank], rows[there], came[rank][there])
                 else:
                     memory[rank][rows[there]] = came[rank][there]
-    return _taken(memory, phase.finish)
+    summed: Words = _taken(memory, phase.finish).reshape(ranks, phase.terms, -1).sum(axis=1, dtype=memory.dtype)
+    return summed
 
 
 def _taken(memory: Words, places: Sequence[Runs]) -> Words:

@@ -178,6 +178,12 @@ RESULT
 
 """.replace("RESULT", "".join(f"    {line}\n" for line in _RESULT.strip("\n").splitlines()))
 
+_FINISH = '        rows = _take(rows, phase["finish"], rank)\n'
+_TERMS = """\
+        parts = jnp.split(rows, phase["terms"])
+        rows = sum(parts[1:], parts[0])
+"""
+
 _BY_STAGES = """\
     state = x
     names = stages(x.shape[1:], "x")
@@ -199,9 +205,15 @@ def name_of(collective: Collective) -> str:
     return collective.name.replace("-", "_")
 
 
-def code_of(collective: Collective, *, changing: bool = False) -> str:
-    """Return the code between the numbers and the data; that of circuits which change is called by stages."""
-    code = _CODE.replace(_WHOLE, _STAGES).replace(_MAIN, _BY_STAGES + _MAIN) if changing else _CODE
+def code_of(collective: Collective, *, changing: bool = False, summing: bool = False) -> str:
+    """Return the code between the numbers and the data.
+
+    That of circuits which change is called by stages; where ranks add up for themselves, phases end with sums.
+    """
+    if summing:
+        code = _CODE.replace(_FINISH, _FINISH + _TERMS)
+    else:
+        code = _CODE.replace(_WHOLE, _STAGES).replace(_MAIN, _BY_STAGES + _MAIN) if changing else _CODE
     return code.replace("NAME", name_of(collective)).replace("REFERENCE", REFERENCES[collective.name])
 
 

@@ -40,6 +40,7 @@ class Phase:
     start: list[Runs]
     steps: tuple[tuple[Exchange, ...], ...]
     finish: list[Runs]
+    terms: int = 1  # equal parts of what is left, which are added up
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Module:
     @property
     def whole(self) -> bool:
         """Whether what is given is one, of whose blocks nobody knows, as of an allreduce."""
-        return len(self.phases) > 1
+        return buffers(self.collective, self.ranks)[2]
 
     @property
     def given(self) -> int:
@@ -94,21 +95,24 @@ def parse_module(content: bytes) -> Module:
     if collective is None:
         raise ModuleError("its first function is none of " + ", ".join(map(name_of, COLLECTIVES.values())))
     end = next((at for at, one in enumerate(body) if at >= count and isinstance(one, ast.Assign)), len(body))
-    if not same_code(body[count:end], code_of(collective, changing=changing)) or not same_code(body[end + 1 :], ENDING):
+    plain, summing = (
+        same_code(body[count:end], code_of(collective, changing=changing, summing=one)) for one in (False, True)
+    )
+    if not (plain or summing) or not same_code(body[end + 1 :], ENDING):
         raise ModuleError(
             "its code is not that of modules of this version, and unknown code is not executed; compile it again"
         )
     name, data = _assigned(body[end])
     if name != "PHASES":
         raise ModuleError("PHASES come after the code")
-    module = replace(_module(collective, numbers, data, text), changes=changes)
+    module = replace(_module(collective, numbers, data, text, summing=summing), changes=changes)
     ends = [0, *changes, sum(len(phase.steps) for phase in module.phases)]
     if changing and not all(a < b for a, b in pairwise(ends)):
         raise ModuleError(f"{CHANGES} ascend and are between steps, not {changes}")
     return module
 
 
-def _module(collective: Collective, numbers: Mapping[str, Any], data: Any, text: str) -> Module:
+def _module(collective: Collective, numbers: Mapping[str, Any], data: Any, text: str, *, summing: bool) -> Module:
     """Return a module whose numbers and data fit one another."""
     ranks, root, pieces = numbers["RANKS"], numbers["ROOT"], numbers["PIECES"]
     if type(ranks) is not int or not 1 <= ranks <= MOST_RANKS or type(pieces) is not int or pieces < 1:
@@ -119,17 +123,20 @@ def _module(collective: Collective, numbers: Mapping[str, Any], data: Any, text:
         raise ModuleError(f"SPLITS, JOINS and PIECES are not those of {collective}")
     if collective.rooted != (type(root) is int) or (collective.rooted and not 0 <= root < ranks):
         raise ModuleError(f"ROOT {root!r} does not fit {collective} of {ranks} ranks")
-    if not isinstance(data, tuple) or len(data) != len(collective.movements):
-        raise ModuleError(f"{collective} has {len(collective.movements)} phases")
+    adding = [movement.adds for movement in collective.movements]
+    if summing and isinstance(data, tuple) and data:  # phases store, and ranks add up in the end of each
+        adding = [False] * len(data)
+    if not isinstance(data, tuple) or len(data) != len(adding):
+        raise ModuleError(f"{collective} has {len(adding)} phases")
     rows = len(collective.at(None).inputs(0, ranks)) * units
     if rows * ranks > MOST_ROWS:
         raise ModuleError(f"{rows} rows of each of {ranks} ranks are too many")
     phases = []
-    for movement, record in zip(collective.movements, data, strict=True):
-        phases.append(phase := _phase(record, ranks, rows))
-        if phase.adds != movement.adds:
+    for adds, record in zip(adding, data, strict=True):
+        phases.append(phase := _phase(record, ranks, rows, summing=summing))
+        if phase.adds != adds:
             raise ModuleError(f"a phase of {collective} adds that should store, or the other way round")
-        rows = _length(phase.finish[0])
+        rows = _length(phase.finish[0]) // phase.terms
     module = Module(collective.at(root), ranks, units, tuple(phases), text)
     if rows != module.result:
         raise ModuleError(f"{rows} rows are the result, and {collective} has {module.result}")
@@ -146,9 +153,10 @@ def _assigned(statement: ast.stmt) -> tuple[str, Any]:
     raise ModuleError(f"line {statement.lineno} is not NAME = number or data")
 
 
-def _phase(record: Any, ranks: int, given: int) -> Phase:
-    if not isinstance(record, dict) or list(record) != ["adds", "start", "steps", "finish"]:
-        raise ModuleError("a phase has adds, start, steps and finish")
+def _phase(record: Any, ranks: int, given: int, *, summing: bool) -> Phase:
+    names = ["adds", "start", "steps", "finish", *(["terms"] if summing else [])]
+    if not isinstance(record, dict) or list(record) != names:
+        raise ModuleError(f"a phase has {', '.join(names)}")
     start = _rows(record["start"], ranks, given)
     rows = _length(start[0])
     if rows * ranks > MOST_ROWS:
@@ -156,7 +164,10 @@ def _phase(record: Any, ranks: int, given: int) -> Phase:
     if not isinstance(record["steps"], tuple) or not all(isinstance(step, tuple) for step in record["steps"]):
         raise ModuleError("steps are a tuple, and each is one of permutations")
     steps = tuple(tuple(_exchange(one, ranks, rows) for one in step) for step in record["steps"])
-    return Phase(record["adds"] is True, start, steps, _rows(record["finish"], ranks, rows))
+    finish, terms = _rows(record["finish"], ranks, rows), record.get("terms", 1)
+    if type(terms) is not int or terms < 1 or _length(finish[0]) % terms:
+        raise ModuleError(f"{_length(finish[0])} rows are no sums of {terms!r:.40}")
+    return Phase(record["adds"] is True, start, steps, finish, terms)
 
 
 def _exchange(record: Any, ranks: int, rows: int) -> Exchange:

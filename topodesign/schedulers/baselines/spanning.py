@@ -59,7 +59,7 @@ def spanning_plan(request: Request, name: str, shape: Shape) -> Plan:
         ways = routed(topology, fabric, shape(fabric, collective.root))
         trees[adds] = [tree.backwards for tree in ways] if adds else ways
     made = {"method": name, "root": request.root_name}
-    return tree_plan(request, _assembled(fabric, collective, trees[True], trees[False]), made)
+    return tree_plan(request, assembled(fabric, collective, trees[True], trees[False]), made)
 
 
 def path_plan(request: Request, name: str) -> Plan:
@@ -107,7 +107,7 @@ def routed(topology: Topology, fabric: Fabric, shapes: Sequence[Ranks]) -> list[
     return trees
 
 
-def _assembled(fabric: Fabric, collective: Collective, inward: Sequence[Tree], outward: Sequence[Tree]) -> Trees:
+def assembled(fabric: Fabric, collective: Collective, inward: Sequence[Tree], outward: Sequence[Tree]) -> Trees:
     """Return the trees at the largest rate that the links allow; of an allreduce both phases at once if that pays."""
     topology = fabric.topology
     shares = np.zeros(topology.nodes, dtype=np.int64)

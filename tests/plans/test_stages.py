@@ -1,0 +1,124 @@
+"""Stages: what is told of them, what their transfers add up, and what a replay finds where they are wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from tests.floors import reached
+from topodesign import Plan, schedule, simulate, verify
+from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError
+from topodesign.collectives import ALLGATHER, REDUCE_SCATTER
+from topodesign.plans.added import added
+from topodesign.plans.kinds import kind_of
+from topodesign.plans.replay.stages import replayed_stages
+from topodesign.plans.stages import Stages
+from topodesign.plans.transfers import Transfers
+
+PLACES = ["dgx_a100(2)", "dgx_a100(3)", "dgx1_v100(2)", "mi250(2)", "complete(5)", "kautz(2,2)"]
+
+
+def plan_of(place: str, size: str = "1KiB") -> Plan:
+    method = "one-shot" if "(2,2)" in place or "complete" in place else "two-level"
+    return schedule(place, "allreduce", method=method, size=size, by_ranks=True)
+
+
+def stages_of(plan: Plan) -> Stages:
+    return plan.movement if isinstance(plan.movement, Stages) else Stages.of([plan.movement])  # type: ignore[list-item]
+
+
+def counted(moved: Transfers) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    """Do what transfers say; return how often the result of each rank has each unit of each other, by hand."""
+    assert moved.sums is not None
+    last = int(moved.sums[2].max())
+    have: list[dict[tuple[int, int], np.ndarray[tuple[int], np.dtype[np.int64]]]] = []
+    for rank in range(moved.ranks):
+        own = np.zeros(moved.ranks, dtype=np.int64)
+        own[rank] = 1
+        have.append({(rank, unit): own for unit in range(moved.units)})
+    for step in sorted({*moved.end.tolist(), *moved.sums[0].tolist()}):
+        before = [dict(one) for one in have]
+        for row in np.flatnonzero(moved.end == step).tolist():
+            src, dst, block = (int(column[row]) for column in (moved.src, moved.dst, moved.block))
+            for unit in range(int(moved.lo[row]), int(moved.hi[row])):
+                assert (block, unit) not in have[dst]  # nothing is overwritten
+                have[dst][block, unit] = before[src][block, unit]
+        new: dict[tuple[int, int, int], np.ndarray[tuple[int], np.dtype[np.int64]]] = {}
+        for at, rank, block, source, lo, hi in moved.sums.T.tolist():
+            for unit in range(lo, hi) if at == step else ():
+                key = rank, block, unit
+                new[key] = new.get(key, np.zeros(moved.ranks, dtype=np.int64)) + have[rank][source, unit]
+        for (rank, block, unit), value in new.items():
+            have[rank][block, unit] = value
+    return np.array([[one[last, unit] for unit in range(moved.units)] for one in have])
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("size", ["1KiB", "16MiB"])
+def test_everybody_adds_up_everybody_once(place: str, size: str) -> None:
+    plan = plan_of(place, size)
+    assert verify(plan).ok
+    (moved,) = kind_of(plan).transfers()
+    assert (counted(moved) == 1).all()
+    assert moved.shards == 1
+    same = added(stages_of(plan))
+    assert np.array_equal(same.block, moved.block)
+
+
+def test_parts_and_rates() -> None:
+    stages = stages_of(plan_of("dgx_a100(2)", "16MiB"))
+    assert [one.collective.name for one in stages.each] == ["reduce-scatter", "allreduce", "allgather"]
+    assert [stages.share(number) for number in range(3)] == [1, Fraction(1, 8), 1]
+    assert stages.parts[1][9] == (Fraction(1, 8), Fraction(1, 4))
+    assert stages.height == 3
+    assert not len(stages.relays)
+    assert "reduce-scatter, allreduce, allgather" in repr(stages)
+
+
+@pytest.mark.floor(found=60)
+def test_what_is_wrong_is_found() -> None:
+    """Stages that are lost or turned round, rates too high, trees that lose an edge, weights that differ."""
+    for place in PLACES[:4]:
+        for size in ("1KiB", "16MiB"):
+            plan = plan_of(place, size)
+            stages = stages_of(plan)
+            each = list(stages.each)
+            wrong = [Stages.of([one for at, one in enumerate(each) if at != gone]) for gone in range(len(each))]
+            wrong += [stages.having(rates=tuple(rate * 2 for rate in stages.rates))]
+            if len(each) == 3:
+                turned = each[0].having(collective=ALLGATHER.within(each[0].collective.groups or ()), reduce_trees=0)
+                wrong += [Stages.of([turned, *each[1:]]), Stages.of([each[0], each[1], each[1], each[2]])]
+                assert each[0].collective.like(REDUCE_SCATTER)
+            for tree in range(0, len(stages), 5):
+                weight = stages.weight.copy()
+                weight[tree] += 1
+                wrong.append(stages.having(weight=weight))
+            for one in wrong:
+                found = replayed_stages(plan.fabric, one)
+                assert found.problems, one
+                assert not verify(replace(plan, movement=one)).ok
+                reached("found")
+
+
+def test_what_is_refused() -> None:
+    plan = plan_of("dgx_a100(2)")
+    stages = stages_of(plan)
+    with pytest.raises(InfeasibleError, match="rounds of shards do not say"):
+        kind_of(plan).in_rounds()
+    with pytest.raises(ParameterError, match="no parts"):
+        kind_of(plan).transfers(2)
+    with pytest.raises(ParameterError, match="make the plan again"):
+        simulate(plan, size="1KiB", without=("box0/gpu0",))
+    with pytest.raises(ScheduleError, match="every stage has a rate"):
+        stages.having(rates=stages.rates[:1])
+    with pytest.raises(ScheduleError, match="of all nodes"):
+        stages.having(collective=ALLGATHER)
+    gathers = stages_of(plan_of("dgx_a100(2)", "16MiB")).each[2]
+    with pytest.raises(ScheduleError, match="do not fit"):
+        _ = Stages.of([gathers]).parts
+    through = schedule("dgx_h100(2)", "allreduce", method="two-level", size="1KiB")
+    with pytest.raises(InfeasibleError, match="--by-ranks"):
+        kind_of(through).transfers()

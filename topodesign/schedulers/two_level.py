@@ -1,0 +1,103 @@
+"""A two-level allreduce for little data: boxes add up inside, send one sum to each other box, and spread what comes.
+
+Between boxes there is one exchange, a step, in which every node sends to the nodes of its own place in all other boxes
+and adds up what it gets from them. Inside there are two ways. In the one (*one-shot*) all send all they have first, and
+then all that the box has to the other boxes: two steps. In the other each node adds up its part of the data first, and
+sends the sum of that part on to the others of its box in the end: three steps, and as little data as there can be.
+Where a switch of the box copies, or adds, each node sends once. Trees go between boxes twice, there and back.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from topodesign.base.errors import InfeasibleError
+from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
+from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.kinds import kind_of
+from topodesign.plans.plan import Plan
+from topodesign.plans.stages import Stages
+from topodesign.plans.trees import Trees
+from topodesign.schedulers.answers import spec_of
+from topodesign.schedulers.baselines.levels import boxes_of
+from topodesign.schedulers.baselines.spanning import Ranks, Tree, assembled, routed
+from topodesign.schedulers.for_size import time_of
+from topodesign.schedulers.method import Method, Request
+
+_Groups = Sequence[Sequence[int]]
+
+
+def _make(request: Request) -> list[Plan]:
+    """Return the plan of the least time for the size."""
+    fabric = request.fabric
+    if request.by_ranks:
+        fabric = replace(fabric, multicast=frozenset(), aggregation=frozenset())
+    boxes = boxes_of(fabric)
+    if boxes is None:
+        raise InfeasibleError("two levels need boxes with as many nodes each, named box0/gpu0, box0/gpu1 and so on")
+    between = _stage(fabric, ALLREDUCE, list(zip(*boxes, strict=True)))
+    made = []
+    for copies, adds in dict.fromkeys([(False, False), (True, False), (True, True)]):
+        hubs = [_hubs(fabric, box, copies=copies, adds=False) for box in boxes]
+        if copies and not all(hubs):
+            continue
+        if not adds:
+            made.append([_stage(fabric, ALLREDUCE, boxes, hubs), between])
+        inner = [_hubs(fabric, box, copies=False, adds=adds) for box in boxes]
+        if all(inner) or not adds:
+            halves = [_stage(fabric, one, boxes, way) for one, way in ((REDUCE_SCATTER, inner), (ALLGATHER, hubs))]
+            made.append([halves[0], between, halves[1]])
+    plans = [_planned(request, Stages.of(stages)) for stages in made]
+    return [min(plans, key=lambda plan: time_of(plan, request))]
+
+
+def _planned(request: Request, stages: Stages) -> Plan:
+    plan = Plan(request.fabric, stages, {}, spec_of(request), {"method": "two-level"})
+    claim = dict(kind_of(plan).measures())
+    names = ", ".join(
+        f"{'one-shot' if one.collective.like(ALLREDUCE) else one.collective} {where}"
+        for one, where in zip(stages.each, ("in boxes", "between boxes", "in boxes"), strict=False)
+    )
+    return replace(plan, claim=claim, notes=(names,))
+
+
+def _hubs(fabric: Fabric, box: Sequence[int], *, copies: bool, adds: bool) -> list[tuple[int, int]]:
+    """Return the switches that all of a box hang on and that can do that, with the capacity that each has there."""
+    able = (fabric.multicast if copies else frozenset()) | (fabric.aggregation if adds else frozenset())
+    capacity = {(src, dst): wide for src, dst, wide in fabric.topology.links()}
+    found = []
+    for hub in sorted(able):
+        wide = [capacity.get(pair, 0) for node in box for pair in ((node, hub), (hub, node))]
+        if min(wide):
+            found.append((hub, min(wide)))
+    return found
+
+
+def _stage(fabric: Fabric, does: Collective, groups: _Groups, hubs: Iterable[list[tuple[int, int]]] = ()) -> Trees:
+    """Return a stage: every node has a tree to all others of its group, of one edge to each or through its switches."""
+    adds = does.like(REDUCE_SCATTER)
+    topology = fabric.topology.transpose() if adds and not fabric.topology.is_duplex else fabric.topology
+    trees: list[Tree] = []
+    for group, through in itertools.zip_longest(groups, hubs, fillvalue=()):
+        for root in group if through else ():
+            others = [node for node in group if node != root]
+            for hub, wide in through:
+                trees.append(Tree(root, wide, ((root, hub), *((hub, node) for node in others))))
+    if not trees:
+        shapes = [
+            Ranks(root, 1, [(root, node) for node in group if node != root]) for group in groups for root in group
+        ]
+        trees = routed(topology, fabric, shapes)
+        inside = {node: number for number, group in enumerate(groups) for node in group}
+        if any(inside[way[0]] != inside[way[-1]] for tree in trees for way in tree.ways):
+            raise InfeasibleError("the way from a node to another of its group leads through a node of another group")
+    moved = ALLGATHER if does.like(ALLREDUCE) else does
+    one = moved.within(groups)
+    made = assembled(fabric, one, [tree.backwards for tree in trees] if adds else [], [] if adds else trees)
+    return made.having(collective=does.within(groups), shard=None)
+
+
+OPTIONS = frozenset({"only", "without", "by_ranks", "alpha"})
+METHOD = Method("two-level", OPTIONS, (ALLREDUCE,), _make, movement="stages", fabrics=True, auto=False)
