@@ -1,4 +1,4 @@
-"""For which sizes which allreduce is the fastest: one-shot, two-shot, trees, rings, in-switch; by the exact model.
+"""For which sizes which allreduce is the fastest: one-shot, two-shot, trees, rings, in-switch, two-level; by the exact model.
 
     python benchmarks/small_allreduce.py [--alpha fabric] [MACHINE ...]
 
@@ -12,6 +12,7 @@ import argparse
 import itertools
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 from topodesign import schedule, simulate
 from topodesign.base.errors import TopodesignError
@@ -20,6 +21,7 @@ from topodesign.plans.plan import Plan
 MACHINES = ("dgx_h100(1)", "gb200_nvl72(1)", "mi300x(1)", "dgx_a100(2)", "dgx_h100(2)")
 METHODS = {
     "one-shot": "one-shot",
+    "two-level": "two-level",
     "two-shot": "direct",
     "forest": "forest",
     "ring": "ring",
@@ -29,22 +31,25 @@ METHODS = {
 SIZES = tuple(2**power for power in range(10, 31))
 
 
-def plans(machine: str) -> dict[str, Plan]:
-    """Return the plans of a machine by what they are called."""
-    found = {}
+def plans(machine: str, alpha: str) -> dict[str, list[Plan]]:
+    """Return the plans of a machine by what they are called; of two-level one for little data and one for more."""
+    found: dict[str, list[Plan]] = {}
     for name, method in METHODS.items():
+        ways: list[Any] = [{"size": size, "alpha": alpha} for size in ("1KiB", "1MiB")] if name == "two-level" else [{}]
         try:
-            found[name] = schedule(machine, "allreduce", method=method)
+            found[name] = [schedule(machine, "allreduce", method=method, **way) for way in ways]
         except TopodesignError:
             continue
     return found
 
 
-def ranges(made: dict[str, Plan], alpha: str) -> Iterator[tuple[int, dict[str, Fraction]]]:
+def ranges(made: dict[str, list[Plan]], alpha: str) -> Iterator[tuple[int, dict[str, Fraction]]]:
     """Yield the first size of every range, with all times there."""
 
     def times(size: int) -> dict[str, Fraction]:
-        return {name: simulate(plan, size=size, alpha=alpha).time for name, plan in made.items()}
+        return {
+            name: min(simulate(plan, size=size, alpha=alpha).time for plan in some) for name, some in made.items()
+        }
 
     def fastest(size: int) -> str:
         now = times(size)
@@ -76,7 +81,7 @@ def main() -> None:
     print(f"| machine | bytes | least | {' | '.join(METHODS)} |")
     print(f"|---|---|---|{'---|' * len(METHODS)}")
     for machine in args.machines:
-        for size, now in ranges(plans(machine), args.alpha):
+        for size, now in ranges(plans(machine, args.alpha), args.alpha):
             least = [name for name, time in now.items() if time == min(now.values())]
             cells = [said(now[name]) if name in now else "" for name in METHODS]
             print(f"| {machine} | {size} | {least[-1]} | {' | '.join(cells)} |")

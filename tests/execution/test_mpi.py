@@ -69,6 +69,7 @@ FOUR: list[tuple[str, str, Json]] = [
     ("biring(2,4)", "gather", {"root": 1}),
     ("biring(2,4)", "scatter", {"root": 3}),
     ("biring(2,4)", "allreduce", {"method": "tacos"}),
+    ("biring(2,4)", "allreduce", {"method": "one-shot"}),
     ("biring(2,4)", "allgather", {"only": ("0,2",), "others": "forward"}),
 ]
 

@@ -126,6 +126,7 @@ CASES = {
         replan trees.npz --without box0/gpu0-rail0 -o left.npz
         schedule star.yaml --collective allgather --shards 2,1,1 -o switched.npz
         schedule dgx_a100(2) --collective all-to-all -o paths.npz
+        schedule dgx_a100(2) --method two-level -o stages.npz
         schedule torus(3,3) --method tacos --collective allgather -o timed.npz
         schedule torus(3,3) --traffic 0,1,2=allgather --traffic *=all-to-all@1KiB+3us -o together.npz
         verify together.npz
@@ -135,6 +136,7 @@ CASES = {
         verify trees.npz
         verify switched.npz
         verify paths.npz
+        verify stages.npz
         verify timed.npz
         verify wrong_rounds.npz
         verify wrong_trees.npz

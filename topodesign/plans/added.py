@@ -52,9 +52,9 @@ def added(stages: Stages) -> Transfers:
                 _up(sends, sums, edges, root, part, steps=(step, height), names=blocks)
             else:
                 depth = {root: 0}
-                for src, dst in edges:
-                    depth[dst] = depth[src] + 1
-                    sends.append((step + depth[dst], src, dst, names[at][root], *part))
+                for one, other in edges:
+                    depth[other] = depth[one] + 1
+                    sends.append((step + depth[other], one, other, names[at][root], *part))
         step += height
         if trees.one_shot:
             for group in trees.collective.groups or (trees.collective.group or (),):
