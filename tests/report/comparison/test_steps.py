@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,10 +12,14 @@ import topodesign
 from tests.optima.test_step import MODEL
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.shipped import copy_examples
+from topodesign.base.units import as_size
+from topodesign.catalog.ranking import rank
 from topodesign.cli.main import run
 from topodesign.optima.step import price_step
+from topodesign.pricing.mix import Mix, Share
 from topodesign.report.comparison.compare import compare
 from topodesign.report.comparison.steps import compare_steps
+from topodesign.report.design.design import design
 
 
 def test_each_is_what_it_is_alone() -> None:
@@ -48,6 +53,23 @@ def test_compare_has_the_same_step() -> None:
     assert "training step" in found.table().columns
     with pytest.raises(ParameterError, match="has 8 ranks"):
         compare(["best"], nodes=16, degree=4, step=MODEL)
+
+
+def test_a_list_of_collectives_costs_what_pareto_and_design_say() -> None:
+    """One list: pareto --workload, compare --workload, step --on; design times its plans, of all-to-all no faster."""
+    every = [("allreduce", "64MiB", 1), ("allgather", "8MiB", 1), ("all-to-all", "16MiB", 4)]
+    for nodes, degree, shares in ((16, 4, every), (12, 3, every), (16, 4, every[:2])):
+        mix = Mix("listed", tuple(Share(name, as_size(size), count) for name, size, count in shares))
+        first = rank(nodes, degree, workload=mix, bandwidth="400Gbps").best
+        spec = str(first.spec)
+        [side] = compare([spec], step=mix, bandwidth="400Gbps").contenders
+        [step] = compare_steps(mix, [spec], bandwidth="400Gbps").contenders
+        assert side.step is not None
+        assert first.times[0] == side.step.seconds == step.time.seconds
+        asked: Any = {"nodes": nodes, "degree": degree, "bandwidth": "400Gbps", "workload": mix}
+        planned = next(one for one in design(**asked).contenders if one.spec == spec).time
+        assert planned >= first.times[0]
+        assert planned == first.times[0] or len(shares) == 3
 
 
 def test_what_is_wrong_is_said() -> None:
