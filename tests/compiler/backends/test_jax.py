@@ -27,7 +27,7 @@ from topodesign.plans.kinds import kind_of
 from topodesign.plans.phases import Phases
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
-from topodesign.runtime.jax.check import check_module_file
+from topodesign.runtime.jax.check import check_module, check_module_file
 from topodesign.runtime.jax.code import REFERENCES
 from topodesign.runtime.jax.module import ModuleError, parse_module
 from topodesign.schedulers.circuits.reconfigure import reconfigure
@@ -255,6 +255,47 @@ def test_changes_that_are_none_are_illegal(changes: str, said: str) -> None:
         parse_module(text.replace(line, f"CHANGES = {changes}").encode())
     with pytest.raises(ModuleError, match="unknown code"):
         parse_module(text.replace(f"{line}\n", "").encode())
+
+
+@pytest.mark.parametrize(
+    ("place", "method", "size"),
+    [("complete(5)", "one-shot", "1KiB"), ("torus(3,3)", "one-shot", "1KiB"), ("kautz(2,2)", "one-shot", "1KiB")]
+    + [("dgx_a100(2)", "two-level", size) for size in ("1KiB", "16MiB")],
+)
+def test_ranks_add_up_for_themselves(place: str, method: str, size: str) -> None:
+    """On devices a one-shot and a two-level allreduce are what psum is, and have its derivative."""
+    plan = schedule(place, "allreduce", method=method, size=size, by_ranks=True)
+    made = compile_plan(plan, "jax").checked()
+    ranks = len(made.program.ranks)
+    x = np.random.default_rng(3).integers(-(2**31), 2**31, (ranks, 7, 3), dtype=np.int32)
+    run = along(function(made))
+    assert np.array_equal(mapped(run, ranks)(x), wanted("allreduce", x))
+    floats = x.astype(np.float32)
+    slope = jax.grad(lambda x: (mapped(run, ranks)(x) * floats).sum())(floats)
+    assert np.allclose(slope, np.broadcast_to(floats.sum(axis=0), floats.shape), rtol=1e-4, atol=1e5)
+
+
+@pytest.mark.parametrize(("place", "traffic"), [("torus(3,3)", "zipf:1.2"), ("dgx_a100(1)", "dirichlet:0.3")])
+def test_uneven_blocks_go_as_large_as_they_are(place: str, traffic: str) -> None:
+    """Of each block the first pieces are sent, and zeros come for the rest; a number changed is found or is another."""
+    plan = schedule(place, "all-to-all", method="fluid", shards=traffic)
+    made = compile_plan(plan, "jax").checked()
+    module = parse_module(made.text.encode())
+    ranks, sent = module.ranks, np.array(module.amounts)
+    assert sent.max() == module.units
+    x = np.random.default_rng(4).integers(1, 2**31, (ranks, ranks, module.units), dtype=np.int32)
+    own = np.eye(ranks, dtype=bool)[..., None]
+    whole = np.where((np.arange(module.units) < sent[..., None]) | own, x, 0)
+    assert np.array_equal(mapped(along(function(made)), ranks)(x), whole.swapaxes(0, 1))
+    line = made.text[made.text.index("AMOUNTS = (") :].split("\n)\n")[0]
+    rows = [tuple(row) for row in sent.tolist()]
+    rows[0] = (rows[0][0], *(one - 1 for one in rows[0][1:]))
+    assert not check_module(
+        made.text.replace(line, f"AMOUNTS = ({rows},"[:-1].replace("[", "").replace("]", "")).encode()
+    ).ok
+    for wrong in ("(1, 2)", "()", "'a'"):
+        with pytest.raises(ModuleError, match="AMOUNTS are"):
+            parse_module(made.text.replace(f"{line}\n)", f"AMOUNTS = {wrong}").encode())
 
 
 def test_a_name_may_have_any_letters() -> None:

@@ -9,7 +9,7 @@ that it has a derivative: that of an allgather is a reduce-scatter over the same
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError
@@ -91,8 +91,14 @@ class Jax(Backend):
             f"JOINS = {joins}  # whether that of the result has",
             f"PIECES = {program.shard * (ranks if whole else 1)}  # equal pieces of a block" + " or of x" * whole,
             *([f"CHANGES = {program.changes}  # steps after each of which circuits change"] if program.changes else []),
+            *_amounts(program.amounts, ranks),
             "",
-            code_of(collective, changing=bool(program.changes), summing=program.phases[0].terms > 0).rstrip(),
+            code_of(
+                collective,
+                changing=bool(program.changes),
+                summing=program.phases[0].terms > 0,
+                uneven=program.amounts is not None,
+            ).rstrip(),
             "",
             "",
             "# Rows are runs (first, end), once if they are the same at all ranks; below 0 stands for rows of zeros.",
@@ -143,6 +149,15 @@ def _costs(program: Permutations) -> Iterator[str]:
     tables = sum(len(rows) > 1 for one in program.exchanges for rows in (one.take, one.put))
     if tables:
         yield f"{tables} of {2 * len(program.exchanges)} slices differ by rank, and are looked up in tables"
+
+
+def _amounts(amounts: Sequence[int] | None, ranks: int) -> Iterator[str]:
+    """Yield the lines of how many pieces of every block are sent, a line for each sender."""
+    if amounts is not None:
+        yield "AMOUNTS = (  # of the pieces of each block those that are sent, by sender and receiver; zeros else"
+        for first in range(0, len(amounts), ranks):
+            yield from _wrapped(f"{tuple(amounts[first : first + ranks])},", 4)
+        yield ")"
 
 
 def _all_rows(phase: Phase) -> Iterator[Rows]:

@@ -49,10 +49,11 @@ def permutations_of(plan: Plan, parts: int = 1, *, inplace: bool = False) -> Per
     report = verify(plan)
     if not report.ok:
         raise ScheduleError(f"the schedule is wrong: {report.problems[0]}")
-    topology, rounds = kind.on_ranks(parts if kind.program == "trees" else 1)
+    uneven = kind.amounts is not None
+    topology, rounds = kind.padded() if uneven else kind.on_ranks(parts if kind.program == "trees" else 1)
     if topology.switches:
         raise ScheduleError("rounds of ranks have no switches")
-    rounds = canonical(rounds if is_lean(rounds) else prune(rounds))
+    rounds = rounds if uneven else canonical(rounds if is_lean(rounds) else prune(rounds))
     _check_size(rounds)
     views = views_of(plan.topology, rounds.nodes)
     if len(views) > 1 and plan.generator.get("method") == "spff":
@@ -71,6 +72,9 @@ def permutations_of(plan: Plan, parts: int = 1, *, inplace: bool = False) -> Per
         ranks=(RankProgram((), 0),) * rounds.nodes,
         phases=tuple(phases),
         changes=kind.changes,
+        amounts=None
+        if kind.amounts is None
+        else tuple(one * (rounds.units // max(kind.amounts)) for one in kind.amounts),
     )
 
 

@@ -153,6 +153,10 @@ def sample(module: Module, units: int, kind: type[np.unsignedinteger[Any]]) -> t
         for at, (block, source) in enumerate(zip(outputs.tolist(), sources.tolist(), strict=True)):
             whose = range(ranks) if source == EVERYONE else (source,)
             wanted[rank, at] = sum((values[one, place[one][block]] for one in whose), start=np.zeros(units, dtype=kind))
+    if module.amounts is not None:
+        sent = np.array(module.amounts).T[..., None] * -(-units // module.units)  # by receiver, as blocks come
+        np.einsum("iij->ij", sent)[:] = units  # nobody sends to itself
+        wanted = np.where(np.arange(units) < sent, wanted, 0).astype(kind)
     return values.reshape(ranks, -1), wanted.reshape(ranks, -1)
 
 

@@ -28,6 +28,9 @@ HEADER = ("RANKS", "ROOT", "SPLITS", "JOINS", "PIECES")
 CHANGES = "CHANGES"
 """Name of one more: the numbers of steps after each of which circuits change, where they do."""
 
+AMOUNTS = "AMOUNTS"
+"""Name of one more: of the pieces of each block those that are sent, by sender and receiver, where these differ."""
+
 _CODE = '''\
 import math
 
@@ -184,6 +187,12 @@ _TERMS = """\
         rows = sum(parts[1:], parts[0])
 """
 
+_X = "    x = np.arange(RANKS * RANKS * 1001, dtype=np.int32).reshape(RANKS, RANKS, 1001) % 10007\n"
+_UNSENT = """\
+    sent = np.array(AMOUNTS)[..., None] * max(1, -(-1001 // PIECES))
+    x = np.where(np.arange(1001) < sent, x, 0)
+"""
+
 _BY_STAGES = """\
     state = x
     names = stages(x.shape[1:], "x")
@@ -205,7 +214,7 @@ def name_of(collective: Collective) -> str:
     return collective.name.replace("-", "_")
 
 
-def code_of(collective: Collective, *, changing: bool = False, summing: bool = False) -> str:
+def code_of(collective: Collective, *, changing: bool = False, summing: bool = False, uneven: bool = False) -> str:
     """Return the code between the numbers and the data.
 
     That of circuits which change is called by stages; where ranks add up for themselves, phases end with sums.
@@ -214,6 +223,7 @@ def code_of(collective: Collective, *, changing: bool = False, summing: bool = F
         code = _CODE.replace(_FINISH, _FINISH + _TERMS)
     else:
         code = _CODE.replace(_WHOLE, _STAGES).replace(_MAIN, _BY_STAGES + _MAIN) if changing else _CODE
+    code = code.replace(_X, _X + _UNSENT) if uneven else code
     return code.replace("NAME", name_of(collective)).replace("REFERENCE", REFERENCES[collective.name])
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from topodesign.base.errors import TopodesignError
 from topodesign.collectives import COLLECTIVES, Collective
-from topodesign.runtime.jax.code import CHANGES, ENDING, HEADER, buffers, code_of, name_of, same_code
+from topodesign.runtime.jax.code import AMOUNTS, CHANGES, ENDING, HEADER, buffers, code_of, name_of, same_code
 
 LARGEST = 2**24  # bytes of a module that is read
 MOST_RANKS = 2**12
@@ -53,6 +53,7 @@ class Module:
     phases: tuple[Phase, ...]
     text: str
     changes: tuple[int, ...] = ()  # steps after each of which circuits change
+    amounts: tuple[tuple[int, ...], ...] | None = None  # pieces of each block that are sent, where these differ
 
     @property
     def whole(self) -> bool:
@@ -83,20 +84,23 @@ def parse_module(content: bytes) -> Module:
     numbers = dict(_assigned(one) for one in body[:count])
     if tuple(numbers) != HEADER:
         raise ModuleError(f"a module begins with {', '.join(HEADER)}, each on a line")
-    changing = len(body) > count and isinstance(body[count], ast.Assign)
-    changes: Any = ()
-    if changing:
-        name, changes = _assigned(body[count])
+    more: dict[str, Any] = {}
+    while len(body) > count and isinstance(body[count], ast.Assign) and len(more) < 2:
+        name, value = _assigned(body[count])
         count += 1
-        if name != CHANGES or not isinstance(changes, tuple) or not all(type(one) is int for one in changes):
-            raise ModuleError(f"{CHANGES} are numbers of steps")
+        more[name] = value
+    changing, changes = CHANGES in more, more.pop(CHANGES, ())
+    uneven, amounts = AMOUNTS in more, more.pop(AMOUNTS, ())
+    if more or not isinstance(changes, tuple) or not all(type(one) is int for one in changes):
+        raise ModuleError(f"{CHANGES} are numbers of steps")
     functions = [one.name for one in body if isinstance(one, ast.FunctionDef)]
     collective = next((one for one in COLLECTIVES.values() if name_of(one) in functions[:1]), None)
     if collective is None:
         raise ModuleError("its first function is none of " + ", ".join(map(name_of, COLLECTIVES.values())))
     end = next((at for at, one in enumerate(body) if at >= count and isinstance(one, ast.Assign)), len(body))
     plain, summing = (
-        same_code(body[count:end], code_of(collective, changing=changing, summing=one)) for one in (False, True)
+        same_code(body[count:end], code_of(collective, changing=changing, summing=one, uneven=uneven))
+        for one in (False, True)
     )
     if not (plain or summing) or not same_code(body[end + 1 :], ENDING):
         raise ModuleError(
@@ -106,10 +110,22 @@ def parse_module(content: bytes) -> Module:
     if name != "PHASES":
         raise ModuleError("PHASES come after the code")
     module = replace(_module(collective, numbers, data, text, summing=summing), changes=changes)
+    if uneven:
+        if not _are_amounts(amounts, module.ranks, module.units) or not collective.pairwise:
+            raise ModuleError(f"{AMOUNTS} are, for each rank, as many numbers of pieces as there are ranks")
+        module = replace(module, amounts=amounts)
     ends = [0, *changes, sum(len(phase.steps) for phase in module.phases)]
     if changing and not all(a < b for a, b in pairwise(ends)):
         raise ModuleError(f"{CHANGES} ascend and are between steps, not {changes}")
     return module
+
+
+def _are_amounts(value: Any, ranks: int, most: int) -> bool:
+    rows = value if isinstance(value, tuple) and len(value) == ranks else ((),)
+    return all(
+        isinstance(row, tuple) and len(row) == ranks and all(type(one) is int and 0 <= one <= most for one in row)
+        for row in rows
+    )
 
 
 def _module(collective: Collective, numbers: Mapping[str, Any], data: Any, text: str, *, summing: bool) -> Module:
