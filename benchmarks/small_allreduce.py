@@ -25,7 +25,6 @@ METHODS = {
     "two-shot": "direct",
     "forest": "forest",
     "ring": "ring",
-    "boxes": "hierarchical",
     "NVLS": "in-network",
 }
 SIZES = tuple(2**power for power in range(10, 31))
@@ -47,9 +46,7 @@ def ranges(made: dict[str, list[Plan]], alpha: str) -> Iterator[tuple[int, dict[
     """Yield the first size of every range, with all times there."""
 
     def times(size: int) -> dict[str, Fraction]:
-        return {
-            name: min(simulate(plan, size=size, alpha=alpha).time for plan in some) for name, some in made.items()
-        }
+        return {name: min(simulate(plan, size=size, alpha=alpha).time for plan in some) for name, some in made.items()}
 
     def fastest(size: int) -> str:
         now = times(size)
@@ -78,7 +75,7 @@ def main() -> None:
     parser.add_argument("machines", nargs="*", default=MACHINES)
     parser.add_argument("--alpha", default="fabric")
     args = parser.parse_args()
-    print(f"| machine | bytes | least | {' | '.join(METHODS)} |")
+    print(f"| place | from | least | {' | '.join(METHODS)} |")
     print(f"|---|---|---|{'---|' * len(METHODS)}")
     for machine in args.machines:
         for size, now in ranges(plans(machine, args.alpha), args.alpha):
