@@ -1,4 +1,4 @@
-"""For which sizes which allreduce is the fastest: one-shot, two-shot, trees, rings, in-switch, two-level; by the exact model.
+"""For which sizes which allreduce is the fastest: one-shot, two-level, two-shot, trees, rings, in-switch; exact.
 
     python benchmarks/small_allreduce.py [--alpha fabric] [MACHINE ...]
 
@@ -23,7 +23,7 @@ METHODS = {
     "one-shot": "one-shot",
     "two-level": "two-level",
     "two-shot": "direct",
-    "forest": "forest",
+    "trees": "forest",
     "ring": "ring",
     "NVLS": "in-network",
 }

@@ -108,7 +108,7 @@ def test_the_table_of_the_page_is_what_the_model_says() -> None:
     page = (Path(__file__).parents[2] / "docs" / "methods.md").read_text()
     rows = [line.split("|")[1:-1] for line in page.splitlines() if re.match(r"\| \w+\(\d\) \| \d+ \|", line)]
     assert len({row[0] for row in rows}) == 5
-    names = {"one-shot": "one-shot", "two-level": "two-level", "two-shot": "direct", "forest": "forest"}
+    names = {"one-shot": "one-shot", "two-level": "two-level", "two-shot": "direct", "trees": "forest"}
     names |= {"ring": "ring", "NVLS": "in-network"}
     for machine, start, least, *cells in rows:
         said = {name: cell.strip() for name, cell in zip(names, cells, strict=True) if cell.strip()}
