@@ -1,4 +1,4 @@
-"""A program for torchrun: runs the plans that its arguments name in one group of processes, and prints what came of it.
+"""A program: runs the plans that its arguments name in one group of processes, and prints what came of it.
 
 On every rank it looks at all batches of messages: pairs that no link of the plan joins are counted.
 """
@@ -6,7 +6,11 @@ On every rank it looks at all batches of messages: pairs that no link of the pla
 from __future__ import annotations
 
 import json
+import os
+import socket
 import sys
+import traceback
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,12 +30,33 @@ def logged(batch: Any, ops: list[Any]) -> Any:
     return batch(ops)
 
 
-def main() -> None:
+def among(ranks: int, work: Callable[[], None]) -> None:
+    """Do something on as many ranks as torchrun does, but as children that need not import PyTorch each anew."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1]), "WORLD_SIZE": str(ranks)}
+    children = []
+    for rank in range(ranks):
+        if child := os.fork():
+            children.append(child)
+            continue
+        os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+        try:
+            work()
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    if any([os.waitpid(child, 0)[1] for child in children]):
+        sys.exit(1)
+
+
+def run_plans(path: str) -> None:
     """Run plans given as a file in JSON: lists of a place, a collective and options of ``schedule``."""
     dist.init_process_group("gloo")
     plain = dist.batch_isend_irecv
     dist.batch_isend_irecv = partial(logged, plain)
-    for place, collective, options in json.loads(Path(sys.argv[1]).read_text()):
+    for place, collective, options in json.loads(Path(path).read_text()):
         pairs.clear()
         result = run_plan(
             partial(schedule, place, collective, **options),
@@ -51,4 +76,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    among(int(sys.argv[1]), partial(run_plans, sys.argv[2]))

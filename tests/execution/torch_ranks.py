@@ -1,6 +1,7 @@
-"""A program for torchrun: four processes with the process group ``topodesign``; rank 0 prints what came of each look.
+"""A program: four processes with the process group ``topodesign``; rank 0 prints what came of each look.
 
-Started once, since starting is what takes time: ``test_torch.py`` reads what is printed.
+Then four run the plans of ``torch_plans.py``. Started once, since starting is what takes time: ``test_torch.py`` reads
+what is printed.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import json
 import sys
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -19,6 +21,7 @@ from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
 import topodesign.execution.torch as plans
+from tests.execution.torch_plans import among, run_plans
 from topodesign.execution.torch import Engine, PlanGroup
 
 Ranks = list[Any]
@@ -297,4 +300,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    among(4, main)
+    among(4, partial(run_plans, sys.argv[2]))
