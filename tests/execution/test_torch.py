@@ -59,7 +59,7 @@ def looks(tmp_path_factory: pytest.TempPathFactory) -> Json:
 
 @needs_torch
 def test_reductions_are_pytorch_s_own(looks: Json) -> None:
-    assert looks["reductions"]["result"] == 4 * 5 * 3 + 5 * 7 * 3
+    assert looks["reductions"]["result"] == (4 * 5 + 5 * 7) * 2
     assert looks["moves"]["result"] == 11 * 6
     assert looks["uneven_reductions"]["result"] == 7
     assert looks["rooted"]["result"] == 11 + 6 * 7
