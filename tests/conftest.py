@@ -7,8 +7,10 @@ runs the tests marked ``thorough`` too. ``--hypothesis-profile=thorough`` draws 
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -37,6 +39,10 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell does to what it runs in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ |= {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "16"}  # before anything asks for a device
+    quick = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"  # programs run once
+    os.environ.setdefault("XLA_FLAGS", quick)
+    sys.dont_write_bytecode = False  # workers, and the many commands that tests start, would compile all anew
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ.pop("COLUMNS", None)  # workers inherit the width of a terminal; what tests print goes to none
     if not config.getoption("--hypothesis-profile"):
         settings.load_profile("thorough" if is_thorough(config) else "quick")
@@ -45,6 +51,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_xdist_auto_num_workers() -> int:
     """As many as the cores this process may use; xdist counts those of the machine, without hyperthreads."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def pytest_collection_finish() -> None:
+    """Look no more for garbage among what is there for good: modules, and thousands of tests."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -29,8 +29,15 @@ Json = dict[str, Any]
 
 def started(*words: str, patience: int = 150) -> subprocess.CompletedProcess[str]:
     """Run a program; a warning of PyTorch is no error here."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
-    return subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=patience, check=False, env=environment)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+        "OMP_NUM_THREADS": "1",
+        "PYTHONWARNINGS": "ignore",
+    }
+    return subprocess.run(
+        [sys.executable, *words], capture_output=True, text=True, timeout=patience, check=False, env=environment
+    )
 
 
 @pytest.fixture(scope="module")

@@ -41,13 +41,16 @@ def among(ranks: int, work: Callable[[], None]) -> None:
             children.append(child)
             continue
         os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+        status = 1
         try:
             work()
-        except BaseException:
+            status = 0
+        except Exception:  # noqa: BLE001  whatever it is, the parent says it
             traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
-    if any([os.waitpid(child, 0)[1] for child in children]):
+        finally:
+            os._exit(status)
+    statuses = [os.waitpid(child, 0)[1] for child in children]
+    if any(statuses):
         sys.exit(1)
 
 

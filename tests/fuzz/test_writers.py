@@ -36,6 +36,7 @@ def test_the_same_is_written_twice(writer: Writer, tmp_path: Path) -> None:
     once, again = (content_of(writer, tmp_path / name, 0) for name in ("a", "b"))
     assert once == again
     assert once
+    assert (tmp_path / "a" / writer.name).is_dir() <= writer.makes_directory
     assert once != content_of(writer, tmp_path / "c", 1)
 
 

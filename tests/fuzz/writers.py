@@ -13,10 +13,11 @@ import signal
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Generic, NamedTuple, NoReturn, TypeVar
 
 from tests.fuzz.readers import BOUNDS, EXCHANGED, KEPT, PRICED, SWITCHED, WIRING
 from tests.samples.plans import plan_of
@@ -61,35 +62,55 @@ from topodesign.wiring.switches.journal import Journal as SentJournal
 from topodesign.wiring.switches.journal import read_journal
 from topodesign.wiring.switches.stage_files import export_stages
 
-PLANS = [schedule(f"circulant(6,1,{jump})", "allgather") for jump in (2, 3)]
-PROGRAMS = [compile_plan(plan) for plan in PLANS]
-ROWS = [read_rows(shipped_folder("catalog"), 2, 3, last) for last in (300, 400)]
-GROWN = [grow(WIRING, nodes, 4) for nodes in (7, 8)]
-CHANGES = [rewire(WIRING, f"circulant(6,1,{jump})") for jump in (2, 3)]
-WIRINGS = [WIRING, plan_of(build("circulant(6,1,3)"))]
-CIRCUITS = [SWITCHED, plan_of(build("circulant(6,1,3)"), kind="ocs")]
-DUPLEX = [plan_of(build(f"biring(2,{nodes})"), mode="duplex") for nodes in (6, 5)]
-BOUGHT = [buy_cables(plan, shipped_folder("configs") / "parts_neutral.yaml") for plan in DUPLEX]
-REWIRED = [rewire(CIRCUITS[one], CIRCUITS[1 - one], downtime=True, throughput=False) for one in (0, 1)]
-TIMED = schedule("circulant(6,1,2)", "allgather", method="tacos")
-ROUTES = [routes(spec, lanes=1) for spec in ("torus(3,3)", "hypercube(3)")]
-LAYOUTS = [layout("torus(4,2)", f"4x2:{axis}=all-to-all@1MiB") for axis in (0, 1)]
-PICTURES = [plot(build(spec)) for spec in ("circulant(6,1,2)", "circulant(6,1,3)")]
-REPORTS = [report_page(build(spec)) for spec in ("circulant(6,1,2)", "circulant(6,1,3)")]
-DECISIONS = [
-    design(
-        nodes=6,
-        degree=ports,
-        bandwidth="100Gbps",
-        workload={"collectives": [{"collective": "allreduce", "size": "1MiB"}]},
-        cabling="duplex",
-    )
-    for ports in (2, 3)
-]
-PLANTS = [carry(plain_inventory(6, lanes)) for lanes in (2, 3)]
-PHASES = [carry_phases(reconfigure(nodes, 2, delay="0s"), plain_inventory(nodes, 2, kind="ocs")) for nodes in (5, 6)]
+_Item = TypeVar("_Item")
+
+
+class Both(Generic[_Item]):
+    """What two versions are made of, made when one is first written: every worker of the tests imports this."""
+
+    def __init__(self, make: Callable[[], Sequence[_Item]]) -> None:
+        self._make = cache(make)
+
+    def __getitem__(self, version: int) -> _Item:
+        return self._make()[version]
+
+    def __iter__(self) -> Iterator[_Item]:
+        return iter(self._make())
+
+
+PLANS = Both(lambda: [schedule(f"circulant(6,1,{jump})", "allgather") for jump in (2, 3)])
+PROGRAMS = Both(lambda: [compile_plan(plan) for plan in PLANS])
+ROWS = Both(lambda: [read_rows(shipped_folder("catalog"), 2, 3, last) for last in (300, 400)])
+GROWN = Both(lambda: [grow(WIRING, nodes, 4) for nodes in (7, 8)])
+CHANGES = Both(lambda: [rewire(WIRING, f"circulant(6,1,{jump})") for jump in (2, 3)])
+WIRINGS = Both(lambda: [WIRING, plan_of(build("circulant(6,1,3)"))])
+CIRCUITS = Both(lambda: [SWITCHED, plan_of(build("circulant(6,1,3)"), kind="ocs")])
+DUPLEX = Both(lambda: [plan_of(build(f"biring(2,{nodes})"), mode="duplex") for nodes in (6, 5)])
+BOUGHT = Both(lambda: [buy_cables(plan, shipped_folder("configs") / "parts_neutral.yaml") for plan in DUPLEX])
+REWIRED = Both(lambda: [rewire(CIRCUITS[one], CIRCUITS[1 - one], downtime=True, throughput=False) for one in (0, 1)])
+TIMED = Both(lambda: [schedule("circulant(6,1,2)", "allgather", method="tacos")])
+ROUTES = Both(lambda: [routes(spec, lanes=1) for spec in ("torus(3,3)", "hypercube(3)")])
+LAYOUTS = Both(lambda: [layout("torus(4,2)", f"4x2:{axis}=all-to-all@1MiB") for axis in (0, 1)])
+PICTURES = Both(lambda: [plot(build(spec)) for spec in ("circulant(6,1,2)", "circulant(6,1,3)")])
+REPORTS = Both(lambda: [report_page(build(spec)) for spec in ("circulant(6,1,2)", "circulant(6,1,3)")])
+DECISIONS = Both(
+    lambda: [
+        design(
+            nodes=6,
+            degree=ports,
+            bandwidth="100Gbps",
+            workload={"collectives": [{"collective": "allreduce", "size": "1MiB"}]},
+            cabling="duplex",
+        )
+        for ports in (2, 3)
+    ]
+)
+PLANTS = Both(lambda: [carry(plain_inventory(6, lanes)) for lanes in (2, 3)])
+PHASES = Both(
+    lambda: [carry_phases(reconfigure(nodes, 2, delay="0s"), plain_inventory(nodes, 2, kind="ocs")) for nodes in (5, 6)]
+)
 FABRICS = ["dgx_a100(2)", "mi250(2)"]
-PLACES = stored_rows(Catalog(), [2], 3, 400)
+PLACES = Both(lambda: stored_rows(Catalog(), [2], 3, 400))
 
 
 class Writer(NamedTuple):
@@ -129,6 +150,10 @@ class Log(NamedTuple):
     module: str
     grow: Callable[[Path], Iterator[None]]
     read: Callable[[Path], int]
+
+
+FOLDERS = {"bringup", "labels", "netbox", "panels", "scpi", "sonic"}
+"""Formats of exports that are directories."""
 
 
 def _command(*words: str) -> None:
@@ -175,7 +200,7 @@ def _groups(path: Path, version: int) -> None:
 
 def _timeline(path: Path, version: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        plan = save_plan(Path(folder) / "p.npz", TIMED)
+        plan = save_plan(Path(folder) / "p.npz", TIMED[0])
         _command("simulate", str(plan), "--jitter", "1us", "--seed", str(version), "--timeline", str(path))
 
 
@@ -203,7 +228,7 @@ def _merged(path: Path, version: int) -> None:
         merge_catalogs([folder], path)
 
 
-def _exported(name: str) -> list[WiringPlan]:
+def _exported(name: str) -> Both[WiringPlan]:
     if name in {"sonic", "scpi"}:
         return CIRCUITS
     return DUPLEX if name in {"ptm", "topo", "p2p"} else WIRINGS
@@ -324,7 +349,7 @@ WRITERS = (
             "wiring/exports/export",
             f"export.{name}",
             _export(name),
-            makes_directory=isinstance(FORMATS[name].write(_exported(name)[0]), dict),
+            makes_directory=name in FOLDERS,
         )
         for name in FORMATS
     ),
@@ -399,20 +424,27 @@ def killed(writer: Writer, folder: Path, number: int, seed: int) -> int:
     ValueError
         If what it wrote is not whole.
     """
-    made = [content_of(writer, folder / f"alone{version}", version) for version in (0, 1)]
+    made = undisturbed(writer)
     work = folder / f"work{seed}"
     work.mkdir()
     path = work / writer.name
-    wait = random.Random(f"{writer.module} {seed}").uniform(0.001, 0.1)  # noqa: S311
+    wait = random.Random(f"{writer.module} {seed}").uniform(0.001, 0.03)  # noqa: S311
     status = kill(lambda: again_and_again(writer, path), number, wait)
     if writer.module == "base/shipped":  # which puts files into a directory one after the other
-        made.append({})
+        made = [*made, {}]
     for found in work.iterdir():
         if not found.name.startswith(".") and content(found) not in made:
             raise ValueError(f"{writer.module}: {found.name} is torn")
     if status != 128 + number:
         raise ValueError(f"{writer.module}: it ends with {status}")
     return len(list(work.rglob(".*")))
+
+
+@cache
+def undisturbed(writer: Writer) -> list[dict[str, bytes] | None]:
+    """Return both versions of what a writer writes."""
+    with tempfile.TemporaryDirectory() as folder:
+        return [content_of(writer, Path(folder) / str(version), version) for version in (0, 1)]
 
 
 def content_of(writer: Writer, folder: Path, version: int) -> dict[str, bytes] | None:
@@ -428,6 +460,8 @@ def grown(log: Log, path: Path, seed: int) -> tuple[int, int]:
     """Kill the writer of a file that grows; return how many entries it had written, at least, and how many are read."""
     count = path.with_name("count")
     count.write_bytes(b"")
+    assert ROWS[0]  # made here, not in each child
+    assert PLACES[0]
 
     def work() -> None:
         with count.open("ab", buffering=0) as stream:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import json
 import random
@@ -132,6 +133,14 @@ def test_the_frontier_is_what_nothing_dominates(found: Decision) -> None:
         assert one.frontier is not beaten
 
 
+@pytest.fixture
+def nothing_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Failures, which most of a decision's time goes into, are left out where they are not looked at."""
+    module = importlib.import_module("topodesign.report.design.design")
+    monkeypatch.setattr(module, "failures_of", lambda *_: ())
+
+
+@pytest.mark.usefixtures("nothing_fails")
 def test_turns_are_where_the_ranking_turns(found: Decision) -> None:
     small = {"collectives": [{"collective": "all-to-all", "size": "1MiB"}, {"collective": "allreduce", "size": "1MiB"}]}
     fields: dict[str, Any] = {"nodes": 24, "degree": 4, "bandwidth": "400Gbps", "alpha": "5us", "workload": small}
@@ -168,8 +177,7 @@ def test_failures_are_the_worst_by_trying_all(found: Decision) -> None:
     assert one.looked_at == len(pairs) == 24
     assert one.seconds == max(without({pair}) for pair in pairs)
     assert len(two.links) == len(two.cables) == 2
-    first = pairs[0]  # all cables are alike by a symmetry or two, so pairs with any two of them bound the worst
-    some = [{first, other} for other in pairs[1:6]]
+    some = [set(two) for two in random.Random(1).sample(list(itertools.combinations(pairs, 2)), 8)]  # noqa: S311
     assert two.seconds is not None
     assert two.seconds >= max(map(without, some))
 
@@ -293,11 +301,13 @@ def check_ranking(seed: int) -> int:
     return len(others)
 
 
+@pytest.mark.usefixtures("nothing_fails")
 def test_nothing_enumerated_beats_the_recommendation() -> None:
     assert sum(check_ranking(seed) for seed in (13, 14, 15, 21, 22, 28, 31, 32, 36)) >= 100  # of 8 to 29 nodes
 
 
 @pytest.mark.thorough
+@pytest.mark.usefixtures("nothing_fails")
 @pytest.mark.parametrize("seed", range(50))
 def test_nothing_enumerated_beats_fifty_recommendations(seed: int) -> None:
     check_ranking(seed)

@@ -20,6 +20,7 @@ from topodesign.report.design.measure import measured, measured_boxes
 from topodesign.report.design.parts import Loss, Offer
 from topodesign.report.design.request import Request
 from topodesign.topology.automorphisms import find_symmetry, link_classes
+from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import Topology
 from topodesign.wiring.plan.plan import WiringPlan
 
@@ -55,7 +56,7 @@ def failures_of(offer: Offer, request: Request, wiring: WiringPlan, progress: Pr
 
 
 def _losses(whole: _Whole, progress: Progress | None, *, large: bool) -> Iterator[Loss]:
-    unlike = whole.unlike
+    unlike = [cable for (cable,) in whole.unlike([(cable,) for cable in whole.cables])]
     ones = [(cable,) for cable in _spread(unlike, _ONES[large])]
     yield whole.worst(ones, len(whole.cables), whole=len(ones) == len(unlike))
     if progress is not None:
@@ -68,7 +69,7 @@ def _losses(whole: _Whole, progress: Progress | None, *, large: bool) -> Iterato
         place = whole.cables.index(first)  # others beside it are alike, and may fail with it
         pairs += [(first, other) for other in (*whole.cables[:place], *whole.cables[place + 1 :])]
     if len(pairs) <= _ALL_PAIRS and not large:
-        yield whole.worst(pairs, count * (count - 1) // 2, whole=True)
+        yield whole.worst(whole.unlike(pairs), count * (count - 1) // 2, whole=True)
         return
     near = [two for two in pairs if set(two[0].links[0]) & set(two[1].links[0])]
     looked = [*_spread(near, _PRICED[large] // 2), *_spread(pairs, _PRICED[large] // 2)]
@@ -99,12 +100,15 @@ class _Whole:
                 found += [_Cable(((u, v), (v, u)) if self.duplex else ((u, v),))] * many
         return found
 
+    def unlike(self, many: Sequence[Sequence[_Cable]]) -> Sequence[Sequence[_Cable]]:
+        """Return the first of all sets of cables that symmetries which are known turn into one another."""
+        numbers = link_classes(self._symmetry, [tuple(link for cable in some for link in cable.links) for some in many])
+        first = dict(zip(reversed(numbers), reversed(many), strict=True))
+        return [first[number] for number in dict.fromkeys(numbers)]
+
     @cached_property
-    def unlike(self) -> list[_Cable]:
-        """Cables of which no symmetry that is known turns one into another."""
-        symmetry = find_symmetry(self.topology, np.zeros(self.topology.nodes, dtype=np.int64))
-        classes = link_classes(symmetry, [cable.links for cable in self.cables])
-        return list(dict(zip(classes, self.cables, strict=True)).values())
+    def _symmetry(self) -> Symmetry:
+        return find_symmetry(self.topology, np.zeros(self.topology.nodes, dtype=np.int64))
 
     def left(self, failed: Sequence[_Cable]) -> Topology:
         """Return the links without those of some cables."""
@@ -167,10 +171,9 @@ class _Narrow(_Whole):
                 found.append(_Cable(((u, v), (v, u)), (number, place[v, at, at_part, u, *out])))
         return found
 
-    @cached_property
-    def unlike(self) -> list[_Cable]:
-        """All of them."""
-        return self.cables
+    def unlike(self, many: Sequence[Sequence[_Cable]]) -> Sequence[Sequence[_Cable]]:
+        """Return all of them."""
+        return many
 
     def _names(self, failed: Sequence[_Cable]) -> tuple[str, ...]:
         """Return the names of cables; none where others join the same boxes."""
