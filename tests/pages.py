@@ -56,6 +56,7 @@ WIDEST = 120
 """Characters of a line of what the tutorial shows; wider tables are drawn as for a terminal."""
 
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
+_LEFT = re.compile(r"^topodesign: .*: about \d+ \w+ left\n", re.MULTILINE)
 _DIRECTIVE = re.compile(r"<!-- (file|not run): (.+) -->")
 
 
@@ -178,7 +179,8 @@ class _Messages(io.TextIOBase):
 
 
 def printed(screen: io.StringIO) -> tuple[str, ...]:
-    return without_blank_end(tuple(_STYLE.sub("", screen.getvalue()).split("\n")))
+    """Return what was printed, without what a slow machine says of the time that is left."""
+    return without_blank_end(tuple(_LEFT.sub("", _STYLE.sub("", screen.getvalue())).split("\n")))
 
 
 def run_command(source: str) -> tuple[int, tuple[str, ...]]:

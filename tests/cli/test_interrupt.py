@@ -34,7 +34,7 @@ def ended(process: subprocess.Popen[str], number: int) -> tuple[int, str, float]
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_are_heard_inside_a_kernel(number: int) -> None:
-    process = started("evaluate", "hypercube(17)", "--all-sources", wait=6)
+    process = started("evaluate", "hypercube(17)", "--all-sources", wait=3)
     status, words, seconds = ended(process, number)
     assert status == 128 + number
     *estimate, said = words.splitlines()  # nobody watches a bar: there is one line once it takes long

@@ -114,12 +114,12 @@ def test_published_optima_of_few_trees(cli: Cli, spec: str, trees: int, rate: Fr
 
 
 def test_scan(cli: Cli) -> None:
-    document = cli("optimum", "mi250(1)", "--scan", "6", "--json").json()
-    assert [row["k"] for row in document["scan"]] == [1, 2, 3, 4, 5, 6]
+    document = cli("optimum", "mi250(1)", "--scan", "4", "--json").json()
+    assert [row["k"] for row in document["scan"]] == [1, 2, 3, 4]
     best = Fraction(document["algorithmic_bandwidth"])
     rates = [Fraction(row["algorithmic_bandwidth"]) for row in document["scan"]]
     assert all(rate <= best for rate in rates)
-    assert [row + 1 for row, rate in enumerate(rates) if rate == best] == [3, 6]
+    assert [row + 1 for row, rate in enumerate(rates) if rate == best] == [3]
     assert document["k"] == 3
 
 

@@ -36,7 +36,7 @@ def check(found: Growth) -> None:
 @pytest.mark.parametrize(
     ("panels", "mode"), [(1, "duplex"), (2, "duplex"), (4, "duplex"), (4, "simplex"), (1, "simplex")]
 )
-@pytest.mark.parametrize("nodes", [13, 17, 20])
+@pytest.mark.parametrize("nodes", [13, 17])
 def test_a_change_to_what_was_found_needs_no_more_moves(panels: int, mode: Mode, nodes: int) -> None:
     plan = wire("circulant(12,2,3)", plain_inventory(12, 4, panels=panels, kind="ocs"), mode=mode)
     found = grow(plan, nodes, 4)

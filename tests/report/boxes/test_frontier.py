@@ -87,8 +87,7 @@ def test_a_workload_ranks_by_the_time_of_a_step(tmp_path: Path, capsys: pytest.C
         assert one.step == whole
     steps = [one.step for one in found.entries]
     assert steps == sorted(steps, key=lambda step: step or 0)
-    assert run(["pareto", "--box", "mi300x", "-n", "6", "-d", "4", "--workload", str(path)]) == 0
-    assert "a step takes" in capsys.readouterr().out
+    assert "a step takes" in str(found)
     assert run(["pareto", "--box", "mi300x", "-n", "6", "-d", "4", "--workload", str(path), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["topologies"][0]["step_s"] == float(steps[0] or 0)
