@@ -1,6 +1,7 @@
 """What all tests share: how many samples are drawn, which tests wait for a thorough run, floors, and the workers.
 
-``python -m pytest`` is the quick run: the same samples every time, so that a failure is one of the change at hand.
+``python -m pytest`` is the quick run: the same samples every time, so that a failure is one of the change at hand, and
+half as many as a test says where it says more than ten.
 ``python -m pytest --thorough`` (or ``TOPODESIGN_TESTS=thorough``) draws other samples every time and more of them, and
 runs the tests marked ``thorough`` too. ``--hypothesis-profile=thorough`` draws more samples and nothing else.
 """
@@ -20,6 +21,11 @@ from tests import floors
 
 MORE = 10
 """How many times as many samples as a test says a thorough run draws."""
+
+FEWER = 3
+"""Floors of Hypothesis tests are for the samples that they say; a quick run has to reach so many times fewer."""
+SAMPLES = "_hypothesis_internal_use_settings"
+"""Where Hypothesis keeps how many samples a test draws."""
 
 settings.register_profile("quick", deadline=None, derandomize=True)
 settings.register_profile("thorough", deadline=None, print_blob=True)
@@ -64,17 +70,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.get_closest_marker("thorough"):
                 item.add_marker(pytest.mark.skip(reason="takes too long for every change: --thorough"))
-    if settings.get_current_profile_name() == "thorough":
-        for test in {id(item.obj): item.obj for item in items if isinstance(item, pytest.Function)}.values():
-            draw_more(test)
+    for test in {id(item.obj): item.obj for item in items if isinstance(item, pytest.Function)}.values():
+        own = getattr(test, SAMPLES, None)
+        if isinstance(own, settings):
+            setattr(test, SAMPLES, settings(own, max_examples=drawn(own.max_examples)))
 
 
-def draw_more(test: object) -> None:
-    """Multiply the samples of a Hypothesis test; a number of its own would otherwise outrank the profile's."""
-    name = "_hypothesis_internal_use_settings"
-    own = getattr(test, name, None)
-    if isinstance(own, settings):
-        setattr(test, name, settings(own, max_examples=MORE * own.max_examples))
+def drawn(samples: int) -> int:
+    """How many samples a Hypothesis test draws; a number of its own would otherwise outrank the profile's."""
+    return MORE * samples if settings.get_current_profile_name() == "thorough" else max(min(10, samples), samples // 2)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -83,5 +87,8 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     floors.counted.clear()
     yield
     marker = item.get_closest_marker("floor")
-    if low := floors.shortfall(marker.kwargs if marker else {}):
+    least = marker.kwargs if marker else {}
+    if hasattr(getattr(item, "obj", None), SAMPLES):
+        least = {check: count // FEWER for check, count in least.items()}
+    if low := floors.shortfall(least):
         pytest.fail(f"too few samples were checked: {low}", pytrace=False)

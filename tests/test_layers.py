@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -121,8 +122,13 @@ def layer(module: str) -> str:
     return module.removeprefix("topodesign").removesuffix(".py").replace("/", ".").strip(".").split(".")[0]
 
 
-def imports(name: str) -> Iterator[tuple[str, ast.stmt]]:
+@cache
+def imports(name: str) -> tuple[tuple[str, ast.stmt], ...]:
     """Layers that a file imports from, inside functions too, with the statement."""
+    return tuple(_imports(name))
+
+
+def _imports(name: str) -> Iterator[tuple[str, ast.stmt]]:
     for node in ast.walk(ast.parse((ROOT / name).read_text())):
         if isinstance(node, ast.Import):
             modules = [alias.name for alias in node.names]

@@ -8,7 +8,7 @@ import keyword
 import warnings
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.floors import reached
@@ -221,6 +221,7 @@ def test_blanks_between_tokens_change_nothing(spec: Spec, data: st.DataObject) -
 
 
 @pytest.mark.floor(read=15, refused=30)
+@settings(max_examples=200)
 @given(SPECS, st.data())
 def test_a_changed_character_is_read_as_python_reads_it(spec: Spec, data: st.DataObject) -> None:
     text = str(spec)

@@ -208,17 +208,22 @@ def test_no_repair_needs_fewer_patches(room: Room, data: st.DataObject) -> None:
     lane = {end: Lane(end.host, end.port, end.lane) for end in plan.end.values()}
     order = data.draw(st.permutations(range(len(plan.connects))))
     heard: dict[Lane, Lane] = {}
+    have: Counter[tuple[tuple[str, str], str]] = Counter()
     for connect, number in zip(plan.connects, order, strict=True):
-        other = plan.connects[number].b
-        if plan.inventory.panel[other.panel].field != plan.inventory.panel[connect.a.panel].field:
+        other, field = plan.connects[number].b, plan.inventory.panel[connect.a.panel].field
+        if plan.inventory.panel[other.panel].field != field:
             continue  # that patch is out
+        pair = connect.a.host, other.host
+        have[pair if room.mode == "simplex" else (min(pair), max(pair)), field] += 1
         heard[lane[other]] = lane[connect.a]
         if room.mode == "duplex":
             heard[lane[connect.a]] = lane[other]
     found = check_wiring(plan, Observed(heard, {}, frozenset()))
-    links = Counter((s.host, r.host) for r, s in heard.items() if room.mode == "simplex" or s < r)
-    have = links if room.mode == "simplex" else Counter((min(pair), max(pair)) for pair in links.elements())
-    least = needed(have, placed(plan.topology, plan.hosts, room.mode))
+    want = placed(plan.topology, plan.hosts, room.mode)
+    lanes = Counter((end.host, plan.inventory.panel[end.panel].field) for end in plan.fixed)
+    most, kept = max(have.total(), want.total()), most_kept(sorted(want.elements()), have, lanes, -1, room.mode)
+    assert kept is not None  # as planned
+    least = most - kept
     if found.repair.made:
         floors.reached("repairs")
         (claim,) = found.claims
