@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -108,16 +109,19 @@ class Replanned(Result):
 
 def repaired_plan(plan: Plan, without: Some) -> Replanned:
     """Return a plan for what a failure leaves, from one over trees or paths; see :func:`topodesign.replan`."""
-    begun = Stopwatch()
+    begun, gone = Stopwatch(), tuple(map(str, as_list(without)))
     moved = plan.movement
-    if not isinstance(moved, Trees | Paths):
-        raise ParameterError(
-            f"plans of {plan.kind} are not repaired, those of trees and paths are; make a new one: topodesign schedule "
-            "--without"
-        )
-    fabric, gone = plan.fabric, tuple(map(str, as_list(without)))
     if not gone:
         raise ParameterError("say what has failed with --without")
+    if not isinstance(moved, Trees | Paths):
+        what, by = ("timed sends", "--method tacos ") if plan.kind == "timed" else (plan.kind, "")
+        groups = ", with the same --group" if plan.collective.group is not None else ""
+        raise ParameterError(
+            f"plans of {what} are not repaired, those of trees and paths are; make a new one{groups}: topodesign "
+            f"schedule {shlex.quote(plan.spec or 'FABRIC')} --collective {plan.collective} {by}"
+            f"{' '.join(f'--without {shlex.quote(one)}' for one in gone)}"
+        )
+    fabric = plan.fabric
     fabric.check_unshared(f"a repair of {plan.kind}")
     left = part_of(fabric, without=without)
     place = {name: number for number, name in enumerate(left.names)}
