@@ -146,7 +146,7 @@ def _fabrics() -> None:
     from topodesign.schedulers.replan import repaired_plan  # noqa: PLC0415
     from topodesign.schedulers.scheduling import schedule  # noqa: PLC0415
 
-    repaired_plan(schedule("mi250(2)"), "box0/gcd0-box0/gcd1")
+    repaired_plan(schedule("mi250(2)"), "box0/gcd0")
     optimum("randomregular(12,3,0)", "all-to-all")
     all_to_all("randomregular(12,3,0)", effort="approximate")
 
