@@ -42,13 +42,15 @@ COMMANDS = (
 )
 GROWTH = {
     "pareto": ("pareto -n {} -d 8", (20_000, 40_000, 80_000)),
-    "evaluate": ("evaluate randomregular({},4,0) --no-deferred", (2000, 4000, 8000)),
+    "evaluate": ("evaluate randomregular({},4,0) --no-deferred", (4000, 8000, 16_000)),
     "schedule": ("schedule genkautz(4,{}) -o plan{}.npz", (200, 400, 800)),
     "verify": ("verify plan{}.npz", (200, 400, 800)),
     "simulate": ("simulate plan{}.npz", (200, 400, 800)),
     "compile": ("compile plan{}.npz -o plan{}.xml", (50, 100, 200)),
-    "trees": ("optimum dgx_a100({})", (128, 256, 512)),
-    "flows": ("optimum randomregular({},4,0) --collective all-to-all", (20, 30, 45)),
+    "folded": ("schedule torus({0},{0}) -o folded.npz", (30, 50, 80)),
+    "optimum": ("optimum dgx_a100({})", (128, 256, 512)),
+    "trees": ("schedule dgx_a100({}) -o trees.npz", (16, 32, 64)),
+    "flows": ("optimum randomregular({},4,0) --collective all-to-all", (50, 70, 100)),
     "timed": (f"schedule torus({{0}},{{0}},{{0}}) {TIMED} -o t.npz", (6, 8, 10)),
 }
 

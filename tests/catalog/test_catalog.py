@@ -9,6 +9,7 @@ import io
 import itertools
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -29,7 +30,7 @@ from topodesign.base.shipped import shipped_folder
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog import files
 from topodesign.catalog.close_sizes import better_size
-from topodesign.catalog.files import catalog_file, read_rows, write_rows
+from topodesign.catalog.files import catalog_file, read_prices, read_rows, write_rows
 from topodesign.catalog.quality import STANDARD, coverage, quality
 from topodesign.catalog.rows import COLUMNS, Row, how_found, read_row, undominated, worth_keeping
 from topodesign.graphs.expansions import EXPANSIONS
@@ -457,7 +458,7 @@ def test_a_better_size_close_by_by_definition(wide: Path, duplex: bool) -> None:
 @pytest.mark.parametrize("degree", DEGREES)
 def test_quality_by_definition(directory: Path, degree: int, duplex: bool) -> None:
     rows = Catalog(directory).rows(degree, 5, 30)
-    result = quality(degree, rows, duplex=duplex)
+    result = quality(degree, [row.price for row in rows], duplex=duplex)
     assert result is not None
     fronts = dict(every_size(rows, duplex))
     assert result.sizes == len(fronts)
@@ -480,6 +481,17 @@ def test_quality_by_definition(directory: Path, degree: int, duplex: bool) -> No
     ]
     assert result.near_optimal == Fraction(len(near), len(fronts))
     assert quality(degree, [], duplex=duplex) is None
+
+
+@pytest.mark.parametrize("degree", DEGREES)
+def test_prices_alone_are_those_of_rows(directory: Path, degree: int, tmp_path: Path) -> None:
+    assert read_prices(directory, degree, 5, 30) == [row.price for row in read_rows(directory, degree, 5, 30)]
+    for one in directory.glob("degree_*.tsv"):
+        shutil.copy(one, tmp_path)
+    path = catalog_file(tmp_path, degree)
+    path.write_text(path.read_text().replace("\tsimplex\t", "\tduplex\t", 1))
+    with pytest.raises(CatalogError, match="edited"):
+        read_prices(tmp_path, degree)
 
 
 def test_summary_reads_once_what_coverage_and_quality_read(directory: Path) -> None:

@@ -8,6 +8,7 @@ they are read alike, and what is wrong with one is told by the line of its text.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import mmap
 import os
 import re
@@ -24,7 +25,7 @@ from topodesign.base.memory import uncollected
 from topodesign.base.shipped import shipped_folder
 from topodesign.base.text_files import open_input
 from topodesign.catalog.packed import open_packed
-from topodesign.catalog.rows import COLUMNS, Row, read_row
+from topodesign.catalog.rows import COLUMNS, Price, Row, read_price, read_row
 from topodesign.catalog.sizes import NO_LIMIT
 
 _HEADER = "\t".join(COLUMNS) + "\n"
@@ -119,6 +120,18 @@ def read_rows(directory: Path, degree: int, first: int = 0, last: int = NO_LIMIT
             return _rows(text, first, last)
     with _text(directory, degree) as text:  # which tells the line at fault
         return _rows(text, first, last)
+
+
+@uncollected()
+def read_prices(directory: Path, degree: int, first: int = 0, last: int = NO_LIMIT) -> list[Price]:
+    """Return the prices of :func:`read_rows`, for which less of every row is read; errors are those of that."""
+    with _text(directory, degree, first, last) as text, contextlib.suppress(CatalogError, ValueError):
+        low = _first_from(text, first, len(_HEADER), end := _end_of_rows(text))
+        high = _first_from(text, last + 1, low, end)
+        prices = [read_price(line) for line in text.data[low:high].splitlines()]
+        if all(one[0] <= other[0] for one, other in itertools.pairwise(prices)):
+            return prices
+    return [row.price for row in read_rows(directory, degree, first, last)]
 
 
 def whole_text(directory: Path, degree: int) -> bytes:

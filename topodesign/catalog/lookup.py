@@ -11,7 +11,7 @@ from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.records import ResultList
 from topodesign.base.units import as_count
 from topodesign.catalog.all_to_all import PRICES, Bounds, PriceKey
-from topodesign.catalog.files import default_directory, degrees, file_check, read_rows
+from topodesign.catalog.files import default_directory, degrees, file_check, read_prices, read_rows
 from topodesign.catalog.quality import STANDARD, Coverages, Qualities, coverage, qualities
 from topodesign.catalog.rows import VERSION, Row, undominated
 from topodesign.catalog.sizes import MOST_NODES, NO_LIMIT
@@ -161,9 +161,10 @@ class Catalog:
         The bound of duplex topologies is that for such. Beyond 2048 nodes only some sizes have rows, so these are left
         out unless they are asked for.
         """
-        return Qualities(
-            one for degree, rows in self._unpriced(degrees, first, last) for one in qualities(degree, rows, work)
-        )
+        found = Qualities()
+        for degree in self.wanted(degrees):
+            found += qualities(degree, read_prices(self.directory, *_span(degree, first, last)), work)
+        return found
 
     def summary(
         self, degrees: Iterable[int] | None = None, first: int = 0, last: int | None = None
@@ -172,7 +173,8 @@ class Catalog:
         covered, judged = Coverages(), Qualities()
         for degree, rows in self._unpriced(degrees, first, NO_LIMIT if last is None else last):
             covered.append(coverage(degree, rows))
-            judged += qualities(degree, [row for row in rows if last is not None or row.nodes <= MOST_NODES], STANDARD)
+            some = [row.price for row in rows if last is not None or row.nodes <= MOST_NODES]
+            judged += qualities(degree, some, STANDARD)
         return covered, judged
 
     def _unpriced(self, degrees: Iterable[int] | None, first: int, last: int) -> Iterator[tuple[int, list[Row]]]:

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from topodesign.base.cost import Cost, lower_bounds
+from topodesign.base.cost import Cost, keeps_port_free, least_steps, lower_bounds
 from topodesign.base.declared import key
+from topodesign.base.memory import uncollected
 from topodesign.base.records import Result, ResultList, Table
 from topodesign.base.units import format_bandwidth, format_size, format_time
-from topodesign.catalog.records import record_orders, with_records
-from topodesign.catalog.rows import Row, undominated
+from topodesign.catalog.records import record_orders, recorded
+from topodesign.catalog.rows import Price, Row
 from topodesign.catalog.sizes import MOST_NODES
 from topodesign.pricing.workload import Workload
 
@@ -201,44 +202,51 @@ def coverage(degree: int, rows: Sequence[Row]) -> Coverage:
     )
 
 
-def quality(degree: int, rows: Sequence[Row], *, duplex: bool = False, work: Workload = STANDARD) -> Quality | None:
-    """Hold the best topologies of a degree against the lower bound."""
-    groups = itertools.groupby(rows, key=lambda row: row.nodes)
-    fronts = [front for _, group in groups if (front := undominated(group, duplex=duplex))]
-    if not fronts:
+@uncollected()
+def quality(degree: int, prices: Iterable[Price], *, duplex: bool = False, work: Workload = STANDARD) -> Quality | None:
+    """Hold the best topologies of a degree against the lower bound: :attr:`Row.price` of each, by ascending nodes."""
+    times, near, steps = list[tuple[_Times, _Times, _Times]](), 0, dict[int, int]()
+    for nodes, some in itertools.groupby((one for one in prices if one[4] or not duplex), key=lambda one: one[0]):
+        reached = [(taken, n, 2 * d) for _, taken, n, d, _ in some]
+        least = _bounds(nodes, degree, duplex=duplex)
+        fewest, (_, p, q) = least[0][0], least[-1]
+        possible = recorded(nodes, degree, fewest, duplex=duplex)
+        times.append((reached, least, least if possible == fewest else ((possible, p, q),)))
+        near += any(one <= fewest + _SPARE_STEPS and n * q == p * d for one, n, d in reached)
+        steps[nodes] = min(reached)[0]
+    if not times:
         return None
-    sizes = [front[0].nodes for front in fronts]
-    bounds = [lower_bounds(nodes, degree, duplex=duplex) for nodes in sizes]
-    times = []
-    for front, some in zip(fronts, bounds, strict=True):
-        possible = with_records(some, front[0].nodes, degree, duplex=duplex)
-        reached = [(row.cost.steps, n, 2 * d) for row in front for n, d in [row.twice_mean]]
-        times.append((reached, least := _times(some), least if possible is some else _times(possible)))
-    judged = [_ratio(sizes, times, work.alpha, 8 * size / work.bandwidth) for size in work.sizes]
+    judged = [_ratio(list(steps), times, work.alpha, 8 * size / work.bandwidth) for size in work.sizes]
     ratios, means = tuple(ratio for ratio, _ in judged), tuple(mean for _, mean in judged)
-    near = sum(_near_optimal(front, some) for front, some in zip(fronts, bounds, strict=True))
-    steps = {front[0].nodes: front[0].cost.steps for front in fronts}
     records = [
         (n, k)
         for n, k in record_orders(degree, max(steps), duplex=duplex)
         if n >= min(steps) and (n <= MOST_NODES or n in steps)
     ]
     missed = sum(steps.get(n, k + 1) > k for n, k in records)
-    return Quality(degree, duplex, len(fronts), work, ratios, Fraction(near, len(fronts)), means, len(records), missed)
+    share = Fraction(near, len(times))
+    return Quality(degree, duplex, len(times), work, ratios, share, means, len(records), missed)
 
 
-def qualities(degree: int, rows: Sequence[Row], work: Workload) -> Iterator[Quality]:
+def qualities(degree: int, prices: Sequence[Price], work: Workload) -> Iterator[Quality]:
     """Yield :func:`quality` of any cabling and of duplex cabling, where there are such topologies."""
     for duplex in (False, True):
-        if one := quality(degree, rows, duplex=duplex, work=work):
+        if one := quality(degree, prices, duplex=duplex, work=work):
             yield one
 
 
 _Times = Sequence[tuple[int, int, int]]  # steps, and numerator and denominator of a bandwidth factor
 
 
-def _times(costs: Iterable[Cost]) -> _Times:
-    return [(cost.steps, *cost.bandwidth.as_integer_ratio()) for cost in costs]
+def _bounds(nodes: int, degree: int, *, duplex: bool) -> _Times:
+    """Return :func:`topodesign.lower_bounds`; these are made of integers where one step is not enough."""
+    if nodes <= degree + 1:
+        bounds = lower_bounds(nodes, degree, duplex=duplex)
+        return tuple((cost.steps, *cost.bandwidth.as_integer_ratio()) for cost in bounds)
+    steps = least_steps(nodes, degree, duplex=duplex).steps
+    if keeps_port_free(nodes, degree, duplex=duplex):
+        return ((steps, (nodes - 1) * degree, nodes * (degree - 1)),)
+    return ((steps, nodes - 1, nodes),)
 
 
 def _ratio(
@@ -275,8 +283,3 @@ def _least(costs: _Times, per_step: int, per_size: int) -> tuple[int, int]:
         if not unit or time * unit < least * d:
             least, unit = time, d
     return least, unit
-
-
-def _near_optimal(front: Sequence[Row], bounds: Sequence[Cost]) -> bool:
-    least, most = bounds[-1].bandwidth, bounds[0].steps + _SPARE_STEPS
-    return any(row.cost.steps <= most and row.cost.bandwidth == least for row in front)

@@ -47,10 +47,11 @@ def record_steps(nodes: int, degree: int, *, duplex: bool = False) -> int:
     of :func:`topodesign.least_steps` where the degree has no table, or no graph of a size is regular. Degrees are two
     or more.
     """
-    return _steps(nodes, degree, least_steps(nodes, degree, duplex=duplex).steps, duplex=duplex)
+    return recorded(nodes, degree, least_steps(nodes, degree, duplex=duplex).steps, duplex=duplex)
 
 
-def _steps(nodes: int, degree: int, least: int, *, duplex: bool) -> int:
+def recorded(nodes: int, degree: int, least: int, *, duplex: bool) -> int:
+    """Return :func:`record_steps`, given the fewest steps that a topology can have."""
     if nodes <= degree + 1 or (duplex and degree not in GRAPHS):
         return least
     if duplex:
@@ -63,12 +64,8 @@ def _steps(nodes: int, degree: int, least: int, *, duplex: bool) -> int:
 
 def record_bounds(nodes: int, degree: int, *, duplex: bool = False) -> tuple[Cost, ...]:
     """Return the bounds that topologies with the steps of :func:`record_steps` would have."""
-    return with_records(lower_bounds(nodes, degree, duplex=duplex), nodes, degree, duplex=duplex)
-
-
-def with_records(bounds: tuple[Cost, ...], nodes: int, degree: int, *, duplex: bool) -> tuple[Cost, ...]:
-    """Return :func:`record_bounds`, given what :func:`topodesign.lower_bounds` says of the same."""
-    steps = _steps(nodes, degree, bounds[0].steps, duplex=duplex)
+    bounds = lower_bounds(nodes, degree, duplex=duplex)
+    steps = recorded(nodes, degree, bounds[0].steps, duplex=duplex)
     return bounds if steps == bounds[0].steps else (Cost(steps, bounds[-1].bandwidth),)
 
 

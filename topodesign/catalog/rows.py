@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 VERSION = 4  # version of the catalog that rows written now belong to
 
+Price = tuple[int, int, int, int, bool]
+"""Nodes, steps, the sum of both bandwidth factors as numerator and denominator, and whether duplex."""
+
 COLUMNS = (
     "nodes",
     "degree",
@@ -100,6 +103,11 @@ class Row(Result):
             return 2 * n, d
         m, e = self.allgather.bandwidth.as_integer_ratio()
         return n * e + m * d, d * e
+
+    @property
+    def price(self) -> Price:
+        """What the quality of a catalog is judged by."""
+        return self.nodes, self.cost.steps, *self.twice_mean, self.duplex
 
     @property
     def wiring(self) -> str:
@@ -193,6 +201,25 @@ def read_row(line: str) -> Row:
         return Row(int(nodes), int(degree), cost, back, _DUPLEX[wiring], found, _BASES[basis], int(version), spec)
     except (ValueError, KeyError, ZeroDivisionError) as error:
         raise CatalogError(f"a cell of the row cannot be read: {error}") from None
+
+
+def read_price(line: bytes) -> Price:
+    """Read what :attr:`Row.price` is off a line, in a quarter of the time; ValueError if it is not as it was written.
+
+    The other cells are taken to be right, as they were when the check was made.
+    """
+    text, check = line[:-9], line[-8:]
+    if zlib.crc32(text) != int(check, 16):
+        raise ValueError
+    nodes, _, steps, there, back, wiring, _ = text.split(b"\t", 6)
+    n, _, d = there.partition(b"/")
+    numerator, denominator = int(n), int(d or 1)
+    if back == there:
+        return int(nodes), int(steps), 2 * numerator, denominator, wiring == b"duplex"
+    n, _, d = back.partition(b"/")
+    other = int(d or 1)
+    total = numerator * other + int(n) * denominator
+    return int(nodes), int(steps), total, denominator * other, wiring == b"duplex"
 
 
 def _check(text: str) -> str:
