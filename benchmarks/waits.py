@@ -3,7 +3,8 @@
 Run it with ``python benchmarks/waits.py [PATTERN] [--first] [--beside CHECKOUT]``, where only commands with the pattern
 are measured. ``--first`` measures them with an empty cache of machine code, too, and ``--beside`` runs each in another
 checkout as well, one after the other in the same sitting. With ``--growth`` the main commands are measured at three
-sizes each, in the form of the table of ``docs/growth.md``.
+sizes each, in the form of the table of ``docs/growth.md``; with ``--small`` small commands are, by the least of several
+runs in turn, with the ratio to the other checkout.
 """
 
 from __future__ import annotations
@@ -40,6 +41,23 @@ COMMANDS = (
     "pareto -n 100000 -d 16",
     "pareto -n 1000000 -d 8",
 )
+SMALL = (
+    "--help",
+    "pareto -n 1024 -d 4",
+    "pareto -n 200 -d 6 --no-catalog --search 0",
+    "catalog list -d 4",
+    "evaluate circulant(12,2,3)",
+    "evaluate genkautz(4,200)",
+    "optimum dgx_a100(2)",
+    "optimum dgx_a100(16)",
+    "optimum hypercube(4) --collective all-to-all",
+    "schedule circulant(12,2,3) -o small.npz",
+    "verify small.npz",
+    "simulate small.npz",
+    "compile circulant(12,2,3) --collective allreduce -o small.xml",
+    "compare circulant(12,2,3) torus(3,4)",
+)
+RUNS = 4
 GROWTH = {
     "pareto": ("pareto -n {} -d 8", (20_000, 40_000, 80_000)),
     "evaluate": ("evaluate randomregular({},4,0) --no-deferred", (4000, 8000, 16_000)),
@@ -85,6 +103,18 @@ def show_waits(pattern: str, folder: str, checkouts: list[Path], states: tuple[s
                 print(row + (f"  {checkout}" if len(checkouts) > 1 else ""), flush=True)
 
 
+def show_small(pattern: str, folder: str, checkouts: list[Path]) -> None:
+    """Print the least CPU seconds of small commands in each checkout, and the ratio of the first to the last."""
+    for command in SMALL:
+        if pattern in command:
+            runs = [[measure(command, folder, one, None) for one in checkouts] for _ in range(RUNS + 1)]
+            if any(status for run in runs for *_, status in run):
+                sys.exit(f"{command} fails")
+            least = [min(run[place][0] for run in runs[1:]) for place in range(len(checkouts))]
+            cells = "".join(f"{seconds:8.2f} s" for seconds in least)
+            print(f"{command:75}{cells}{least[0] / least[-1]:8.2f}", flush=True)
+
+
 def exponent(sizes: tuple[int, ...], values: list[float]) -> str:
     """Return p where values at three sizes are a constant and a multiple of their p-th power; - where there is none."""
     (a, b, c), (first, second, third) = sizes, values
@@ -127,12 +157,16 @@ def main() -> None:
     parser.add_argument("--first", action="store_true")
     parser.add_argument("--beside", type=Path)
     parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--small", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if options.growth:
             show_growth(options.pattern, folder)
             return
         checkouts = [HERE, *([options.beside.resolve()] if options.beside else [])]
+        if options.small:
+            show_small(options.pattern, folder, checkouts)
+            return
         show_waits(options.pattern, folder, checkouts, ("first", "later") if options.first else ("later",))
 
 
