@@ -62,7 +62,7 @@ def test_the_replay_finds_what_does_not_arrive(tmp_path: Path) -> None:
     with pytest.raises(ScheduleError, match="amounts are 64 numbers"):
         replace(paths, amounts=(1, 2))
     assert simulate(plan, size=2**30).time > Fraction(2**30) / plan.claim["algorithmic_bandwidth"]
-    with pytest.raises(InfeasibleError, match="with --target chakra or jax"):
+    with pytest.raises(InfeasibleError, match="with --target chakra, jax or mscclpp"):
         compile_plan(plan)
 
 

@@ -21,6 +21,7 @@ from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.compiler.backends.backend import Backend, Checked, Files, Options
 from topodesign.compiler.columns import columns_of
 from topodesign.compiler.frontends import added, exchange, rounds, trees
+from topodesign.compiler.frontends.permutations import sent_of
 from topodesign.compiler.ir import Program, Threadblocks
 from topodesign.compiler.limits import Limits
 from topodesign.compiler.options import CompileOptions
@@ -51,14 +52,17 @@ class FrontEnd(NamedTuple):
 def _of_rounds(kind: Kind[Any], options: Options, limits: Limits) -> Program:
     if options.parts > 1:
         raise ParameterError("parts are of trees; rounds have none")
-    topology, movement = kind.on_ranks()
+    uneven = limits.uneven and kind.amounts is not None
+    topology, movement = kind.padded() if uneven else kind.on_ranks()
     one_way = movement.collective.like(*exchange.COLLECTIVES)
-    if one_way or not is_lean(movement):  # right or wrong, but the front end wants what is added up to move once
+    if uneven:
+        _check_right(kind.plan)
+    elif one_way or not is_lean(movement):  # right or wrong, but the front end wants what is added up to move once
         report = verify_rounds(topology, movement)
         if not report.ok:
             raise ScheduleError(f"the schedule is wrong: {report.problems[0]}")
         movement = movement if one_way else prune(movement)
-    return rounds.program_of_rounds(
+    program = rounds.program_of_rounds(
         topology,
         movement,
         inplace=options.inplace,
@@ -66,7 +70,15 @@ def _of_rounds(kind: Kind[Any], options: Options, limits: Limits) -> Program:
         protocol=options.protocol,
         threadblocks=options.threadblocks,
         limits=limits,
+        partly=uneven,
     )
+    return replace(program, sent=sent_of(kind, program.shard))
+
+
+def _check_right(plan: Plan) -> None:
+    report = verify(plan)
+    if not report.ok:
+        raise ScheduleError(f"the schedule is wrong: {report.problems[0]}")
 
 
 def _of_trees(kind: Kind[Any], options: Options, limits: Limits) -> Program:
@@ -84,9 +96,7 @@ def _of_trees(kind: Kind[Any], options: Options, limits: Limits) -> Program:
 
 
 def _of_sums(kind: Kind[Any], options: Options, limits: Limits) -> Program:
-    report = verify(kind.plan)
-    if not report.ok:
-        raise ScheduleError(f"the schedule is wrong: {report.problems[0]}")
+    _check_right(kind.plan)
     (transfers,) = kind.transfers(options.parts)
     asked = {"inplace": options.inplace, "channels": options.channels, "protocol": options.protocol}
     return added.program_of_sums(transfers, limits=limits, **asked)

@@ -146,6 +146,8 @@ class Program:
     channels: int  # number of channels in use
     ranks: Sequence[RankProgram]  # one entry per rank
     switched: Switched | None = None  # what a switch does; ranks then have no threadblocks of instructions
+    # where blocks differ in size, and are padded to the largest: how many chunks of each are sent, in their order
+    sent: tuple[int, ...] | None = None
 
     @property
     def shard(self) -> int:

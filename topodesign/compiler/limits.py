@@ -38,13 +38,14 @@ class Limits:
     largest_call: int = 2**63  # bytes of the largest call that the program is for
     ranks: int = ANY  # ranks
     switches: bool = False  # whether a switch copies and adds there for all ranks
+    uneven: bool = False  # whether of the blocks of an all-to-all some may be sent in part
     settles: bool = True  # whether scratch may have something else as soon as it has been read
     of: str = "the target"  # whose they are, for messages
 
     def __post_init__(self) -> None:
         """Check that every limit is at least one."""
         for limit in fields(self):
-            if limit.name not in {"of", "switches", "settles"}:
+            if limit.name not in {"of", "switches", "uneven", "settles"}:
                 require_at_least(limit.name, getattr(self, limit.name), int(limit.name != "slots"))
 
     def check_ranks(self, ranks: int) -> None:

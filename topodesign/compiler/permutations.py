@@ -42,14 +42,10 @@ class Phase:
 
 @dataclass(frozen=True)
 class Permutations(Program):
-    """A program of permutations; ``chunks`` are rows of the whole data, circuits change after some of the steps.
-
-    Where blocks differ in size all are as large as the largest, and ``amounts`` are the rows of each that are sent.
-    """
+    """A program of permutations; ``chunks`` are rows of the whole data, circuits change after some of the steps."""
 
     phases: tuple[Phase, ...] = ()
     changes: tuple[int, ...] = ()
-    amounts: tuple[int, ...] | None = None
 
     @property
     def exchanges(self) -> tuple[Exchange, ...]:

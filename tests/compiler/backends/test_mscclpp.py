@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,9 @@ import pytest
 from tests.compiler.backends.test_contract import FAMILIES, compiled, hold, plans
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.compiler.compilation import Compiled, compile_plan
+from topodesign.runtime.mscclpp.check import check_plan
 from topodesign.runtime.mscclpp.limits import EXECUTOR
+from topodesign.runtime.mscclpp.parse import parse_plan
 from topodesign.schedulers.scheduling import schedule
 
 
@@ -148,3 +151,24 @@ def test_switches_and_parts_of_trees() -> None:
     for protocol in ("Simple", "LL"):
         plan = schedule("mi300x(1)", "reduce-scatter", fixed_k=1)
         hold(compile_plan(plan, "mscclpp", protocol=protocol, parts=2, channels=2))
+
+
+@pytest.mark.parametrize("inplace", [False, True])
+@pytest.mark.parametrize("protocol", ["Simple", "LL"])
+def test_uneven_all_to_alls_send_as_much_of_a_block_as_there_is(protocol: Any, inplace: bool, tmp_path: Path) -> None:
+    """Blocks are padded to the largest; one chunk that is said to be sent, and is not, is found."""
+    rows = [(src, dst, (3 * src + 5 * dst) % 4) for src in range(9) for dst in range(9) if src != dst]
+    table = tmp_path / "traffic.csv"
+    table.write_text("src,dst,amount\n" + "".join(f"{src},{dst},{amount}\n" for src, dst, amount in rows))
+    plan = schedule("torus(3,3)", "all-to-all", method="fluid", shards=str(table))
+    made = compile_plan(plan, "mscclpp", protocol=protocol, inplace=inplace).checked(1)
+    document = json.loads(made.text)
+    sent, most = document["topodesign_sent"], made.program.shard
+    assert [sent[9 * src + dst] * 3 for src, dst, _ in rows] == [amount * most for _, _, amount in rows]
+    src, dst, _ = next(row for row in rows if row[2] == 1)
+    document["topodesign_sent"][9 * src + dst] += 1
+    assert check_plan(parse_plan(json.dumps(document)), interleavings=0).verdict == "wrong result"
+    document["topodesign_sent"] = [1, 2]
+    assert check_plan(parse_plan(json.dumps(document)), interleavings=0).verdict == "illegal"
+    with pytest.raises(InfeasibleError, match="chakra, jax or mscclpp"):
+        compile_plan(plan, "msccl")

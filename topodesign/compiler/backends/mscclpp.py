@@ -51,7 +51,7 @@ class Mscclpp(Backend):
         With LL most of scratch is for packets, each of which has a place of its own.
         """
         settles = options.protocol == "Simple"
-        return Limits(blocks_per_rank=EXECUTOR.threadblocks, slots=0, switches=True, settles=settles)
+        return Limits(blocks_per_rank=EXECUTOR.threadblocks, slots=0, switches=True, uneven=True, settles=settles)
 
     def lint(self, program: Program, options: Options) -> Iterator[str]:
         """Yield every limit of the executor that the plan exceeds."""
@@ -207,6 +207,7 @@ def _document(program: Program, made: OneSided, scratch: list[int], options: Opt
         "buffer_alignment": _ALIGNMENT,
         "min_message_size": -(-options.min_size * compared // program.chunks),
         "max_message_size": largest * compared // program.chunks,
+        **({} if program.sent is None else {"topodesign_sent": list(program.sent)}),  # which the executor skips
         "gpus": [
             {
                 "id": rank,

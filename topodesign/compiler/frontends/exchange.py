@@ -62,13 +62,13 @@ class Journey:
     pieces: list[Piece]
 
 
-def journeys(schedule: Rounds, split: int) -> Journey:
+def journeys(schedule: Rounds, split: int, *, partly: bool = False) -> Journey:
     """Cut blocks into as few chunks as the schedule allows, times ``split``, and follow each part to its destination.
 
     Notes
     -----
     Parts of a block that go one way are laid next to each other: any order of the units does. What goes elsewhere than
-    to its destination is left out.
+    to its destination is left out. ``partly``: units that nobody sends need not arrive; they come last.
     """
     collective, nodes = schedule.collective, schedule.nodes
     blocks = collective.blocks(collective.members(nodes), nodes)
@@ -81,7 +81,7 @@ def journeys(schedule: Rounds, split: int) -> Journey:
     sizes: list[tuple[int, dict[Route, int]]] = []
     for block, start, end, (low, high) in zip(blocks.tolist(), source.tolist(), goal.tolist(), bounds, strict=True):
         if start != end:
-            sizes.append((block, _routes(schedule, order[low:high], start, end)))
+            sizes.append((block, _routes(schedule, order[low:high], (start, end), partly=partly)))
     chunk = math.gcd(schedule.units, *(size for _, routes in sizes for size in routes.values()))
     chunks = schedule.units // chunk * split
     pieces = []
@@ -103,11 +103,12 @@ def check_hops(nodes: int, chunks: int, hops: int) -> None:
         )
 
 
-def _routes(schedule: Rounds, rows: np.ndarray, source: int, goal: int) -> dict[Route, int]:
+def _routes(schedule: Rounds, rows: np.ndarray, ends: tuple[int, int], *, partly: bool) -> dict[Route, int]:
     """Return the ways of a block's units, with how many go each."""
     found: dict[Route, int] = defaultdict(int)
     for hops, size in carriers(schedule, rows):
-        found[_followed(hops, source, goal)] += size
+        if hops or not partly:
+            found[_followed(hops, *ends)] += size
     return dict(found)
 
 

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from topodesign.compiler.frontends.colouring import Edge, degree_of, edge_colour
 from topodesign.compiler.ir import RankProgram
 from topodesign.compiler.permutations import Exchange, Permutations, Phase, Rows, Runs
 from topodesign.plans.kinds import kind_of
+from topodesign.plans.kinds.kind import Kind
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
@@ -72,10 +73,13 @@ def permutations_of(plan: Plan, parts: int = 1, *, inplace: bool = False) -> Per
         ranks=(RankProgram((), 0),) * rounds.nodes,
         phases=tuple(phases),
         changes=kind.changes,
-        amounts=None
-        if kind.amounts is None
-        else tuple(one * (rounds.units // max(kind.amounts)) for one in kind.amounts),
+        sent=sent_of(kind, rounds.units),
     )
+
+
+def sent_of(kind: Kind[Any], chunks: int) -> tuple[int, ...] | None:
+    """Return how many of so many chunks of every block are sent, where blocks differ in size."""
+    return tuple(one * chunks // max(kind.amounts) for one in kind.amounts) if kind.amounts else None
 
 
 def _alike(plan: Plan, rounds: Rounds) -> Rounds:

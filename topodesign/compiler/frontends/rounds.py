@@ -44,8 +44,9 @@ def program_of_rounds(
     protocol: Protocol = "Simple",
     threadblocks: Threadblocks = "separate",
     limits: Limits = NO_LIMITS,
+    partly: bool = False,
 ) -> Program:
-    """Turn a schedule into the program of every rank.
+    """Turn a schedule into the program of every rank; ``partly``: only what is sent of a block must arrive.
 
     What a link carries in a step is a send for each run of chunks that lies together at both ends: an allgather sends
     from the output and receives into it, a reduce-scatter adds partial sums up where the next message wants them.
@@ -69,7 +70,7 @@ def program_of_rounds(
     _check_links(topology, schedule)
     collective, nodes, longest = schedule.collective, schedule.nodes, limits.chunks_per_instruction
     if collective.like(*exchange.COLLECTIVES):
-        journey = exchange.journeys(schedule, channels)
+        journey = exchange.journeys(schedule, channels, partly=partly)
         hops = {hop for piece in journey.pieces for hop in piece.route}
         _check_steps(Counter((src, dst) for _, src, dst in hops), limits)
         chunks = journey.chunks

@@ -143,7 +143,7 @@ class OfPaths(Kind[Paths]):
         if self.moved.amounts is not None:
             raise InfeasibleError(
                 "blocks differ in size here, and rounds and programs of this target have blocks of one size: compile "
-                "with --target chakra or jax, run the plan, or simulate it"
+                "with --target chakra, jax or mscclpp, run the plan, or simulate it"
             )
         return unroll_paths(self.moved, parts)
 

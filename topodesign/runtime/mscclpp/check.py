@@ -12,7 +12,7 @@ from typing import Any
 
 from topodesign.base.declared import key
 from topodesign.base.memory import uncollected
-from topodesign.collectives import COLLECTIVES, Collective
+from topodesign.collectives import ALL_TO_ALL, COLLECTIVES, Collective
 from topodesign.runtime.memory import Layout, buffer_chunks, distinct_blocks, likely_root
 from topodesign.runtime.mscclpp.contexts import PACKET, allocation_multiple, contexts
 from topodesign.runtime.mscclpp.interleave import ORDERS, affordable, interleave
@@ -148,6 +148,8 @@ def check_plan(
         findings.append(
             Finding("illegal", f"{gpu.inputs} input and {gpu.outputs} output chunks do not fit {collective} of {ranks}")
         )
+    elif plan.sent is not None and not (collective.pairwise and len(plan.sent) == ranks**2):
+        findings.append(Finding("illegal", f"topodesign_sent has a number for every block of {ALL_TO_ALL}"))
     if findings or collective is None:
         return report(findings)
     run = prepare(plan, root, allocations)
@@ -215,6 +217,7 @@ class Prepared:
             halves=[one.half // self.cell for one in self.contexts],
             semaphores=[gpu.semaphores for gpu in self.plan.gpus],
             tracks=tracks,
+            sent=self.plan.sent,
         )
 
     def _unaligned(self) -> list[Finding]:

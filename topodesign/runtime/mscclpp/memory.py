@@ -60,7 +60,8 @@ class Memory:
     """Cells of all ranks.
 
     ``scratch`` and ``halves`` are the cells of scratch of each rank, and how many it adds to addresses in scratch in
-    every other launch. ``tracks`` says whether who wrote and read what is kept.
+    every other launch. ``tracks`` says whether who wrote and read what is kept. ``sent`` are chunks of each block of an
+    all-to-all that must arrive, by sender and receiver; None for all.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Memory:
         semaphores: Sequence[Sequence[int]],
         seed: int = 0,
         tracks: bool = True,
+        sent: Sequence[int] | None = None,
     ) -> None:
         self.layout = layout
         self.ranks = layout.ranks
@@ -107,6 +109,7 @@ class Memory:
         self.flags = [np.zeros(size, dtype=np.int32) for size in sizes]
         self._inputs: dict[int, list[NDArray[np.uint64]]] = {}
         self._sums: dict[int, NDArray[np.uint64]] = {}
+        self._sent = sent
         self._expected = [self._results(rank) for rank in range(self.ranks)]
         if tracks:
             self.writer = [np.full(size, _NOBODY, dtype=np.int32) for size in sizes]
@@ -312,6 +315,9 @@ class Memory:
             for one in self.layout.output(rank)
         ]
         table = np.array(rows, dtype=np.int64).reshape(-1, 3)
+        if self._sent is not None:
+            sent = np.array(self._sent, dtype=np.int64)[table[:, 2] * self.ranks + rank]
+            table = table[(table[:, 2] == rank) | (table[:, 1] % (len(table) // self.ranks) < sent)]
         return table[:, 0], table[:, 1], table[:, 2]
 
     def wanted(self, launch: int, chunk: int, source: int) -> NDArray[np.uint64]:

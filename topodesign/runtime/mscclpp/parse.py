@@ -139,6 +139,8 @@ class ExecutionPlan:
     max_size: int | None
     gpus: tuple[Gpu, ...]  # one for every rank
     warnings: tuple[str, ...] = ()  # what MSCCL++ ignores though it was likely meant
+    # of an all-to-all whose blocks differ in size: how many chunks of each are sent, by sender and receiver
+    sent: tuple[int, ...] | None = None
 
 
 @uncollected()
@@ -272,6 +274,7 @@ class _Reader:
             max_size=None if most == ANY_SIZE else most,
             gpus=tuple(self.gpu(one, rank, len(gpus)) for rank, one in enumerate(gpus)),
             warnings=tuple(self.warnings),
+            sent=_optional(top, "topodesign_sent", None, _counts),
         )
 
     def gpu(self, gpu: _Value, rank: int, ranks: int) -> Gpu:
@@ -425,6 +428,10 @@ def _group(value: _Value, buffer: str, rank: int, ranks: int) -> SwitchGroup:
 
 def _semaphores(value: _Value) -> tuple[int, ...]:
     return tuple(one["init_value"].integer(-(2**31), 2**31 - 1) for one in value.items())
+
+
+def _counts(value: _Value) -> tuple[int, ...]:
+    return tuple(one.integer(0, ANY_SIZE) for one in value.items())
 
 
 def _optional(value: _Value, key: str, default: Any, read: Callable[[_Value], Any]) -> Any:
