@@ -14,6 +14,7 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, InfeasibleError, ParameterError, TooLargeError
 from topodesign.base.units import as_size
 from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, COLLECTIVES, GATHER, REDUCE
+from topodesign.fabrics.contraction import boxes_of
 from topodesign.fabrics.places import as_fabric
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.replay.rounds import verify_rounds
@@ -23,7 +24,7 @@ from topodesign.pricing.workload import as_workload
 from topodesign.schedulers.baselines import BASELINES
 from topodesign.schedulers.baselines.cycles import link_disjoint_cycles, shortest_tour
 from topodesign.schedulers.baselines.double_binary_tree import two_trees
-from topodesign.schedulers.baselines.levels import boxes_of, factorings, rows, sides_of
+from topodesign.schedulers.baselines.levels import factorings, rows, sides_of
 from topodesign.schedulers.baselines.messages import deliveries, queued
 from topodesign.schedulers.baselines.ring import around
 from topodesign.schedulers.baselines.routing import MOST_NODES, Router

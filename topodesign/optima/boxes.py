@@ -21,7 +21,8 @@ from topodesign.base.cost import moore_distances
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import TopodesignError
 from topodesign.fabrics.boxes import Box, Wiring, join, wired
-from topodesign.fabrics.fabric import Fabric, FabricLink
+from topodesign.fabrics.contraction import contracted
+from topodesign.fabrics.fabric import Fabric
 from topodesign.optima.optimum import optimum
 from topodesign.optima.throughput import throughput
 from topodesign.pricing.all_to_all import all_to_all
@@ -82,18 +83,15 @@ def box_rates(
     Cables of the numbers in ``without`` are not there.
     """
     fabric = join(box, graph, split, shift, swaps, without=without)
-    wiring = wired(box, graph, split, shift, swaps).without(without)
     gather = throughput(fabric).bandwidth
-    between = None if without else _between(box, graph, wiring, split, known)
+    between = None if without else _between(box, graph, wired(box, graph, split, shift, swaps), split, known)
     if between is not None:
         least, most = between
         if carries_anything(box, most):
             return BoxRates(gather, least, most, ANY_ORDER)
-    parts = parts_of(box)
-    if parts is not None:
-        reached = exchange_of_parts(box, graph.nodes, wiring, split, parts)
-        if reached is not None:
-            return BoxRates(gather, reached, reached, PARTS)
+    reached = exchange_of_parts(box, fabric)
+    if reached is not None:
+        return BoxRates(gather, reached, reached, PARTS)
     if len(fabric.compute) <= _MOST_NODES:
         try:
             found = optimum(fabric, "all-to-all")
@@ -140,47 +138,26 @@ def carries_anything(box: Box, rate: Fraction) -> bool:
     return isinstance(found, FlowOptimum) and found.bandwidth >= 2 * (max(nics.values()) + rate)
 
 
-def parts_of(box: Box) -> dict[str, str] | None:
-    """Return for each node the switch that it hangs on; None if some have none, or switches not as many."""
-    near: dict[str, set[str]] = defaultdict(set)
-    for link in box.links:
-        near[link.src].add(link.dst)
-        near[link.dst].add(link.src)
-    found = {node: next(iter(near[node])) for node in box.nodes if len(near[node]) == 1}
-    if len(found) < len(box.nodes) or not set(found.values()) <= set(box.switches):
+def exchange_of_parts(box: Box, fabric: Fabric) -> Fraction | None:
+    """Return the all-to-all of a node by the exact flow among parts; None without parts, or if links are too narrow.
+
+    A part is the nodes behind one switch, and a node's own link has to carry all that may come.
+    """
+    small = contracted(fabric)
+    if small is None or not small.parted:
         return None
-    counts = {list(found.values()).count(part) for part in found.values()}
-    return found if len(counts) == 1 else None
-
-
-def exchange_of_parts(box: Box, boxes: int, wiring: Wiring, split: int, parts: dict[str, str]) -> Fraction | None:
-    """Return the all-to-all of a node, by the exact flow among parts; None if a node's own link does not carry it."""
-    heads = dict.fromkeys(parts.values())
-    links = [
-        FabricLink(f"box{b}/{one.src}", f"box{b}/{one.dst}", one.bandwidth)
-        for b in range(boxes)
-        for one in box.links
-        if one.src not in parts and one.dst not in parts
-    ]
-    for a, i, b, j in zip(wiring.box, wiring.nic, wiring.to, wiring.at, strict=True):
-        (tail, out), (head, into) = box.nics[i], box.nics[j]
-        links.append(
-            FabricLink(f"box{a}/{parts.get(tail, tail)}", f"box{b}/{parts.get(head, head)}", min(out, into) / split)
-        )
-    nodes = [f"box{b}/{head}" for b in range(boxes) for head in heads]
-    switches = [f"box{b}/{one}" for b in range(boxes) for one in box.switches if one not in heads]
     try:
-        found = optimum(Fabric.from_links("parts", nodes, switches, links), "all-to-all")
+        found = optimum(small.fabric, "all-to-all")
     except TopodesignError:
         return None
     if not isinstance(found, FlowOptimum):
         return None
-    rate = found.bandwidth * len(heads) / len(parts)
+    rate = found.bandwidth * len(small.members) / len(fabric.compute)
     nics: dict[str, Fraction] = defaultdict(Fraction)
     for vertex, own in box.nics:
         nics[vertex] += own
-    own_link = {end: one.bandwidth for one in box.links for end in (one.src, one.dst) if end in parts}
-    return rate if all(own_link[node] >= nics[node] + rate for node in parts) else None
+    own_link = {end: one.bandwidth for one in box.links for end in (one.src, one.dst) if end in box.nodes}
+    return rate if all(own_link[node] >= nics[node] + rate for node in box.nodes) else None
 
 
 def exchange_bound(boxes: int, ports: int) -> Fraction:

@@ -22,12 +22,12 @@ import numpy as np
 from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.collectives import ALL_TO_ALL
-from topodesign.fabrics.fabric import Fabric, FabricLink
+from topodesign.fabrics.contraction import contracted
+from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.measure import path_claim
 from topodesign.plans.paths import MAX_WEIGHT, Paths
 from topodesign.plans.plan import Plan
 from topodesign.schedulers.answers import spec_of
-from topodesign.schedulers.baselines.levels import boxes_of
 from topodesign.schedulers.box_ways import NO_BOXES, Way
 from topodesign.schedulers.method import Request
 
@@ -36,7 +36,7 @@ _CHUNKS = 64  # that blocks between boxes are cut into where the best flow cuts 
 _Row = tuple[int, int, int, Way]  # source, destination, units, vertices
 
 
-class _Contracted(NamedTuple):
+class _Lifted(NamedTuple):
     """A fabric whose boxes, or their parts, are nodes."""
 
     fabric: Fabric
@@ -57,7 +57,7 @@ def exchange_plan(request: Request) -> Plan:
 
     if request.alpha is not None:
         raise ParameterError("an all-to-all of boxes is made for any latency; leave --alpha out")
-    fabric, small = request.fabric, _contracted(request.fabric)
+    fabric, small = request.fabric, _lifted(request.fabric)
     for chunks in (request.chunks, _CHUNKS):
         try:
             plan = schedule(small.fabric, ALL_TO_ALL, method="fluid", chunks=chunks)
@@ -85,42 +85,21 @@ def exchange_plan(request: Request) -> Plan:
     return Plan(fabric, paths, claim, spec_of(request), made, (str(Claim.to_bound(Of.RATE, rate, Among.FLOWS, most)),))
 
 
-def _contracted(fabric: Fabric) -> _Contracted:
-    """Return the fabric with a node for every box; or for every switch of boxes on which as many nodes hang alone."""
-    boxes = boxes_of(fabric)
-    if boxes is None:
+def _lifted(fabric: Fabric) -> _Lifted:
+    """Return the fabric with a node for every box or part, and what leads through these."""
+    small = contracted(fabric)
+    if small is None:
         raise InfeasibleError(NO_BOXES.format(fabric.name))
-    box = {fabric.names[some[0]].rpartition("/")[0]: at for at, some in enumerate(boxes)}
-    whose = [box.get(name.rpartition("/")[0], -1) for name in fabric.names]
-    near = defaultdict[int, set[int]](set)
-    for u, v, _ in fabric.topology.links():
-        if whose[u] == whose[v] >= 0:
-            near[u].add(v)
-    heads = {node: min(near[node], default=-1) for node in fabric.compute}
-    parts = {head: [node for node in fabric.compute if heads[node] == head] for head in heads.values()}
-    alone = all(len(near[node]) == 1 and heads[node] in fabric.topology.switches for node in fabric.compute)
-    if alone and len(parts) > len(boxes) and len(set(map(len, parts.values()))) == 1:
-        boxes = list(parts.values())
-        whose = [-1] * len(whose)
-        for at, (head, some) in enumerate(parts.items()):
-            for vertex in (head, *some):
-                whose[vertex] = at
-    names = [fabric.names[some[0]] for some in boxes]
-    called = [names[at] if at >= 0 else fabric.names[vertex] for vertex, at in enumerate(whose)]
-    links = [
-        FabricLink(called[u], called[v], capacity * fabric.unit)
-        for u, v, capacity in fabric.topology.links()
-        if called[u] != called[v]
-    ]
-    others = [name for vertex, name in enumerate(called) if whose[vertex] < 0]
-    small = Fabric.from_links(fabric.name, names, others, links)
+    near, number = defaultdict[int, set[int]](set), [small.fabric.number(name) for name in small.called]
     hops = defaultdict[tuple[int, int], list[tuple[int, int, int]]](list)
     for u, v, capacity in fabric.topology.links():
-        if called[u] != called[v]:
-            hops[small.number(called[u]), small.number(called[v])].append((u, v, capacity))
-    members = {small.number(name): some for name, some in zip(names, boxes, strict=True)}
-    inside = {(start, way[-1]): way for start, at in enumerate(whose) if at >= 0 for way in _ways(start, whose, near)}
-    return _Contracted(small, members, dict(hops), inside)
+        if number[u] != number[v]:
+            hops[number[u], number[v]].append((u, v, capacity))
+        elif small.whose[u] >= 0:
+            near[u].add(v)
+    starts = [vertex for vertex, at in enumerate(small.whose) if at >= 0]
+    inside = {(start, way[-1]): way for start in starts for way in _ways(start, small.whose, near)}
+    return _Lifted(small.fabric, small.members, dict(hops), inside)
 
 
 def _ways(start: int, whose: list[int], near: dict[int, set[int]]) -> Iterator[Way]:
@@ -135,14 +114,14 @@ def _ways(start: int, whose: list[int], near: dict[int, set[int]]) -> Iterator[W
                 todo.append((*way, after))
 
 
-def _inner(small: _Contracted, units: int) -> Iterator[_Row]:
+def _inner(small: _Lifted, units: int) -> Iterator[_Row]:
     """Yield the blocks that stay in their box."""
     for some in small.members.values():
         for source, goal in itertools.permutations(some, 2):
             yield source, goal, units, small.inside[source, goal]
 
 
-def _outer(small: _Contracted, flow: Paths, cuts: int) -> Iterator[_Row]:
+def _outer(small: _Lifted, flow: Paths, cuts: int) -> Iterator[_Row]:
     """Yield the parts of blocks that go to other boxes; a unit of the flow is so many of theirs."""
     bounds = flow.hop_start.tolist()
     for weight, first, end in zip((flow.weight * cuts).tolist(), bounds, bounds[1:], strict=False):
@@ -163,7 +142,7 @@ def _outer(small: _Contracted, flow: Paths, cuts: int) -> Iterator[_Row]:
             yield source, goal, hi - lo, (*before, *middle, *after)
 
 
-def _joined(small: _Contracted, hops: list[list[tuple[int, int, int]]], full: list[list[int]], share: Fraction) -> Way:
+def _joined(small: _Lifted, hops: list[list[tuple[int, int, int]]], full: list[list[int]], share: Fraction) -> Way:
     """Return the vertices from the first link to the last of what comes after this share of a path."""
     found: Way = ()
     for some, rooms in zip(hops, full, strict=True):

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError
+from topodesign.fabrics.contraction import boxes_of
 from topodesign.fabrics.fabric import Fabric
-from topodesign.schedulers.baselines.levels import boxes_of
 from topodesign.topology.topology import Topology
 
 Way = tuple[int, ...]  # vertices, its two ends included

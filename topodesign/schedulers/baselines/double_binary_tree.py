@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 
 from topodesign.collectives import ALLREDUCE, BROADCAST, REDUCE
+from topodesign.fabrics.contraction import boxes_of
 from topodesign.fabrics.fabric import Fabric
 from topodesign.schedulers.baselines.baseline import baseline
-from topodesign.schedulers.baselines.levels import box_tours, boxes_of
+from topodesign.schedulers.baselines.levels import box_tours
 from topodesign.schedulers.baselines.spanning import Ranks
 
 

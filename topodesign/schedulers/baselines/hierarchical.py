@@ -10,10 +10,11 @@ import numpy as np
 
 from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
+from topodesign.fabrics.contraction import boxes_of
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.rounds_ops import Part, assemble
 from topodesign.schedulers.baselines.baseline import baseline
-from topodesign.schedulers.baselines.levels import box_tours, boxes_of, rows, sides_of
+from topodesign.schedulers.baselines.levels import box_tours, rows, sides_of
 from topodesign.schedulers.baselines.messages import Made, formula
 from topodesign.schedulers.baselines.ring import ring
 from topodesign.schedulers.baselines.spanning import Ranks

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from topodesign.fabrics.contraction import boxes_of
 from topodesign.fabrics.fabric import Fabric
 from topodesign.pricing.closed_form import distances
 from topodesign.schedulers.baselines.cycles import Cycle, link_disjoint_cycles, shortest_tour
@@ -59,15 +60,6 @@ def rows(topology: Topology, sides: tuple[int, ...], level: int) -> Topology:
     least = np.full(side * side, np.iinfo(np.int64).max)
     np.minimum.at(least, pair, capacity)
     return Topology.from_arrays(side, common // side, common % side, least[common])
-
-
-def boxes_of(fabric: Fabric) -> list[list[int]] | None:
-    """Return the compute nodes of every box, as many of each, or None: those whose names agree up to the last slash."""
-    boxes: dict[str, list[int]] = {}
-    for node in fabric.compute:
-        boxes.setdefault(fabric.names[node].rpartition("/")[0], []).append(node)
-    sizes = {len(box) for box in boxes.values()}
-    return list(boxes.values()) if len(boxes) > 1 and len(sizes) == 1 and sizes != {1} else None
 
 
 def ring_orders(fabric: Fabric) -> list[Cycle]:
