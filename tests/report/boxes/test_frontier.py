@@ -6,6 +6,8 @@ import json
 from fractions import Fraction
 from pathlib import Path
 
+import networkx as nx
+import numpy as np
 import pytest
 
 from topodesign import as_fabric, pareto_boxes, schedule, simulate, throughput
@@ -13,6 +15,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.cli.main import run
 from topodesign.collectives import ALL_TO_ALL
 from topodesign.pricing.flows.flow_optimum import flow_optimum
+from topodesign.report.boxes.candidates import graphs_of
 
 GB = 10**9
 
@@ -27,6 +30,15 @@ def test_all_to_all_is_as_fast_as_was_ever_found(boxes: int, least: float) -> No
     assert best.rates.least <= best.rates.most <= found.bound
     assert best.rates.allgather == throughput(as_fabric(best.fabric.name)).bandwidth
     assert best.rates.least == found.bound or boxes not in {4, 16, 32}
+
+
+def test_graphs_and_arrays_are_candidates() -> None:
+    """Of several without a spec each has a name, and free ports count."""
+    others = 2 * (np.ones((5, 5), dtype=np.int64) - np.eye(5, dtype=np.int64))
+    found = pareto_boxes("dgx_h100", 5, candidates=[nx.random_regular_graph(4, 5, seed=1), others])
+    specs = {one.spec for one in graphs_of(5, 8, duplex=False, own=[others, others + 0])}
+    assert {"candidate 1", "candidate 2"} <= specs
+    assert found.best.rates.gbps == pareto_boxes("dgx_h100", 5, candidates=["parallel(complete(5),2)"]).best.rates.gbps
 
 
 @pytest.mark.parametrize(("boxes", "least"), [(4, 54), (8, 41), (16, 32)])

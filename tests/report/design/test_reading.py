@@ -240,6 +240,12 @@ def test_graphs_and_arrays_are_taken() -> None:
     assert found.rivals == ("torus", "rival 2", "rival 3")
     assert {name: as_topology(one).degree for name, one in found.given.items()} == {"rival 2": 4, "rival 3": 2}
     assert found.grow == (14, 16)
+    shares = [{"collective": "allreduce", "size": np.int64(2**20)}, {"collective": "allgather", "size": "1MiB"}]
+    found = request_of(ARGUMENTS | {"workload": {"collectives": shares}, "grow": range(16, 25, 4)})
+    assert {share.size for share in found.mix.shares} == {2**20}
+    assert found.grow == (16, 20, 24)
+    with pytest.raises(ParameterError, match=r"^collective 1: size: size '0\.5' has no unit"):
+        request_of(ARGUMENTS | {"workload": {"collectives": [{"collective": "allreduce", "size": "0.5"}]}})
     with pytest.raises(ParameterError, match="rivals: an array of links is a square matrix"):
         request_of(ARGUMENTS | {"rivals": [np.ones((3, 4))]})
 

@@ -12,7 +12,7 @@ from topodesign.base.spec import Spec
 from topodesign.catalog.ranking import rank
 from topodesign.pricing.all_to_all import all_to_all
 from topodesign.schedulers.box_ways import strides_of
-from topodesign.topology.library import as_topology, build
+from topodesign.topology.library import TopologyLike, as_topology, build
 from topodesign.topology.topology import Topology
 
 _MOST_SPARE = 40  # choices of strides for ports that are left over when every box has a cable to every other
@@ -25,9 +25,15 @@ class Graph(NamedTuple):
     spec: str
     lower: Fraction
     upper: Fraction
+    used: Fraction  # part of the ports that were asked for
+
+    @property
+    def factor(self) -> Fraction:
+        """The upper bound with the ports that it leaves free."""
+        return self.upper / self.used
 
 
-def graphs_of(boxes: int, ports: int, *, duplex: bool, own: Iterable[str | Topology] = ()) -> list[Graph]:
+def graphs_of(boxes: int, ports: int, *, duplex: bool, own: Iterable[TopologyLike] = ()) -> list[Graph]:
     """Return graphs of so many boxes and ports, those of the fastest all-to-all first."""
     found: dict[str, Graph] = {}
     try:
@@ -35,19 +41,21 @@ def graphs_of(boxes: int, ports: int, *, duplex: bool, own: Iterable[str | Topol
         for one in (*ranked.entries, *ranked.beaten):
             text = str(one.spec)
             if text not in found:
-                found[text] = Graph(build(one.spec), text, one.all_to_all.lower, one.all_to_all.upper)
+                topology = build(one.spec)
+                bounds = one.all_to_all.lower, one.all_to_all.upper
+                found[text] = Graph(topology, text, *bounds, Fraction(topology.degree, ports))
     except InfeasibleError:
         if boxes < 2:
             raise
-    for given in (*_strides(boxes, ports, duplex=duplex), *own):
+    for number, given in enumerate((*own, *_strides(boxes, ports, duplex=duplex)), 1):
         topology = as_topology(given)
-        name = str(topology.spec or "own links")
+        name = str(topology.spec or f"candidate {number}")
         if name in found or (duplex and not topology.is_duplex):
             continue
         price = all_to_all(topology, effort="quick")
         if price.upper is not None:
-            found[name] = Graph(topology, name, price.lower, price.upper)
-    return sorted(found.values(), key=lambda one: (one.upper, len(one.spec)))
+            found[name] = Graph(topology, name, price.lower, price.upper, Fraction(topology.degree, ports))
+    return sorted(found.values(), key=lambda one: (one.factor, len(one.spec)))
 
 
 def _strides(boxes: int, ports: int, *, duplex: bool) -> Iterator[str]:

@@ -29,6 +29,7 @@ from topodesign.report.boxes.candidates import Graph, graphs_of
 from topodesign.report.boxes.nics import Numbered, number_nics
 from topodesign.schedulers.answers import sizes_of
 from topodesign.schedulers.scheduling import schedule
+from topodesign.topology.library import TopologyLike
 
 _MOST_ALIKE = 2  # graphs of the same all-to-all that are looked at where the inside is narrow
 
@@ -280,7 +281,7 @@ def pareto_boxes(
     bidirectional: bool = False,
     sizes: Quantity | Sequence[Quantity] | None = None,
     workload: Mix | str | Path | None = None,
-    candidates: Iterable[str] = (),
+    candidates: Iterable[TopologyLike] = (),
     seed: int = 0,
     progress: Progress | None = None,
 ) -> BoxFrontier:
@@ -305,7 +306,7 @@ def pareto_boxes(
         What a step sends, one collective after the other, or its file: wirings are ranked by the time of their lifted
         plans for all of it.
     candidates
-        Specs of further graphs of boxes.
+        Further graphs of boxes: specs, topologies, networkx graphs or arrays.
     seed
         Of the search for the cables of NICs, where the inside of a box is narrow.
     progress
@@ -345,7 +346,9 @@ def pareto_boxes(
         graph = best
         found = _numbered(one, graph, split, duplex=bidirectional, seed=seed)
         if found.rates.inside != ANY_ORDER:  # of graphs that are as good for all-to-all one may fit the inside better
-            for other in [other for other in graphs if other.upper == graph.upper and other is not graph][:_MOST_ALIKE]:
+            for other in [other for other in graphs if other.factor == graph.factor and other is not graph][
+                :_MOST_ALIKE
+            ]:
                 more = _numbered(one, other, split, duplex=bidirectional, seed=seed)
                 if (more.rates.least or 0) > (found.rates.least or 0):
                     graph, found = other, more
@@ -385,8 +388,7 @@ def _even(graphs: Sequence[Graph], kept: Sequence[Graph]) -> list[Graph]:
     from topodesign.pricing.closed_form import price  # noqa: PLC0415  heavy
 
     costs = [(price(one.topology), one) for one in graphs]
-    least = min(cost.bandwidth for cost, _ in costs)
-    even = min((one for one in costs if one[0].bandwidth == least), key=lambda one: one[0].steps)[1]
+    even = min(costs, key=lambda one: (one[0].bandwidth / one[1].used, one[0].steps))[1]
     return [] if even in kept else [even]
 
 

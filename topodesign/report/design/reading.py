@@ -64,7 +64,7 @@ def request_of(given: Mapping[str, Any]) -> Request:
     try:
         return _request(_located({name: value for name, value in given.items() if value is not None}), None, "")
     except FileFormatError as error:
-        raise ParameterError(str(error)) from None
+        raise ParameterError(str(error).removeprefix("line 0: ")) from None
 
 
 def _located(value: Any) -> Located:
@@ -231,9 +231,12 @@ def _mix(fields: Fields) -> Mix:
 
 
 def _as_text(place: Located) -> Located:
-    """Return a tree whose values are all text, as those of files are."""
+    """Return a tree whose values are all text, as those of files are; whole numbers are sizes in bytes."""
     if isinstance(place.value, dict):
-        return Located({name: _as_text(one) for name, one in place.value.items()}, place.line)
+        text = {name: _as_text(one) for name, one in place.value.items()}
+        if not isinstance(getattr(place.value.get("size"), "value", ""), str):
+            text["size"] = Located(f"{text['size'].value}B", place.line)
+        return Located(text, place.line)
     if isinstance(place.value, list):
         return Located([_as_text(one) for one in place.value], place.line)
     return place if isinstance(place.value, str) else Located(str(place.value), place.line)
