@@ -17,7 +17,7 @@ from topodesign.base.units import format_time
 from topodesign.base.wording import counted, listed
 from topodesign.report.design.boxed import with_plans
 from topodesign.report.design.bundle import files_of
-from topodesign.report.design.parts import File, Limit, Loss, Offer, Stage, Turn, loss_words, over
+from topodesign.report.design.parts import FAR, File, Limit, Loss, Offer, Stage, Turn, loss_words, over
 from topodesign.report.design.request import Request
 from topodesign.wiring.inventory.lengths import format_metres
 from topodesign.wiring.plan.bill import Bill
@@ -35,7 +35,7 @@ class Decision(TextResult):
     * ``contenders``: all that was compared, the first in what was asked first; those that cannot be recommended last.
     * ``missing``: rivals of which there is none of this size, and why.
     * ``beaten``: names of what was not scheduled, as two contenders take no more time, money or power than it does at
-      least.
+      least; or, where time was asked for, as it takes far longer than another.
     * ``turns``: where the runner-up wins.
     * ``limits``: what limits each collective of the recommendation.
     * ``failures``: what the worst one failure and the worst two cost.
@@ -65,7 +65,7 @@ class Decision(TextResult):
             kind=dict[str, str],
             value=lambda one: dict(one.missing),
         ),
-        key("beaten", "What was not scheduled, as two contenders take no more time, money or power than it at least."),
+        key("beaten", "What was not scheduled, as bounds say that two contenders are as good, or one far faster."),
         "turns limits failures growth",
         key("bill", "What to buy for the recommendation."),
         "claims",
@@ -108,8 +108,9 @@ class Decision(TextResult):
     @property
     def absent(self) -> tuple[str, ...]:
         """What is not in the table, and why, in sentences without their full stops."""
-        several = "it takes" if len(self.beaten) == 1 else "they take"
-        more = f"{counted(len(self.beaten), 'other')} not scheduled: {several} at least what two in the table take"
+        takes = "it takes" if len(self.beaten) == 1 else "they take"
+        far = f", or {FAR} times the least" if self.request.optimise == "time" else ""
+        more = f"{counted(len(self.beaten), 'other')} not scheduled: {takes} at least what two in the table take{far}"
         lines = (f"{name} is not in the table: {why}" for name, why in self.missing)
         return (*lines, *([more] if self.beaten else []))
 

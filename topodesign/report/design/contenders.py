@@ -26,7 +26,7 @@ from topodesign.report.comparison.everyday import EVERYDAY, everyday
 from topodesign.report.comparison.measures import Counts
 from topodesign.report.design.boxed import RAILS, frontier_of, rails_of, rated_parts
 from topodesign.report.design.measure import Measured, at_least, measured
-from topodesign.report.design.parts import Offer, OfferKind
+from topodesign.report.design.parts import FAR, Offer, OfferKind
 from topodesign.report.design.request import Request
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
@@ -267,7 +267,10 @@ def gathered(request: Request, progress: Progress | None) -> Gathered:
 
 
 def _is_beaten(one: Topology, number: Counts, request: Request, offers: list[Offer]) -> bool:
-    """Return whether two contenders take no more time, money or power than this does at least: it comes third."""
+    """Return whether two contenders take no more time, money or power than this does at least: it comes third.
+
+    Or, where time is what was asked for, whether it takes far longer than another.
+    """
     if request.step is not None:
         return False
     price, watts = _charges(number, request)
@@ -276,7 +279,9 @@ def _is_beaten(one: Topology, number: Counts, request: Request, offers: list[Off
         for other in offers
         if other.refused is None and (other.price or 0) <= (price or 0) and (other.watts or 0) <= (watts or 0)
     ]
-    return len(cheap) > 1 and sorted(cheap)[1] <= at_least(one, request)
+    able = [other.time for other in offers if other.refused is None] if request.optimise == "time" else []
+    most = min([*sorted(cheap)[1:2], *([FAR * min(able)] if able else [])], default=None)
+    return most is not None and most <= at_least(one, request)
 
 
 def _charges(number: Counts, request: Request) -> tuple[Fraction | None, Fraction | None]:

@@ -19,6 +19,7 @@ from topodesign.topology.topology import Topology
 
 ALL_SIZES = "all sizes"  # what a turn is about that is about no collective
 PRICED = "price of flows"  # the method of a part that has a price, and no plan that it is of
+FAR = 20  # times the least time is no contender where time is asked for, however cheap it is
 OfferKind = Literal["direct", "plant", "boxes", "rival"]
 
 
