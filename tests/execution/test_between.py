@@ -11,7 +11,8 @@ import pytest
 
 from topodesign import reconfigure, run_plan, schedule
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.execution.program import Do, programs_of
+from topodesign.execution.ordering import Do
+from topodesign.execution.program import programs_of
 from topodesign.plans.kinds import kind_of
 
 

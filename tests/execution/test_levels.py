@@ -18,7 +18,8 @@ from tests.samples.schedules import COLLECTIVES, valid
 from topodesign import build, build_fabric, schedule
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.execution.levels import Batch, Script, check_scripts, neighbours_of, scripts_of
-from topodesign.execution.program import Do, Program, programs_of
+from topodesign.execution.ordering import Do
+from topodesign.execution.program import Program, programs_of
 from topodesign.execution.workspace import Workspace, coefficients, extent_of, shares_of
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan

@@ -19,7 +19,8 @@ from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.collectives import as_collective
 from topodesign.collectives.collective import EVERYONE
 from topodesign.execution import program
-from topodesign.execution.program import Do, programs_of
+from topodesign.execution.ordering import Do
+from topodesign.execution.program import programs_of
 from topodesign.execution.threads import Crew, Exchange, run_trial
 from topodesign.execution.workspace import Trial, Workspace, extent_of, shares_of
 from topodesign.plans.kinds import kind_of

@@ -21,7 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ScheduleError
-from topodesign.execution.program import Do, Message, Program, cells_of
+from topodesign.execution.ordering import Do
+from topodesign.execution.program import Message, Program, cells_of
 from topodesign.topology.topology import Topology
 
 

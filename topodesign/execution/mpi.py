@@ -22,8 +22,8 @@ from topodesign.collectives import (
     SCATTER,
 )
 from topodesign.collectives.collective import Collective
+from topodesign.execution.ordering import Do
 from topodesign.execution.processes import Work, World
-from topodesign.execution.program import Do
 from topodesign.execution.workspace import Array, Trial
 
 if TYPE_CHECKING:

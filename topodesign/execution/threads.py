@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 
-from topodesign.execution.program import Do
+from topodesign.execution.ordering import Do
 from topodesign.execution.workspace import Array, Outcome, Trial, Workspace, coefficients
 
 _Parcel = tuple[int, int, Array]  # who sends, the tag, and the elements; they stay as they are until all ranks are done

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from topodesign.base.errors import TooLargeError
 from topodesign.collectives import Collective
 from topodesign.execution.levels import Script
-from topodesign.execution.program import MOST_UNITS, Do, Message, Piece, Program, Sum
+from topodesign.execution.ordering import Do
+from topodesign.execution.program import MOST_UNITS, Message, Piece, Program, Sum
 from topodesign.plans.transfers import Transfers
 from topodesign.topology.topology import IntArray
 
