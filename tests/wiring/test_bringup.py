@@ -26,10 +26,11 @@ from tests.floors import reached
 from tests.samples.namespaces import End, cables_of, exchanged, namespaces, refused
 from tests.samples.plans import plan_of
 from tests.samples.topologies import regular_digraphs
-from topodesign import bringup, export_wiring
+from topodesign import bringup, export_wiring, schedule
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.cli.wire import addresses as addresses_command
 from topodesign.cli.wire import export as export_command
+from topodesign.plans.files import save_plan
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 from topodesign.wiring.bringup import link_test
@@ -500,7 +501,7 @@ def test_every_miscabling_is_named(tmp_path: Path) -> None:
             assert [set(one.cables) for one in result.findings] == [{names[first], names[second]}]
             assert result.findings[0].fault == "swapped"
     chance = random.Random(0)  # noqa: S311
-    for _ in range(20):
+    for _ in range(100):
         picked = chance.sample(range(len(cables)), 4)
         made = exchanged(cables, picked[0], picked[1], chance.randrange(2))
         made = exchanged(made, picked[2], picked[3], chance.randrange(2))
@@ -616,6 +617,25 @@ assert (data == ranks * (ranks + 1) / 2).all()
 dist.barrier()
 print("right")
 """
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(NO_NAMESPACES is not None, reason=str(NO_NAMESPACES))
+def test_plans_run_among_hosts_as_written(tmp_path: Path) -> None:
+    """A process on every host, which moves the data of a plan of the wiring and looks at what has come."""
+    pytest.importorskip("torch")
+    plan, found = tmp_path / "plan.npz", bringup(FIVE)
+    save_plan(plan, schedule("circulant(5,1,2)", "allreduce"))
+    directory = tmp_path / "up"
+    export_wiring(FIVE, "bringup", directory)
+    with namespaces(FIVE.hosts, cables_of(found)) as made:
+        made.all_at_once({host: ["sh", str(directory / host / "apply.sh")] for host in FIVE.hosts})
+        run = f"{sys.executable} -m topodesign run {plan} --transport torch --size 64KiB"
+        job = {
+            host: ["sh", "-c", f". {directory / host / 'env.sh'}; RANK=$NODE_RANK WORLD_SIZE=$NNODES exec {run}"]
+            for host in FIVE.hosts
+        }
+        assert "every result was checked: right" in "".join(made.all_at_once(job).values())
 
 
 @pytest.mark.thorough

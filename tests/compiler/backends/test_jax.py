@@ -66,13 +66,18 @@ def test_plans_run_exactly_on_16_devices() -> None:
 @pytest.mark.thorough
 @pytest.mark.floor(exact=100)
 def test_many_plans_run_exactly_on_16_devices() -> None:
+    """A hundred of those that there are, drawn: half a processor second each, most of it XLA's compiler."""
     rng = np.random.default_rng(2)
-    for spec, method, collective in product(SIXTEEN, METHODS, COLLECTIVES):
+    done = 0
+    for spec, method, collective in rng.permutation(list(product(SIXTEEN, METHODS, COLLECTIVES))).tolist():
         try:
             compiled(spec, collective, method)
         except TopodesignError:
             continue  # what a method can do is held elsewhere
         run_exactly(spec, collective, method, rng)
+        done += 1
+        if done == 100:
+            break
 
 
 @pytest.mark.parametrize("collective", COLLECTIVES)
