@@ -158,6 +158,7 @@ class Runner:
         self._sums: list[list[list[torch.Tensor]]] = []
         self._sent = [(peers[slot.message.peer], slot.count) for slot in sends if slot.count]
         self._bound: list[list[dist.P2POp]] = []
+        self._coalesces = dist.get_backend(group) != "gloo"
 
     def bind(self, memory: torch.Tensor) -> None:
         """Take memory: a tensor of one dimension with as many elements as the layout has."""
@@ -189,9 +190,8 @@ class Runner:
         for (sends, _, placed), ops, sums in zip(self._batches, self._bound, self._sums, strict=True):
             for slot in sends:
                 slot.gather()
-            if ops:
-                for work in dist.batch_isend_irecv(ops):
-                    work.wait()  # once: a second wait blocks under gloo
+            for work in self._post(ops) if ops else ():
+                work.wait()  # once: a second wait blocks under gloo
             for slot in placed:
                 slot.place()
             for into, first, *others in sums:
@@ -201,6 +201,16 @@ class Runner:
         for peer, count in self._sent:
             self._traffic.messages[peer] += 1
             self._traffic.bytes[peer] += count * self._size
+
+    def _post(self, ops: list[dist.P2POp]) -> list[dist.Work]:
+        """Start a batch; what cannot coalesce is posted as batch_isend_irecv does, without its checks of every call."""
+        calls = {dist.irecv: self._group.recv, dist.isend: self._group.send}
+        works: list[dist.Work] = (
+            dist.batch_isend_irecv(ops)
+            if self._coalesces
+            else [calls[one.op]([one.tensor], one.group_peer, one.tag) for one in ops]
+        )
+        return works
 
 
 def greet(group: dist.ProcessGroup, device: torch.device, pairs: Sequence[tuple[int, int]]) -> None:
