@@ -19,6 +19,7 @@ import torch.distributed as dist
 
 from topodesign import as_fabric, run_plan, schedule
 from topodesign.execution.levels import neighbours_of
+from topodesign.execution.torch import links as batches
 
 pairs: set[tuple[int, int]] = set()
 
@@ -57,8 +58,7 @@ def among(ranks: int, work: Callable[[], None]) -> None:
 def run_plans(path: str) -> None:
     """Run plans given as a file in JSON: lists of a place, a collective and options of ``schedule``."""
     dist.init_process_group("gloo")
-    plain = dist.batch_isend_irecv
-    dist.batch_isend_irecv = partial(logged, plain)
+    batches.post = partial(logged, batches.post)
     for place, collective, options in json.loads(Path(path).read_text()):
         pairs.clear()
         result = run_plan(

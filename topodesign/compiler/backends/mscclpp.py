@@ -100,7 +100,7 @@ def _one_sided(program: Program, options: Options) -> tuple[list[int], OneSided]
         return _halved(scratch) if made.double else scratch, made
     box = [0] * len(program.ranks) if options.place is None else boxes_of_ranks(options.place, options.box)
     actions = actions_of(program, lambda one, other: box[one] != box[other])
-    made = one_sided(program, actions, longest=EXECUTOR.operations)
+    made = one_sided(program, actions, longest=EXECUTOR.operations, operands=EXECUTOR.operands)
     return _halved(actions.scratch) if made.double else actions.scratch, made
 
 

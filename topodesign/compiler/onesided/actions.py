@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -55,7 +55,8 @@ class Message:
 class Action:
     """What a threadblock does, or a part of it: it sends or receives, but not both.
 
-    ``waits`` are places (threadblock, place in its actions) of the same rank that come before it.
+    ``waits`` are places (threadblock, place in its actions) of the same rank that come before it, ``more`` further
+    messages that it adds.
     """
 
     deed: Deed
@@ -64,6 +65,12 @@ class Action:
     count: int
     waits: list[tuple[int, int]]
     message: Message | None = None
+    more: tuple[Message, ...] = ()
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """All messages that it sends or receives."""
+        return () if self.message is None else (self.message, *self.more)
 
 
 @dataclass
@@ -121,3 +128,75 @@ def actions_of(program: Program, remote: Callable[[int, int], bool]) -> Actions:
             made.at(sender).message = made.at(receiver).message = message
             made.messages.append(message)
     return made
+
+
+def added_at_once(actions: Actions, most: int) -> None:
+    """Make one action of those that add messages to one sum one after the other, up to so many messages.
+
+    What comes later in the threadblock of one that goes away must not touch the sum. It, and the one that adds, then
+    wait for what that has waited for.
+    """
+    for rank, blocks in enumerate(actions.blocks):
+        awaited = Counter(wait for line in blocks for action in line for wait in action.waits)
+        gone: set[tuple[int, int]] = set()
+        for block, line in enumerate(blocks):
+            for at, last in enumerate(line):
+                while last.deed is Deed.ADD and last.source == last.target:
+                    before = next((wait for wait in last.waits if _joins(blocks, wait, last, awaited[wait])), None)
+                    if before is None or before[0] == block:
+                        break
+                    first = blocks[before[0]][before[1]]
+                    if len(first.messages) + len(last.messages) > most:
+                        break
+                    gone.add(before)
+                    after = ((before[0], at) for at in range(before[1] + 1, len(blocks[before[0]])))
+                    heirs = [last, *(blocks[spot[0]][spot[1]] for spot in after if spot not in gone)][:2]
+                    awaited.subtract(wait for one in (first, *heirs) for wait in one.waits)
+                    earlier = [(before[0], at) for at in range(before[1]) if (before[0], at) not in gone][-1:]
+                    for heir in heirs:
+                        known = {*heir.waits, *first.waits, *(earlier if heir is last else ())}
+                        latest = dict(sorted(known - {before}))
+                        heir.waits = list(latest.items())
+                    awaited.update(wait for heir in heirs for wait in heir.waits)
+                    last.source, (last.message, *more) = first.source, (*first.messages, *last.messages)
+                    last.more = tuple(more)
+        _without(actions, rank, gone)
+
+
+def _joins(blocks: list[list[Action]], spot: tuple[int, int], last: Action, awaited: int) -> bool:
+    """Return whether an action adds to the sum that another one goes on with, and nothing else needs to know."""
+    block, at = spot
+    first, rest = blocks[block][at], blocks[block][at + 1 :]
+    same = first.deed is Deed.ADD and (first.target, first.count) == (last.source, last.count)
+    free = all(not _overlap(one, region, last) for one in rest for region in (one.source, one.target))
+    return same and awaited == 1 and free
+
+
+def _overlap(one: Action, region: Region | None, last: Action) -> bool:
+    sum_ = last.target
+    if region is None or sum_ is None or region.buffer is not sum_.buffer:
+        return False
+    return region.offset < sum_.offset + last.count and sum_.offset < region.offset + one.count
+
+
+def _without(actions: Actions, rank: int, gone: set[tuple[int, int]]) -> None:
+    """Leave actions of a rank out, and number the others anew."""
+    if not gone:
+        return
+    blocks = actions.blocks[rank]
+    places: dict[tuple[int, int], tuple[int, int]] = {}
+    kept: list[list[Action]] = []
+    for block, line in enumerate(blocks):
+        left = [(at, one) for at, one in enumerate(line) if (block, at) not in gone]
+        if left:
+            places |= {(block, at): (len(kept), new) for new, (at, _) in enumerate(left)}
+            kept.append([one for _, one in left])
+    actions.blocks[rank] = kept
+    for block, line in enumerate(kept):
+        for at, action in enumerate(line):
+            action.waits = [places[wait] for wait in action.waits]
+            for message in action.messages:
+                if action.deed is Deed.SEND:
+                    message.sender = (rank, block, at)
+                else:
+                    message.receiver = (rank, block, at)

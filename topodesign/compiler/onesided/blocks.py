@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from topodesign.compiler.ir import Buffer, Program, Protocol, Region
-from topodesign.compiler.onesided.actions import Action, Actions, Deed, Message, Way
+from topodesign.compiler.onesided.actions import Action, Actions, Deed, Message, Way, added_at_once
 from topodesign.compiler.onesided.order import Order
 
 Link = tuple[int, int, int]
@@ -79,11 +79,14 @@ class OneSided:
     groups: list[list[int]] = field(default_factory=list)  # of each rank, the ranks that it shares a switch with
 
 
-def one_sided(program: Program, actions: Actions, *, longest: int) -> OneSided:
+def one_sided(program: Program, actions: Actions, *, longest: int, operands: int) -> OneSided:
     """Turn actions into operations.
 
-    A threadblock of more than ``longest`` operations goes on in another one.
+    A threadblock of more than ``longest`` operations goes on in another one; an operation reads ``operands`` places at
+    most.
     """
+    if program.protocol == "LL":
+        added_at_once(actions, operands - 1)
     _choose_ways(program.protocol, actions)
     order = Order(actions, strong=program.protocol == "Simple")
     packets = program.protocol == "LL"
@@ -240,7 +243,7 @@ class _Writer:
 
     def _groups(self, block: int, line: list[Action]) -> Iterator[list[Operation]]:
         """Yield the operations of every action of a threadblock, without barriers."""
-        links = dict.fromkeys(one.message.link for one in line if one.message is not None)
+        links = dict.fromkeys(message.link for one in line for message in one.messages)
         begins = [link for link in links if link in self.signals.begins and link[1] == self.rank]
         if begins:
             yield [Operation("signal", link=link) for link in begins]
@@ -302,8 +305,11 @@ class _Writer:
         landed = Operand(message.landing or action.target, count, packets=message.way is Way.PACKET)
         mine = Operand(action.source or action.target, count)
         if message.way is Way.PACKET:
-            adds = action.deed is Deed.ADD
-            yield Operation("repkt", (mine, landed), (target,)) if adds else Operation("upkt", (landed,), (target,))
+            if action.deed is not Deed.ADD:
+                yield Operation("upkt", (landed,), (target,))
+                return
+            more = [Operand(one.landing or action.target, count, packets=True) for one in action.more]
+            yield Operation("repkt", (mine, landed, *more), (target,))
             return
         if message.granted:
             yield Operation("signal", link=link)

@@ -97,12 +97,12 @@ class Order:
                 spot = (rank, block, at[number])
                 missing: object = next(((rank, *w) for w in action.waits if at[self.number[rank, w[0]]] <= w[1]), None)
                 receives = action.message is not None and action.deed is not Deed.SEND
-                if missing is None and receives and id(action.message) not in sent:
-                    missing = id(action.message)
+                if missing is None and receives:
+                    missing = next((id(one) for one in action.messages if id(one) not in sent), None)
                 if missing is not None:
                     waiting[missing].append(number)
                     break
-                told = sent.pop(id(action.message)) if receives else None
+                told = np.max([sent.pop(id(one)) for one in action.messages], axis=0) if receives else None
                 self._do(spot, action, told)
                 at[number] += 1
                 if action.deed is Deed.SEND:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 import torch.distributed as dist
@@ -158,7 +158,6 @@ class Runner:
         self._sums: list[list[list[torch.Tensor]]] = []
         self._sent = [(peers[slot.message.peer], slot.count) for slot in sends if slot.count]
         self._bound: list[list[dist.P2POp]] = []
-        self._coalesces = dist.get_backend(group) != "gloo"
 
     def bind(self, memory: torch.Tensor) -> None:
         """Take memory: a tensor of one dimension with as many elements as the layout has."""
@@ -190,7 +189,7 @@ class Runner:
         for (sends, _, placed), ops, sums in zip(self._batches, self._bound, self._sums, strict=True):
             for slot in sends:
                 slot.gather()
-            for work in self._post(ops) if ops else ():
+            for work in post(ops) if ops else ():
                 work.wait()  # once: a second wait blocks under gloo
             for slot in placed:
                 slot.place()
@@ -202,15 +201,17 @@ class Runner:
             self._traffic.messages[peer] += 1
             self._traffic.bytes[peer] += count * self._size
 
-    def _post(self, ops: list[dist.P2POp]) -> list[dist.Work]:
-        """Start a batch; what cannot coalesce is posted as batch_isend_irecv does, without its checks of every call."""
-        calls = {dist.irecv: self._group.recv, dist.isend: self._group.send}
-        works: list[dist.Work] = (
-            dist.batch_isend_irecv(ops)
-            if self._coalesces
-            else [calls[one.op]([one.tensor], one.group_peer, one.tag) for one in ops]
-        )
-        return works
+
+def post(ops: list[dist.P2POp]) -> list[dist.Work]:
+    """Start a batch; under gloo as batch_isend_irecv does, but without the checks that it makes in every call."""
+    group: Any = ops[0].group
+    works: list[dist.Work]
+    if dist.get_backend(group) == "gloo":
+        calls = {dist.irecv: group.recv, dist.isend: group.send}
+        works = [calls[one.op]([one.tensor], one.group_peer, one.tag) for one in ops]
+    else:
+        works = dist.batch_isend_irecv(ops)
+    return works
 
 
 def greet(group: dist.ProcessGroup, device: torch.device, pairs: Sequence[tuple[int, int]]) -> None:
@@ -228,5 +229,5 @@ def greet(group: dist.ProcessGroup, device: torch.device, pairs: Sequence[tuple[
         if rank in {source, target} and source != target
     ]
     if ops:
-        for work in dist.batch_isend_irecv(ops):
+        for work in post(ops):
             work.wait()
