@@ -29,7 +29,7 @@ from topodesign.wiring.change import relabel_kernels
 from topodesign.wiring.change.change import fewest_moves
 from topodesign.wiring.change.kept_bound import most_kept
 from topodesign.wiring.change.patches import Change, as_simplex, wired_topology
-from topodesign.wiring.change.relabel import Relabelling, relabel
+from topodesign.wiring.change.relabel import Relabelling, labelled, relabel
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.change.stages import Stage, stages
 from topodesign.wiring.change.strength import strength
@@ -110,6 +110,24 @@ def test_no_permutation_keeps_more_than_the_bound(
     best = max(int(np.minimum(want, have[np.ix_(order, order)]).sum()) for order in orders)
     assert best <= most_kept(one, other) == most_kept(other, one)
     assert most_kept(one, one) == have.sum()
+
+
+@pytest.mark.parametrize("spec", ["torus(5,5)", "genkautz(3,20)"])
+def test_nodes_placed_one_by_one_keep_what_is_said_in_both_tiers(spec: str) -> None:
+    topology = build(spec)
+    nodes = topology.nodes
+    order = np.random.default_rng(1).permutation(nodes).tolist()
+    have, want = (
+        labelled(nodes, np.array([row for u, v, _ in one.links() if u != v for row in ((u, v, 0), (v, u, 1))]))
+        for one in (topology, shuffled(topology, order))
+    )
+    kind = np.arange(nodes) % 2
+    for kernel in (relabel_kernels.spread.plain, relabel_kernels.spread.machine):
+        place = np.arange(nodes)
+        kept = kernel(have, want, kind, place, (0, 2), np.array([5], dtype=np.uint64))
+        assert sorted(place) == list(range(nodes))
+        assert np.array_equal(kind[place], kind)
+        assert kept == np.minimum(matrix(shuffled(topology, order)), matrix(topology)[np.ix_(place, place)]).sum()
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,10 @@ from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, inlined, ne
 ONE = 2**16  # acceptance of the annealing is counted in parts of this
 
 _SELDOM = 32  # proposals of which one turns a path round, which takes much longer than an exchange of two hosts
+_IDLE = 2  # of links that could stay nowhere one is moved, to make room for others
 _TRIES = 4
 _FAR = 2**32  # a patch that does not stay weighs more than any path is long
+_LOST = 8  # patches that a path has lost when it is given up: to lose so many is hardly ever accepted
 
 
 class Fields(NamedTuple):
@@ -122,8 +124,13 @@ def _would_stay(fields: Fields, link: int | np.int64, field: int | np.int64) -> 
 
 
 @compiled
-def _alternate(fields: Fields, start: int, two: tuple[int, int], path: Ints, mark: Ints, seed: Masks) -> int:
-    """Move a link of a key out of a full field, and so on; return the length of the path, negative if it ends badly."""
+def _alternate(
+    fields: Fields, start: int, two: tuple[int, int], path: Ints, mark: Ints, seed: Masks, least: int | np.int64
+) -> int:
+    """Move a link of a key out of a full field, and so on; return the length of the path, negative if it ends badly.
+
+    It ends badly, too, when fewer than ``least`` patches stay.
+    """
     full, other = two
     key, length = start, 0
     while True:
@@ -141,7 +148,7 @@ def _alternate(fields: Fields, start: int, two: tuple[int, int], path: Ints, mar
         length += 1
         put(fields, link, other)
         key = fields.ends[link, 0] + fields.ends[link, 1] - key
-        if fields.room[key, other] >= 0:
+        if fields.room[key, other] >= 0 or fields.kept[0] < least:
             break
         full, other = other, full
     for step in range(length):
@@ -173,7 +180,7 @@ def _place(fields: Fields, link: int, path: Ints, best_path: Ints, mark: Ints, s
                 continue
             for attempt in range(2 * _TRIES):
                 start, full, other = (b, one, two) if attempt % 2 == 0 else (a, two, one)
-                length = _alternate(fields, start, (full, other), path, mark, seed)
+                length = _alternate(fields, start, (full, other), path, mark, seed, 0)
                 steps = abs(length)
                 fits = length > 0 and fields.room[a, full] > 0 and fields.room[b, full] > 0
                 after = fields.kept[0] + (1 if _would_stay(fields, link, full) else 0)
@@ -224,14 +231,14 @@ def _home(fields: Fields, link: int | np.int64, shift: int | np.int64) -> int:
 @compiled
 def _bring(fields: Fields, link: int | np.int64, to: int, path: Ints, mark: Ints, seed: Masks) -> int:
     """Move a link to another field and others out of its way; return how many had to, -1 if it cannot be and is not."""
-    back = int(fields.field[link])
+    back, least = int(fields.field[link]), fields.kept[0] - _LOST
     put(fields, link, to)
     mark[link] = 1
     length, fits = 0, True
     for end in range(2):
         key = fields.ends[link, end]
         if fits and fields.room[key, to] < 0:
-            steps = _alternate(fields, key, (to, back), path[length:], mark, seed)
+            steps = _alternate(fields, key, (to, back), path[length:], mark, seed, least)
             fits = steps > 0
             length += abs(steps)
     mark[link] = 0
@@ -265,14 +272,22 @@ def _swap(fields: Fields, places: Places, x: int | np.int64, y: int | np.int64) 
                 _pair_with(fields, link, pair)
 
 
-@tiered(lambda fields, places, proposals, swaps, warmth, seed, best: proposals * max(20, len(places.place)))
+@tiered(lambda fields, places, proposals, swaps, warmth, seed, best, enough: proposals * max(20, len(places.place)))
 def improve(
-    fields: Fields, places: Places, proposals: int, swaps: bool, warmth: int, seed: Masks, best: tuple[Ints, Ints]
+    fields: Fields,
+    places: Places,
+    proposals: int,
+    swaps: bool,
+    warmth: int,
+    seed: Masks,
+    best: tuple[Ints, Ints],
+    enough: int,
 ) -> int:
     """Turn alternating paths round and exchange hosts, so that more patches stay; return how many do at best.
 
     A proposal that loses k patches is accepted with probability ``(q / ONE) ** k``, q falling from ``warmth`` to 0.
-    Fields and hosts of the best are left in ``best``. Hosts are exchanged with ``swaps`` only.
+    Fields and hosts of the best are left in ``best``. Hosts are exchanged with ``swaps`` only. It ends when as many as
+    are ``enough`` stay.
     """
     links, nodes = len(fields.field), len(places.place)
     path, mark = np.empty(2 * links + 2, dtype=np.int64), np.zeros(links, dtype=np.int64)
@@ -283,6 +298,8 @@ def improve(
     best[0][:] = fields.field
     best[1][:] = places.place
     for proposal in range(proposals if links else 0):
+        if most >= enough:
+            break
         q = warmth * (proposals - proposal) // proposals
         before = fields.kept[0]
         link = np.int64(next_random(seed) % np.uint64(links))
@@ -305,7 +322,7 @@ def improve(
             back, to = fields.field[link], _home(fields, link, choice)
             if to < 0:
                 to = choice % fields.room.shape[1]
-                if to == back:
+                if to == back or proposal % _IDLE:
                     continue
             length = _bring(fields, link, to, path, mark, seed)
             if length < 0:

@@ -23,6 +23,8 @@ from topodesign.solve.program import Entries
 from topodesign.solve.whole import find_whole
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.change import field_kernels as kernels
+from topodesign.wiring.change.relabel import labelled, spread
+from topodesign.wiring.change.relabel_kernels import Labelled
 from topodesign.wiring.plan.decompose import split, without_loops
 
 MOST_EXHAUSTED = 8  # hosts up to which all their orders are gone through
@@ -30,9 +32,9 @@ MOST_EXHAUSTED = 8  # hosts up to which all their orders are gone through
 _EFFORT = 2**31  # of the search through fields over all orders: branches times links times fields
 _LITTLE = 2**26  # with the hosts as they are
 _FIRST = 2**15  # before machine code is made for it
-_PROPOSALS = 2**19
-_TURNED = 2**15  # proposals that change fields alone
-_A_LINK = 2**10  # proposals for each link at most
+_PROPOSALS = 2**20
+_TURNED = 2**25  # proposals that change fields alone, times hosts
+_A_LINK = 2**11  # proposals for each link at most
 _WIDE = 2**10  # hosts from which on there are the fewer proposals the more hosts, by the square: paths grow with them
 _AROUND = 2**14  # links times fields up to which the fields of others are sought around all patches that can stay
 _FEW = 1 / 3  # of the links may be sought so: where more have to move, there are seldom such fields
@@ -117,18 +119,34 @@ class Problem:
             return found
         options = [found] if found is not None else []
         starts = starts or self._known(place, given, seed)
-        options += [self._turned(place, field, seed) for field in starts]
-        if found is not None:
-            options.append(self._turned(place, found.field, seed))
+        for field in [*([] if found is None else [found.field]), *starts]:
+            options.append(self._turned(place, field, seed))
+            if options[-1].kept == most:
+                return options[-1]
         return max(options, key=lambda one: one.kept, default=None)
 
     def improved(self, found: Found, *, seed: int) -> Found:
         """Exchange hosts and fields together, and return what keeps most."""
         best = found
-        for attempt, warmth in enumerate((kernels.ONE // 3, kernels.ONE // 8)):
-            other = self._improve(best.place, best.field, _PROPOSALS, warmth=warmth, seed=seed + attempt, swaps=True)
+        for attempt, warmth in enumerate((kernels.ONE // 16, kernels.ONE // 3, kernels.ONE // 8)):
+            place = best.place if attempt else self._spread(best, seed)
+            other = self._improve(place, best.field, _PROPOSALS, warmth=warmth, seed=seed + attempt, swaps=True)
             best = max(best, other, key=lambda one: one.kept)
         return best
+
+    def _spread(self, found: Found, seed: int) -> tuple[int, ...]:
+        """Return other hosts, with which many links may be where there is a patch in their field."""
+        hosts = len(self.room)
+
+        def ends(links: IntArray) -> Labelled:
+            one, other, field = links.reshape(-1, 3).T
+            way = 2 * field + (not self.duplex)
+            both = [np.column_stack((one, other, 2 * field)), np.column_stack((other, one, way))]
+            return labelled(hosts, np.concatenate(both))
+
+        have = ends(np.array(self.patches, dtype=np.int64))
+        want = ends(np.column_stack((self.nodes, found.field)))
+        return spread(have, want, self.kind, found.place, seed=seed)
 
     def exhausted(self, found: Found, *, swaps: bool) -> tuple[Found, bool]:
         """Return what keeps most of all fields, and with ``swaps`` of all orders of the hosts, and whether it does.
@@ -283,7 +301,8 @@ class Problem:
         return [] if field is None else [field]
 
     def _turned(self, place: Sequence[int], field: IntArray, seed: int) -> Found:
-        return self._improve(place, field, _TURNED, warmth=kernels.ONE // 8, seed=seed, swaps=False)
+        proposals = _TURNED // max(len(self.room), 2**8)
+        return self._improve(place, field, proposals, warmth=kernels.ONE // 8, seed=seed, swaps=False)
 
     def _improve(
         self, place: Sequence[int], field: IntArray, proposals: int, *, warmth: int, seed: int, swaps: bool
@@ -307,7 +326,8 @@ class Problem:
         proposals = min(proposals * _WIDE**2 // max(nodes, _WIDE) ** 2, _A_LINK * len(self.nodes))
         best = np.empty(len(self.nodes), dtype=np.int64), np.empty(nodes, dtype=np.int64)
         random = np.array([2 * seed + 1], dtype=np.uint64)
-        kept = kernels.improve(state, places, proposals, swaps, warmth, random, best)
+        enough = len(self.patches) if swaps else self.could_keep(place)
+        kept = kernels.improve(state, places, proposals, swaps, warmth, random, best, enough)
         return Found(tuple(best[1].tolist()), best[0], int(kept))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,8 @@ _MOST_NODES = 4096  # matrices of this many nodes squared are kept
 _BRANCHES = 2**22
 _GROUP = 2**14
 _PROPOSALS = 2**22  # for more nodes than 1024 the fewer the more, since each takes longer
+_SPREADS = 64  # starts from which nodes are placed one by one; fewer for more nodes than the root of
+_CELLS = 2**24
 _STARTS = 4  # of small topologies; of large ones, for which each takes seconds, fewer
 
 
@@ -42,10 +45,11 @@ class Relabelling:
 def relabel(existing: Topology, wanted: Topology, *, seed: int = 0) -> Relabelling:
     """Place the nodes of a wanted topology on the nodes of an existing one so that many links stay.
 
-    Self-loops do not count. The order as it is comes first, then an isomorphism, then swaps of two nodes by annealing,
-    from several starts; up to ``MOST_EXHAUSTED`` nodes a branch and bound over all relabellings, of which those that an
-    automorphism turns into each other count once, then proves the best or finds better. For more nodes closed walks
-    tell how much better others can be at most (:mod:`topodesign.wiring.change.kept_bound`).
+    Self-loops do not count. The order as it is comes first, then an isomorphism, then nodes are placed one by one, each
+    beside those that it has links to, and swapped two by two, by annealing, from several starts; up to
+    ``MOST_EXHAUSTED`` nodes a branch and bound over all relabellings, of which those that an automorphism turns into
+    each other count once, then proves the best or finds better. For more nodes closed walks tell how much better others
+    can be at most (:mod:`topodesign.wiring.change.kept_bound`).
     """
     nodes = existing.nodes
     if wanted.nodes > nodes:
@@ -63,7 +67,7 @@ def relabel(existing: Topology, wanted: Topology, *, seed: int = 0) -> Relabelli
     if best.kept < best.most:
         best = replace(best, most=min(best.most, most_kept(_plain(existing), _plain(wanted))))
     if best.kept < best.most:
-        best = _anneal(have, want, best, seed)
+        best = _anneal(have, want, best, _spread(existing, wanted, best, seed), seed)
     if best.kept < best.most and nodes <= MOST_EXHAUSTED:
         best = _exhaust(have, want, best)
     return replace(best, place=best.place[: wanted.nodes])
@@ -105,17 +109,60 @@ def _same(have: NDArray[np.int16], want: NDArray[np.int16]) -> Relabelling:
     return Relabelling(tuple(range(len(have))), int(np.minimum(have, want).sum()), most)
 
 
-def _anneal(have: NDArray[np.int16], want: NDArray[np.int16], best: Relabelling, seed: int) -> Relabelling:
+def labelled(nodes: int, links: IntArray) -> kernels.Labelled:
+    """Return links by their ends, from rows of a node, the other end and a label: every link from both its ends."""
+    rows, count = np.unique(links.reshape(-1, 3), axis=0, return_counts=True)
+    return kernels.Labelled(
+        np.searchsorted(rows[:, 0], np.arange(nodes + 1)), rows[:, 1].copy(), rows[:, 2].copy(), count
+    )
+
+
+def spread(
+    have: kernels.Labelled, want: kernels.Labelled, kind: IntArray, place: Sequence[int], *, seed: int
+) -> tuple[int, ...]:
+    """Return hosts of nodes, each of the kind that it has, so that many links are between hosts with such a link.
+
+    Nodes are placed one after another, beside those that they have links to, from several first ones.
+    """
+    rng = np.random.default_rng(seed)
+    random = rng.integers(1, 2**63, size=1, dtype=np.uint64)
+    best, most = tuple(place), -1
+    for _ in range(max(min(_SPREADS, _CELLS // len(place) ** 2), 1)):
+        node = int(rng.integers(len(place)))
+        host = int(rng.choice(np.flatnonzero(kind == kind[place[node]])))
+        other = np.array(place, dtype=np.int64)
+        kept = kernels.spread(have, want, kind, other, (node, host), random)
+        if kept > most:
+            best, most = tuple(other.tolist()), kept
+    return best
+
+
+def _spread(existing: Topology, wanted: Topology, best: Relabelling, seed: int) -> IntArray:
+    nodes = existing.nodes
+
+    def ends(topology: Topology) -> kernels.Labelled:
+        arcs = np.repeat(np.stack((topology.src, topology.dst), axis=1), topology.capacity, axis=0)
+        return labelled(nodes, np.concatenate([np.insert(arcs[:, ::way], 2, way, axis=1) for way in (1, -1)]))
+
+    have, want = ends(_plain(existing)), ends(_plain(wanted))
+    return np.array(spread(have, want, np.zeros(nodes, dtype=np.int64), best.place, seed=seed), dtype=np.int64)
+
+
+def _anneal(
+    have: NDArray[np.int16], want: NDArray[np.int16], best: Relabelling, grown: IntArray, seed: int
+) -> Relabelling:
     nodes = len(have)
     rows = [np.flatnonzero(matrix[row] + matrix[:, row]) for matrix in (want, have) for row in range(nodes)]
     near = np.concatenate(rows).astype(np.int64)
     start = np.concatenate(([0], np.cumsum([len(row) for row in rows]))).astype(np.int64)
     rng = np.random.default_rng(seed)
     proposals = min(_PROPOSALS, 2**12 * nodes, 2**10 * _PROPOSALS // nodes)
-    for attempt in range(max(1, _STARTS // (1 + nodes // 1024))):
-        place = np.array(best.place, dtype=np.int64) if attempt % 2 == 0 else rng.permutation(nodes)
+    starts = max(1, _STARTS // (1 + nodes // 1024))
+    for attempt in range(-1, starts):
+        place = rng.permutation(nodes) if attempt % 2 else np.array(best.place, dtype=np.int64)
+        place = grown if attempt < 0 else place
         state = rng.integers(1, 2**63, size=1, dtype=np.uint64)
-        warmth = kernels.ONE // (8 if attempt % 2 == 0 else 3)
+        warmth = kernels.ONE // (16 if attempt < 0 else 3 if attempt % 2 else 8)
         kept = kernels.anneal(have, want, near, start, place, proposals, warmth, state)
         if kept > best.kept:
             best = Relabelling(tuple(place.tolist()), int(kept), best.most)
