@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,6 +23,7 @@ from topodesign.wiring.plan.bill import Item
 from topodesign.wiring.plan.placement import place_hosts
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import make_plan
+from topodesign.wiring.plan.pods import order_in_pods
 from topodesign.wiring.plan.proof import check_plan
 
 
@@ -141,3 +143,23 @@ def test_a_panel_that_no_host_is_cabled_to_does_no_harm() -> None:
     cabling = make_plan(build("circulant(4,1)"), replace(inventory, panels=(first,))).fixed
     plan = place_hosts(build("circulant(4,1)"), replace(inventory, cabling=cabling))
     assert {connect.a.panel for connect in plan.connects} == {first.name}
+
+
+@pytest.mark.parametrize("duplex", [True, False])
+def test_hosts_in_pods_are_exchanged_until_links_fit_their_lanes(duplex: bool) -> None:
+    topology = build("torus(4,4,4)" if duplex else "genkautz(4,64)")
+    degree, beyond = topology.degree, 3
+    lanes = np.zeros((66, 3), dtype=np.int64)
+    for host in range(66):  # of all lanes three lead out of the pod
+        lanes[host, [host % 2, 2]] = degree // 2, beyond
+    order = order_in_pods(topology, lanes, range(64), duplex=duplex, seed=0)
+    assert order is not None
+    assert len(set(order.tolist())) == 64
+    pod = order % 2
+    out = pod[topology.src] != pod[topology.dst]
+    for ends in (topology.src, topology.dst):
+        assert np.bincount(ends[out], minlength=64).max() <= beyond
+    assert order_in_pods(build("complete(4)"), np.eye(4, dtype=np.int64) * 3, range(4), duplex=True, seed=0) is None
+    again = order_in_pods(topology, lanes, order.tolist(), duplex=duplex, seed=0)
+    assert again is not None
+    assert np.array_equal(again, order)

@@ -31,6 +31,8 @@ from topodesign.wiring.plan.cabling import assign_lanes, lanes_by_field, most_of
 from topodesign.wiring.plan.cycles import spread_cycles
 from topodesign.wiring.plan.decompose import unit_edges, unit_links, without_loops
 
+_SEARCHED = 2**17  # links times fields up to which hosts that are cabled in different ways are searched for
+
 
 class Choice(NamedTuple):
     """What a plan is made of.
@@ -47,16 +49,27 @@ class Choice(NamedTuple):
 
 
 def choose_together(
-    topology: Topology, inventory: Inventory, mode: Mode, hosts: Sequence[str] | None, *, seconds: float, seed: int = 0
+    topology: Topology,
+    inventory: Inventory,
+    mode: Mode,
+    hosts: Sequence[str] | None,
+    *,
+    seconds: float,
+    seed: int = 0,
+    first: Sequence[str] | None = None,
 ) -> Choice:
-    """Choose which host is which node, what is cabled where, and which panel each link is on."""
+    """Choose which host is which node, what is cabled where, and which panel each link is on.
+
+    ``first`` is an order of the hosts that may do, to be tried before others.
+    """
     duplex = mode == "duplex"
     src, dst = unit_edges(topology) if duplex else unit_links(without_loops(topology))
     out, into = (np.bincount(ends, minlength=topology.nodes) for ends in (src, dst))
     needed = out + into if duplex else np.maximum(out, into)
     have = _lanes(inventory, mode)
     most = {name: sum(lanes) if inventory.cabling else max(lanes, default=0) for name, lanes in have.items()}
-    first = tuple(hosts) if hosts is not None else in_order_of_need(needed, most)
+    named = hosts or first
+    first = tuple(named) if named is not None else in_order_of_need(needed, most)
     if not inventory.cabling and not any(zone.pods for zone in inventory.zones):
         count = Counter[str]()
         for zone, ports in usable(inventory, mode).items():
@@ -65,10 +78,13 @@ def choose_together(
         part = _fill(room, len(src)) if duplex else spread_cycles(topology.nodes, src, dst, room, seed)
         if part is not None:
             return Choice(first, _cabling(inventory, mode, first, (src, dst, part), None), src, dst, part)
-    orders = [hosts] if hosts is not None or inventory.cabling or len(set(have.values())) == 1 else [first, None]
+    alike = len(set(have.values())) == 1
+    orders = [hosts] if hosts is not None or alike or (inventory.cabling and named is None) else [first, None]
     found = None
     for order in orders:
         kinds = list(dict.fromkeys(have[name] for name in (order or have)))
+        if order is None and len(src) * len(inventory.fields) > _SEARCHED:
+            continue
         program = _Program(topology.nodes, src, dst, np.array(kinds, dtype=np.int64), duplex=duplex)
         program.of_inventory(inventory, mode)
         there = Counter(have[name] for name in (order or have))
@@ -80,7 +96,10 @@ def choose_together(
             lanes = None if inventory.cabling else found.values[program.lane]
             fixed = inventory.cabling or _cabling(inventory, mode, names, (src, dst, part), lanes)
             return Choice(names, fixed, src, dst, part)
-    raise InfeasibleError(_why_not(inventory, hosts, seconds, proven=found is not None and found.proven))
+    if found is None:
+        words = "to search through them all takes too long; say which host is which node"
+        raise InfeasibleError(f"no order of the hosts was found by exchanges ({NOT_PROVEN_NONE}); {words}")
+    raise InfeasibleError(_why_not(inventory, hosts, seconds, proven=found.proven))
 
 
 def in_order_of_need(needed: IntArray, have: dict[str, int]) -> tuple[str, ...]:

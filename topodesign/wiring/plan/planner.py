@@ -24,6 +24,7 @@ from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.decompose import split, without_loops
 from topodesign.wiring.plan.joint import Choice, choose_together, in_order_of_need
 from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.plan.pods import order_in_pods
 from topodesign.wiring.plan.proof import check_plan
 from topodesign.wiring.plan.two_sided import sided_room, split_sided
 
@@ -135,12 +136,19 @@ class _Question:
         if fixed is None:
             return choose_together(topology, inventory, mode, hosts, seconds=self.seconds, seed=seed)
         groups = lanes_by_field(inventory, fixed, mode)
-        table = np.array([[len(groups.get((name, field), ())) for field in inventory.fields] for name in names])
-        try:
-            src, dst, part = split(topology, table, duplex=mode == "duplex", seed=seed)
-        except InfeasibleError:
+        everyone = (*names, *(name for name in inventory.host if name not in set(names)))
+        table = np.array([[len(groups.get((name, field), ())) for field in inventory.fields] for name in everyone])
+        duplex = mode == "duplex"
+        order: IntArray | None = np.arange(len(names))
+        if hosts is None and np.any(table != table[0]):
+            order = order_in_pods(topology, table, range(len(names)), duplex=duplex, seed=seed)
+        if order is None:
             return choose_together(topology, inventory, mode, hosts, seconds=self.seconds, seed=seed)
-        return Choice(names, fixed, src, dst, part)
+        placed = tuple(everyone[host] for host in order)
+        try:
+            return Choice(placed, fixed, *split(topology, table[order], duplex=duplex, seed=seed))
+        except InfeasibleError:
+            return choose_together(topology, inventory, mode, hosts, first=placed, seconds=self.seconds, seed=seed)
 
 
 def plan_of(topology: Topology, inventory: Inventory, mode: Mode, choice: Choice) -> WiringPlan:

@@ -51,7 +51,6 @@ from topodesign.wiring.plant.structured import structured
 
 SECONDS = 10.0  # of work to search in where the plant does not carry all that is known
 _PLANNING = 20.0  # seconds to look for a plan of one known topology
-_SEARCHED = 30_000  # links times fields up to which hosts are placed by search, of plants that are not alike everywhere
 _KNOWN = 12  # known topologies that are tried, the cheapest first
 
 
@@ -292,10 +291,6 @@ def _carriage(one: Carriage, plant: Plant) -> Carriage:
     reason = why_not(one.topology, plant, lambda: one.all_to_all.upper)
     if reason is not None:
         return replace(one, not_carried_because=reason)
-    alike = len(plant.classes) == 1
-    size = len(one.topology.src) * plant.lanes.shape[1]
-    if not alike and size > _SEARCHED:
-        return replace(one, not_carried_because=f"no order of {plant.nodes} hosts was looked for, which takes long")
     try:
         return replace(one, plan=_plan(one.topology, plant))
     except InfeasibleError as error:
