@@ -32,6 +32,7 @@ MOST_EXHAUSTED = 8  # hosts up to which all their orders are gone through
 _EFFORT = 2**31  # of the search through fields over all orders: branches times links times fields
 _LITTLE = 2**26  # with the hosts as they are
 _FIRST = 2**15  # before machine code is made for it
+_WARMTHS = 16, 3, 8, 4, 8  # what is accepted at first, by the share that it is of all
 _PROPOSALS = 2**20
 _TURNED = 2**25  # proposals that change fields alone, times hosts
 _A_LINK = 2**11  # proposals for each link at most
@@ -128,7 +129,7 @@ class Problem:
     def improved(self, found: Found, *, seed: int) -> Found:
         """Exchange hosts and fields together, and return what keeps most."""
         best = found
-        for attempt, warmth in enumerate((kernels.ONE // 16, kernels.ONE // 3, kernels.ONE // 8)):
+        for attempt, warmth in enumerate(kernels.ONE // one for one in _WARMTHS):
             place = best.place if attempt else self._spread(best, seed)
             other = self._improve(place, best.field, _PROPOSALS, warmth=warmth, seed=seed + attempt, swaps=True)
             best = max(best, other, key=lambda one: one.kept)

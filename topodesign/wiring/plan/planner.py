@@ -30,6 +30,7 @@ from topodesign.wiring.plan.two_sided import sided_room, split_sided
 
 SECONDS = 20.0  # time to search for a plan if nothing is said
 
+_EXCHANGED = 2**12  # lanes times fields from which hosts are exchanged first; below, all orders are soon searched
 _MOMENT = 2.0  # seconds to see whether another mode would do
 
 _Patch = tuple[int, int, Fixed, Fixed]
@@ -140,7 +141,7 @@ class _Question:
         table = np.array([[len(groups.get((name, field), ())) for field in inventory.fields] for name in everyone])
         duplex = mode == "duplex"
         order: IntArray | None = np.arange(len(names))
-        if hosts is None and np.any(table != table[0]):
+        if hosts is None and np.any(table != table[0]) and int(needed.sum()) * table.shape[1] > _EXCHANGED:
             order = order_in_pods(topology, table, range(len(names)), duplex=duplex, seed=seed)
         if order is None:
             return choose_together(topology, inventory, mode, hosts, seconds=self.seconds, seed=seed)

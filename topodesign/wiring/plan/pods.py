@@ -16,7 +16,7 @@ from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.plan import pods_kernels as kernels
 from topodesign.wiring.plan.decompose import unit_edges, unit_links, without_loops
 
-_TRIES = 2**20  # nodes looked at
+_ROUNDS = 256  # how often each node is looked at
 
 
 def order_in_pods(
@@ -47,7 +47,6 @@ def order_in_pods(
     spare = np.setdiff1d(np.arange(hosts), first)
     place = np.concatenate((np.array(first, dtype=np.int64), spare))
     random = np.array([2 * seed + 1], dtype=np.uint64)
-    left = kernels.exchange(pods, place, 0, random) and kernels.exchange(
-        pods, place, _TRIES, random
-    )  # the first is soon done
+    left = kernels.exchange(pods, place, 0, random)  # soon counted, and mostly none
+    left = kernels.exchange(pods, place, _ROUNDS * hosts, random) if left else 0
     return None if left else place[: topology.nodes]
