@@ -209,8 +209,10 @@ def test_modules_of_a_layer_make_no_circle(own: str) -> None:
 
 def test_no_solver_is_called_outside_solve() -> None:
     found: dict[str, set[str]] = {}
+    homes = {solver.split(".")[0] for solver in SOLVERS}
     for name in FILES:
-        for node in ast.walk(ast.parse((ROOT / name).read_text())):
+        text = (ROOT / name).read_text()
+        for node in ast.walk(ast.parse(text)) if any(home in text for home in homes) else ():
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
@@ -282,9 +284,9 @@ def test_no_modules_go_in_a_circle() -> None:
     below: dict[str, set[str]] = {}
     for module, name in names.items():
         below[module] = set()
-        for node in ast.walk(ast.parse((ROOT / name).read_text())):
-            if isinstance(node, ast.ImportFrom) and node.module is not None:
-                whole = {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        for _, node in imports(name):
+            if isinstance(node, ast.ImportFrom):
+                whole = {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
                 below[module] |= whole & names.keys() - {module}
     while leaves := {module for module, others in below.items() if not others & below.keys()}:
         below = {module: others for module, others in below.items() if module not in leaves}
