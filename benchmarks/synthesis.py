@@ -225,7 +225,8 @@ def figures() -> None:
     eight = schedule(failed, "allreduce", method="tacos", chunks=8, **options).claim["time"]  # type: ignore[arg-type]
     trees = schedule(failed, "allreduce", method="forest")
     least = 14 * trees.fabric.unit / trees.claim["algorithmic_bandwidth"]
-    print(f"  table III in eight chunks a node: {float(eight)}; over trees {least}, {trees.notes[0].rpartition('; ')[2]}")
+    proof = trees.notes[0].rpartition("; ")[2]
+    print(f"  table III in eight chunks a node: {float(eight)}; over trees {least}, {proof}")
     ten = mesh(10, 10)
     for chunks in (1, 8, 64):
         # Chunks of 128 KB, so many at every node; links of 100 GB/s.
