@@ -34,6 +34,8 @@ from topodesign.compiler.check_sets import SetReport as SetReport
 from topodesign.compiler.check_sets import check_plan_set as check_plan_set
 from topodesign.compiler.compilation import compile_plan as compile_plan
 from topodesign.compiler.fitting import compile_fitting as compile_fitting
+from topodesign.compiler.phases import PhasePrograms as PhasePrograms
+from topodesign.compiler.phases import compile_phases as compile_phases
 from topodesign.compiler.sets import compile_set as compile_set
 from topodesign.compiler.several import compile_groups as compile_groups
 from topodesign.compiler.several import compile_roots as compile_roots
@@ -91,6 +93,8 @@ from topodesign.report.schemas.documents import json_schema as json_schema
 from topodesign.runtime.chakra.check import check_traces as check_traces
 from topodesign.runtime.check import check_file as check_file
 from topodesign.runtime.doctor import doctor as doctor
+from topodesign.runtime.phases import PhasesReport as PhasesReport
+from topodesign.runtime.phases import check_phases as check_phases
 from topodesign.runtime.rules import runtime_rules as runtime_rules
 from topodesign.schedulers.circuits.reconfigure import reconfigure as reconfigure
 from topodesign.schedulers.exact_frontier import exact_frontier as exact_frontier

@@ -31,6 +31,7 @@ from topodesign.catalog.verify import _Progress
 from topodesign.compiler.check_sets import check_plan_set
 from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.measured import read_measured
+from topodesign.compiler.phases import compile_phases
 from topodesign.fabrics.fabric import Fabric, Shared
 from topodesign.fabrics.files import FABRIC_FORMATS, read_fabric, write_fabric
 from topodesign.fabrics.groups import as_groups
@@ -52,10 +53,12 @@ from topodesign.runtime.chakra.traces import read_trace
 from topodesign.runtime.check import check_file
 from topodesign.runtime.doctor import about_program
 from topodesign.runtime.jax.check import check_module_file
+from topodesign.runtime.manifest import MANIFEST, read_manifest
 from topodesign.runtime.msccl.parse import parse_xml
 from topodesign.runtime.msccl.profiles import PROFILES
 from topodesign.runtime.mscclpp.check import check_plan_file
 from topodesign.runtime.mscclpp.parse import parse_plan
+from topodesign.schedulers.circuits.reconfigure import reconfigure
 from topodesign.schedulers.failure_plans import INDEX as FAILURES
 from topodesign.schedulers.failure_plans import failure_plans, read_failures
 from topodesign.schedulers.scheduling import schedule
@@ -129,6 +132,10 @@ def program() -> bytes:
 
 def traces() -> Mapping[str, bytes]:
     return compile_plan(schedule(RING, "allgather"), "chakra").files
+
+
+def by_phase() -> bytes:
+    return compile_phases(reconfigure(4, 1, delay="0s", size="64MiB").plan).manifest.text().encode()
 
 
 def execution_plan() -> bytes:
@@ -310,6 +317,7 @@ READERS = (
     Reader("schedulers/failure_plans", FAILURES, failures_index, lambda path: read_failures(path.parent)),
     Reader("compiler/check_sets", INDEX, plan_set_index, check_plan_set),
     Reader("runtime/msccl/parse", "p.xml", program, lambda path: parse_xml(path, PROFILES["msccl"])),
+    Reader("runtime/manifest", MANIFEST, by_phase, read_manifest),
     Reader("runtime/check", "c.xml", program, lambda path: check_file(path).ok),
     Reader("runtime/chakra/traces", "c.0.et", lambda: traces()["collective.0.et"], read_trace),
     Reader("runtime/doctor", "p.json", PLAN.encode, about_program),

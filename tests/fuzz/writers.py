@@ -36,6 +36,7 @@ from topodesign.catalog.verify import _Progress, stored_rows
 from topodesign.cli.interrupt import Ended, listen
 from topodesign.cli.main import run
 from topodesign.compiler.compilation import compile_plan
+from topodesign.compiler.phases import compile_phases
 from topodesign.optima.layout import layout
 from topodesign.optima.uneven import price_uneven
 from topodesign.plans.files import save_plan
@@ -106,6 +107,9 @@ DECISIONS = Both(
     ]
 )
 PLANTS = Both(lambda: [carry(plain_inventory(6, lanes)) for lanes in (2, 3)])
+BY_PHASE = Both(
+    lambda: [compile_phases(reconfigure(nodes, 1, delay="0s", size="64MiB").plan) for nodes in (4, 5)]
+)
 PHASES = Both(
     lambda: [carry_phases(reconfigure(nodes, 2, delay="0s"), plain_inventory(nodes, 2, kind="ocs")) for nodes in (5, 6)]
 )
@@ -324,6 +328,7 @@ WRITERS = (
         lambda path, version: PHASES[version].write_commands(path, "scpi"),
         makes_directory=True,
     ),
+    Writer("compiler/phases", "programs", lambda path, version: BY_PHASE[version].save(path), makes_directory=True),
     Writer("plans/sets", "set", _plan_set, makes_directory=True),
     Writer(
         "schedulers/failure_plans",

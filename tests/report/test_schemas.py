@@ -142,6 +142,9 @@ CASES = {
         verify wrong_trees.npz
         reconfigure -n 5 -d 2 --collective allgather -o phases.npz
         verify phases.npz
+        reconfigure -n 5 -d 1 --collective allgather --delay 0s --size 64MiB -o changing.npz
+        compile changing.npz -o programs
+        verify programs
         schedule torus(3,3) --collective all-to-all --method dimension-order -o routed.npz
         verify routed.npz
         simulate rounds.npz --size 1MiB --size 1GiB

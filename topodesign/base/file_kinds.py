@@ -22,6 +22,7 @@ class FileKind(Enum):
 
     PLAN = "a schedule", "'topodesign schedule' writes one"
     PLAN_SET = "a set of plans", "'topodesign compile-set' writes one"
+    PHASES = "programs by phase", "'topodesign compile' writes them for circuits that change"
     PROGRAM = "a program", "'topodesign compile' writes one"
     FABRIC = "a fabric", "'topodesign fabric' writes one"
     LINKS = "a list of links", "'topodesign links' writes one"
@@ -77,6 +78,12 @@ _KEYS = {
     "link test": FileKind.LINK_TEST,
 }
 """What JSON of others, or of ours without its head, is told by."""
+_FORMATS = {
+    "wiring plan": FileKind.WIRING,
+    "programs by phase": FileKind.PHASES,
+    "plan set": FileKind.PLAN_SET,
+}
+"""What JSON of ours says in its head."""
 _NEAR = 1000  # letters in which XML has said what it is
 _PLACES = frozenset(("hosts", "racks", "panels", "stock"))
 _SOLD = frozenset(("cords", "breakouts", "cassettes", "optics"))
@@ -140,6 +147,8 @@ def _of_directory(path: Path) -> FileKind:
                 return FileKind.CATALOG
             if one.suffix == ".et":
                 return FileKind.TRACES
+        if kind_of(path / "phases.json") is FileKind.PHASES:
+            return FileKind.PHASES
         if (path / "index.json").is_file() and kind_of(path / "index.json") is FileKind.PLAN_SET:
             return FileKind.PLAN_SET
     return FileKind.DIRECTORY
@@ -155,10 +164,9 @@ def _of_xml(text: str) -> FileKind | None:
 def _of_json(text: str) -> FileKind | None:
     if re.match(r'\{\s*"schema"\s*:\s*"topodesign/', text):
         return FileKind.ANSWER
-    if '"topodesign wiring plan"' in text[:_NEAR]:
-        return FileKind.WIRING
-    if '"topodesign plan set"' in text[:_NEAR]:
-        return FileKind.PLAN_SET
+    for words, found in _FORMATS.items():
+        if f'"topodesign {words}"' in text[:_NEAR]:
+            return found
     keys = set(re.findall(r'"([A-Za-z_]+)"\s*:', text))
     for sign, found in (
         ("lldp", FileKind.NEIGHBOURS),

@@ -87,6 +87,10 @@ def command(
     A schedule of --group, or of --only on a topology, is a program for each group, whose members are its ranks in
     ascending order: group0.xml and so on, in the directory that -o names.
 
+    A schedule whose circuits change is a program for each phase where -o names a directory: program0.xml and so on,
+    and phases.json with the circuits that each needs and where input and output lie. A file has one program, which
+    waits for no change; a module for jax has stages.
+
     No runtime looks at the root of a call: a program of a broadcast or reduce is used for calls of every root, with
     wrong data unless that is the program's. Load it only where all calls have this root; --all-roots writes one for
     each: root0.xml and so on.
@@ -117,8 +121,7 @@ def command(
 
             plan = load_right(source)
         _check_parts(plan, settings["parts"])
-        if _is_of_groups(plan):
-            _write_groups(plan, target, settings, output)
+        if _written_apart(plan, target, settings, output):
             return
         with progress_bar("compiling"):
             made = topodesign.compile_plan(plan, target, **settings)
@@ -174,6 +177,49 @@ def _refuse_early(
 def _is_of_groups(plan: Plan) -> bool:
     """Whether a plan is of groups of nodes or of several collectives, which have programs of their own."""
     return plan.collective.group is not None or bool(plan.collective.several)
+
+
+def _written_apart(plan: Plan, target: str, settings: dict[str, Any], output: Path) -> bool:
+    """Compile the phases or the groups of a plan, and write the programs, if it has several."""
+    from topodesign.plans.kinds import kind_of  # noqa: PLC0415  NumPy, which help does without
+
+    if kind_of(plan).changes and target != "jax" and not output.suffix:
+        _write_phases(plan, target, settings, output)
+    elif _is_of_groups(plan):
+        _write_groups(plan, target, settings, output)
+    else:
+        return False
+    return True
+
+
+def _write_phases(plan: Plan, target: str, settings: dict[str, Any], output: Path) -> None:
+    """Compile the phases of a plan, of each group by itself, and write the programs."""
+    from topodesign.compiler.phases import compile_phases  # noqa: PLC0415  NumPy, which help does without
+    from topodesign.plans.kinds import kind_of  # noqa: PLC0415
+
+    teams = plan.collective.single if plan.collective.group is not None else (plan.collective,)
+    plans = [plan] if plan.collective.group is None else kind_of(plan).apart()
+    made = []
+    with progress_bar("compiling and checking") as progress:
+        for number, one in enumerate(plans):
+            progress(number / len(teams))
+            made.append(compile_phases(one, target, **settings).checked())
+    if len(made) == 1:
+        made[0].save(output)
+    else:
+        write_directory(output, {f"group{number}": one.save for number, one in enumerate(made)})
+    records = []
+    for number, (some, team) in enumerate(zip(made, teams, strict=True)):
+        folder = output / f"group{number}" if len(made) > 1 else output
+        nodes = [str(node) for node in team.group or range(plan.topology.nodes)]
+        for phase, program in zip(some.manifest.phases, some.programs, strict=True):
+            about = {"program": program.heading(), "ranks": nodes, "notes": list(some.notes)}
+            records.append({**about, "file": str(folder / phase.program)})
+    if form() != "text":
+        print_json({"programs": records}, lambda: records)
+    else:
+        lines = [f"{one['file']}: {one['program']}" for one in records]
+        say("\n".join([str(made[0].report), *made[0].notes, *lines]))
 
 
 def _write_groups(plan: Plan, target: str, settings: dict[str, Any], output: Path) -> None:

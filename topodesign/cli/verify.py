@@ -41,14 +41,16 @@ def command(file: Path, runtime: str, interleavings: int | None, seed: int, wiri
     reported. So is an execution plan, over several launches, and signals that are lost. Traces are named by their
     directory or by one of their files, and replayed by all ranks together: whether messages match, nothing waits for
     ever, all data arrive, and how long ASTRA-sim takes. Of a module for JAX the data are replayed, and where JAX is
-    installed the StableHLO that it makes of them; code that is not ours is not executed. Of
-    a set all plans and programs are checked so, and against the index and the links. Exit status 1 if it is wrong.
+    installed the StableHLO that it makes of them; code that is not ours is not executed. Programs by phase are named by
+    their directory, and run one after another on one memory. Of a set all plans and programs are checked so, and
+    against the index and the links. Exit status 1 if it is wrong.
 
     Example: topodesign verify ring.npz
     """
     if not is_trace_name(file):
-        refuse_others(file, FileKind.PLAN, FileKind.PROGRAM, FileKind.PLAN_SET)
-    is_set = kind_of(file) is FileKind.PLAN_SET
+        refuse_others(file, FileKind.PLAN, FileKind.PROGRAM, FileKind.PLAN_SET, FileKind.PHASES)
+    sort = kind_of(file)
+    is_set = sort is FileKind.PLAN_SET
     if wiring is not None and not is_set:
         raise ParameterError("--wiring is for a set of plans; leave it out")
     if is_set:
@@ -58,6 +60,11 @@ def command(file: Path, runtime: str, interleavings: int | None, seed: int, wiri
                 file, wired, runtime=runtime, interleavings=interleavings, seed=seed, progress=progress
             )
         document, text, right = found.record(), str(found), found.ok
+    elif sort is FileKind.PHASES:
+        with progress_bar("checking"):
+            orders = {} if interleavings is None else {"interleavings": interleavings}
+            row = topodesign.check_phases(file, seed=seed, **orders)
+        document, text, right = row.record(), str(row), row.ok
     elif is_trace_name(file):
         with progress_bar("replaying"):
             orders = {} if interleavings is None else {"interleavings": interleavings}

@@ -16,7 +16,7 @@ from topodesign.base.doors import BACKENDS
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TopodesignError
 from topodesign.base.options import read, takes
 from topodesign.base.records import Result
-from topodesign.base.wording import with_article
+from topodesign.base.wording import counted, with_article
 from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.compiler.backends.backend import Backend, Checked, Files, Options
 from topodesign.compiler.columns import columns_of
@@ -32,8 +32,10 @@ from topodesign.plans.kinds.kind import Kind
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.replay.rounds import verify_rounds
+from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import is_lean, prune
 from topodesign.runtime.msccl.profiles import RuntimeProfile
+from topodesign.topology.topology import Topology
 
 _LONGEST_SPEC = 200  # characters of it in the name of a program, which runtimes want short
 
@@ -49,10 +51,10 @@ class FrontEnd(NamedTuple):
     program: Callable[[Kind[Any], Options, Limits], Program]
 
 
-def _of_rounds(kind: Kind[Any], options: Options, limits: Limits) -> Program:
-    if options.parts > 1:
+def rounds_to_compile(kind: Kind[Any], parts: int = 1, *, uneven: bool = False) -> tuple[Topology, Rounds]:
+    """Return the rounds of a plan among ranks, right and without what moves in vain."""
+    if parts > 1:
         raise ParameterError("parts are of trees; rounds have none")
-    uneven = limits.uneven and kind.amounts is not None
     topology, movement = kind.padded() if uneven else kind.on_ranks()
     one_way = movement.collective.like(*exchange.COLLECTIVES)
     if uneven:
@@ -62,6 +64,12 @@ def _of_rounds(kind: Kind[Any], options: Options, limits: Limits) -> Program:
         if not report.ok:
             raise ScheduleError(f"the schedule is wrong: {report.problems[0]}")
         movement = movement if one_way else prune(movement)
+    return topology, movement
+
+
+def _of_rounds(kind: Kind[Any], options: Options, limits: Limits) -> Program:
+    uneven = limits.uneven and kind.amounts is not None
+    topology, movement = rounds_to_compile(kind, options.parts, uneven=uneven)
     program = rounds.program_of_rounds(
         topology,
         movement,
@@ -250,6 +258,27 @@ def compile_plan(plan: Plan | str | Path, target: str = "msccl", **options: Unpa
     <Compiled: allreduce of 12 ranks in place for msccl, ... bytes, checked>
     """
     plan = as_plan(plan)
+    backend, kind, settled = settle(plan, target, options)
+    front_end = FRONT_ENDS[kind.program]
+    program = backend.lower(plan, settled)
+    if program is None:
+        limits = backend.limits(settled)
+        limits.check_ranks(plan.topology.nodes - len(plan.topology.switches))
+        program = front_end.program(kind, settled, limits)
+    files = backend.emit(program, settled)
+    notes = tuple(backend.notes(plan, settled, files))
+    if kind.changes and target != "jax":
+        times = counted(len(kind.changes), "time")
+        said = f"circuits change {times}, and this one program does not wait for them; compile_phases makes one for "
+        notes = (*notes, f"{said}each phase (compile: name a directory with -o)")
+    return Compiled(plan, program, backend, settled, files, notes=notes)
+
+
+def settle(plan: Plan, target: str, options: Any) -> tuple[Backend, Kind[Any], Options]:
+    """Return the back end of a target, the kind of a plan and what is asked for, if one can be compiled for the other.
+
+    Raises what :func:`compile_plan` says.
+    """
     backend = BACKENDS.get(target)
     if backend is None:
         raise ParameterError(f"unknown target {target!r}; known are {', '.join(BACKENDS)}")
@@ -258,7 +287,7 @@ def compile_plan(plan: Plan | str | Path, target: str = "msccl", **options: Unpa
     if isinstance(runtime, str) and runtime not in backend.runtimes:
         raise ParameterError(f"unknown runtime {runtime!r} of {target}; known are {', '.join(backend.runtimes)}")
     kind = kind_of(plan)
-    front_end = _front_end(kind)
+    _require_front_end(kind)
     said["runtime"] = runtime or backend.runtimes[0]
     if said["name"] is None:
         said["name"] = _title(kind)
@@ -266,18 +295,11 @@ def compile_plan(plan: Plan | str | Path, target: str = "msccl", **options: Unpa
     backend.accept(plan, settled)
     if "threadblocks" not in backend.takes:
         settled = Options(place=plan.place, **said | {"threadblocks": "separate"})
-    program = backend.lower(plan, settled)
-    if program is None:
-        limits = backend.limits(settled)
-        limits.check_ranks(plan.topology.nodes - len(plan.topology.switches))
-        program = front_end.program(kind, settled, limits)
-    files = backend.emit(program, settled)
-    notes = tuple(backend.notes(plan, settled, files))
-    return Compiled(plan, program, backend, settled, files, notes=notes)
+    return backend, kind, settled
 
 
-def _front_end(kind: Kind[Any]) -> FrontEnd:
-    """Return the front end of a plan."""
+def _require_front_end(kind: Kind[Any]) -> None:
+    """Refuse a plan that its front end cannot compile to one program."""
     front_end, plan = FRONT_ENDS[kind.program], kind.plan
     collective, topology = plan.collective, plan.topology
     if collective.several:
@@ -291,7 +313,6 @@ def _front_end(kind: Kind[Any]) -> FrontEnd:
             f"{kind.words} among some of the nodes are no single program: groups are communicators of their own, "
             "each with a program; use compile_groups"
         )
-    return front_end
 
 
 def _title(kind: Kind[Any]) -> str:

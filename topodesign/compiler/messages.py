@@ -70,6 +70,7 @@ class Messages(Program):
     operations: tuple[tuple[Operation, ...], ...] = ()
     ends: tuple[int, ...] | None = None
     adding: int = 0  # how many of the steps add
+    phase: int | None = None  # of a plan whose circuits change, if these are the messages of one phase alone
     own: Own | None = None  # what the plan itself says of the call and of the links, None where it says nothing
 
     def size(self, number: int, whole: Fraction) -> int:

@@ -20,6 +20,7 @@ ORDERS = 3  # random orders in which a program is executed before it is written
 if TYPE_CHECKING:
     from topodesign.fabrics.fabric import Fabric
     from topodesign.plans.plan import Plan
+    from topodesign.plans.rounds import Rounds
     from topodesign.topology.topology import Topology
 
 Files = Mapping[str, bytes]
@@ -83,6 +84,10 @@ class Backend(ABC):
 
     def lower(self, plan: Plan, options: Options) -> Program | None:  # noqa: ARG002
         """Return the program of a plan, for targets that run something else than instructions; None for others."""
+        return None
+
+    def lower_phase(self, rounds: Rounds, number: int, options: Options) -> Program | None:  # noqa: ARG002
+        """Return the program of the rounds of a phase, for targets that run something else than instructions."""
         return None
 
     @abstractmethod

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache, partial
@@ -34,10 +35,12 @@ from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import NO_LIMITS, Limits
 from topodesign.compiler.messages import Act, Messages
 from topodesign.runtime.chakra.network import Network
+from topodesign.runtime.chakra.traces import PHASE
 
 if TYPE_CHECKING:
     from topodesign.collectives import Collective
     from topodesign.plans.plan import Plan
+    from topodesign.plans.rounds import Rounds
     from topodesign.runtime.chakra.check import TraceReport
     from topodesign.runtime.chakra.traces import Trace
 
@@ -96,6 +99,12 @@ class Chakra(Backend):
         from topodesign.compiler.frontends.messages import messages_of  # noqa: PLC0415  NumPy, which help does without
 
         return messages_of(plan, options.parts)
+
+    def lower_phase(self, rounds: Rounds, number: int, options: Options) -> Program:  # noqa: ARG002
+        """Return the messages of a phase."""
+        from topodesign.compiler.frontends.messages import messages_of_rounds  # noqa: PLC0415  NumPy
+
+        return replace(messages_of_rounds(rounds), phase=number)
 
     def limits(self, options: Options) -> Limits:  # noqa: ARG002
         """Return none: a trace may have any number of nodes."""
@@ -330,6 +339,8 @@ def _trace(program: Messages, rank: int, whole: Fraction) -> bytes:
         "topodesign_units": program.units,
         "topodesign_size": str(whole),
     }
+    if program.phase is not None:
+        said[PHASE] = program.phase
     if program.amounts is not None:
         said["topodesign_amounts"] = json.dumps(program.amounts)
     header = _header(said)

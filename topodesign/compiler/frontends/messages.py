@@ -45,11 +45,11 @@ def messages_of(plan: Plan, parts: int = 1) -> Messages:
         raise ScheduleError(f"the schedule is wrong: {report.problems[0]}")
     topology, rounds = kind.on_ranks(parts) if kind.program == "trees" else kind.padded()
     if kind.amounts is not None:
-        made = _of_rounds(rounds, len(topology.switches))
+        made = messages_of_rounds(rounds, len(topology.switches))
         return replace(made, units=rounds.units // max(kind.amounts), amounts=kind.amounts)
     if kind.streams and not plan.topology.switches and is_lean(rounds):
         return _of_timed(kind.streams[0])
-    return _of_rounds(rounds if is_lean(rounds) else prune(rounds), len(topology.switches))
+    return messages_of_rounds(rounds if is_lean(rounds) else prune(rounds), len(topology.switches))
 
 
 def _program(
@@ -95,7 +95,8 @@ def _joined(rows: list[tuple[int, int, int]]) -> tuple[tuple[int, int, int], ...
     return tuple(found)
 
 
-def _of_rounds(rounds: Rounds, switches: int) -> Messages:
+def messages_of_rounds(rounds: Rounds, switches: int = 0) -> Messages:
+    """Return the messages of rounds, in which nothing moves in vain."""
     if switches:
         raise ScheduleError("rounds of ranks have no switches")
     order = np.lexsort((rounds.lo, rounds.block, rounds.dst, rounds.src, rounds.step))

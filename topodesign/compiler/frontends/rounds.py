@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -66,6 +68,32 @@ def program_of_rounds(
     steps, and for its receiver to make room. So, by induction over the steps, all of them end. The exception are fused
     instructions, see :mod:`topodesign.compiler.frontends.threads`.
     """
+    made = made_of_rounds(topology, schedule, inplace=inplace, channels=channels, limits=limits)
+    collective, nodes, chunks = schedule.collective, schedule.nodes, made.chunks
+    put = partial(assemble, reduce_steps=schedule.reduce_steps, limits=limits, chunks=chunks * nodes, mode=threadblocks)
+    ranks, used = put(made.operations)
+    if collective.like(REDUCE_SCATTER) and not inplace and limits.settles:
+        most = chunks * nodes // _SCRATCH
+        for room in (chunks * nodes, most, 0) if ranks.scratch > most else ():
+            again = put(made.again(room))
+            ranks, used = min((ranks, used), again, key=lambda made: made[0].scratch)
+            if ranks.scratch <= most:
+                break
+    return Program(collective, inplace, protocol, chunks * nodes, used, ranks)
+
+
+class Made(NamedTuple):
+    """What all ranks do, chunks of a block, and how sums are laid out again with less room for them."""
+
+    operations: Operations
+    chunks: int
+    again: Callable[[int], Operations]
+
+
+def made_of_rounds(
+    topology: Topology, schedule: Rounds, *, inplace: bool, channels: int, limits: Limits = NO_LIMITS
+) -> Made:
+    """Return what all ranks do in order, as :func:`program_of_rounds` shares it out among threadblocks."""
     require_at_least("channels", channels, 1)
     _check_links(topology, schedule)
     collective, nodes, longest = schedule.collective, schedule.nodes, limits.chunks_per_instruction
@@ -73,25 +101,14 @@ def program_of_rounds(
         journey = exchange.journeys(schedule, channels, partly=partly)
         hops = {hop for piece in journey.pieces for hop in piece.route}
         _check_steps(Counter((src, dst) for _, src, dst in hops), limits)
-        chunks = journey.chunks
         operations = exchange.Writer(collective, nodes, journey, inplace, channels, longest).operations()
-    else:
-        if schedule.steps > limits.instructions_per_block and is_lean(schedule):
-            hops = set(zip(*(getattr(schedule, name).tolist() for name in ("step", "src", "dst")), strict=True))
-            _check_steps(Counter((src, dst) for _, src, dst in hops), limits)
-        plan = layout(schedule, channels)
-        chunks = plan.shard
-        operations = _operations(schedule, plan, inplace=inplace, channels=channels, longest=longest)
-    put = partial(assemble, reduce_steps=schedule.reduce_steps, limits=limits, chunks=chunks * nodes, mode=threadblocks)
-    ranks, used = put(operations)
-    if collective.like(REDUCE_SCATTER) and not inplace and limits.settles:
-        most = chunks * nodes // _SCRATCH
-        for room in (chunks * nodes, most, 0) if ranks.scratch > most else ():
-            again = put(_operations(schedule, plan, inplace=False, channels=channels, longest=longest, room=room))
-            ranks, used = min((ranks, used), again, key=lambda made: made[0].scratch)
-            if ranks.scratch <= most:
-                break
-    return Program(collective, inplace, protocol, chunks * nodes, used, ranks)
+        return Made(operations, journey.chunks, lambda _: operations)
+    if schedule.steps > limits.instructions_per_block and is_lean(schedule):
+        hops = set(zip(*(getattr(schedule, name).tolist() for name in ("step", "src", "dst")), strict=True))
+        _check_steps(Counter((src, dst) for _, src, dst in hops), limits)
+    plan = layout(schedule, channels)
+    again = partial(_operations, schedule, plan, inplace=inplace, channels=channels, longest=longest)
+    return Made(again(), plan.shard, lambda room: again(room=room))
 
 
 def _check_links(topology: Topology, schedule: Rounds) -> None:

@@ -68,6 +68,7 @@ VERIFY = either(
     declared("runtime.mscclpp.check:PlanReport", "an execution plan"),
     declared("runtime.jax.check:ModuleReport", "a module for JAX"),
     declared("runtime.chakra.check:TraceReport", "traces"),
+    declared("runtime.phases:PhasesReport", "programs by phase"),
 )
 _MADE: Keys = {
     "fewer_trees?": nullable(text("What fewer trees cost, where the runtime takes no more; else null.")),
@@ -99,7 +100,7 @@ COMPILE = either(
                         "file": text("What was written."),
                     }
                 ),
-                "One for each group, or each root.",
+                "One for each group, each phase, or each root.",
             )
         },
         "several programs",

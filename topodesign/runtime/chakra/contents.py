@@ -22,7 +22,7 @@ from topodesign.base.strict_json import parse_json
 from topodesign.collectives import Collective, from_record
 from topodesign.collectives.collective import EVERYONE
 from topodesign.runtime.chakra.replay import Job, Watcher
-from topodesign.runtime.chakra.traces import AMOUNTS, COLLECTIVE, DATA, PART, RANKS, SIZE, UNITS, Node
+from topodesign.runtime.chakra.traces import AMOUNTS, COLLECTIVE, DATA, PART, PHASE, RANKS, SIZE, UNITS, Node
 from topodesign.runtime.report import Finding
 
 Words = NDArray[np.uint64]
@@ -53,7 +53,7 @@ class Contents:
 def contents_of(job: Job) -> tuple[Contents | None, list[Finding]]:
     """Return what messages carry, None where the traces do not say it; and what is wrong with what they say."""
     headers = [trace.header for trace in job.traces]
-    if all(COLLECTIVE not in header for header in headers):
+    if all(COLLECTIVE not in header or PHASE in header for header in headers):
         return None, []
     if any(header != headers[0] for header in headers):
         return None, [Finding("illegal", "the headers of the ranks do not say the same")]

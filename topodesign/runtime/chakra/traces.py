@@ -49,6 +49,8 @@ COLLECTIVE, RANKS, UNITS, SIZE, AMOUNTS = (
     f"topodesign_{word}" for word in ("collective", "ranks", "units", "size", "amounts")
 )
 """Attributes of the header: the collective as JSON, ranks, units of a block, and bytes of the whole data."""
+PHASE = "topodesign_phase"
+"""Attribute of the header of traces that are a phase of the collective alone, whose data others bring and take."""
 DATA, PART = "topodesign_data", "topodesign_part"
 """Attributes of a send: block, first unit and end of what it carries, again and again; and of which movement it is."""
 

@@ -196,12 +196,13 @@ def _run(
     slots = profile.slots[program.proto]
     piece = profile.smallest_piece(program.proto, profile.largest_call(program.max_bytes), program.nchunksperloop)
     flat = Flat(threads, layout)
-    analysis = analyse(threads, layout, slots, piece=piece, unsettled_sends=_unsettled(program, profile), flat=flat)
+    analysis = analyse(threads, layout, slots, piece=piece, unsettled_sends=unsettled(program, profile), flat=flat)
     findings = analysis.findings or first_wrong(lambda seed: interleave(flat, slots, seed, piece=piece), seeds)
     return findings, analysis.longest_chain
 
 
-def _unsettled(program: Program, profile: RuntimeProfile) -> bool:
+def unsettled(program: Program, profile: RuntimeProfile) -> bool:
+    """Return whether what is sent may be read still when its threadblock goes on."""
     return program.proto == "LL" and not profile.ll_send_barrier
 
 
@@ -212,12 +213,12 @@ def _safe(program: Program, profile: RuntimeProfile, threads: Threads, root: int
     piece = shortest_piece(threads, slots, max(1, min(longest, profile.chunks_per_step)))
     if piece is None:
         return 0
-    unsettled = _unsettled(program, profile)
+    late = unsettled(program, profile)
     for inplace, claimed in ((True, program.inplace), (False, program.outofplace)):
         layout = Layout.of(program, inplace=inplace, root=root)
         if claimed and (
             any(out_of_bounds(threads, layout))
-            or analyse(threads, layout, slots, piece=piece, unsettled_sends=unsettled).findings
+            or analyse(threads, layout, slots, piece=piece, unsettled_sends=late).findings
         ):
             return 0
     return profile.largest_of_piece(program.proto, piece, program.nchunksperloop)

@@ -140,13 +140,13 @@ def pair(plan: ExecutionPlan) -> dict[Channel, Channel]:
     }
 
 
-def lower(plan: ExecutionPlan, layout: Layout) -> Program:
-    """Turn every threadblock into phases."""
+def lower(plan: ExecutionPlan, layout: Layout, least: int = 1) -> Program:
+    """Turn every threadblock into phases, with a multiple of so many cells for a chunk."""
     operations = [
         op for gpu in plan.gpus for block in gpu.threadblocks for one in block.operations for op in (one, *one.inner)
     ]
     pipelines = any(one.name == "pipeline" for one in operations)
-    cells = 1 + pipelines
+    cells = math.lcm(least, 1 + pipelines)
     for parts in {one.parts for one in operations}:
         cells = math.lcm(cells, parts * (1 + pipelines)) if cells <= MOST_CELLS else cells
     if cells > MOST_CELLS:

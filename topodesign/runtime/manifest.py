@@ -1,0 +1,143 @@
+"""``phases.json``: which programs there are by phase, which circuits each needs, and where input and output lie."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from topodesign.base.errors import FileFormatError, TopodesignError
+from topodesign.base.file_kinds import FileKind, expecting
+from topodesign.base.strict_json import parse_json
+from topodesign.base.text_files import read_bytes
+from topodesign.collectives import Collective, from_record
+
+MANIFEST = "phases.json"
+TARGETS = ("msccl", "mscclpp", "chakra")
+"""What programs by phase are made for."""
+_FORMAT = "topodesign programs by phase"
+_LARGEST = 2**26  # bytes of a manifest
+_MOST = 2**31  # chunks of a workspace
+
+Circuit = tuple[int, int, int, int]
+"""Node, its port, other node, its port."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A program, and what has to be up before it is called."""
+
+    program: str  # the file, or of traces the directory
+    circuits: tuple[Circuit, ...]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What programs by phase are for, and how they are to be called.
+
+    * ``chunks``, ``workspace``: of the whole collective, and of the workspace of a rank; 0 of traces, which have none.
+    * ``inputs``, ``outputs``: of every rank the first chunk of its input and output in the workspace.
+    * ``delay``, ``dark``: of a change, in seconds, and which ports send nothing meanwhile: all, or those that moved.
+    """
+
+    target: str
+    runtime: str
+    collective: Collective
+    ranks: int
+    chunks: int
+    workspace: int
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    delay: Fraction
+    dark: str
+    phases: tuple[Phase, ...]
+
+    def text(self) -> str:
+        """Return it as a file has it."""
+        return (
+            json.dumps(
+                {
+                    "format": _FORMAT,
+                    "version": 1,
+                    "target": self.target,
+                    "runtime": self.runtime,
+                    "collective": self.collective.record(),
+                    "ranks": self.ranks,
+                    "chunks": self.chunks,
+                    "workspace_chunks": self.workspace,
+                    "input_at": self.inputs,
+                    "output_at": self.outputs,
+                    "delay_s": str(self.delay),
+                    "dark": self.dark,
+                    "phases": [{"program": one.program, "circuits": one.circuits} for one in self.phases],
+                }
+            )
+            + "\n"
+        )
+
+    @property
+    def share(self) -> Fraction:
+        """The workspace over the data of the collective."""
+        return Fraction(self.workspace, max(1, self.chunks))
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Return what ``phases.json`` says.
+
+    Raises
+    ------
+    FileFormatError
+        If it cannot be read, or says what cannot be.
+    """
+    with expecting(path, FileKind.PHASES):
+        found = parse_json(read_bytes(path, _LARGEST))
+        if not isinstance(found, dict) or found.get("format") != _FORMAT or found.get("version") != 1:
+            raise FileFormatError(f"no manifest of programs by phase, whose format is {_FORMAT!r} and version 1")
+        try:
+            ranks = _whole(found["ranks"], 2**16)
+            phases = tuple(
+                Phase(_name(one["program"]), tuple(_circuit(row, ranks) for row in one["circuits"]))
+                for one in found["phases"]
+            )
+            manifest = Manifest(
+                _name(found["target"]),
+                _name(found["runtime"]),
+                from_record(found["collective"]),
+                ranks,
+                _whole(found["chunks"], _MOST),
+                _whole(found["workspace_chunks"], _MOST),
+                tuple(_whole(at, _MOST) for at in found["input_at"]),
+                tuple(_whole(at, _MOST) for at in found["output_at"]),
+                Fraction(_name(found["delay_s"])),
+                _name(found["dark"]),
+                phases,
+            )
+        except (KeyError, TypeError, ValueError, ZeroDivisionError, TopodesignError) as error:
+            raise FileFormatError(f"a manifest of programs by phase that makes no sense: {error!r:.100}") from None
+        known = manifest.collective.group is None and not manifest.collective.several
+        if not known or manifest.collective.rooted or not phases or manifest.target not in TARGETS or ranks < 2:
+            raise FileFormatError("a manifest of programs by phase of no collective, target or phase that is known")
+        return manifest
+
+
+def _whole(value: Any, most: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
+        raise ValueError(f"{value!r:.40} is no number from 0 to {most}")
+    return value
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str) or len(value) > 200 or ("/" in value.removesuffix("/") and not _fraction(value)):
+        raise ValueError(f"{value!r:.40} is no name")
+    return value
+
+
+def _fraction(text: str) -> bool:
+    return text.replace("/", "", 1).isdigit()
+
+
+def _circuit(row: Any, ranks: int) -> Circuit:
+    a, p, b, q = row
+    return _whole(a, ranks - 1), _whole(p, _MOST), _whole(b, ranks - 1), _whole(q, _MOST)

@@ -1,0 +1,361 @@
+"""Programs by phase: one for the circuits of each phase of a plan, run one after another on one memory.
+
+A runtime knows calls of collectives, and keeps nothing of its own from one call to the next. So every program works in
+place on one buffer that the caller has, the workspace: input, output, and whatever waits between phases. To the runtime
+it is an allreduce in place, of as many chunks as the workspace has. ``phases.json`` says where input and output lie in
+it, and which circuits have to be up before each program is called.
+
+What is checked is the row of programs: each is read as its runtime does, sends over the circuits of its phase alone,
+and has no deadlock and no race; and all of them, one after another on one memory, do what the collective promises.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from topodesign.base.arguments import as_path
+from topodesign.base.errors import FileFormatError
+from topodesign.base.memory import uncollected
+from topodesign.base.wording import counted
+from topodesign.collectives import ALLREDUCE
+from topodesign.runtime.chakra.check import check_job
+from topodesign.runtime.chakra.traces import PHASE, Trace, find_traces, read_trace
+from topodesign.runtime.manifest import MANIFEST, Manifest, read_manifest
+from topodesign.runtime.memory import Layout
+from topodesign.runtime.msccl.check import unsettled
+from topodesign.runtime.msccl.execute import analyse, interleave
+from topodesign.runtime.msccl.flat import Flat
+from topodesign.runtime.msccl.legal import limits, mismatches, out_of_bounds
+from topodesign.runtime.msccl.operations import Operation, Thread, load
+from topodesign.runtime.msccl.parse import Program, XmlError, parse_xml
+from topodesign.runtime.msccl.profiles import RuntimeProfile, get_profile
+from topodesign.runtime.mscclpp.check import names
+from topodesign.runtime.mscclpp.contexts import PACKET, contexts
+from topodesign.runtime.mscclpp.interleave import interleave as interleave_plan
+from topodesign.runtime.mscclpp.limits import EXECUTOR, illegal
+from topodesign.runtime.mscclpp.memory import Memory
+from topodesign.runtime.mscclpp.parse import ExecutionPlan, PlanError, parse_plan
+from topodesign.runtime.mscclpp.prove import prove
+from topodesign.runtime.mscclpp.steps import lower
+from topodesign.runtime.report import Finding, Report, first, first_wrong
+
+_CHANNELS = 2**20  # between the channels of one phase and those of the next, where all are run in a row
+
+Parsed = Program | ExecutionPlan | tuple[Trace, ...]
+
+
+@dataclass(frozen=True)
+class PhasesReport(Report):
+    """What a check of programs by phase found.
+
+    Its verdict is ``ok``, or the kind of the first finding, as of a program.
+
+    * ``target``, ``runtime``: whose rules were held.
+    * ``phases``: how many programs there are.
+    * ``workspace_share``: the workspace of a rank over the data of the collective, ``p/q``.
+    """
+
+    target: str = ""
+    runtime: str = ""
+    phases: int = 0
+    workspace_share: str = "0"
+
+    KEYS = "ok verdict findings warnings program target runtime phases workspace_share interleavings seed"
+
+    def details(self) -> Iterator[str]:
+        """Yield what was found right."""
+        if self.ok:
+            yield f"{counted(self.phases, 'program')}, each over the circuits of its phase alone: no deadlock, no race"
+            yield f"one after another on one memory: right result; {self.interleavings} random orders agree"
+            if self.workspace_share != "0":
+                yield f"workspace of a rank: {self.workspace_share} of the data of the collective"
+
+
+def check_phases(path: str | Path, *, interleavings: int = 20, seed: int = 0) -> PhasesReport:
+    """Check programs by phase: each as its runtime reads it, and all of them in a row.
+
+    Parameters
+    ----------
+    path
+        The directory, or ``phases.json`` in it.
+    interleavings, seed
+        Random orders of execution to try, and the seed of the first.
+
+    Raises
+    ------
+    FileFormatError
+        If a file cannot be read at all.
+
+    Examples
+    --------
+    >>> from topodesign import check_phases, compile_phases, reconfigure
+    >>> plan = reconfigure(8, 1, delay="0s", size="64MiB").plan
+    >>> paths = compile_phases(plan).save("programs")
+    >>> check_phases("programs").ok
+    True
+    """
+    place = as_path(path)
+    folder = place if place.is_dir() else place.parent
+    manifest = read_manifest(folder / MANIFEST)
+    profile = get_profile(manifest.runtime) if manifest.target == "msccl" else None
+    programs: list[Parsed] = []
+    for one in manifest.phases:
+        where = folder / one.program
+        try:
+            programs.append(_parsed(where, manifest, profile))
+        except (XmlError, PlanError) as error:
+            return _report(manifest, [Finding("illegal", f"{one.program}: {error}")], interleavings, seed)
+    return check_sequence(manifest, programs, interleavings=interleavings, seed=seed)
+
+
+def _parsed(where: Path, manifest: Manifest, profile: RuntimeProfile | None) -> Parsed:
+    if profile is not None:
+        return parse_xml(where, profile)
+    if manifest.target == "mscclpp":
+        return parse_plan(where)
+    ranks = find_traces(where).get("collective", {})
+    if sorted(ranks) != list(range(manifest.ranks)):
+        raise FileFormatError(f"{where}: there are {len(ranks)} traces, and {manifest.ranks} ranks")
+    return tuple(read_trace(ranks[rank]) for rank in range(manifest.ranks))
+
+
+@uncollected()
+def check_sequence(
+    manifest: Manifest, programs: Sequence[Any], *, interleavings: int = 3, seed: int = 0
+) -> PhasesReport:
+    """Check programs that have been read, in the order of their phases."""
+    findings = [] if manifest.target == "chakra" else _beyond(manifest)
+    findings = findings or _CHECKS[manifest.target](manifest, programs, range(seed, seed + interleavings))
+    return _report(manifest, findings, interleavings, seed)
+
+
+def _report(manifest: Manifest, findings: list[Finding], interleavings: int, seed: int) -> PhasesReport:
+    return PhasesReport(
+        findings[0].verdict if findings else "ok",
+        tuple(findings),
+        program=f"{manifest.collective} of {manifest.ranks} ranks in {counted(len(manifest.phases), 'phase')} for "
+        f"{manifest.runtime}",
+        interleavings=interleavings,
+        seed=seed,
+        target=manifest.target,
+        runtime=manifest.runtime,
+        phases=len(manifest.phases),
+        workspace_share=str(manifest.share),
+    )
+
+
+class _Workspace(Layout):
+    """The workspace of every rank, ``o``, in which its input lies; scratch is for one phase alone."""
+
+    def __init__(self, manifest: Manifest, scratch: Sequence[int] | None = None) -> None:
+        ranks, self._at = manifest.ranks, manifest.outputs
+        super().__init__(manifest.collective, manifest.chunks, scratch or [0] * ranks, inplace=True)
+        for rank, segments in enumerate(self._segments):
+            segments["i"] = manifest.inputs[rank], self.given(rank)
+            segments["o"] = 0, manifest.workspace
+
+    def ends(self) -> Iterator[tuple[int, int]]:
+        """Yield where input and output of every rank end."""
+        for rank in range(self.ranks):
+            yield sum(self.segment(rank, "i")), max((at + self.part for at, *_ in self._output(rank)), default=0)
+
+    def _output(self, rank: int) -> Iterator[tuple[int, int, int | None]]:
+        for at, chunk, source in super()._output(rank):
+            yield self._at[rank] + at, chunk, source
+
+
+def _beyond(manifest: Manifest) -> list[Finding]:
+    """Return what does not fit into the workspace."""
+    shards = manifest.collective.shards(manifest.ranks)
+    if (
+        not manifest.chunks
+        or manifest.chunks % shards
+        or {len(manifest.inputs), len(manifest.outputs)} != {manifest.ranks}
+    ):
+        return [Finding("illegal", f"{manifest.chunks} chunks of {manifest.collective} in {MANIFEST}")]
+    return first(
+        Finding("out-of-bounds", f"input or output ends beyond the {manifest.workspace} chunks of the workspace", rank)
+        for rank, ends in enumerate(_Workspace(manifest).ends())
+        if max(ends) > manifest.workspace
+    )
+
+
+def _strangers(manifest: Manifest, number: int, pairs: set[tuple[int, int]]) -> list[Finding]:
+    """Return what a program sends where its phase has no circuit."""
+    joined = {(a, b) for a, _, b, _ in manifest.phases[number].circuits}
+    return first(
+        Finding("illegal", f"phase {number}: sends to rank {other}, and no circuit of the phase joins them", one)
+        for one, other in sorted(pairs - joined)
+    )
+
+
+def _not_one(manifest: Manifest, number: int, found: tuple[object, ...]) -> list[Finding]:
+    """Return that a program is none of the workspace, if it is not."""
+    if found == (ALLREDUCE, True, manifest.workspace, manifest.ranks):
+        return []
+    said = f"an allreduce in place of {manifest.workspace} chunks on {manifest.ranks} ranks"
+    return [Finding("illegal", f"phase {number} is not {said}, as all programs by phase are")]
+
+
+def _of_msccl(manifest: Manifest, programs: Sequence[Program], seeds: range) -> list[Finding]:
+    profile, layout = get_profile(manifest.runtime), _Workspace(manifest)
+    rows: dict[int, list[Thread]] = defaultdict(list)
+    for number, program in enumerate(programs):
+        about = program.collective, program.inplace, program.nchunksperloop, program.ngpus
+        findings = first(limits(program, profile)) or _not_one(manifest, number, about)
+        if not findings:
+            loaded = load(program, profile)
+            findings = loaded.findings or first(mismatches(loaded.threads))
+            pairs = {one.send[:2] for one in loaded.threads if one.send is not None and one.operations}
+            findings = findings or _strangers(manifest, number, pairs) or first(out_of_bounds(loaded.threads, layout))
+        if findings:
+            return findings
+        for rank in range(manifest.ranks):
+            _after(rows[rank], [one for one in loaded.threads if one.rank == rank], number)
+    threads = [one for rank in range(manifest.ranks) for one in rows[rank]]
+    slots, first_one = profile.slots[programs[0].proto], programs[0]
+    most = profile.largest_call(first_one.max_bytes)
+    piece = profile.smallest_piece(first_one.proto, most, first_one.nchunksperloop)
+    flat = Flat(threads, layout)
+    late = unsettled(first_one, profile)
+    analysis = analyse(threads, layout, slots, piece=piece, unsettled_sends=late, flat=flat)
+    return analysis.findings or first_wrong(lambda seed: interleave(flat, slots, seed, piece=piece), seeds)
+
+
+def _after(row: list[Thread], threads: list[Thread], number: int) -> None:
+    """Add the threadblocks of a rank in a phase, which begin when all of the phase before are over."""
+    shift, gap = len(row), _CHANNELS * number
+    before = tuple((one.id, one.operations[-1].position) for one in row if one.operations)
+    for at, one in enumerate(row):
+        if one.operations:
+            row[at] = replace(one, operations=(*one.operations[:-1], replace(one.operations[-1], announces=True)))
+    for one in threads:
+
+        def moved(operation: Operation, start: int = shift) -> Operation:
+            waits = tuple((start + other, at) for other, at in operation.waits)
+            return replace(operation, threadblock=start + operation.threadblock, waits=waits)
+
+        operations = [moved(operation) for operation in one.operations]
+        if operations:
+            operations[0] = replace(operations[0], waits=(*operations[0].waits, *before))
+        send, receive = (None if end is None else (end[0], end[1], end[2] + gap) for end in (one.send, one.receive))
+        row.append(Thread(one.rank, shift + one.id, send, receive, tuple(operations)))
+
+
+@dataclass
+class _Kept:
+    """What is in the workspaces after a phase."""
+
+    values: list[Any] = field(default_factory=list)
+    known: list[Any] = field(default_factory=list)
+
+
+class _PhaseMemory(Memory):
+    """Memory that begins as another phase has left it, and has the result after the last phase alone."""
+
+    kept: _Kept
+    last: bool
+
+    def fill(self, rank: int, launch: int) -> None:
+        """Begin with the inputs, or with what is there."""
+        super().fill(rank, launch)
+        if self.kept.values:
+            size = len(self.kept.values[rank])
+            self.values[rank][:size], self.known[rank][:size] = self.kept.values[rank], self.kept.known[rank]
+
+    def results(self, rank: int, launch: int) -> list[Finding]:
+        """Return what is wrong at the end of the last phase."""
+        return super().results(rank, launch) if self.last else []
+
+    def keep(self, size: int) -> _Kept:
+        """Return what is in the workspaces."""
+        return _Kept(*([one[:size].copy() for one in ones] for ones in (self.values, self.known)))
+
+
+def _of_mscclpp(manifest: Manifest, programs: Sequence[ExecutionPlan], seeds: range) -> list[Finding]:
+    layouts, cells = [], 1
+    for number, plan in enumerate(programs):
+        gpu = plan.gpus[0]
+        about = names().get(plan.collective), plan.inplace, gpu.inputs, len(plan.gpus)
+        findings = first(illegal(plan, EXECUTOR)) or _not_one(manifest, number, about)
+        pairs = {(rank, to) for rank, one in enumerate(plan.gpus) for some in one.channels.values() for to in some}
+        both = {(a, b) for a, _, c, _ in manifest.phases[number].circuits for a, b in ((a, c), (c, a))}
+        findings = findings or _strangers(manifest, number, {one for one in pairs if one[1] >= 0} - both)
+        if findings:
+            return findings
+        layouts.append(_Workspace(manifest, [one.scratch for one in plan.gpus]))
+        program = lower(plan, layouts[-1])
+        if program.findings:
+            return program.findings
+        cells = math.lcm(cells, program.cells)
+    made = [lower(plan, layout, cells) for plan, layout in zip(programs, layouts, strict=True)]
+
+    def run(seed: int | None) -> Finding | None:
+        kept = _Kept()
+        for number, (plan, layout, program) in enumerate(zip(programs, layouts, made, strict=True)):
+            cell = math.lcm(plan.alignment, PACKET)
+            places = contexts(plan, cell * program.cells)
+            memory = _PhaseMemory(
+                layout,
+                program,
+                packets=plan.protocol == "LL",
+                scratch=[one.scratch // cell for one in places],
+                halves=[one.half // cell for one in places],
+                semaphores=[gpu.semaphores for gpu in plan.gpus],
+                tracks=seed is None,
+            )
+            memory.kept, memory.last = kept, number == len(programs) - 1
+            for work in program.work() if seed is None else ():
+                for place in work.sources + work.targets:
+                    if (why := memory.beyond(place, work.size)) is not None:
+                        return Finding("out-of-bounds", f"phase {number}: {work.name}: {why}", *work.at)
+            if seed is None:
+                found = next(iter(prove(program, memory, 1)), None)
+            else:
+                found = interleave_plan(program, memory, 1, seed)
+            if found is not None:
+                return replace(found, message=f"phase {number}: {found.message}")
+            kept = memory.keep(manifest.workspace * program.cells)
+        return None
+
+    found = run(None)
+    return [found] if found is not None else first_wrong(run, seeds)
+
+
+def _of_traces(manifest: Manifest, programs: Sequence[tuple[Trace, ...]], seeds: range) -> list[Finding]:
+    rows: list[list[Any]] = [[] for _ in range(manifest.ranks)]
+    over: list[tuple[int, ...]] = [()] * manifest.ranks
+    tags = 0
+    for number, traces in enumerate(programs):
+        pairs = set()
+        most = tags
+        for rank, trace in enumerate(traces):
+            shift = 1 + max((node.id for node in rows[rank]), default=-1)
+            for node in trace.nodes:
+                control, data = (tuple(shift + one for one in ones) for ones in (node.control, node.data))
+                said = dict(node.attributes)
+                if (tag := node.number("comm_tag")) is not None:
+                    said["comm_tag"] = tags + tag
+                    most = max(most, tags + tag + 1)
+                    pairs.add((node.number("comm_src") or 0, node.number("comm_dst") or 0))
+                control = control if control or data else over[rank]
+                rows[rank].append(replace(node, id=shift + node.id, control=control, data=data, attributes=said))
+            over[rank] = tuple(node.id for node in rows[rank] if node.id >= shift) or over[rank]
+        tags = most
+        findings = _strangers(manifest, number, pairs)
+        if findings:
+            return findings
+    header = {name: value for name, value in programs[0][0].header.items() if name != PHASE}
+    every = [Trace(programs[0][0].version, tuple(row), header) for row in rows]
+    found = check_job(every, interleavings=len(seeds), seed=seeds.start)
+    if found.ok and not found.data:
+        return [Finding("illegal", "the traces do not say what messages carry")]
+    return list(found.findings)
+
+
+_CHECKS: dict[str, Any] = {"msccl": _of_msccl, "mscclpp": _of_mscclpp, "chakra": _of_traces}
