@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from topodesign import reconfigure, run_plan, schedule
-from topodesign.base.errors import InfeasibleError, ParameterError
+from tests.execution.test_torch import needs_torch, torchrun
+from topodesign import reconfigure, run_plan, save_plan, schedule
+from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError
+from topodesign.execution.levels import check_scripts, scripts_of
 from topodesign.execution.ordering import Do
 from topodesign.execution.program import programs_of
 from topodesign.plans.kinds import kind_of
+from topodesign.plans.phases import Phases
 
 
 @pytest.mark.parametrize("collective", ["all-to-all", "allgather", "reduce-scatter", "allreduce"])
@@ -53,6 +56,41 @@ def test_all_wait_for_what_is_called_and_results_are_right(tmp_path: Path) -> No
     assert log.read_text().split() == [str(phase) for phase in range(found.best.changes + 1)]
 
 
+@pytest.mark.parametrize("collective", ["all-to-all", "allreduce"])
+def test_batches_without_tags_stay_within_their_phase(collective: str) -> None:
+    found = reconfigure(8, 1, collective, delay="0s", alpha="1us", size="64MiB")
+    moved, made = found.plan.moving(Phases), kind_of(found.plan).transfers()
+    programs = list(programs_of(made, kind_of(found.plan).changes))
+    scripts = scripts_of(programs)
+    check_scripts(programs, scripts)
+    sends = 0
+    for program, script in zip(programs, scripts, strict=True):
+        now = 0
+        for batch in script:
+            now = batch.phase or now
+            circuits = {(a, b) for a, _, b, _ in moved.circuits_of(now).tolist()}
+            for at in batch.sends:
+                assert (program.rank, program.sends[at].peer) in circuits
+                sends += 1
+        assert now == found.best.changes
+    assert sends == sum(len(one.sends) for one in programs)
+    early = [tuple(batch for batch in scripts[0] if batch.phase != 1), *scripts[1:]]
+    with pytest.raises(ScheduleError, match="do not wait for each other"):
+        check_scripts(programs, early)
+
+
+@needs_torch
+def test_processes_of_pytorch_wait_for_what_is_called(tmp_path: Path) -> None:
+    found = reconfigure(4, 1, "allreduce", delay="0s", alpha="1us", size="64MiB")
+    save_plan(tmp_path / "plan.npz", found.plan)
+    log, script = tmp_path / "log", tmp_path / "change.py"
+    script.write_text(f"import sys; open({str(log)!r}, 'a').write(sys.argv[-1] + ' ')")
+    words = ["--size", "4KiB", "--iterations", "2", "--warmup", "0", "--between", f"{sys.executable} {script}"]
+    done = torchrun(4, "-m", "topodesign", "run", str(tmp_path / "plan.npz"), *words)
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert log.read_text().split() == 2 * [str(phase) for phase in range(found.best.changes + 1)]
+
+
 def test_what_goes_wrong_between_phases_is_said(tmp_path: Path) -> None:
     plan = reconfigure(8, 1, delay="0s", alpha="1us", size="64MiB").plan
     script = tmp_path / "change.py"
@@ -63,5 +101,3 @@ def test_what_goes_wrong_between_phases_is_said(tmp_path: Path) -> None:
         run_plan(plan, between="nosuchcommand x")
     with pytest.raises(ParameterError, match="circuits do not change in this plan"):
         run_plan(schedule("biring(2,4)"), between="true")
-    with pytest.raises(ParameterError, match="take threads or mpi"):
-        run_plan(plan, transport="torch", between="true")

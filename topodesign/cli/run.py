@@ -78,7 +78,7 @@ def _sweep(_context: click.Context, _option: click.Parameter, value: str | None)
     "--between",
     metavar="COMMAND",
     help="Of plans whose circuits change: run by rank 0 with the number of the phase that comes, from 0, as its last "
-    "argument, while all others wait; it may take a minute. Not with torch.",
+    "argument, while all others wait; it may take a minute.",
 )
 @click.option(
     "--verify/--no-verify",

@@ -34,6 +34,7 @@ class Batch(NamedTuple):
     receives: tuple[int, ...]
     places: tuple[int, ...]  # those received, here or before, that are put where they belong after it, in this order
     sums: tuple[int, ...] = ()  # what is added up then
+    phase: int = 0  # if not 0, nothing is sent: all ranks wait for each other, and for circuits to change to this phase
 
 
 Script = tuple[Batch, ...]
@@ -52,7 +53,12 @@ def scripts_of(programs: Sequence[Program]) -> list[Script]:
     levels: dict[tuple[int, int, int], int] = {}  # of the messages sent so far, by sender, receiver and number
     waiting: dict[tuple[int, int, int], int] = {}
     ready = deque(range(len(ranks)))
-    while ready:
+    while ready or all(one.meets for one in ranks):
+        if not ready:  # all wait where circuits change, so that no level before has anything left
+            last = max(one.last for one in ranks)
+            for one in ranks:
+                one.meet(last + 1)
+            ready.extend(range(len(ranks)))
         rank = ready.popleft()
         missing, sent = ranks[rank].go_on(levels)
         if missing is not None:
@@ -88,20 +94,34 @@ class _Rank:
         # by cell: the last level at which it was sent from, and at which something was put there
         count = int(cells.max(initial=0)) + 1
         self._read, self._written = [0] * count, [0] * count
+        self._floor = 0
+        self._met: dict[int, int] = {}  # levels at which all wait, and the phase that comes then
+        self.last = 0  # level at which something is sent or put in place
         self._batches: dict[int, tuple[list[int], list[int], list[int], list[int]]]
         self._batches = defaultdict(lambda: ([], [], [], []))
+
+    @property
+    def meets(self) -> bool:
+        """Whether what comes next is that all wait for each other."""
+        return self._at < len(self._order) and self._order[self._at][0] is Do.MEET
+
+    def meet(self, level: int) -> None:
+        """Wait for all others at a level."""
+        self._met[level] = self._order[self._at][1]
+        self.last = self._floor = level
+        self._at += 1
 
     def go_on(
         self, levels: dict[tuple[int, int, int], int]
     ) -> tuple[tuple[int, int, int] | None, list[tuple[int, int, int]]]:
         """Go as far as messages are there; return the one that is missing, None at the end, and those sent."""
         program, sent = self._program, []
-        while self._at < len(self._order):
+        while self._at < len(self._order) and not self.meets:
             do, at = self._order[self._at]
             if do is Do.SEND:
                 one, cells = program.sends[at], self._cells[at]
-                before = (max(self._written[cell], one.special and self._read[cell]) for cell in cells)
-                level = 1 + max(before, default=0)
+                before = [max(self._written[cell], one.special and self._read[cell]) for cell in cells]
+                level = 1 + max([self._floor, *before])
                 name = (program.rank, one.peer, one.tag)
                 levels[name] = level
                 sent.append(name)
@@ -112,7 +132,7 @@ class _Rank:
                         self._written[cell] = level
             elif do is Do.SUM:
                 cells = self._cells[len(program.sends) + len(program.receives) + at]
-                place = max(self._written[cell] for cell in cells)
+                level = place = max(self._written[cell] for cell in cells)
                 self._batches[place][3].append(at)
                 for cell in cells:
                     self._written[cell] = place
@@ -127,13 +147,18 @@ class _Rank:
                 self._batches[place][2].append(at)
                 for cell in cells:
                     self._written[cell] = place
+                level = place
+            self.last = max(self.last, level)
             self._at += 1
         return None, sent
 
     def script(self) -> Script:
         """Return the batches."""
         found = []
-        for level in sorted(self._batches):
+        for level in sorted({*self._batches, *self._met}):
+            if level in self._met:
+                found.append(Batch(level, (), (), (), phase=self._met[level]))
+                continue
             sends, receives, places, sums = self._batches[level]
             program = self._program
             found.append(
@@ -174,6 +199,7 @@ def check_scripts(
         If a message goes from a rank to one that no link joins it to.
     """
     ends: dict[tuple[int, int], tuple[list[tuple[int, Message]], list[tuple[int, Message]]]] = {}
+    _check_meetings(scripts)
     for program, script in zip(programs, scripts, strict=True):
         if any(second.level <= first.level for first, second in pairwise(script)):
             raise ScheduleError(f"the levels of rank {program.rank} do not ascend")
@@ -199,6 +225,12 @@ def check_scripts(
         )
         if not same:
             raise ScheduleError(f"what rank {source} sends and what rank {target} receives from it is not the same")
+
+
+def _check_meetings(scripts: Sequence[Script]) -> None:
+    """Refuse scripts in which not all ranks wait for each other at the same levels."""
+    if len({tuple((batch.level, batch.phase) for batch in script if batch.phase) for script in scripts}) > 1:
+        raise ScheduleError("ranks do not wait for each other at the same levels")
 
 
 def _alike(sent: Message, received: Message) -> bool:

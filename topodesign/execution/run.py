@@ -76,7 +76,7 @@ def run_plan(
     verified
         Whether a plan that the verifier refuses is refused; without it the results say what is wrong.
     between
-        Of plans whose circuits change, not with ``torch``: what changes them, called by rank 0 with the number of the
+        Of plans whose circuits change: what changes them, called by rank 0 with the number of the
         phase, from 0, while all others wait: a function, or a command that gets the number as its last argument and
         may take a minute. Times have changes in them, but for those to the first phase. Without it nobody waits.
     progress
@@ -116,8 +116,6 @@ def run_plan(
     before = as_integer("warmup", warmup, 0, MOST_ITERATIONS)
     kind = as_choice("dtype", dtype, TYPES)
     chunks = as_integer("parts", parts, 1, 10**6)
-    if between is not None and how == "torch":
-        raise ParameterError("batches of PyTorch do not wait for circuits; take threads or mpi")
     change = _called(between) if isinstance(between, str) else between
     settings = _Settings(sizes, kind, before, rounds, progress or (lambda _: None), change)
 

@@ -128,6 +128,8 @@ class Runner:
         How partial results become one.
     traffic
         What counts the messages.
+    meet
+        Waits for all ranks, and for circuits to change to a phase.
     """
 
     def __init__(
@@ -139,6 +141,7 @@ class Runner:
         *,
         by: Reduction = SUM,
         traffic: Traffic | None = None,
+        meet: Callable[[int], None] = lambda _: None,
     ) -> None:
         self.layout = layout
         self._group, self._peers = group, peers
@@ -158,6 +161,7 @@ class Runner:
         self._sums: list[list[list[torch.Tensor]]] = []
         self._sent = [(peers[slot.message.peer], slot.count) for slot in sends if slot.count]
         self._bound: list[list[dist.P2POp]] = []
+        self._phases, self._meet = [one.phase for one in script], meet
 
     def bind(self, memory: torch.Tensor) -> None:
         """Take memory: a tensor of one dimension with as many elements as the layout has."""
@@ -186,7 +190,11 @@ class Runner:
 
     def move(self) -> None:
         """Do all batches; the results are in memory then, or will be on the current stream."""
-        for (sends, _, placed), ops, sums in zip(self._batches, self._bound, self._sums, strict=True):
+        for (sends, _, placed), ops, sums, phase in zip(
+            self._batches, self._bound, self._sums, self._phases, strict=True
+        ):
+            if phase:
+                self._meet(phase)
             for slot in sends:
                 slot.gather()
             for work in post(ops) if ops else ():

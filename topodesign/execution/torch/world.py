@@ -82,7 +82,15 @@ class TorchWorld(World):
 
     def prepare(self, trial: Trial) -> Work:
         """Return this rank's part of a trial."""
-        return _Prepared(trial, self.rank, self._data, self._device)
+
+        def meet(phase: int) -> None:
+            if self._device.type != "cpu":
+                torch.cuda.synchronize()
+            self.meet()
+            trial.change(self.rank, phase)
+            self.meet()
+
+        return _Prepared(trial, self.rank, self._data, self._device, meet)
 
     def call_of(self, collective: Collective) -> _Call | None:
         """Return gloo's function for a collective.
@@ -117,11 +125,11 @@ class TorchWorld(World):
 class _Prepared:
     """A rank's part of a trial: what goes in and out lies in NumPy's memory, which is PyTorch's on a processor."""
 
-    def __init__(self, trial: Trial, rank: int, group: Any, device: torch.device) -> None:
+    def __init__(self, trial: Trial, rank: int, group: Any, device: torch.device, meet: Callable[[int], None]) -> None:
         self._space: Workspace = trial.workspace(rank)
         self._host = torch.from_numpy(self._space.memory)
         self._memory = self._host if device.type == "cpu" else self._host.to(device)
-        self._runner = Runner(self._space, trial.scripts[rank], group, range(trial.ranks))
+        self._runner = Runner(self._space, trial.scripts[rank], group, range(trial.ranks), meet=meet)
         self._runner.bind(self._memory)
 
     def fill(self, factor: IntArray) -> None:
