@@ -57,12 +57,12 @@ def test_figures_of_the_table() -> None:
 
 
 def test_the_bound_is_the_least_over_the_numbers_of_topologies() -> None:
-    times = all_least(Room(64, 2, False), ALL_TO_ALL, WORK)
+    times = all_least([Room(64, 2, False)], ALL_TO_ALL, WORK)
     known = [one for one in times if one is not None]
-    assert bound(Room(64, 2, False), ALL_TO_ALL, WORK, moving=False) == (min(known), known.index(min(known)) + 1)
-    both = bound(Room(64, 2, False), ALLREDUCE, WORK, moving=False)[0]
-    assert both == 2 * bound(Room(64, 2, False), ALLGATHER, WORK, moving=False)[0]
-    assert bound(Room(64, 2, False), ALL_TO_ALL, WORK, moving=True)[0] <= min(known)
+    assert bound([Room(64, 2, False)], ALL_TO_ALL, WORK, moving=False) == (min(known), known.index(min(known)) + 1)
+    both = bound([Room(64, 2, False)], ALLREDUCE, WORK, moving=False)[0]
+    assert both == 2 * bound([Room(64, 2, False)], ALLGATHER, WORK, moving=False)[0]
+    assert bound([Room(64, 2, False)], ALL_TO_ALL, WORK, moving=True)[0] <= min(known)
 
 
 def matchings(nodes: tuple[int, ...]) -> Iterator[tuple[tuple[int, int], ...]]:

@@ -96,7 +96,6 @@ def test_a_file_has_the_delay(tmp_path: object) -> None:
         ("nodes", (1, 1)),
         ("at most 3 ports", (4, 4)),
         ("at most 1 port each", (4, 2, "allgather", "2x2:0")),
-        ("need as many nodes each", (5, 1, "allgather", ["0,1", "2,3,4"])),
         ("two nodes or more", (4, 1, "allgather", ["0", "2"])),
         ("groups overlap", (4, 1, "allgather", ["0,1", "1,2"])),
     ],
@@ -128,7 +127,7 @@ def test_groups_run_at_once_as_one_would_alone(
 ) -> None:
     for dark in ("all", "moved"):
         found = reconfigure(nodes, degree, collective, delay="3us", group=group, cabling=cabling, dark=dark, **WORK)
-        alone = reconfigure(found.room.nodes, degree, collective, delay="3us", cabling=cabling, dark=dark, **WORK)
+        alone = reconfigure(found.rooms[0].nodes, degree, collective, delay="3us", cabling=cabling, dark=dark, **WORK)
         assert found.best.time == alone.best.time
         assert (found.claim.bound or 0) <= (alone.claim.bound or 0)  # other nodes may pass blocks on
         for one in found.contenders:
@@ -138,6 +137,37 @@ def test_groups_run_at_once_as_one_would_alone(
             )
             assert simulate(one.plan, size="1MiB", **WORK).time == one.time
         assert f"{len(found.groups or ())} group" in found.heading()
+
+
+@pytest.mark.parametrize("collective", ["all-to-all", "allgather", "reduce-scatter", "allreduce"])
+@pytest.mark.parametrize(
+    ("nodes", "degree", "group", "cabling"),
+    [
+        (12, 1, [[*range(8)], [8, 9, 10, 11]], "simplex"),
+        (11, 1, ["0,2,4,9", "1,3,5,6,7,8"], "duplex"),
+        (20, 2, [[*range(9)], [9, 10, 11], [12, 13, 14, 15]], "simplex"),
+        (10, 2, [[0, 1, 2, 3], [4, 5, 6, 7, 9]], "duplex"),
+    ],
+)
+def test_groups_may_differ_in_size(collective: str, nodes: int, degree: int, group: Any, cabling: str) -> None:
+    for dark in ("all", "moved"):
+        for delay in ("0s", "30us"):
+            asked: Any = {"delay": delay, "cabling": cabling, "dark": dark, "size": "1MiB", **WORK}
+            found = reconfigure(nodes, degree, collective, group=group, **asked)
+            assert (found.claim.bound or 0) <= found.best.time
+            for one in found.contenders:
+                assert verify(one.plan).ok
+                assert simulate(one.plan, size="1MiB", **WORK).time == one.time
+                assert [len(team.group or ()) for team in one.plan.collective.single] == list(
+                    map(len, found.groups or ())
+                )
+            alone = [reconfigure(room.nodes, degree, collective, **asked) for room in found.rooms]
+            if dark == "all":  # not slower than all in turn, and not slower than what never changes
+                assert found.best.time <= sum(one.best.time for one in alone)
+                stays = [one.static for one in alone]
+                if all(stays):
+                    assert found.static is not None
+                    assert found.static.steps == max(one.steps for one in stays if one is not None)
 
 
 def test_an_idle_port_is_one_of_all_nodes_and_idle_nodes_have_ports_too() -> None:

@@ -23,7 +23,7 @@ def test_what_is_found_is_better_and_right(room: Room, collective: object) -> No
     times = [work.time(*(int(one.claim["steps"]), one.claim["bandwidth"], int(one.claim["changes"]))) for one in found]
     assert times == sorted(times, reverse=True)
     assert all(verify(one).ok for one in found)
-    assert times[-1] >= bound(room, collective, work, moving=False)[0]  # type: ignore[arg-type]
+    assert times[-1] >= bound([room], collective, work, moving=False)[0]  # type: ignore[arg-type]
     again = search(room, collective, work, Fraction(1))  # type: ignore[arg-type]
     assert [one.claim for one in again] == [one.claim for one in found]
     assert search(room, collective, work, times[-1]) == []  # type: ignore[arg-type]

@@ -52,7 +52,7 @@ def crossings_chart(found: Reconfiguration, over: str = "delay") -> Chart:
     drawn = sorted(lines, key=lambda name: (name not in fastest, list(lines).index(name)))[:_MOST]
 
     def lowest(place: Fraction) -> Fraction:
-        return bound(found.room, found.collective, work(place), moving=False)[0]
+        return bound(found.rooms, found.collective, work(place), moving=False)[0]
 
     words: Callable[[Fraction], str] = format_time if axis == "delay" else rounded_size
     series = [
@@ -88,7 +88,7 @@ def _turns_chart(found: Reconfiguration) -> Chart:
             stays = min(now.time(one.steps, one.bandwidth, 0) for one in plans if not one.changes)
             gains = [(stays - now.time(one.steps, one.bandwidth, 0)) / one.changes for one in plans if one.changes]
             pays[size] = max(gains, default=Fraction(0))
-            free, halves = all_least(mine.room, mine.collective, now), len(mine.collective.parts)
+            free, halves = all_least(mine.rooms, mine.collective, now), len(mine.collective.parts)
             most = [(stays - time) / (halves * at) for at, time in enumerate(free) if at and time is not None]
             never[size] = max(most, default=Fraction(0))
         kinds: tuple[tuple[dict[Fraction, Fraction], str, Role], ...]

@@ -13,11 +13,12 @@ one node lacks a port in at least a part 1/m of the time, m = min(P, N), so that
 node that lacks a port in the first phase reaches fewer.
 
 Groups. All of that counts nodes that a block may pass, of whichever group, and so holds for groups that run at once,
-of N nodes each, whose ports together carry what all of them send.
+of N nodes each or of several sizes, whose ports together carry what all of them send.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -143,15 +144,34 @@ def least(room: Room, topologies: int, collective: Collective) -> Least | None:
     steps = least_steps(nodes, degree, topologies, duplex=room.duplex, odd=room.odd and not room.idle)
     if hops is None or steps is None:
         return None
-    total = Fraction(hops[0] if collective.pairwise else nodes - 1)
-    if collective.pairwise and room.odd and room.groups == 1 and not room.idle:
-        total = max(total, 2 * (nodes - 1) - Fraction(topologies * (nodes * degree - 1), nodes))
-    factor = max(room.received(topologies), total / nodes * room.share)
+    factor = max(room.received(topologies), _carried(room, topologies, collective, hops[0]))
     if not collective.pairwise:
         return Least(topologies, max(steps, topologies), factor)
     if room.groups == 1 and not room.idle:
         factor = max(factor, _SEARCHED.get((nodes, degree, topologies), Fraction(0)))
     return Least(topologies, max(steps, hops[1], topologies), factor)
+
+
+def _carried(room: Room, topologies: int, collective: Collective, hops: int) -> Fraction:
+    """Return the y in which all ports can carry what groups of one size send over so many hops of a node's blocks."""
+    nodes = room.nodes
+    total = Fraction(hops if collective.pairwise else nodes - 1)
+    if collective.pairwise and room.odd and room.groups == 1 and not room.idle:
+        total = max(total, 2 * (nodes - 1) - Fraction(topologies * (nodes * room.degree - 1), nodes))
+    return total / nodes * room.share
+
+
+def least_of(rooms: Sequence[Room], topologies: int, collective: Collective) -> Least | None:
+    """Return what groups of several sizes take at least, all at once: the most of each, and ports for all they send."""
+    found, carried = [], Fraction(0)
+    for room in rooms:
+        one = least(room, topologies, collective)
+        hops = least_hops(room.nodes, room.degree, topologies, duplex=room.duplex)
+        if one is None or hops is None:
+            return None
+        found.append(one)
+        carried += _carried(room, topologies, collective, hops[0])
+    return Least(topologies, max(one.steps for one in found), max(carried, *(one.factor for one in found)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +187,7 @@ class Work:
         return steps * self.alpha + factor * self.second + changes * self.delay
 
 
-def all_least(room: Room, collective: Collective, work: Work) -> list[Fraction | None]:
+def all_least(rooms: Sequence[Room], collective: Collective, work: Work) -> list[Fraction | None]:
     """Return the least time with 1, 2, ... topologies, until more cannot help; None where it cannot be done.
 
     An allreduce is a reduce-scatter and an allgather, which take the same backwards in time, and share the topology in
@@ -175,21 +195,21 @@ def all_least(room: Room, collective: Collective, work: Work) -> list[Fraction |
     """
     halves = len(collective.parts)
     found: list[Fraction | None] = []
-    most = room.every if room.odd else -(-(room.nodes - 1) // room.degree)
+    most = max(room.every if room.odd else -(-(room.nodes - 1) // room.degree) for room in rooms)
     for topologies in range(1, max(1, most) + 1):
-        one = least(room, topologies, collective)
+        one = least_of(rooms, topologies, collective)
         time = None if one is None else halves * work.time(one.steps, one.factor, topologies - 1)
         found.append(time)
     return found
 
 
-def bound(room: Room, collective: Collective, work: Work, *, moving: bool) -> tuple[Fraction, int | None]:
-    """Return the time that no plan beats, and with how many topologies it might be met.
+def bound(rooms: Sequence[Room], collective: Collective, work: Work, *, moving: bool) -> tuple[Fraction, int | None]:
+    """Return the time that no plan beats, and with how many topologies it might be met; a room for each size of groups.
 
     Where only ports that move are dark, changes may take place while others send: one topology takes what it
     takes, and any other plan at least a change and a step, and what steps and data take with as many as one likes.
     """
-    times = all_least(room, collective, work)
+    times = all_least(rooms, collective, work)
     known = [(time, number) for number, time in enumerate(times, 1) if time is not None]
     if not moving:
         return min(known)
@@ -197,7 +217,7 @@ def bound(room: Room, collective: Collective, work: Work, *, moving: bool) -> tu
     many = [
         (one.steps, one.factor)
         for number in range(1, len(times) + 1)
-        if (one := least(room, number, collective)) is not None
+        if (one := least_of(rooms, number, collective)) is not None
     ]
     free = halves * (min(s for s, _ in many) * work.alpha + min(y for _, y in many) * work.second)
     changed = max(free, work.delay + work.alpha)

@@ -199,7 +199,7 @@ class Search:
 
     def run(self, progress: Callable[[float], None] | None = None) -> Fraction:
         """Return what no plan beats; it is the limit if all were looked at."""
-        times = all_least(self.room, self.collective, self.work)
+        times = all_least([self.room], self.collective, self.work)
         numbers = sorted((time, number) for number, time in enumerate(times, 1) if time is not None)
         for place, (time, topologies) in enumerate(numbers):
             if time >= self.limit:

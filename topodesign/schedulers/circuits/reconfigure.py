@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
 from pathlib import Path
 from typing import ClassVar, Literal, Unpack
 
@@ -15,6 +15,7 @@ from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.declared import Declared, Keys, key
 from topodesign.base.errors import ParameterError
 from topodesign.base.options import read, takes
+from topodesign.base.progress import part
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import (
     Quantity,
@@ -35,9 +36,9 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.timing.plans import simulate
 from topodesign.schedulers.circuits import exact
 from topodesign.schedulers.circuits.bounds import Room, Work, bound
-from topodesign.schedulers.circuits.published import Candidate, in_turn, published
 from topodesign.schedulers.circuits.search import search
-from topodesign.schedulers.circuits.sequence import in_groups, right
+from topodesign.schedulers.circuits.sequence import right
+from topodesign.schedulers.circuits.together import Option, all_in_groups, options_of
 from topodesign.schedulers.options import CircuitOptions
 from topodesign.topology.files import write_links
 from topodesign.topology.topology import Topology
@@ -47,6 +48,7 @@ CABLINGS = ("simplex", "duplex")
 DARK = ("all", "moved")
 MOST_NODES, MOST_DEGREE = 256, 16
 FOUND = "found by search"
+_LONGEST = 35  # letters of a name in a table
 
 
 @dataclass(frozen=True)
@@ -164,11 +166,9 @@ class Reconfiguration(Result):
     ROWS = "contenders"
 
     @property
-    def room(self) -> Room:
-        """Where it runs."""
-        teams = self.groups or (range(self.nodes),)
-        size, count = len(teams[0]), len(teams)
-        return Room(size, self.degree, self.cabling == "duplex", count, self.nodes - size * count)
+    def rooms(self) -> tuple[Room, ...]:
+        """Where it runs: for each size of groups all of that size, the others passing on at most."""
+        return _rooms(self.nodes, self.degree, self.groups or (), duplex=self.cabling == "duplex")
 
     @property
     def groups(self) -> tuple[tuple[int, ...], ...] | None:
@@ -211,8 +211,8 @@ class Reconfiguration(Result):
 
     def heading(self) -> str:
         """Return the question."""
-        room = self.room
-        among = f"in {counted(room.groups, 'group')} of {room.nodes} among" if self.groups else "among"
+        groups = " and ".join(f"{counted(room.groups, 'group')} of {room.nodes}" for room in self.rooms)
+        among = f"in {groups} among" if self.groups else "among"
         nodes = f"{self.nodes} nodes of {counted(self.degree, 'port')}"
         what = f"{self.collective} of {format_size(self.size)} {among} {nodes}"
         how = f"{self.cabling} circuits, a change takes {format_time(self.work.delay)}"
@@ -224,7 +224,7 @@ class Reconfiguration(Result):
         least = Fraction(self.claim.bound or 0)
         rows = tuple(
             (
-                shortened(one.name) if len(one.name) < 40 else f"{one.name[:37]}...",
+                shortened(one.name) if len(one.name) <= _LONGEST else f"{one.name[: _LONGEST - 3]}...",
                 str(one.steps),
                 f"{float(one.bandwidth):.4f}",
                 str(one.changes),
@@ -276,7 +276,7 @@ def reconfigure(
     progress
         Called with the share of the work that is done.
     **options
-        Groups of as many nodes each that do it at once, each for itself and with M of its own. ``time_limit``, seconds
+        Groups that do it at once, each for itself and with M of its own. ``time_limit``, seconds
         of work or text with a unit, for an exact search of up to 8 nodes with up to 3 ports, all dark at changes.
 
     Returns
@@ -287,7 +287,7 @@ def reconfigure(
     Raises
     ------
     ParameterError
-        If a number is out of range, the collective is another, or groups overlap or differ in size.
+        If a number is out of range, the collective is another, or groups overlap.
 
     Examples
     --------
@@ -303,58 +303,52 @@ def reconfigure(
     asked = read(CircuitOptions, options, "reconfigure")
     limit = asked.pop("time_limit")
     teams = _teams(whole, **asked)
-    size_of = len(teams[0]) if teams else whole
     done = what.within(teams) if teams else what
-    room = Room(
-        size_of,
-        as_integer("degree", degree, 1, MOST_DEGREE),
-        as_choice("cabling", cabling, CABLINGS) == "duplex",
-        max(1, len(teams)),
-        whole - size_of * max(1, len(teams)),
-    )
-    if room.degree >= room.nodes:
-        most = counted(room.nodes - 1, "port")
-        raise ParameterError(f"{room.nodes} nodes need at most {most} each, not {room.degree}")
+    ports, duplex = as_integer("degree", degree, 1, MOST_DEGREE), as_choice("cabling", cabling, CABLINGS) == "duplex"
+    rooms = _rooms(whole, ports, teams, duplex=duplex)
+    if ports >= rooms[0].nodes:
+        most = counted(rooms[0].nodes - 1, "port")
+        raise ParameterError(f"{rooms[0].nodes} nodes need at most {most} each, not {ports}")
     moving = as_choice("dark", dark, DARK) == "moved"
     seconds = None if limit is None else float(limit)
-    if seconds is not None and (moving or room.every > exact.MOST_NODES or teams or room.degree > exact.MOST_DEGREE):
+    if seconds is not None and (moving or whole > exact.MOST_NODES or teams or ports > exact.MOST_DEGREE):
         raise ParameterError(
             f"all plans are searched of up to {exact.MOST_NODES} nodes with up to {exact.MOST_DEGREE} ports, in one "
             "group, and all dark at changes; leave the time limit out"
         )
     amount, rate = as_size(size), as_bandwidth(bandwidth)
     work = Work(as_time(alpha, latency=True), 8 * amount / rate, as_time(delay))
-    least, topologies = bound(room, what, work, moving=moving)
+    least, topologies = bound(rooms, what, work, moving=moving)
 
-    def timed(name: str, source: str, plan: Plan) -> Contender:
-        now = in_groups(plan, done, whole) if teams else plan
-        now = replace(now, movement=now.movement.having(delay=work.delay, moving=moving))
+    def timed(one: Option) -> Contender:
+        now = replace(one.plan, movement=one.plan.movement.having(delay=work.delay, moving=moving))
         if moving:
             time = simulate(now, alpha=work.alpha, size=amount, bandwidth=rate).time
         else:  # which is the same, and quicker; tests hold one against the other
-            claim = plan.claim
+            claim = one.plan.claim
             time = work.time(int(claim["steps"]), claim["bandwidth"], int(claim["changes"]))
-        return Contender(name, source or None, now, time)
+        return Contender(one.name, one.source or None, now, time)
 
-    candidates = list(_known(room, what))
-    if moving and room.degree % 2 == 0:
-        candidates += [in_turn(one, room.degree) for one in _known(replace(room, degree=room.degree // 2), what)]
-    known = [timed(one.name, one.source, one.plan) for one in candidates if one.plan is not None]
-    fastest = min(one.time for one in known)
-    found = search(room, what, work, fastest, progress=progress)
-    known += [timed(FOUND, "", plan) for plan in found[-1:]]
+    choices: list[list[Option]] = []
+    for at, room in enumerate(rooms):
+        share = part(progress, at / len(rooms), (at + 1) / len(rooms))
+        some = list(options_of(room, what, planes=moving))
+        fastest = min(timed(one).time for one in some)
+        found = search(room, what, work, fastest, progress=share)
+        choices.append([*some, *(Option(FOUND, "", plan) for plan in found[-1:])])
+    known = [timed(one) for one in (all_in_groups(choices, done, whole, work) if teams else choices[0])]
     before, proof = min(one.time for one in known), Proof.BOUND
     if seconds is not None and least < before:
-        plan, low = exact.fastest(room, what, work, before, seconds=seconds, progress=progress)
+        plan, low = exact.fastest(rooms[0], what, work, before, seconds=seconds, progress=progress)
         proof, least = (Proof.SEARCH if low > least else proof), max(least, low)
         if plan is not None:
-            known = [one for one in known if one.name != FOUND] + [timed(FOUND, "", right(plan, FOUND))]
+            known = [one for one in known if one.name != FOUND] + [timed(Option(FOUND, "", right(plan, FOUND)))]
     order = sorted(known, key=lambda one: (one.time, one.changes, one.name != FOUND, one.name))
     return Reconfiguration(
         nodes=whole,
-        degree=room.degree,
+        degree=ports,
         collective=done,
-        cabling="duplex" if room.duplex else "simplex",
+        cabling="duplex" if duplex else "simplex",
         dark="moved" if moving else "all",
         work=work,
         size=amount,
@@ -366,19 +360,21 @@ def reconfigure(
 
 
 def _teams(nodes: int, group: Groups, placement: Placement | None) -> tuple[tuple[int, ...], ...]:
-    """Return groups of as many nodes each; none where all are one."""
+    """Return the groups; none where all nodes are one."""
     if not group:
         if placement is not None:
             raise ParameterError("a placement is of ranks in groups; say these with --group SHAPE:AXIS")
         return ()
     teams = as_groups(as_fabric(Topology.from_links(nodes, [])), group, placement)
-    sizes = sorted(set(map(len, teams)))
-    if sizes[0] < 2:
+    if min(map(len, teams)) < 2:
         raise ParameterError("groups need two nodes or more; one sends nothing")
-    if len(sizes) > 1:
-        some = ", ".join(map(str, sizes))
-        raise ParameterError(f"groups need as many nodes each, as their circuits change together, not {some}")
     return teams
+
+
+def _rooms(nodes: int, degree: int, teams: tuple[tuple[int, ...], ...], *, duplex: bool) -> tuple[Room, ...]:
+    """Return where groups of each size run, the smallest first."""
+    sizes = Counter(map(len, teams)) or Counter([nodes])
+    return tuple(Room(size, degree, duplex, number, nodes - size * number) for size, number in sorted(sizes.items()))
 
 
 def claimed(time: Fraction, least: Fraction, proof: Proof) -> Claim:
@@ -391,8 +387,3 @@ _BY = {
     Proof.BOUND: "counting hops and what steps reach, for every number of topologies",
     Proof.SEARCH: "all sequences of circuits that could take less were searched",
 }
-
-
-@cache
-def _known(room: Room, collective: Collective) -> list[Candidate]:
-    return published(room.nodes, room.degree, collective, duplex=room.duplex)

@@ -81,7 +81,7 @@ def search(
         fewer = search(replace(room, nodes=room.nodes - 1), copying(collective), work, _ANY, effort=effort)
         plans = [beside(one, collective) for one in fewer]
         return [one for one in plans if one is not None and _seconds(one, work) < incumbent]
-    times = all_least(room, collective, work)
+    times = all_least([room], collective, work)
     numbers = sorted((time, number) for number, time in enumerate(times, 1) if time is not None)
     for place, (least, number) in enumerate(numbers[:MOST_NUMBERS]):
         if progress is not None:

@@ -15,7 +15,6 @@ import numpy as np
 
 from topodesign.base.errors import ScheduleError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, Collective
-from topodesign.plans.group_ops import alongside, carried_over
 from topodesign.plans.phases import Phases
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
@@ -265,23 +264,6 @@ def forth_and_back(
         else:
             circuits, counts = before, counts_before
     return plan_of(rounds, circuits, counts, ports, duplex=duplex, method=method, note=note)
-
-
-def in_groups(plan: Plan, collective: Collective, nodes: int) -> Plan:
-    """Return the plan in which groups of as many nodes as a plan has do at once what it says, and change together."""
-    from topodesign.plans.kinds import kind_of  # noqa: PLC0415  the kinds load what moves in them
-
-    moved = plan.moving(Phases)
-    teams = np.array([one.group for one in collective.single])
-    rounds = alongside([carried_over(moved.rounds, team, nodes) for team in teams.tolist()], collective)
-    circuits = []
-    for phase in range(moved.changes + 1):
-        rows = np.tile(moved.circuits_of(phase), (len(teams), 1, 1))
-        rows[..., ::2] = np.stack([team[one[:, ::2]] for team, one in zip(teams, rows, strict=True)])
-        circuits.append(rows.reshape(-1, 4))
-    movement = Phases.of(rounds, circuits, moved.first_step, ports=moved.ports, duplex=moved.duplex)
-    other = replace(plan, place=movement.union(), movement=movement, spec=None)
-    return right(replace(other, claim=dict(kind_of(other).measures())))
 
 
 def right(plan: Plan, name: str = "the plan") -> Plan:

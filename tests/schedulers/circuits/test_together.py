@@ -1,0 +1,35 @@
+"""Groups of unlike size: of all ways to choose a plan for each the fastest is taken, timed by replay."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+
+import pytest
+
+from topodesign import simulate
+from topodesign.collectives import ALL_TO_ALL, ALLREDUCE, REDUCE_SCATTER, Collective
+from topodesign.schedulers.circuits.bounds import Room, Work
+from topodesign.schedulers.circuits.together import Option, in_groups, options_of, together
+
+US = Fraction(1, 10**6)
+
+
+@pytest.mark.parametrize("collective", [ALL_TO_ALL, REDUCE_SCATTER, ALLREDUCE])
+@pytest.mark.parametrize("delay", [0, 5])
+def test_the_fastest_of_all_choices_is_taken(collective: Collective, delay: int) -> None:
+    teams = tuple(range(6)), tuple(range(6, 10))
+    work = Work(US, 20 * US, delay * US)
+    options = [list(options_of(Room(len(team), 1, False), collective, planes=False)) for team in teams]
+    done = collective.within(teams)
+
+    def time(chosen: tuple[Option, ...]) -> Fraction:
+        plan = in_groups(chosen, done, 10)
+        timed = plan.movement.having(delay=work.delay)
+        size = work.second * 10**9  # bytes of M, at 8 Gbps
+        return simulate(replace(plan, movement=timed), alpha=work.alpha, size=size, bandwidth="8Gbps").time
+
+    found = together(options, work)
+    assert time(found[0]) == min(map(time, product(*options)))
+    assert any(not any(one.moved.changes for one in chosen) for chosen in found)
