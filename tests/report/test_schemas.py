@@ -143,8 +143,8 @@ CASES = {
         reconfigure -n 5 -d 2 --collective allgather -o phases.npz
         verify phases.npz
         reconfigure -n 5 -d 1 --collective allgather --delay 0s --size 64MiB -o changing.npz
-        compile changing.npz -o programs
-        verify programs
+        compile changing.npz -o by_phase
+        verify by_phase
         schedule torus(3,3) --collective all-to-all --method dimension-order -o routed.npz
         verify routed.npz
         simulate rounds.npz --size 1MiB --size 1GiB
