@@ -15,6 +15,9 @@ from topodesign.cli.main import run
 from topodesign.plans.phases import Phases
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.files import as_inventory
+from topodesign.wiring.switches.drivers import DRIVERS
+from topodesign.wiring.switches.kinds import FORMATS
+from topodesign.wiring.switches.stage_files import STAGE_FORMATS
 
 WORK: Any = {"alpha": "1us", "bandwidth": "400Gbps", "size": "4MiB"}
 
@@ -102,4 +105,8 @@ def test_lanes_that_are_too_many_stay_dark_and_too_few_are_refused() -> None:
 def test_a_format_is_refused_before_the_work(wrong: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     line = ["reconfigure", "-n", "64", "-d", "2", "--plant", "missing.yaml", "--commands", "made", *wrong]
     assert run(line) == 2
-    assert "'nope' is not known" in capsys.readouterr().err  # and not that the inventory is missing
+    assert "'nope' is not one of" in capsys.readouterr().err  # and not that the inventory is missing
+
+
+def test_formats_to_choose_from_are_the_drivers() -> None:
+    assert tuple(DRIVERS) == FORMATS == STAGE_FORMATS

@@ -14,6 +14,7 @@ from topodesign.cli.options import offer, output_option
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import check_ending
 from topodesign.schedulers.options import CircuitOptions
+from topodesign.wiring.switches.kinds import FORMATS, SPELLINGS
 
 
 @click.command(name="reconfigure", cls=Command)
@@ -64,8 +65,10 @@ from topodesign.schedulers.options import CircuitOptions
     metavar="DIR",
     help="Directory for the commands of every phase for the switches of --plant, and its wiring plans.",
 )
-@click.option("--format", "file_format", metavar="[scpi|sonic]", help="Of the commands.")
-@click.option("--spelling", metavar="[ocs|yang]", default="ocs", show_default=True, help="Of SONiC's commands.")
+@click.option("--format", "file_format", type=click.Choice(FORMATS), help="Of the commands.")
+@click.option(
+    "--spelling", type=click.Choice(SPELLINGS), default=SPELLINGS[0], show_default=True, help="Of SONiC's commands."
+)
 @click.option("--plot", type=click.Path(path_type=Path), metavar="FILE", help="Picture of the times of these plans.")
 @click.option(
     "--over",
@@ -100,7 +103,8 @@ def command(
     if plot is not None and options["dark"] != "all":
         raise click.UsageError("--plot draws plans whose ports are all dark at changes; leave --dark out.")
     commands, file_format, spelling = (options.pop(name) for name in ("commands", "file_format", "spelling"))
-    _check_commands(commands, file_format, spelling, plant)
+    if (commands is None) != (file_format is None) or (commands is not None and plant is None):
+        raise click.UsageError("Give --commands and --format together, and --plant with them.")
     for directory in (circuits, commands):
         if directory is not None and directory.exists():
             raise click.UsageError(f"{directory} is there already; name a new directory.")
@@ -118,13 +122,3 @@ def command(
     if plot is not None:
         found.plot("crossings", over=over or "delay").save(plot)
     tell(found)
-
-
-def _check_commands(commands: Path | None, file_format: str | None, spelling: Any, plant: Path | None) -> None:
-    """Refuse what would be found wrong only after the work."""
-    if (commands is None) != (file_format is None) or (commands is not None and plant is None):
-        raise click.UsageError("Give --commands and --format together, and --plant with them.")
-    if file_format is not None:
-        from topodesign.wiring.switches.stage_files import driver_of  # noqa: PLC0415  heavy
-
-        driver_of(file_format, spelling)

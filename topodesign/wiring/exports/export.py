@@ -17,7 +17,8 @@ from topodesign.wiring.exports import formats
 from topodesign.wiring.exports.format import Format
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.plan import WiringPlan
-from topodesign.wiring.switches.switch import PLAIN, SPELLINGS, Spelling, SwitchStyle
+from topodesign.wiring.switches.kinds import SPELLINGS, Spelling
+from topodesign.wiring.switches.switch import PLAIN, SwitchStyle
 
 _FIRST = (
     "patches",

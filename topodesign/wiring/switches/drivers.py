@@ -11,9 +11,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.wiring.switches import kinds
 from topodesign.wiring.switches.switch import PASSWORD, Address, Driver
 
-DRIVERS: dict[str, Driver] = {
-    driver.name: driver for driver in declared_in(kinds.__name__, "DRIVER", ("sonic", "scpi"))
-}
+DRIVERS: dict[str, Driver] = {driver.name: driver for driver in declared_in(kinds.__name__, "DRIVER", kinds.FORMATS)}
 """By name: what each module of ``kinds`` declares as its ``DRIVER``."""
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, TypedDict
 from topodesign.base.options import Amount, Choice, Flag, Option, PathOf, Whole
 from topodesign.base.units import Quantity, as_time
 from topodesign.wiring.switches.engine import ROLLBACKS, Rollback
-from topodesign.wiring.switches.switch import SPELLINGS, Spelling
+from topodesign.wiring.switches.kinds import SPELLINGS, Spelling
 
 _TIME = partial(Option, kind=Amount(as_time), metavar="TIME")
 _FILE = partial(Option, kind=PathOf("file"), metavar="FILE")

@@ -12,8 +12,9 @@ from topodesign.wiring.change.rewire import Rewiring
 from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.drivers import DRIVERS
+from topodesign.wiring.switches.kinds import SPELLINGS, Spelling
 from topodesign.wiring.switches.steps import circuits_by_switch
-from topodesign.wiring.switches.switch import SPELLINGS, Driver, Spelling
+from topodesign.wiring.switches.switch import Driver
 
 STAGE_FORMATS = tuple(DRIVERS)
 

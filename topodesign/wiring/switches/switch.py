@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple, Protocol, get_args
+from typing import ClassVar, NamedTuple, Protocol
 
 from topodesign.base.errors import ParameterError, TopodesignError
 from topodesign.wiring.inventory.devices import Panel
@@ -15,14 +15,12 @@ from topodesign.wiring.inventory.port_labels import is_number
 from topodesign.wiring.plan.circuits import Circuit, circuits
 from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.switches.kinds import Spelling
 
 PASSWORD = "TOPODESIGN_SWITCH_PASSWORD"  # noqa: S105  the name of a variable
 """Variable of the environment that a password is taken from where no key fits."""
 Pair = tuple[int, int]
 """A circuit by the numbers of its ports: light enters by side A of the first and leaves by side B of the second."""
-Spelling = Literal["ocs", "yang"]
-SPELLINGS: tuple[Spelling, ...] = get_args(Spelling)
-"""How SONiC's commands are spelt, see :mod:`topodesign.wiring.switches.kinds.sonic`."""
 
 
 class SwitchError(TopodesignError):
