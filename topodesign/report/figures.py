@@ -222,7 +222,9 @@ def _chart(axes: Axes, chart: Chart) -> None:
         if chart.lanes:
             axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
         else:
-            axes.legend(loc="best", ncols=1 if len(named) <= 8 else 2)
+            # before the lines of marks, which else go through its words
+            behind = {"frameon": True, "edgecolor": "none", "framealpha": 0.9} if chart.marks else {}
+            axes.legend(loc="best", ncols=1 if len(named) <= 8 else 2, **behind)
     _words(axes, chart)
 
 

@@ -17,7 +17,10 @@ def test_changes_pay_below_the_lines_and_never_above_the_bounds(nodes: int, degr
     ends, how = (nodes, degree), dict[str, Any](alpha="1us", cabling=cabling)
     found = reconfigure(*ends, **how)
     chart = crossings_chart(found, "turn")
-    lines = {one.name: dict(zip(one.x, one.y, strict=True)) for one in chart.series}
+    lines: dict[str, dict[Any, Any]] = {}
+    for one in chart.series:
+        names, words = one.name.split(": ")
+        lines |= {f"{name}: {words}": dict(zip(one.x, one.y, strict=True)) for name in names.split(", ")}
     assert any(name.endswith("pays to") for name in lines)
     for name in TURNING:
         pays, never = lines.get(f"{name}: pays to", {}), lines.get(f"{name}: never beyond", {})

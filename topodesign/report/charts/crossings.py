@@ -74,7 +74,7 @@ def crossings_chart(found: Reconfiguration, over: str = "delay") -> Chart:
 
 def _turns_chart(found: Reconfiguration) -> Chart:
     """Return the plot of the longest delay at which changes pay, over the size, and of that from which on none can."""
-    series = []
+    lines: dict[tuple[str, Role, tuple[tuple[Fraction, Fraction], ...]], list[str]] = {}
     for name in TURNING:
         mine = found if name == found.collective.name else _asked(found, found.work, name)
         if mine.static is None:
@@ -94,9 +94,13 @@ def _turns_chart(found: Reconfiguration) -> Chart:
         kinds: tuple[tuple[dict[Fraction, Fraction], str, Role], ...]
         kinds = (pays, "pays to", "ours"), (never, "never beyond", "bound")
         for values, words, role in kinds:
-            there = {size: delay for size, delay in values.items() if delay > 0}
+            there = tuple((size, delay) for size, delay in values.items() if delay > 0)
             if there:
-                series.append(Series(f"{name}: {words}", tuple(there), list(there.values()), role=role))
+                lines.setdefault((words, role, there), []).append(name)
+    series = [
+        Series(f"{', '.join(names)}: {words}", [x for x, _ in points], [y for _, y in points], role=role)
+        for (words, role, points), names in lines.items()
+    ]
     return Chart(
         "crossings",
         f"{found.nodes} nodes, {found.degree} ports, {found.cabling}: up to which delay changes pay",
