@@ -30,6 +30,7 @@ from topodesign import (
     price_groups,
     rank,
     reconfigure,
+    routed,
     schedule,
     simulate,
     survey,
@@ -52,7 +53,7 @@ def pictures() -> dict[str, Picture]:
         "distances": "genkautz(2,9)", "loads": "genkautz(2,9)", "timeline": plan, "use": plan,
         **dict.fromkeys(("tradeoff", "ahead", "sensitivity"), decided),
         "matrix": "torus(3,4)", "orbits": "circulant(12,2,3)", "boxes": "dgx_a100(2)",
-        "cut": optimum("dgx_a100(2)"), "crossings": reconfigure(6, 1, delay="1us"),
+        "cut": optimum("dgx_a100(2)"), "crossings": reconfigure(6, 1, delay="1us"), "passing": routed("torus(4,4)"),
     }  # fmt: skip
     assert of.keys() == PLOTS.keys()
     return {kind: plot(value, kind) for kind, value in of.items()}

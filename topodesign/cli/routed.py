@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -28,8 +29,11 @@ from topodesign.pricing.mix import PRICED
     help="Latency of a message for each link that it goes over, the first too, beside --alpha.",
 )
 @offer(WorkOptions)
+@click.option(
+    "--plot", type=click.Path(path_type=Path), metavar="FILE", help="Picture of the times of these ways over the size."
+)
 @json_option
-def command(topology: str, **options: Any) -> None:
+def command(topology: str, plot: Path | None, **options: Any) -> None:
     """Compare schemes whose messages pass through nodes with schedules from neighbour to neighbour.
 
     TOPOLOGY is a spec (quote it) or a file of links. On tori, hypercubes and rings messages go along the sides, else
@@ -39,4 +43,6 @@ def command(topology: str, **options: Any) -> None:
     """
     with progress_bar("counting") as progress:
         found = topodesign.routed(topology, progress=progress, **options)
+    if plot is not None:
+        found.plot("passing").save(plot)
     show(found)

@@ -14,6 +14,7 @@ from topodesign.catalog.frontier import Pareto
 from topodesign.catalog.known import Known
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import as_place
+from topodesign.optima.routed import Routed
 from topodesign.optima.tree_optimum import FabricOptimum
 from topodesign.plans.files import load_plan
 from topodesign.plans.plan import Plan
@@ -30,6 +31,7 @@ from topodesign.report.charts.frontier import frontier_chart
 from topodesign.report.charts.link_use import link_use_chart
 from topodesign.report.charts.links import matrix_drawing, orbits_drawing
 from topodesign.report.charts.loads import loads_chart
+from topodesign.report.charts.passing import passing_chart
 from topodesign.report.charts.structure import structure_drawing
 from topodesign.report.charts.timeline import timeline_chart
 from topodesign.report.charts.times import times_chart
@@ -62,6 +64,7 @@ PLOTS: dict[str, Plot] = {
     "timeline": Plot((Plan,), timeline_chart),
     "use": Plot((Plan,), link_use_chart),
     "crossings": Plot((Reconfiguration,), crossings_chart),
+    "passing": Plot((Routed,), passing_chart),
     "tradeoff": Plot((Decision,), tradeoff_chart),
     "ahead": Plot((Decision,), ahead_chart),
     "sensitivity": Plot((Decision,), sensitivity_chart),
@@ -84,8 +87,9 @@ def plot(value: Any, kind: str | None = None, **options: Any) -> Picture:
         A result of :func:`topodesign.pareto` (``frontier``, ``times``), of :func:`topodesign.design` (``tradeoff``,
         ``ahead``, ``sensitivity``), of :func:`topodesign.compare` or
         :func:`topodesign.compare_methods` (``times``), of :func:`topodesign.known_topologies`
-        (``sizes``, ``winners``), of :func:`topodesign.optimum` (``cut``) or of :func:`topodesign.reconfigure`
-        (``crossings``); a topology (``structure``, ``matrix``, ``orbits``, ``distances``, ``loads``) or fabric
+        (``sizes``, ``winners``), of :func:`topodesign.optimum` (``cut``), of :func:`topodesign.reconfigure`
+        (``crossings``) or of :func:`topodesign.routed` (``passing``);
+        a topology (``structure``, ``matrix``, ``orbits``, ``distances``, ``loads``) or fabric
         (``structure``, ``matrix``, ``boxes``), its spec or file, or a networkx graph; or a plan (``timeline``,
         ``use``), its file, or the simulation of one. Other results that are about a plan, a topology or a place stand
         for that.
