@@ -4,7 +4,8 @@
 
 Of all four collectives if none is named. Prints a line for every cell: time, changes, gap to the bound, the best static
 and the best published plan, and, for an all-to-all, what an enumeration of products of groups and direct circuits had
-found; then the CPU time of all of it.
+found; then the CPU time of all of it. Exit status 1 if a cell is slower than that, a scheme or what never changes, or
+fewer than half of those more than 10% over their bound are faster.
 """
 
 from __future__ import annotations
@@ -49,13 +50,14 @@ def cell(cabling: str, degree: int, size: int, delay: int, collective: str) -> R
     )
 
 
-def main(collective: str) -> None:
-    """Print the table."""
-    begun, slower, beaten, far = time.process_time(), 0, 0, 0
+def main(collective: str) -> bool:
+    """Print the table; return whether it is as it must be."""
+    begun, slower, beaten, far, right = time.process_time(), 0, 0, 0, True
     for (cabling, degree, size), row in BEFORE.items():
         for delay, before in zip(DELAYS, row, strict=True):
             found = cell(cabling, degree, size, delay, collective)
             best, least = found.best, Fraction(found.claim.bound or 1)
+            right &= all(best.time <= one.time for one in found.contenders) and least <= best.time
             static = format_time(found.static.time) if found.static else "none"
             published = next((one for one in found.contenders if one.name != FOUND and one.source), None)
             words = (
@@ -74,8 +76,9 @@ def main(collective: str) -> None:
     if collective == "all-to-all":
         print(f"slower than before: {slower}; of {far} more than 10% over the bound faster: {beaten}")
     print(f"{time.process_time() - begun:.1f} CPU s")
+    return right and not slower and 2 * beaten >= far
 
 
 if __name__ == "__main__":
-    for one in sys.argv[1:] or ("all-to-all", "allgather", "reduce-scatter", "allreduce"):
-        main(one)
+    asked = sys.argv[1:] or ("all-to-all", "allgather", "reduce-scatter", "allreduce")
+    sys.exit(not all([main(one) for one in asked]))
