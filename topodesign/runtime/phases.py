@@ -15,8 +15,11 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from topodesign.base.arguments import as_path
 from topodesign.base.errors import FileFormatError
@@ -31,9 +34,10 @@ from topodesign.runtime.msccl.check import unsettled
 from topodesign.runtime.msccl.execute import analyse, interleave
 from topodesign.runtime.msccl.flat import Flat
 from topodesign.runtime.msccl.legal import limits, mismatches, out_of_bounds
-from topodesign.runtime.msccl.operations import Operation, Thread, load
+from topodesign.runtime.msccl.operations import NUMBER, Operation, Table, Thread, Threads, load
 from topodesign.runtime.msccl.parse import Program, XmlError, parse_xml
 from topodesign.runtime.msccl.profiles import RuntimeProfile, get_profile
+from topodesign.runtime.msccl.steps import BUFFERS
 from topodesign.runtime.mscclpp.check import names
 from topodesign.runtime.mscclpp.contexts import PACKET, contexts
 from topodesign.runtime.mscclpp.interleave import interleave as interleave_plan
@@ -217,7 +221,7 @@ def _of_msccl(manifest: Manifest, programs: Sequence[Program], seeds: range) -> 
             return findings
         for rank in range(manifest.ranks):
             _after(rows[rank], [one for one in loaded.threads if one.rank == rank], number)
-    threads = [one for rank in range(manifest.ranks) for one in rows[rank]]
+    threads = _threads([one for rank in range(manifest.ranks) for one in rows[rank]])
     slots, first_one = profile.slots[programs[0].proto], programs[0]
     most = profile.largest_call(first_one.max_bytes)
     piece = profile.smallest_piece(first_one.proto, most, first_one.nchunksperloop)
@@ -245,6 +249,34 @@ def _after(row: list[Thread], threads: list[Thread], number: int) -> None:
             operations[0] = replace(operations[0], waits=(*operations[0].waits, *before))
         send, receive = (None if end is None else (end[0], end[1], end[2] + gap) for end in (one.send, one.receive))
         row.append(Thread(one.rank, shift + one.id, send, receive, tuple(operations)))
+
+
+def _threads(row: Sequence[Thread]) -> Threads:
+    """Return threadblocks by rank and id as the analysis takes them."""
+    number = {(one.rank, one.id): at for at, one in enumerate(row)}
+    ones = [(at, one) for at, thread in enumerate(row) for one in thread.operations]
+    ends = [one.send or one.receive or (0, 0, 0) for one in row]
+    reads = [(at, BUFFERS.index(name), place) for at, (_, one) in enumerate(ones) for name, place in one.sources]
+    waits = [(at, number[one.rank, to], when) for at, (_, one) in enumerate(ones) for to, when in one.waits]
+    targets = [(-1, 0) if one.target is None else (BUFFERS.index(one.target[0]), one.target[1]) for _, one in ones]
+    columns: tuple[list[Any], ...] = (
+        [one.rank for one in row],
+        [one.id for one in row],
+        [one.send[1] if one.send else -1 for one in row],
+        [one.receive[0] if one.receive else -1 for one in row],
+        [channel for _, _, channel in ends],
+        [0, *accumulate(len(one.operations) for one in row)],
+        [at for at, _ in ones],
+        [one.step for _, one in ones],
+        [NUMBER[one.type] for _, one in ones],
+        [one.count for _, one in ones],
+        [one.position for _, one in ones],
+        [one.announces for _, one in ones],
+        *([one[place] for one in targets] for place in range(2)),
+        *([one[place] for one in reads] for place in range(3)),
+        *([one[place] for one in waits] for place in range(3)),
+    )
+    return Threads(Table(*(np.array(column, dtype=np.int64) for column in columns)))
 
 
 @dataclass
