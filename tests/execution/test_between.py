@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.execution.test_torch import needs_torch, torchrun
+from tests.execution.test_torch import needs_torch, started
 from topodesign import reconfigure, run_plan, save_plan, schedule
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError
 from topodesign.execution.levels import check_scripts, scripts_of
@@ -86,7 +86,8 @@ def test_processes_of_pytorch_wait_for_what_is_called(tmp_path: Path) -> None:
     log, script = tmp_path / "log", tmp_path / "change.py"
     script.write_text(f"import sys; open({str(log)!r}, 'a').write(sys.argv[-1] + ' ')")
     words = ["--size", "4KiB", "--iterations", "2", "--warmup", "0", "--between", f"{sys.executable} {script}"]
-    done = torchrun(4, "-m", "topodesign", "run", str(tmp_path / "plan.npz"), *words)
+    torchrun = ("-m", "torch.distributed.run", "--nproc-per-node", "4")
+    done = started(*torchrun, "-m", "topodesign", "run", str(tmp_path / "plan.npz"), *words)
     assert done.returncode == 0, done.stderr[-4000:]
     assert log.read_text().split() == 2 * [str(phase) for phase in range(found.best.changes + 1)]
 

@@ -107,9 +107,7 @@ DECISIONS = Both(
     ]
 )
 PLANTS = Both(lambda: [carry(plain_inventory(6, lanes)) for lanes in (2, 3)])
-BY_PHASE = Both(
-    lambda: [compile_phases(reconfigure(nodes, 1, delay="0s", size="64MiB").plan) for nodes in (4, 5)]
-)
+BY_PHASE = Both(lambda: [compile_phases(reconfigure(nodes, 1, delay="0s", size="64MiB").plan) for nodes in (4, 5)])
 PHASES = Both(
     lambda: [carry_phases(reconfigure(nodes, 2, delay="0s"), plain_inventory(nodes, 2, kind="ocs")) for nodes in (5, 6)]
 )
