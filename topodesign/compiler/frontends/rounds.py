@@ -68,7 +68,7 @@ def program_of_rounds(
     steps, and for its receiver to make room. So, by induction over the steps, all of them end. The exception are fused
     instructions, see :mod:`topodesign.compiler.frontends.threads`.
     """
-    made = made_of_rounds(topology, schedule, inplace=inplace, channels=channels, limits=limits)
+    made = made_of_rounds(topology, schedule, inplace=inplace, channels=channels, limits=limits, partly=partly)
     collective, nodes, chunks = schedule.collective, schedule.nodes, made.chunks
     put = partial(assemble, reduce_steps=schedule.reduce_steps, limits=limits, chunks=chunks * nodes, mode=threadblocks)
     ranks, used = put(made.operations)
@@ -91,7 +91,13 @@ class Made(NamedTuple):
 
 
 def made_of_rounds(
-    topology: Topology, schedule: Rounds, *, inplace: bool, channels: int, limits: Limits = NO_LIMITS
+    topology: Topology,
+    schedule: Rounds,
+    *,
+    inplace: bool,
+    channels: int,
+    limits: Limits = NO_LIMITS,
+    partly: bool = False,
 ) -> Made:
     """Return what all ranks do in order, as :func:`program_of_rounds` shares it out among threadblocks."""
     require_at_least("channels", channels, 1)
