@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 import subprocess
 import sys
 from fractions import Fraction
+from subprocess import PIPE, Popen
 
 import numpy as np
 import pytest
@@ -125,11 +127,13 @@ def test_its_process_ends_with_ours_and_is_started_again() -> None:
 def test_the_process_answers_in_plain_data() -> None:
     asked = {"numbers": [(0, 9)], "rows": [([(1, 0)], 4, 9, [])], "any": [], "one": [], "implies": [], "apart": []}
     asked |= {"minimise": [(1, 0)], "seconds": None, "jobs": 1, "seed": 0}
-    try:
-        answer = answer_to(asked)
-    except ImportError:  # HiGHS is in this process: the reason for another one
-        pytest.skip("OR-tools cannot be loaded beside HiGHS")
-    assert answer == {"verdict": "optimal", "values": [4], "bound": 4}
+    command = [sys.executable, "-m", "topodesign.solve.discrete_worker"]
+    with Popen(command, stdin=PIPE, stdout=PIPE, text=True) as worker:
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        print(json.dumps(asked), file=worker.stdin, flush=True)
+        assert json.loads(worker.stdout.readline()) == {"verdict": "optimal", "values": [4], "bound": 4}
+        worker.stdin.close()
 
 
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
