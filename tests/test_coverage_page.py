@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import pytest
 
@@ -19,7 +20,7 @@ def test_every_row_has_a_command_or_says_that_it_is_not_there() -> None:
         assert re.search(r"`(topodesign|python benchmarks/\w+\.py)", row) or "not there" in row, row
 
 
-WANTED = {
+WANTED: dict[str, dict[str, Iterable[object]]] = {
     "Efficient": {"figure": range(1, 21), "table": range(1, 8)},
     "ForestColl": {"algorithm": range(1, 6), "figure": range(1, 18), "table": range(1, 4)},
     "TACOS": {"figure": range(1, 23), "table": ("I", "II", "III", "IV", "V")},
@@ -47,8 +48,8 @@ def test_all_that_the_papers_have_is_named(section: str) -> None:
             elif word not in {"to", "and"}:
                 kind = word.removesuffix("s")
             to = word == "to"
-    for kind, numbers in WANTED[section.split(maxsplit=1)[0]].items():
-        assert {*map(str, numbers)} == named[kind], kind
+    for kind, wanted in WANTED[section.split(maxsplit=1)[0]].items():
+        assert {*map(str, wanted)} == named[kind], kind
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda text: text.splitlines()[0].split()[0])

@@ -212,7 +212,8 @@ def _repaired_phase(trees: Trees, collective: Collective, rest: _Rest) -> Trees:
 
     Nodes of other groups pass data on if they did before, or else where nothing but that is left.
     """
-    inner = np.setdiff1d(np.arange(len(trees.hop)), (trees.hop_start[:-1], trees.hop_start[1:] - 1))
+    inner = np.ones(len(trees.hop), dtype=np.bool_)
+    inner[trees.hop_start[:-1]] = inner[trees.hop_start[1:] - 1] = False
     if trees.collective.group is not None and trees.topology.switches.issuperset(trees.hop[inner].tolist()):
         with contextlib.suppress(InfeasibleError):
             return _over(trees, collective, rest, _Loads(rest, collective, forward=False))
