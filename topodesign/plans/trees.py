@@ -264,10 +264,9 @@ class Trees(Movement):
         Out-trees become in-trees: allgather and reduce-scatter change places, so do broadcast and reduce.
         """
         length = np.diff(self.hop_start)[::-1]
-        return Trees(
+        return self.having(
             collective=self.collective.dual,
             topology=self.topology if self.topology.is_duplex else self.topology.transpose(),
-            rate=self.rate,
             root=self.root[::-1].copy(),
             weight=self.weight[::-1].copy(),
             tree=len(self) - 1 - self.tree[::-1],
@@ -278,8 +277,6 @@ class Trees(Movement):
             hop_start=np.concatenate(([0], np.cumsum(length))).astype(np.int64),
             hop=self.hop[::-1].copy(),
             reduce_trees=len(self) - self.reduce_trees,
-            shard=self.shard,
-            concurrent=self.concurrent,
         )
 
     def fits(self, topology: Topology) -> bool:
@@ -306,6 +303,9 @@ class Trees(Movement):
 
     def alone(self) -> Iterator[Trees]:
         """Yield what each group does, all vertices that are none of its members as switches."""
+        if self.collective.group is None and not self.collective.several:
+            yield self
+            return
         sizes = None if self.shard is None else dict(zip(self.owners, self.shard, strict=True))
         for number, one in enumerate(self.collective.single):
             members = one.members(self.topology.nodes, self.topology.switches).tolist()

@@ -24,7 +24,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from topodesign.base.errors import TooLargeError
+from topodesign.base.arrays import sealed
 from topodesign.collectives import Collective
 from topodesign.optima.forest.tree_counts import FixedOptimum
 from topodesign.plans.trees import Trees
@@ -46,7 +46,6 @@ _MOST_COLUMNS = 12_000  # of the linear program; one of more takes many seconds
 _BRANCHES = 200
 _GRID = 2**30
 
-MOST_EDGES = 2**27  # tree edges of a schedule; some 100 bytes each
 _SEEDS = 8  # trees of every representative, the lowest, that the search begins with
 
 _Way = tuple[int, ...]  # A compute node, switches, a compute node
@@ -462,15 +461,13 @@ def _columns(group: Shifts, low: LowTrees) -> dict[str, IntArray]:
     """Return the columns of trees of all nodes, by root: those of the representatives shifted by the whole group."""
     count, each = len(low.weight), len(low.ways[0])
     edges = count * group.order * each
-    if edges > MOST_EDGES:
-        raise TooLargeError(f"trees of all roots have {edges} edges, more than the {MOST_EDGES} of a schedule")
     hops = [np.array([vertex for way in ways for vertex in way], dtype=np.int64) for ways in low.ways]
     lengths = [np.array([len(way) for way in ways], dtype=np.int64) for ways in low.ways]
     ends = [np.cumsum(length) - 1 for length in lengths]
     roots = group.elements[:, [ways[0][0] for ways in low.ways]]
     order = np.argsort(roots.ravel(), kind="stable")
     element, tree = np.divmod(order, count)
-    src, dst = np.empty((2, len(order), each), dtype=np.int64)
+    src, dst = (np.empty((len(order), each), dtype=np.int64) for _ in range(2))
     hop = np.empty(group.order * sum(map(len, hops)), dtype=np.int64)
     at = 0
     for row, (one, which) in enumerate(zip(element.tolist(), tree.tolist(), strict=True)):
@@ -482,7 +479,7 @@ def _columns(group: Shifts, low: LowTrees) -> dict[str, IntArray]:
     weight = np.array(low.weight, dtype=np.int64)[tree]
     hop_start = np.zeros(edges + 1, dtype=np.int64)
     np.cumsum(np.array(lengths)[tree].ravel(), out=hop_start[1:])
-    return {
+    columns = {
         "root": roots.ravel()[order].astype(np.int64),
         "weight": weight,
         "tree": np.repeat(np.arange(len(order)), each),
@@ -493,3 +490,4 @@ def _columns(group: Shifts, low: LowTrees) -> dict[str, IntArray]:
         "hop_start": hop_start,
         "hop": hop,
     }
+    return {name: sealed(column) for name, column in columns.items()}

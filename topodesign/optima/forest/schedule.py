@@ -11,18 +11,29 @@ import numpy as np
 
 from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
+from topodesign.base.memory import VARIABLE, memory_limit
+from topodesign.base.units import rounded_size
 from topodesign.collectives import ALLGATHER, ALLREDUCE, Collective, as_collective
-from topodesign.optima.forest.allreduce import AllreduceOptimum, Phase, allreduce_optimum, not_looked_for
+from topodesign.optima.forest.allreduce import (
+    MOST_NODES,
+    AllreduceOptimum,
+    Phase,
+    allreduce_optimum,
+    not_looked_for,
+)
 from topodesign.optima.forest.bottleneck import optimum, shard_sizes
+from topodesign.optima.forest.box_trees import boxed_trees
 from topodesign.optima.forest.low_trees import shifted_trees
 from topodesign.optima.forest.packing import pack_trees
 from topodesign.optima.forest.switch_removal import Pieces, Split, joined, remove_switches
 from topodesign.optima.forest.tree_counts import fixed_optimum, smallest_trees
+from topodesign.plans.archive import MAX_ROWS
 from topodesign.plans.trees import MAX_WEIGHT, TREE_COLLECTIVES, Trees
 from topodesign.solve.maxflow import compute_nodes, scaled, violated_cut
 from topodesign.topology.topology import IntArray, Topology
 
 _TRIES = 100
+_PER_ROW = 64  # bytes for a vertex of a route while a plan is made and verified, measured
 
 
 def forest_schedule(
@@ -62,7 +73,7 @@ def forest_schedule(
     InfeasibleError
         If some compute node cannot be reached from another.
     TooLargeError
-        If the capacities and shards need more than 64 bits.
+        If the capacities and shards need more than 64 bits, or the plan more rows or memory than there may be.
 
     Examples
     --------
@@ -102,6 +113,8 @@ def allreduce_schedule(topology: Topology, *, names: Sequence[str] | None = None
     It is concurrent where that is faster than a reduce-scatter and then an allgather (ForestColl, appendix F). The
     roots then own different shares of the data.
     """
+    if (nodes := topology.nodes - len(topology.switches)) > MOST_NODES:  # of fewer some may be no roots
+        _check_size(topology, nodes, 2)
     optimum(topology, names=names)  # says by name what cannot be reached
     best = allreduce_optimum(topology)
     plain = "a reduce-scatter and then an allgather"
@@ -122,6 +135,30 @@ def allreduce_schedule(topology: Topology, *, names: Sequence[str] | None = None
     return trees, f"{words}; {claim(best.throughput, missed)}"
 
 
+def _check_size(topology: Topology, roots: int, phases: int) -> None:
+    """Refuse, before the work, trees of so many roots that no plan holds, or that need more memory than the limit.
+
+    Trees are counted as one per root, and every edge as one route of the fewest vertices: there are no fewer.
+    """
+    nodes = topology.nodes - len(topology.switches)
+    edges = phases * roots * (nodes - 1)
+    compute = np.ones(topology.nodes, dtype=np.bool_)
+    compute[list(topology.switches)] = False
+    direct = bool(np.any(compute[topology.src] & compute[topology.dst] & (topology.src != topology.dst)))
+    rows = edges * (2 if direct else 3)
+    needed = rows * _PER_ROW
+    if rows > MAX_ROWS:
+        why = f"a plan has at most {MAX_ROWS}"
+    elif needed > memory_limit():
+        why = f"need about {rounded_size(needed)}; set {VARIABLE} to raise the limit of {rounded_size(memory_limit())}"
+    else:
+        return
+    raise TooLargeError(
+        f"trees of {roots} roots over {nodes} nodes have {rows} rows or more, and {why}; schedule fewer nodes, or ask "
+        "topodesign optimum for the rate alone"
+    )
+
+
 def spanning(collective: Collective | str, root: int | None = None) -> Collective:
     """Return a collective that spanning trees can do, with its root."""
     found = as_collective(collective)
@@ -138,11 +175,14 @@ def out_trees(
     k: int | None,
     shard: tuple[int, ...] | None,
     names: Sequence[str] | None = None,
+    *,
+    phases: int = 1,
 ) -> Trees:
-    """Return an allgather or a broadcast."""
+    """Return an allgather or a broadcast, one of so many phases of a plan."""
     sizes = shard
     if collective.rooted:
         sizes = tuple((compute_nodes(topology) == collective.root).astype(int).tolist())
+    _check_size(topology, int(np.count_nonzero(shard_sizes(topology, sizes))), phases)
     best = optimum(topology, weights=sizes, names=names)
     k = smallest_trees(topology, weights=sizes, best=best) if k is None else k
     fixed = fixed_optimum(topology, k, weights=sizes, best=best)
@@ -150,8 +190,10 @@ def out_trees(
     low = shifted_trees(topology, collective, fixed, demand, shard)
     if low is not None:
         return low
-    split = remove_switches(fixed.topology, demand.tolist())
-    trees = packed(topology, collective, split, demand.tolist(), rate=fixed.tree_rate, shard=shard)
+    trees = boxed_trees(topology, collective, fixed, demand, shard)
+    if trees is None:
+        split = remove_switches(fixed.topology, demand.tolist())
+        trees = packed(topology, collective, split, demand.tolist(), rate=fixed.tree_rate, shard=shard)
     return shifted_trees(topology, collective, fixed, demand, shard, higher=trees) or trees
 
 
@@ -223,7 +265,7 @@ def backwards(out_trees: Trees, topology: Topology) -> Trees:
 
 def _in_turn(topology: Topology, k: int | None, sizes: tuple[int, ...] | None, names: Sequence[str] | None) -> Trees:
     """Return a reduce-scatter and then an allgather."""
-    out = out_trees(topology, ALLGATHER, k, sizes, names)
+    out = out_trees(topology, ALLGATHER, k, sizes, names, phases=2)
     back = out if topology.is_duplex else out_trees(topology.transpose(), ALLGATHER, k, sizes, names)
     return side_by_side(topology, (backwards(back, topology), out), concurrent=False)
 
@@ -279,19 +321,24 @@ def side_by_side(topology: Topology, parts: Sequence[Trees], *, concurrent: bool
     factors = [int(one.rate / rate) for one in parts]
     if max(factor * int(one.weight.max()) for factor, one in zip(factors, parts, strict=True)) > MAX_WEIGHT:
         raise TooLargeError("the rates of reduce-scatter and allgather have no common part large enough; fix k")
-    columns = {name: [one.columns()[name] for one in parts] for name in parts[0].columns()}
-    for name in ("weight", "route_weight"):
-        columns[name] = [column * factor for column, factor in zip(columns[name], factors, strict=True)]
+    several = {name: [one.columns()[name] for one in parts] for name in parts[0].columns()}
+    several["hop_start"][1:] = [column[1:] for column in several["hop_start"][1:]]
+    columns = {name: np.concatenate(ones) for name, ones in several.items()}
     for name, of in (("tree", "root"), ("route_edge", "tree"), ("hop_start", "hop")):
-        before = np.cumsum([0, *(len(one.columns()[of]) for one in parts)])
-        columns[name] = [column + first for column, first in zip(columns[name], before[:-1], strict=True)]
-    columns["hop_start"][1:] = [column[1:] for column in columns["hop_start"][1:]]
-    return Trees(
+        before, at = 0, 0  # in place: a column may have tens of millions of rows
+        for one, column in zip(parts, several[name], strict=True):
+            columns[name][at : at + len(column)] += before
+            before, at = before + len(one.columns()[of]), at + len(column)
+    for name in ("weight", "route_weight"):
+        at = 0
+        for factor, column in zip(factors, several[name], strict=True):
+            columns[name][at : at + len(column)] *= factor
+            at += len(column)
+    return parts[0].having(
         collective=ALLREDUCE,
         topology=topology,
         rate=rate,
-        **{name: np.concatenate(several) for name, several in columns.items()},
+        **columns,
         reduce_trees=sum(one.reduce_trees for one in parts),
-        shard=parts[0].shard,
         concurrent=concurrent,
     )

@@ -35,6 +35,8 @@ from topodesign.plans.replay.found import SHOWN, Found, marked
 from topodesign.plans.trees import Trees
 from topodesign.topology.topology import IntArray
 
+_AT_ONCE = 2**18  # routes that are looked at together: what is worked out of all at a time is larger than the plan
+
 
 @dataclass(frozen=True, slots=True)
 class TreesReport:
@@ -85,7 +87,7 @@ def replayed_trees(fabric: Fabric, trees: Trees) -> Found:
     report = verify_trees(trees, names=fabric.names, multicast=fabric.multicast, aggregation=fabric.aggregation)
     if not report.ok or report.inverse_rate is None:
         return Found(report.problems or ("it has no trees",))
-    problems = overloaded(fabric, loads_of(trees), trees.rate)
+    problems = overloaded(fabric, loads_of(trees), trees.rate) if fabric.shared else ()
     if problems:
         return Found(problems)
     owners, shards = trees.collective.shards(len(trees.compute_nodes)), trees.shards
@@ -249,27 +251,27 @@ def _route_problems(schedule: Trees, compute: NDArray[np.bool_], called: Sequenc
     inner = np.ones(len(schedule.hop), dtype=np.bool_)
     inner[schedule.hop_start[:-1]] = inner[schedule.hop_start[1:] - 1] = False
     relayed = np.zeros(len(schedule.route_edge), dtype=np.bool_)
-    relayed[_route_of(schedule)[inner & compute[schedule.hop]]] = True
+    passed = np.flatnonzero(inner & compute[schedule.hop])
+    relayed[np.searchsorted(schedule.hop_start, passed, side="right") - 1] = True
     yield from marked(relayed, lambda at: f"{route(at)} passes through a compute node", "such routes")
     broken = np.zeros(len(schedule.route_edge), dtype=np.bool_)
-    at_route, link = _links(schedule)
-    broken[at_route[link < 0]] = True
+    for at_route, link in _links(schedule):
+        broken[at_route[link < 0]] = True
     yield from marked(broken, lambda at: f"{route(at)} goes where there is no link", "such routes")
 
 
-def _route_of(schedule: Trees) -> IntArray:
-    """Return for each entry of ``hop`` its route."""
-    return np.repeat(np.arange(len(schedule.route_edge)), np.diff(schedule.hop_start))
-
-
-def _links(schedule: Trees) -> tuple[IntArray, IntArray]:
-    """Return for each hop its route and its link in the topology, -1 where there is none."""
-    topology, route = schedule.topology, _route_of(schedule)
-    within = route[1:] == route[:-1]
-    wanted = schedule.hop[:-1][within] * topology.nodes + schedule.hop[1:][within]
+def _links(schedule: Trees) -> Iterator[tuple[IntArray, IntArray]]:
+    """Yield for each hop its route and its link in the topology, -1 where there is none; of some routes at a time."""
+    topology, starts = schedule.topology, schedule.hop_start
     keys = np.append(topology.src * topology.nodes + topology.dst, -1)
-    link = np.searchsorted(keys[:-1], wanted)
-    return route[:-1][within], np.where(keys[link] == wanted, link, -1)
+    for first in range(0, len(schedule.route_edge), _AT_ONCE):
+        cuts = starts[first : first + _AT_ONCE + 1]
+        hop = schedule.hop[cuts[0] : cuts[-1]]
+        route = np.repeat(np.arange(first, first + len(cuts) - 1), np.diff(cuts))
+        within = route[1:] == route[:-1]
+        wanted = hop[:-1][within] * topology.nodes + hop[1:][within]
+        link = np.searchsorted(keys[:-1], wanted)
+        yield route[:-1][within], np.where(keys[link] == wanted, link, -1)
 
 
 def loads_of(schedule: Trees) -> IntArray:
@@ -277,11 +279,11 @@ def loads_of(schedule: Trees) -> IntArray:
 
     A sum fits into 64 bits: weights are below 2^31, and more than 2^32 hops do not fit into memory.
     """
-    route, link = _links(schedule)
-    phase = (schedule.tree[schedule.route_edge] >= schedule.reduce_trees).astype(np.int64)
     loads = np.zeros((2, len(schedule.topology.src)), dtype=np.int64)
-    real = link >= 0
-    np.add.at(loads, (phase[route[real]], link[real]), schedule.route_weight[route[real]])
+    for at, found in _links(schedule):
+        route, link = at[found >= 0], found[found >= 0]
+        phase = (schedule.tree[schedule.route_edge[route]] >= schedule.reduce_trees).astype(np.int64)
+        np.add.at(loads, (phase, link), schedule.route_weight[route])
     return loads.sum(axis=0, keepdims=True) if schedule.concurrent else loads
 
 
