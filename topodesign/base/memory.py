@@ -15,7 +15,7 @@ DEFAULT = 4 * 2**30  # bytes, where it is not set
 
 
 def memory_limit() -> int:
-    """Return how many bytes the content of one input file may need."""
+    """Return how many bytes the content of one input file, or a plan over trees that is made, may need."""
     text = os.environ.get(VARIABLE, "")
     if not text:
         return DEFAULT

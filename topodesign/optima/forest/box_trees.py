@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from topodesign.base.arrays import sealed
 from topodesign.collectives import Collective
+from topodesign.optima.forest.low_trees import of_columns
 from topodesign.optima.forest.packing import Packing, pack_trees
 from topodesign.optima.forest.tree_counts import FixedOptimum
 from topodesign.plans.trees import Trees
@@ -51,15 +51,7 @@ def boxed_trees(
     if violated_cut(found.box, found.box.capacity, numbers)[1] is not None:
         return None
     packing = pack_trees(found.box, [(place, number) for place, number in enumerate(numbers.tolist()) if number])
-    return Trees(
-        collective=collective,
-        topology=topology,
-        rate=fixed.tree_rate,
-        reduce_trees=0,
-        shard=shard,
-        concurrent=False,
-        **_columns(found, packing, demand),
-    )
+    return of_columns(topology, collective, fixed, shard, _columns(found, packing, demand))
 
 
 def _boxes(topology: Topology, demand: IntArray) -> _Boxes | None:
@@ -120,7 +112,7 @@ def _columns(found: _Boxes, packing: Packing, demand: IntArray) -> dict[str, Int
     lengths = np.full(every - 1, 2)
     lengths[far - 1] = 3
     hops = np.array(hop)
-    columns = {
+    return {
         "root": found.nodes[(np.array(root) + moved[:, 0]).ravel()],
         "weight": tiled,
         "tree": np.repeat(np.arange(len(tiled)), every - 1),
@@ -131,4 +123,3 @@ def _columns(found: _Boxes, packing: Packing, demand: IntArray) -> dict[str, Int
         "hop_start": np.concatenate(([0], np.cumsum(np.tile(lengths, len(tiled))))),
         "hop": np.where(hops < 0, -1 - hops, found.nodes[(hops + moved) % every]).ravel(),
     }
-    return {name: sealed(column) for name, column in columns.items()}

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -424,6 +424,17 @@ def shifted_trees(
     low = find_low_trees(group, numbers, *(() if higher is None else (higher.height, list(_seeds(group, higher)))))
     if low is None:
         return None
+    return of_columns(topology, collective, fixed, shard, _columns(group, low))
+
+
+def of_columns(
+    topology: Topology,
+    collective: Collective,
+    fixed: FixedOptimum,
+    shard: tuple[int, ...] | None,
+    columns: Mapping[str, IntArray],
+) -> Trees:
+    """Return out-trees of columns that were made for them."""
     return Trees(
         collective=collective,
         topology=topology,
@@ -431,7 +442,7 @@ def shifted_trees(
         reduce_trees=0,
         shard=shard,
         concurrent=False,
-        **_columns(group, low),
+        **{name: sealed(column) for name, column in columns.items()},
     )
 
 
@@ -479,7 +490,7 @@ def _columns(group: Shifts, low: LowTrees) -> dict[str, IntArray]:
     weight = np.array(low.weight, dtype=np.int64)[tree]
     hop_start = np.zeros(edges + 1, dtype=np.int64)
     np.cumsum(np.array(lengths)[tree].ravel(), out=hop_start[1:])
-    columns = {
+    return {
         "root": roots.ravel()[order].astype(np.int64),
         "weight": weight,
         "tree": np.repeat(np.arange(len(order)), each),
@@ -490,4 +501,3 @@ def _columns(group: Shifts, low: LowTrees) -> dict[str, IntArray]:
         "hop_start": hop_start,
         "hop": hop,
     }
-    return {name: sealed(column) for name, column in columns.items()}
