@@ -84,6 +84,8 @@ def test_too_large_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     large = as_fabric("dgx_a100(512)").topology
     with pytest.raises(TooLargeError, match="100638720 rows or more, and a plan has at most"):
         forest_schedule(large, "allreduce")
+    with pytest.raises(TooLargeError, match=f"{2 * 4096 * (2 * 4095 + 255)} rows or more"):
+        forest_schedule(as_fabric("mi250(256)").topology, "allreduce")
     small = as_fabric("dgx_a100(2)").topology
     monkeypatch.setenv(VARIABLE, "30kB")
     assert len(forest_schedule(small, "broadcast", root=0)) > 0

@@ -138,14 +138,20 @@ def allreduce_schedule(topology: Topology, *, names: Sequence[str] | None = None
 def _check_size(topology: Topology, roots: int, phases: int) -> None:
     """Refuse, before the work, trees of so many roots that no plan holds, or that need more memory than the limit.
 
-    Trees are counted as one per root, and every edge as one route of the fewest vertices: there are no fewer.
+    Trees are counted as one per root, and every edge as one route of two vertices, or of three between sets of nodes
+    that only switches join: there are no fewer.
     """
-    nodes = topology.nodes - len(topology.switches)
-    edges = phases * roots * (nodes - 1)
-    compute = np.ones(topology.nodes, dtype=np.bool_)
-    compute[list(topology.switches)] = False
-    direct = bool(np.any(compute[topology.src] & compute[topology.dst] & (topology.src != topology.dst)))
-    rows = edges * (2 if direct else 3)
+    nodes = compute_nodes(topology)
+    trees, most = phases * roots, min(MAX_ROWS, memory_limit() // _PER_ROW)
+    if 3 * trees * (len(nodes) - 1) <= most:
+        return
+    from scipy.sparse import coo_array  # noqa: PLC0415  heavy
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
+    direct = np.isin(topology.src, nodes) & np.isin(topology.dst, nodes)
+    links = (np.ones(int(direct.sum())), (topology.src[direct], topology.dst[direct]))
+    parts = connected_components(coo_array(links, shape=(topology.nodes,) * 2), directed=False)[0]
+    rows = trees * (2 * (len(nodes) - 1) + parts - len(topology.switches) - 1)
     needed = rows * _PER_ROW
     if rows > MAX_ROWS:
         why = f"a plan has at most {MAX_ROWS}"
@@ -154,8 +160,8 @@ def _check_size(topology: Topology, roots: int, phases: int) -> None:
     else:
         return
     raise TooLargeError(
-        f"trees of {roots} roots over {nodes} nodes have {rows} rows or more, and {why}; schedule fewer nodes, or ask "
-        "topodesign optimum for the rate alone"
+        f"trees of {roots} roots over {len(nodes)} nodes have {rows} rows or more, and {why}; schedule fewer nodes, or "
+        "ask topodesign optimum for the rate alone"
     )
 
 
