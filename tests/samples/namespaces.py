@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from topodesign.wiring.bringup.bringup import Bringup
 
@@ -88,6 +89,39 @@ class Namespaces:
         said = {host: one.communicate(timeout=300) for host, one in started.items()}
         assert not any(one.returncode for one in started.values()), said
         return {host: out for host, (out, _) in said.items()}
+
+    def job(self, host: str, directory: Path, words: str) -> list[str]:
+        """What a host is to do under its own name, with the variables as written, in the words of a shell."""
+        said = f"hostname {host}; . {directory / host / 'env.sh'}; {words}"
+        return ["unshare", "--uts", "sh", "-c", said]
+
+    def mpirun(self, directory: Path, words: str) -> str:
+        """What an MPI program prints that is started on the first of the ranks as written, and goes where ssh would."""
+        ranks, agent = directory / "ranks", directory / "agent"
+        first = ranks.read_text().splitlines()[0].partition("# ")[2]
+        each = self.names[first].removesuffix(first)
+        agent.write_text(
+            f'#!/bin/sh\nhost=$(sed -n "s/^$1 .*# //p" {ranks})\nshift\n'
+            f'exec ip netns exec {each}$host unshare --uts sh -c "hostname $host; . {directory}/$host/env.sh; $*"\n'
+        )
+        agent.chmod(0o755)
+        start = f"mpirun --allow-run-as-root --mca plm_rsh_agent {agent} --mca mpi_yield_when_idle 1 --hostfile {ranks}"
+        return self.run(first, *self.job(first, directory, f"exec {start} {words}"))
+
+    def sent(self) -> dict[End, int]:
+        """How many bytes every interface has sent so far."""
+        rows = ((host, self.run(host, "cat", "/proc/net/dev").splitlines()[2:]) for host in self.names)
+        return {(host, row.split(":")[0].strip()): int(row.split()[9]) for host, some in rows for row in some}
+
+    def forwarded(self) -> int:
+        """How many packets of others all hosts have passed on so far."""
+        found = 0
+        for host in self.names:
+            names, values = [
+                row.split() for row in self.run(host, "cat", "/proc/net/snmp").splitlines() if row.startswith("Ip:")
+            ]
+            found += int(dict(zip(names, values, strict=True))["ForwDatagrams"])
+        return found
 
     def unplug(self, ends: Sequence[End]) -> None:
         """Take cables away, by one of their ends."""

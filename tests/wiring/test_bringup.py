@@ -26,16 +26,15 @@ from tests.floors import reached
 from tests.samples.namespaces import End, cables_of, exchanged, namespaces, refused
 from tests.samples.plans import plan_of
 from tests.samples.topologies import regular_digraphs
-from topodesign import bringup, export_wiring, schedule
+from topodesign import bringup, export_wiring
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.cli.wire import addresses as addresses_command
 from topodesign.cli.wire import export as export_command
-from topodesign.plans.files import save_plan
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 from topodesign.wiring.bringup import link_test
 from topodesign.wiring.bringup.bringup import Bringup
-from topodesign.wiring.bringup.host_files import environment, netplan, networkd, sysctl
+from topodesign.wiring.bringup.host_files import environment, host_list, netplan, networkd, sysctl
 from topodesign.wiring.bringup.interfaces import NODE
 from topodesign.wiring.bringup.options import ROUTES, BringupOptions
 from topodesign.wiring.bringup.ways import LARGEST_RING, apart, next_hosts, ring_of
@@ -83,6 +82,23 @@ def test_every_cable_has_a_subnet_and_routes_are_shortest(plan: WiringPlan, subn
     seen += [ipaddress.ip_network(text) for one in found.hosts for text in (one.address, one.ipv6)]
     assert not any(a.version == b.version and a.overlaps(b) for a, b in itertools.combinations(seen, 2))
     _follow(found)
+
+
+@few
+@given(plan=duplex_plans())
+def test_ranks_are_nodes_and_a_link_of_theirs_is_a_cable(plan: WiringPlan) -> None:
+    """What a plan sends from rank to rank goes by the host list, and on the cable between the two."""
+    found = bringup(plan)
+    rows = [row.split() for row in host_list(found, plan.hosts).splitlines()]
+    ranks = {name: number for number, (_, _, _, name) in enumerate(rows)}
+    assert ranks == plan.node
+    own = {name: address for address, _, _, name in rows}
+    assert own == {one.host: one.address.partition("/")[0] for one in found.hosts}
+    for u, v, _ in plan.topology.links():
+        here, there = plan.hosts[u], plan.hosts[v]
+        (way,) = (one for one in found.routes[here] if one.to == f"{own[there]}/32")
+        (end,) = (far for _, near, far in found.ends[here] if near.interface == way.interface)
+        assert (end.host, end.address.partition("/")[0]) == (there, way.via)
 
 
 def _follow(found: Bringup) -> None:
@@ -605,51 +621,3 @@ def test_hosts_reach_one_another_as_written(tmp_path: Path) -> None:
 @pytest.mark.skipif(NO_NAMESPACES is not None, reason=str(NO_NAMESPACES))
 def test_sixteen_hosts_reach_one_another_as_written(tmp_path: Path) -> None:
     _brought_up(plan_of(build("circulant(16,3,4)"), "duplex"), tmp_path)
-
-
-_GLOO = """
-import os, torch, torch.distributed as dist
-rank, ranks = int(os.environ["NODE_RANK"]), int(os.environ["NNODES"])
-dist.init_process_group("gloo", rank=rank, world_size=ranks)
-data = torch.full((4096,), float(rank + 1))
-dist.all_reduce(data)
-assert (data == ranks * (ranks + 1) / 2).all()
-dist.barrier()
-print("right")
-"""
-
-
-@pytest.mark.thorough
-@pytest.mark.skipif(NO_NAMESPACES is not None, reason=str(NO_NAMESPACES))
-def test_plans_run_among_hosts_as_written(tmp_path: Path) -> None:
-    """A process on every host, which moves the data of a plan of the wiring and looks at what has come."""
-    pytest.importorskip("torch")
-    plan, found = tmp_path / "plan.npz", bringup(FIVE)
-    save_plan(plan, schedule("circulant(5,1,2)", "allreduce"))
-    directory = tmp_path / "up"
-    export_wiring(FIVE, "bringup", directory)
-    with namespaces(FIVE.hosts, cables_of(found)) as made:
-        made.all_at_once({host: ["sh", str(directory / host / "apply.sh")] for host in FIVE.hosts})
-        run = f"{sys.executable} -m topodesign run {plan} --transport torch --size 64KiB"
-        job = {
-            host: ["sh", "-c", f". {directory / host / 'env.sh'}; RANK=$NODE_RANK WORLD_SIZE=$NNODES exec {run}"]
-            for host in FIVE.hosts
-        }
-        assert "every result was checked: right" in "".join(made.all_at_once(job).values())
-
-
-@pytest.mark.thorough
-@pytest.mark.skipif(NO_NAMESPACES is not None, reason=str(NO_NAMESPACES))
-def test_gloo_runs_with_the_variables_as_written(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    found = bringup(FIVE)
-    directory = tmp_path / "up"
-    export_wiring(FIVE, "bringup", directory)
-    (tmp_path / "job.py").write_text(_GLOO)
-    with namespaces(FIVE.hosts, cables_of(found)) as made:
-        made.all_at_once({host: ["sh", str(directory / host / "apply.sh")] for host in FIVE.hosts})
-        job = {
-            host: ["sh", "-c", f". {directory / host / 'env.sh'}; exec {sys.executable} {tmp_path / 'job.py'}"]
-            for host in FIVE.hosts
-        }
-        assert set(made.all_at_once(job).values()) == {"right\n"}
