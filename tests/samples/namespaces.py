@@ -96,13 +96,13 @@ class Namespaces:
         return ["unshare", "--uts", "sh", "-c", said]
 
     def mpirun(self, directory: Path, words: str) -> str:
-        """What an MPI program prints that is started on the first of the ranks as written, and goes where ssh would."""
+        """What an MPI program prints that the first of the ranks as written starts, with a program where ssh would be."""
         ranks, agent = directory / "ranks", directory / "agent"
         first = ranks.read_text().splitlines()[0].partition("# ")[2]
         each = self.names[first].removesuffix(first)
         agent.write_text(
             f'#!/bin/sh\nhost=$(sed -n "s/^$1 .*# //p" {ranks})\nshift\n'
-            f'exec ip netns exec {each}$host unshare --uts sh -c "hostname $host; . {directory}/$host/env.sh; $*"\n'
+            f'exec ip netns exec {each}$host unshare --uts sh -c "hostname $host; $*"\n'
         )
         agent.chmod(0o755)
         start = f"mpirun --allow-run-as-root --mca plm_rsh_agent {agent} --mca mpi_yield_when_idle 1 --hostfile {ranks}"

@@ -25,7 +25,7 @@ from topodesign.wiring.plan.plan import WiringPlan
 
 FIVE = plan_of(build("circulant(5,1,2)"), "duplex")
 SIXTEEN = "circulant(16,3,4)"
-ITERATIONS, SIZE = 3, 4 * 2**20
+ITERATIONS, SIZE = 10, 4 * 2**20
 BESIDE = 2**19  # bytes in one direction of a cable that are no data of plans: start, barriers, answers
 NO_NAMESPACES = refused()
 pytestmark = [pytest.mark.thorough, pytest.mark.skipif(NO_NAMESPACES is not None, reason=str(NO_NAMESPACES))]
