@@ -96,7 +96,7 @@ class Namespaces:
         return ["unshare", "--uts", "sh", "-c", said]
 
     def mpirun(self, directory: Path, words: str) -> str:
-        """What an MPI program prints started on the first of the ranks as written, with a program where ssh would be."""
+        """What an MPI program prints, started on the first of the ranks as written, an agent going where ssh would."""
         ranks, agent = directory / "ranks", directory / "agent"
         first = ranks.read_text().splitlines()[0].partition("# ")[2]
         each = self.names[first].removesuffix(first)

@@ -506,14 +506,17 @@ def ports_of(found: Bringup) -> list[tuple[End, End]]:
     return [((one.a.host, one.a.port), (one.b.host, one.b.port)) for one in found.lines]
 
 
-def test_every_miscabling_is_named(tmp_path: Path) -> None:
-    found = bringup(SIX)
+@pytest.mark.parametrize(
+    "plan", [SIX, pytest.param(plan_of(build("circulant(16,3,4)"), "duplex"), marks=pytest.mark.thorough)]
+)
+def test_every_miscabling_is_named(plan: WiringPlan, tmp_path: Path) -> None:
+    found = bringup(plan)
     cables = ports_of(found)
     names = [line.cable for line in found.lines]
-    assert checked(SIX, said(found, cables), tmp_path / "said").ok
+    assert checked(plan, said(found, cables), tmp_path / "said").ok
     for first, second in itertools.combinations(range(len(cables)), 2):
         for side in (0, 1):
-            result = checked(SIX, said(found, exchanged(cables, first, second, side)), tmp_path / "said")
+            result = checked(plan, said(found, exchanged(cables, first, second, side)), tmp_path / "said")
             assert [set(one.cables) for one in result.findings] == [{names[first], names[second]}]
             assert result.findings[0].fault == "swapped"
     chance = random.Random(0)  # noqa: S311
@@ -521,7 +524,7 @@ def test_every_miscabling_is_named(tmp_path: Path) -> None:
         picked = chance.sample(range(len(cables)), 4)
         made = exchanged(cables, picked[0], picked[1], chance.randrange(2))
         made = exchanged(made, picked[2], picked[3], chance.randrange(2))
-        result = checked(SIX, said(found, made), tmp_path / "said")
+        result = checked(plan, said(found, made), tmp_path / "said")
         wanted = [{names[n] for n in picked[:2]}, {names[n] for n in picked[2:]}]
         assert sorted(map(sorted, (one.cables for one in result.findings))) == sorted(map(sorted, wanted))
 
