@@ -75,8 +75,11 @@ from topodesign.solve import flow_kernels
 from topodesign.solve.maxflow import balanced_part
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
-from topodesign.wiring.change import field_kernels
+from topodesign.wiring.change import field_kernels, relabel_kernels
 from topodesign.wiring.change.change import fewest_moves
+from topodesign.wiring.change.relabel import labelled, spread
+from topodesign.wiring.plan import pods_kernels
+from topodesign.wiring.plan.pods import order_in_pods
 
 PACKAGE = Path(compiled.__file__).parents[1]
 COLUMNS = ("step", "src", "dst", "block", "lo", "hi")
@@ -129,6 +132,15 @@ def replayed(digraph: Topology) -> None:
 def moved(digraph: Topology) -> None:
     wiring = fewest_moves(bare(digraph.nodes, digraph.degree, 2), digraph)
     fewest_moves(wiring.after, digraph.transpose())
+
+
+def placed(digraph: Topology) -> None:
+    nodes = digraph.nodes
+    arcs = np.repeat(np.stack((digraph.src, digraph.dst), axis=1), digraph.capacity, axis=0)
+    have, want = (labelled(nodes, np.insert(one, 2, 0, axis=1)) for one in (arcs, nodes - 1 - arcs))
+    assert sorted(spread(have, want, np.arange(nodes) % 2, range(nodes), seed=1)) == list(range(nodes))
+    lanes = np.array([[node % 2, 1 - node % 2] for node in range(nodes + 2)]) * digraph.degree + 1
+    order_in_pods(digraph, lanes, range(nodes), duplex=False, seed=1)
 
 
 def programmed(digraph: Topology) -> None:
@@ -204,6 +216,7 @@ EXERCISES: list[tuple[tuple[ModuleType, ...], Callable[[Topology], None], st.Sea
     ((replay,), replayed, regular_digraphs(5, 2)),
     ((balanced_paths_kernels,), spread_out, regular_digraphs(5, 2)),
     ((field_kernels,), moved, regular_digraphs(5, 2)),
+    ((relabel_kernels, pods_kernels), placed, regular_digraphs(6, 2)),
     (
         (event_kernels, copying_kernels, forward_kernels, symmetric_kernels, trees_kernels),
         synthesized,
