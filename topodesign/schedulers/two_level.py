@@ -15,13 +15,13 @@ from dataclasses import replace
 
 from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
+from topodesign.fabrics.contraction import boxes_of
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.stages import Stages
 from topodesign.plans.trees import Trees
 from topodesign.schedulers.answers import spec_of
-from topodesign.schedulers.baselines.levels import boxes_of
 from topodesign.schedulers.baselines.spanning import Ranks, Tree, assembled, routed
 from topodesign.schedulers.for_size import time_of
 from topodesign.schedulers.method import Method, Request

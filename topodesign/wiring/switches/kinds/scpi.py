@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterable, Iterator
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.wiring.inventory.devices import Panel
 from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.switches.kinds import Spelling
 from topodesign.wiring.switches.switch import (
     Access,
     Address,
@@ -26,7 +27,6 @@ from topodesign.wiring.switches.switch import (
     Pair,
     Reading,
     RefusedError,
-    Spelling,
     SwitchStyle,
     port_number,
 )

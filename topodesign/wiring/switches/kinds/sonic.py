@@ -30,6 +30,7 @@ from topodesign.base.errors import FileFormatError, MissingLibraryError, Paramet
 from topodesign.base.strict_json import parse_json
 from topodesign.wiring.inventory.devices import Panel
 from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.switches.kinds import Spelling
 from topodesign.wiring.switches.switch import (
     PASSWORD,
     Access,
@@ -39,7 +40,6 @@ from topodesign.wiring.switches.switch import (
     Pair,
     Reading,
     RefusedError,
-    Spelling,
     SwitchError,
     SwitchStyle,
     listed_pairs,
