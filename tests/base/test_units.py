@@ -19,6 +19,7 @@ from topodesign.base.units import (
     as_size,
     as_time,
     exact_rate,
+    format_amount,
     format_bandwidth,
     format_rate,
     format_size,
@@ -247,6 +248,9 @@ def test_formatted_bandwidth_is_close(rate: Fraction) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        (format_amount(Fraction(1189160)), "1189160"),
+        (format_amount(1234.5), "1234.5"),
+        (format_amount(1e6), "1000000"),
         (format_size(2**20), "1MiB"),
         (format_size(10**8), "100MB"),
         (format_size(12345), "12345B"),

@@ -128,6 +128,12 @@ def format_time(seconds: Fraction | float) -> str:
     return f"{value * 1e9:.4g}ns" if value else "0s"
 
 
+def format_amount(amount: Fraction | float) -> str:
+    """Write a price, watts or another count with six digits, and large ones whole, without a power of ten."""
+    number = float(amount)
+    return f"{number:.0f}" if abs(number) >= 1e6 else f"{number:.6g}"
+
+
 def format_size(size: Fraction | int) -> str:
     """Write a size exactly, where a unit divides it in that: ``1MiB``, ``100MB``; parts of bytes with four digits."""
     exact = Fraction(size)

@@ -9,7 +9,7 @@ from functools import cache
 from itertools import groupby
 from typing import NamedTuple
 
-from topodesign.base.units import format_time
+from topodesign.base.units import format_amount, format_time
 from topodesign.catalog.lookup import Catalog
 from topodesign.report.charts.chart import Chart, Series
 from topodesign.report.comparison.contender import sum_of
@@ -77,8 +77,8 @@ def tradeoff_chart(found: Decision) -> Chart:
 
 
 def _told(one: Offer, label: str) -> str:
-    price = "" if one.price is None else f", price {float(one.price):.6g}"
-    watts = "" if one.watts is None else f", {float(one.watts):.6g} watts"
+    price = "" if one.price is None else f", price {format_amount(one.price)}"
+    watts = "" if one.watts is None else f", {format_amount(one.watts)} watts"
     return f"{label}: a step takes {format_time(one.time)}, {one.counts.cables} cables{price}{watts}"
 
 

@@ -20,6 +20,7 @@ from topodesign.base.units import (
     Quantity,
     as_count,
     as_time,
+    format_amount,
     format_bandwidth,
     format_excess,
     format_size,
@@ -154,7 +155,7 @@ class Comparison(SideBySide):
                 str(number.cables),
                 str(number.switches),
                 "" if number.survives is None else str(number.survives),
-                *([f"{float(one.cost or 0):.6g}"] if priced else []),
+                *([format_amount(one.cost or 0)] if priced else []),
                 "duplex" if one.topology.is_duplex else "simplex",
                 one.name if one.name == one.what else f"{one.name}: {shortened(one.what)}",
             ))  # fmt: skip

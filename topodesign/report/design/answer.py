@@ -13,7 +13,7 @@ from topodesign.base.claims import Claim
 from topodesign.base.declared import key
 from topodesign.base.fitted import wrapped
 from topodesign.base.records import MOST_WIDE, Table, TextResult
-from topodesign.base.units import format_time
+from topodesign.base.units import format_amount, format_time
 from topodesign.base.wording import counted, listed
 from topodesign.report.design.boxed import with_plans
 from topodesign.report.design.bundle import files_of
@@ -219,8 +219,8 @@ def _table(found: Decision) -> Table:
             str(one.counts.cables),
             str(one.counts.switches),
             "" if one.counts.survives is None else str(one.counts.survives),
-            *([f"{float(one.price or 0):.6g}"] if priced else []),
-            *([f"{float(one.watts or 0):.6g}"] if drawn else []),
+            *([format_amount(one.price or 0)] if priced else []),
+            *([format_amount(one.watts or 0)] if drawn else []),
         ]
         for one in offers
     ]

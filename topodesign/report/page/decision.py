@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from topodesign.base.records import Table, shortened
-from topodesign.base.units import format_size, format_time
+from topodesign.base.units import format_amount, format_size, format_time
 from topodesign.base.wording import counted
 from topodesign.report.charts.decision import ahead_chart, labels, sensitivity_chart, tradeoff_chart
 from topodesign.report.design.answer import NOT_WORKED_OUT, Decision
@@ -72,7 +72,9 @@ def _figures(found: Decision) -> tuple[Figure, ...]:
     cheapest = [one.price for one in found.contenders if one.refused is None and one.price is not None]
     if best.price is not None:
         figures.append(
-            Figure("Price", _number(best.price), f"all that can be recommended: from {_number(min(cheapest))}")
+            Figure(
+                "Price", format_amount(best.price), f"all that can be recommended: from {format_amount(min(cheapest))}"
+            )
         )
     else:
         figures.append(Figure("Cables", str(best.counts.cables), counted(best.counts.switches, "switch", "switches")))
@@ -82,10 +84,6 @@ def _figures(found: Decision) -> tuple[Figure, ...]:
     else:
         figures.append(Figure("With one cable lost", format_time(worst.seconds), loss_words(worst, best)))
     return tuple(figures)
-
-
-def _number(value: object) -> str:
-    return f"{float(value):.6g}"  # type: ignore[arg-type]
 
 
 def _or_none(value: int | None) -> str:
@@ -100,8 +98,8 @@ def _price(found: Decision) -> Iterator[str]:
         f"{counted(number.switches, 'switch', 'switches')}"
     )
     if best.price is not None:
-        watts = "" if best.watts is None else f", {_number(best.watts)} watts"
-        yield f"price {_number(best.price)}{watts}"
+        watts = "" if best.watts is None else f", {format_amount(best.watts)} watts"
+        yield f"price {format_amount(best.price)}{watts}"
 
 
 def _why(found: Decision) -> tuple[str, ...]:
@@ -242,7 +240,7 @@ def _details(found: Decision) -> Iterator[Fact]:
                 f"Of a step: {name}", f"{seconds} s", f"{format_time(seconds)}, {float(seconds / best.time):.1%}", proof
             )
     if best.price is not None:
-        yield Fact("Price", str(best.price), _number(best.price), "cables, ports and switches times their prices")
+        yield Fact("Price", str(best.price), format_amount(best.price), "cables, ports and switches times their prices")
     for one, name in zip(found.contenders, labels(found), strict=True):
         if one.spec is not None:
             yield Fact(name, shortened(one.spec), f"{one.topology.nodes} nodes", "the text that rebuilds its links")
