@@ -110,7 +110,7 @@ def read_manifest(path: Path) -> Manifest:
                 _whole(found["workspace_chunks"], _MOST),
                 tuple(_whole(at, _MOST) for at in found["input_at"]),
                 tuple(_whole(at, _MOST) for at in found["output_at"]),
-                Fraction(_name(found["delay_s"])),
+                Fraction(_text(found["delay_s"])),
                 _name(found["dark"]),
                 phases,
             )
@@ -128,14 +128,17 @@ def _whole(value: Any, most: int) -> int:
     return value
 
 
-def _name(value: Any) -> str:
-    if not isinstance(value, str) or len(value) > 200 or ("/" in value.removesuffix("/") and not _fraction(value)):
-        raise ValueError(f"{value!r:.40} is no name")
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or len(value) > 200:
+        raise ValueError(f"{value!r:.40} is no text of at most 200 letters")
     return value
 
 
-def _fraction(text: str) -> bool:
-    return text.replace("/", "", 1).isdigit()
+def _name(value: Any) -> str:
+    text = _text(value)
+    if "/" in text.removesuffix("/"):
+        raise ValueError(f"{text!r:.40} is no name")
+    return text
 
 
 def _circuit(row: Any, ranks: int) -> Circuit:
