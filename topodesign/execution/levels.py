@@ -132,10 +132,10 @@ class _Rank:
                         self._written[cell] = level
             elif do is Do.SUM:
                 cells = self._cells[len(program.sends) + len(program.receives) + at]
-                level = place = max(self._written[cell] for cell in cells)
-                self._batches[place][3].append(at)
+                level = max(self._written[cell] for cell in cells)
+                self._batches[level][3].append(at)
                 for cell in cells:
-                    self._written[cell] = place
+                    self._written[cell] = level
             else:
                 one, cells = program.receives[at], self._cells[len(program.sends) + at]
                 name = (one.peer, program.rank, one.tag)

@@ -13,6 +13,7 @@ from topodesign.topology.isomorphism import isomorphism
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.change import relabel_kernels as kernels
 from topodesign.wiring.change.kept_bound import most_kept
+from topodesign.wiring.plan.decompose import unit_links
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -141,7 +142,7 @@ def _spread(existing: Topology, wanted: Topology, best: Relabelling, seed: int) 
     nodes = existing.nodes
 
     def ends(topology: Topology) -> kernels.Labelled:
-        arcs = np.repeat(np.stack((topology.src, topology.dst), axis=1), topology.capacity, axis=0)
+        arcs = np.column_stack(unit_links(topology))
         return labelled(nodes, np.concatenate([np.insert(arcs[:, ::way], 2, way, axis=1) for way in (1, -1)]))
 
     have, want = ends(_plain(existing)), ends(_plain(wanted))
