@@ -30,6 +30,7 @@ SMALL = [
     "cocktailparty(3)", "complete(4)", "crown(4)", "cyclemesh(2,3)", "dbjmod(2,3)", "dbjmod(3,2)", "debruijn(2,3)",
     "diamond()", "dicirculant(8,1,3)", "dragonflygroups(2,1)", "foldedcube(3)", "genkautz(2,7)",
     "genkautz(3,10)", "halvedcube(3)",
+    "multicirculant(4,2,12,3,0,0,1,0,0,6,0,1,0)",
     "heawoodd3()", "hypercube(3)", "johnson(4,2)", "kautz(2,2)", "kneser(5,2)", "mesh(2,3)", "octahedron()", "odd(3)",
     "paley(5)",
     "paleydigraph(7)", "petersenline()", "pg2(2)", "ag2(2)", "randomregular(9,3,1)", "shiftedring(7)", "torus(3,4)",

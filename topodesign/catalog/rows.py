@@ -44,7 +44,7 @@ _DUPLEX = {"duplex": True, "simplex": False}
 _FOUND = {
     **dict.fromkeys(("circulant", "dicirculant"), "circulant"),
     "cayley": "cayley",
-    "lift": "lift",
+    **dict.fromkeys(("lift", "multicirculant"), "lift"),
     "cover": "lift",
     **dict.fromkeys(("delete", "insert"), "neighbour"),
     **dict.fromkeys(("swap", "successors", "turn"), "annealed"),

@@ -24,6 +24,7 @@ _KINDS = {
     "cayley": "Cayley digraph",
     "lift": "voltage lift",
     "cover": "voltage lift",
+    "multicirculant": "voltage lift",
     "delete": "nodes in or out of another",
     "insert": "nodes in or out of another",
     "successors": "annealed",
