@@ -155,7 +155,8 @@ def improve_catalog(
         whatever the bandwidth factor), ``congruential`` (linear congruential digraphs, which have few steps and, by
         deferred schedules, a small bandwidth factor), ``evenness`` (links of known ones exchange their ends, so that
         deferred schedules have a smaller bandwidth factor), ``order-degree`` (cables of duplex topologies exchanged for
-        few steps and low distances), or ``deferral``, which searches nothing but finds deferred
+        few steps and low distances), ``cycles`` (duplex topologies of one step less that a rotation of several cycles
+        of nodes keeps, for any number of nodes), or ``deferral``, which searches nothing but finds deferred
         schedules of the rows that there are, where that gains most for the work first. What is found by the others is
         deferred, too.
     objective

@@ -38,7 +38,7 @@ from topodesign.cli.ranges import number_range
     "--only",
     type=click.Choice(NAMES),
     help="Turns of one kind; lifts and steps look for one step less, near-lines takes nodes out of line graphs, "
-    "order-degree exchanges cables of duplex topologies, "
+    "order-degree exchanges cables of duplex topologies, cycles looks for duplex ones that a rotation keeps, "
     "deferral looks for deferred schedules of the rows.",
 )
 @click.option(
