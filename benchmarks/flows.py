@@ -11,6 +11,7 @@ import sys
 import time
 
 from topodesign.collectives import ALL_TO_ALL
+from topodesign.fabrics.link_costs import as_costs
 from topodesign.fabrics.places import as_fabric
 from topodesign.plans.replay.plans import verify
 from topodesign.pricing.flows.flow_optimum import FlowOptimum, flow_optimum
@@ -33,7 +34,8 @@ PLANS = ("dgx_a100(8)", "dgx_h100(8)", "mi250(4)", "fat_tree(8,8,4,2)", "dgx_a10
 
 def flow(spec: str, costs: list[str]) -> tuple[FlowOptimum, float]:
     start = time.process_time()
-    found = flow_optimum(as_fabric(spec), ALL_TO_ALL, costs=costs)
+    fabric = as_fabric(spec)
+    found = flow_optimum(fabric, ALL_TO_ALL, costs=as_costs(fabric, costs))
     return found, time.process_time() - start
 
 

@@ -94,7 +94,7 @@ def least(
     """Return the optimum of a fabric, and the processor seconds that it took."""
     start = time.process_time()
     there = {kind: Fraction(cost) for kind, cost in costs.items() if kind in fabric.classes}
-    best = fluid_optimum(asked(fabric, collective), costs=there, mirrored=mirrored)
+    best = fluid_optimum(asked(fabric, collective, costs=there), mirrored=mirrored)
     return best, time.process_time() - start
 
 

@@ -149,7 +149,7 @@ def test_memory_and_shared_limits(tmp_path: Path) -> None:
     found = [sorted(able) for able in (fabric.copies, fabric.adds, fabric.stores)]
     assert found == [[0, 1, 2, 4], [0, 1, 2], [0, 1, 2, 4]]
     assert fabric.shared == (Shared("bus", Fraction(40 * GB), (("g0", "s0"), ("s0", "g0"))),)
-    ends = [fabric.links()[place] for place in fabric.shared_links()[0]]
+    ends = [fabric.links()[place] for place in fabric.shared_links[0]]
     assert [(link.src, link.dst) for link in ends] == [("g0", "s0"), ("s0", "g0")]
     assert fabric.without(one_way=[("g0", "s0")]).shared[0].links == (("s0", "g0"),)
     assert fabric.without(vertices=["g0"]).shared == ()

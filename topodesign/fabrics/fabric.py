@@ -274,8 +274,9 @@ class Fabric:
         pairs = ((u, v) for u, v, _ in self.topology.links())
         return LinkTable({**dict(zip(pairs, self.link_latencies(), strict=True)), **other.alpha}, other.bandwidth)
 
+    @property
     def shared_links(self) -> tuple[tuple[int, ...], ...]:
-        """Return the places of the links of every shared limit in ``topology.links()``, ascending."""
+        """The places of the links of every shared limit in ``topology.links()``, ascending."""
         place = {(self.names[u], self.names[v]): at for at, (u, v, _) in enumerate(self.topology.links())}
         return tuple(tuple(sorted(place[ends] for ends in limit.links)) for limit in self.shared)
 

@@ -45,7 +45,6 @@ from topodesign.base.units import exact_rate, parse_bandwidth, parse_time
 from topodesign.base.wording import suggest
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric, FabricLink, Price, Shared, format_price, parse_price
 from topodesign.topology.files import graphml_graph, node_link_graph, read_topology
-from topodesign.topology.topology import check_weights
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -258,7 +257,6 @@ def _from_graph(graph: Any, stem: str, node_bandwidth: Fraction | None) -> Fabri
     """Make a fabric from a networkx graph; names that are all numbers are put in their order."""
     if not all(isinstance(name, str | int) for name in graph):
         raise FileFormatError("node names must be text or integers")
-    check_weights(graph)
     vertices = {str(name): fields for name, fields in graph.nodes(data=True)}
     order = sorted(vertices, key=int) if all(map(_digits, vertices)) else list(vertices)
     chosen: dict[str, list[str]] = {}

@@ -16,8 +16,8 @@ from topodesign.fabrics.files import FABRIC_ENDINGS, fabric_from_graph, read_fab
 from topodesign.fabrics.part import Some, part_of
 from topodesign.fabrics.presets import build_fabric
 from topodesign.topology.everyday import SPOKEN
-from topodesign.topology.files import READERS, networkx_graph, read_topology
-from topodesign.topology.library import as_topology, build, names_fabric, names_topology
+from topodesign.topology.files import READERS, as_graph, from_graph, read_topology
+from topodesign.topology.library import build, linked, names_fabric, names_topology
 from topodesign.topology.topology import Topology
 
 if TYPE_CHECKING:
@@ -55,19 +55,20 @@ def as_fabric(value: PlaceLike, bandwidth: Quantity | None = None) -> Fabric:
     Fraction(12500000000, 1)
     """
     rate = None if bandwidth is None else as_bandwidth(bandwidth) / 8
-    text = str(value) if isinstance(value, Spec) else value
-    if isinstance(text, str) and not _is_file(text):
-        if _is_fabric(text):
-            return _own(build_fabric(text), text.partition("(")[0].strip(), rate)
-        return Fabric.from_topology(build(text), NODE_BANDWIDTH if rate is None else rate)
-    if isinstance(value, str | Path):
-        return read_fabric(Path(value), rate)
     if isinstance(value, Fabric):
         return _own(value, value.name, rate)
-    graph = networkx_graph(value)
-    if graph is not None:
+    if not isinstance(value, str | Path | Spec):
+        topology = linked(value)
+        if topology is not None:
+            return Fabric.from_topology(topology, rate or NODE_BANDWIDTH)
+        graph = as_graph(value)
         return fabric_from_graph(graph, node_bandwidth=rate)
-    return Fabric.from_topology(as_topology(value), NODE_BANDWIDTH if rate is None else rate)
+    if isinstance(value, Path) or (isinstance(value, str) and _is_file(value)):
+        return read_fabric(Path(value), rate)
+    text = str(value)
+    if _is_fabric(text):
+        return _own(build_fabric(text), text.partition("(")[0].strip(), rate)
+    return Fabric.from_topology(build(text), rate or NODE_BANDWIDTH)
 
 
 def as_place(value: PlaceLike) -> Topology | Fabric:
@@ -89,10 +90,12 @@ def as_place(value: PlaceLike) -> Topology | Fabric:
     if isinstance(value, str | Spec):
         text = str(value)
         return as_fabric(text) if _is_fabric(text) else build(text)
-    graph = networkx_graph(value)
-    if graph is not None and any("bandwidth" in fields for _, _, fields in graph.edges(data=True)):
-        return fabric_from_graph(graph)
-    topology = as_topology(value)
+    topology = linked(value)
+    if topology is None:
+        graph = as_graph(value)
+        if any("bandwidth" in fields for _, _, fields in graph.edges(data=True)):
+            return fabric_from_graph(graph)
+        topology = from_graph(graph)
     return as_fabric(value) if topology.switches else topology
 
 

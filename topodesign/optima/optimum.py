@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Unpack
+from typing import Any, TypeVar, Unpack
 
 from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.units import Quantity, as_size
 from topodesign.collectives import Collective
 from topodesign.fabrics.latencies import as_latency
+from topodesign.fabrics.link_costs import Costs
 from topodesign.fabrics.places import PlaceLike
 from topodesign.optima.fluid.fluid_optimum import FluidOptimum, fluid_optimum
 from topodesign.optima.question import Asked, Question, asked
 from topodesign.optima.throughput import best_throughput
 from topodesign.optima.tree_optimum import FabricOptimum
-from topodesign.pricing.flows.flow_optimum import FLOWS, Costs, FlowOptimum, flow_optimum
+from topodesign.pricing.flows.flow_optimum import FLOWS, FlowOptimum, flow_optimum
 
+_Best = TypeVar("_Best")
 METHODS = ("auto", "forest", "fluid")  # who can be asked for an optimum
 MOST_SCANNED = 1000  # largest number of trees per root that a scan goes to
 
@@ -114,27 +117,41 @@ def optimum(
     as_choice("method", method, METHODS)
     words: dict[str, Any] = dict(options)
     trees = {name: words.pop(name) for name in ("fixed_k", "scan", "compare", "sizes", "alpha") if name in words}
-    question = asked(place, collective, **words)
+    question = asked(place, collective, costs=costs, **words)
     for_trees = next((flag for name, flag in _FLAGS.items() if options.get(name)), None)
     part = _gap(gap)
     if method == "fluid" or (method == "auto" and question.fabric.shared):
         if for_trees is not None:
             raise ParameterError(f"{for_trees} is for --method forest, not for fluid; leave it out")
         listener = None if progress is None else (lambda now: progress(float(1 - now.gap)))
-        return fluid_optimum(question, costs=costs, gap=part, mirrored=mirrored, listener=listener)
+
+        def solved(one: Question) -> FluidOptimum:
+            return fluid_optimum(one, gap=part, mirrored=mirrored, listener=listener if one is question else None)
+
+        fluid, before = _and_before(question, solved)
+        return replace(fluid, before=None if before is None else before.bandwidth)
     if part:
         raise ParameterError("--gap is for --method fluid; leave it out")
-    kind, before = question.collective, question.before
-    if kind.like(*FLOWS):
-        if for_trees is not None:
-            raise ParameterError(f"{for_trees} is for collectives over trees, not for {kind}; leave it out")
-        whole = None if before is None else before.fabric
-        return flow_optimum(question.fabric, kind.at(None), root=question.root, costs=costs, before=whole)
-    if costs:
-        raise ParameterError(
-            f"costs are for {', '.join(map(str, FLOWS))}, not for {kind}; leave --cost out, or take --method fluid"
-        )
-    return _over_trees(question, asks_for_proof=proof, **trees)
+    kind = question.collective
+    if not kind.like(*FLOWS):
+        if costs:
+            raise ParameterError(
+                f"costs are for {', '.join(map(str, FLOWS))}, not for {kind}; leave --cost out, or take --method fluid"
+            )
+        return _over_trees(question, asks_for_proof=proof, **trees)
+    if for_trees is not None:
+        raise ParameterError(f"{for_trees} is for collectives over trees, not for {kind}; leave it out")
+    flow, earlier = _and_before(question, lambda one: flow_optimum(one.fabric, one.collective, costs=one.costs))
+    return replace(flow, before=None if earlier is None else earlier.bandwidth)
+
+
+def _and_before(question: Question, best: Callable[[Question], _Best]) -> tuple[_Best, _Best | None]:
+    """Return the best, and that of the whole, where only a part of it is left and the whole has one."""
+    found = best(question)
+    if question.before is not None:
+        with contextlib.suppress(InfeasibleError, ParameterError):
+            return found, best(question.before)
+    return found, None
 
 
 def _over_trees(
@@ -148,10 +165,7 @@ def _over_trees(
     alpha: Quantity = "10us",
 ) -> FabricOptimum:
     many = [sizes] if isinstance(sizes, str | int | float | Fraction) else sizes
-    best, before = best_throughput(question.for_trees()), None
-    if question.before is not None:
-        with contextlib.suppress(InfeasibleError, ParameterError):
-            before = best_throughput(question.before.for_trees())
+    best, before = _and_before(question, lambda one: best_throughput(one.for_trees()))
     return FabricOptimum(
         question,
         best,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple, TypedDict
 
@@ -15,6 +16,7 @@ from topodesign.base.units import Quantity
 from topodesign.base.wording import with_article
 from topodesign.collectives import Collective, as_collective
 from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.link_costs import Costs, as_costs
 from topodesign.fabrics.node_values import Shards, as_shards
 from topodesign.fabrics.part import Others, compute_node, part_of
 from topodesign.fabrics.places import PlaceLike, as_fabric
@@ -49,6 +51,7 @@ class Question:
     fabric: Fabric
     collective: Collective  # with its root, if it has one
     shards: tuple[int, ...] | None = None  # relative sizes by node; all alike if None
+    costs: dict[str, Fraction] = field(default_factory=dict)  # of a unit of data on links of each class, if they matter
     before: Question | None = None  # the same of the whole fabric, where only a part is left and the whole has it
 
     @property
@@ -92,10 +95,10 @@ def asked(
     others: Others = "vanish",
     without: str | Iterable[str] = (),
     bandwidth: Quantity | None = None,
+    costs: Costs = (),
 ) -> Question:
     """Return what words ask; they are those of :func:`topodesign.schedulers.schedule`."""
     whole, kind = as_fabric(place, bandwidth), as_collective(collective)
-    fabric = part_of(whole, only, others, without)
     if root is None or isinstance(root, str):
         name = root
     else:
@@ -103,18 +106,18 @@ def asked(
     if (name is not None) != kind.rooted:
         verb, article = ("needs", "a") if kind.rooted else ("has", "no")
         raise ParameterError(f"{kind} {verb} {article} root")
-    question = _of(fabric, kind, name, shards)
+    fabric = part_of(whole, only, others, without)
+    if name is not None and shards is not None:
+        raise ParameterError(f"the only shard of {with_article(kind)} is its root's; leave shard sizes out")
+
+    def of(there: Fabric) -> Question:
+        at = kind if name is None else kind.at(compute_node(there, name))
+        return Question(there, at, None if shards is None else as_shards(there, shards))
+
+    question = replace(of(fabric), costs=as_costs(fabric, costs))
     if fabric is whole:
         return question
     try:
-        return Question(fabric, question.collective, question.shards, _of(whole, kind, name, shards))
+        return replace(question, before=of(whole))
     except ParameterError:  # the shards fit only what is left
         return question
-
-
-def _of(fabric: Fabric, collective: Collective, root: str | None, shards: Shards | None) -> Question:
-    if root is None:
-        return Question(fabric, collective, None if shards is None else as_shards(fabric, shards))
-    if shards is not None:
-        raise ParameterError(f"the only shard of {with_article(collective)} is its root's; leave shard sizes out")
-    return Question(fabric, collective.at(compute_node(fabric, root)))

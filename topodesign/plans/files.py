@@ -195,7 +195,7 @@ def _fabric_record(fabric: Fabric) -> dict[str, Any]:
     if fabric.shared:
         record["shared"] = [
             {"name": limit.name, "bandwidth": str(limit.bandwidth), "links": list(links)}
-            for limit, links in zip(fabric.shared, fabric.shared_links(), strict=True)
+            for limit, links in zip(fabric.shared, fabric.shared_links, strict=True)
         ]
     if fabric.latency:
         record["latency"] = {kind: str(seconds) for kind, seconds in fabric.latency}

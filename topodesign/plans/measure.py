@@ -102,7 +102,7 @@ def path_time(fabric: Fabric, paths: Paths) -> Fraction:
     loads: list[int] = paths.loads.tolist()
     shared = (
         sum(loads[link] for link in links) * fabric.unit / limit.bandwidth / paths.block_units
-        for limit, links in zip(fabric.shared, fabric.shared_links(), strict=True)
+        for limit, links in zip(fabric.shared, fabric.shared_links, strict=True)
     )
     return max([paths.inverse_rate, *shared])
 

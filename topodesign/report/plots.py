@@ -39,7 +39,7 @@ from topodesign.report.charts.winners import winners_chart
 from topodesign.report.design.answer import Decision
 from topodesign.report.figures import Picture
 from topodesign.schedulers.circuits.reconfigure import Reconfiguration
-from topodesign.topology.files import networkx_graph
+from topodesign.topology.files import is_graph
 from topodesign.topology.topology import Topology
 
 
@@ -147,7 +147,7 @@ def _subject(value: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         return value.plan, {**own, **options}
     if isinstance(value, str | Path) and str(value).endswith(".npz"):
         return load_plan(value), options
-    if isinstance(value, str | Path | Spec) or networkx_graph(value) is not None:
+    if isinstance(value, str | Path | Spec) or is_graph(value):
         return as_place(value), options
     if isinstance(value, Result) and not any(isinstance(value, one.of) for one in PLOTS.values()):
         parts = (getattr(value, name, None) for name in ("plan", "topology", "place", "spec"))

@@ -170,6 +170,7 @@ def _check_attributes(graph: nx.Graph) -> None:
     """Refuse attributes whose names are nearly those that mean something; others do no harm."""
     _check_names({name for _, fields in graph.nodes(data=True) for name in fields}, _NODE_ATTRIBUTES, "nodes")
     _check_names({name for _, _, fields in graph.edges(data=True) for name in fields}, _EDGE_ATTRIBUTES, "edges")
+    check_weights(graph)
 
 
 def _check_names(names: set[Any], known: tuple[str, ...], where: str) -> None:
@@ -183,10 +184,19 @@ def _from_graphml(text: str) -> Topology:
     return _from_networkx(graphml_graph(text))
 
 
-def networkx_graph(value: object) -> nx.Graph | None:
-    """Return a value that is a networkx graph, which it can be only if somebody has imported that; else None."""
+def is_graph(value: object) -> bool:
+    """Return whether a value is a networkx graph, which it can be only if somebody has imported that."""
     networkx = sys.modules.get("networkx")
-    return value if networkx is not None and isinstance(value, networkx.Graph) else None
+    return networkx is not None and isinstance(value, networkx.Graph)
+
+
+def as_graph(value: Any) -> nx.Graph:
+    """Return a networkx graph whose weights mean something; raises ParameterError for anything else."""
+    if not is_graph(value):
+        raise ParameterError(f"a topology, a spec, a file of links, a graph or a matrix is needed, not {value!r:.100}")
+    check_weights(value)
+    graph: nx.Graph = value
+    return graph
 
 
 def _from_networkx(graph: Any) -> Topology:
@@ -202,7 +212,6 @@ def from_graph(graph: nx.Graph) -> Topology:
     :attr:`Topology.node_names` has the names. The attributes ``capacity`` of an edge and ``switch`` of a node are used
     where they are present; a ``weight`` counts for nothing beside a capacity.
     """
-    check_weights(graph)
     names = list(graph.nodes)
     if all(_digits(str(name)) for name in names):
         names.sort(key=int)

@@ -15,7 +15,7 @@ from topodesign.base.spec import Spec, name_alone, parse
 from topodesign.base.wording import nearest
 from topodesign.topology.everyday import SPOKEN, SPOKEN_FABRICS, spelled_out
 from topodesign.topology.family import Family
-from topodesign.topology.files import READERS, from_graph, networkx_graph, read_topology
+from topodesign.topology.files import READERS, as_graph, from_graph, read_topology
 from topodesign.topology.groups import GROUPS
 from topodesign.topology.topology import Topology
 
@@ -115,8 +115,6 @@ def as_topology(value: TopologyLike) -> Topology:
     >>> as_topology("torus(4,4)").vertex_transitive
     True
     """
-    if isinstance(value, Topology):
-        return value
     if isinstance(value, Spec):
         return build(value)
     if isinstance(value, Path):
@@ -126,12 +124,15 @@ def as_topology(value: TopologyLike) -> Topology:
         path = Path(value)
         _refuse_fabric(value, path)
         return read_topology(path) if is_file(value) else build(value)
-    graph = networkx_graph(value)
-    if graph is not None:
-        return from_graph(graph)
+    topology = linked(value)
+    return from_graph(as_graph(value)) if topology is None else topology
+
+
+def linked(value: object) -> Topology | None:
+    """Return a topology, or that of a matrix; None for what is neither."""
     if isinstance(value, np.ndarray):
         return _of_matrix(value)
-    raise ParameterError(f"a topology, a spec, a file of links, a graph or a matrix is needed, not {value!r:.100}")
+    return value if isinstance(value, Topology) else None
 
 
 def _of_matrix(matrix: np.ndarray) -> Topology:

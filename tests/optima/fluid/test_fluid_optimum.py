@@ -88,7 +88,7 @@ def test_the_tables(name: str, collective: str, pytestconfig: pytest.Config) -> 
             break
         fabric = build_fabric(f"{name}({boxes})")
         given = {kind: value for kind, value in costs.items() if kind in fabric.classes}
-        best = fluid_optimum(asked(fabric, collective), costs=given)
+        best = fluid_optimum(asked(fabric, collective, costs=given))
         assert best.proven
         assert best.cost is not None
         assert printed(best.inverse_rate * 10**9, latency)
@@ -106,7 +106,7 @@ def test_the_tables_of_trees(name: str, pytestconfig: pytest.Config) -> None:
         drawn = build_fabric(f"{name}({boxes})")
         fabric = replace(drawn, multicast=frozenset(), aggregation=frozenset(), memory=frozenset())
         given = {kind: Fraction(value) for kind, value in costs.items() if kind in fabric.classes}
-        best = fluid_optimum(asked(fabric, "allgather"), costs=given)
+        best = fluid_optimum(asked(fabric, "allgather", costs=given))
         assert best.proven
         assert best.cost is not None
         assert best.bandwidth == throughput(fabric, "allgather").bandwidth
@@ -151,7 +151,7 @@ def test_switches_that_copy_and_add_do_an_allreduce_at_the_rate_of_a_link(boxes:
 def test_memory_that_cannot_add_slows_a_reduction_alone() -> None:
     fabric = build_fabric("dgx_a100_pcie(1)")
     costs = {"PCIe": 1}
-    gather, scatter = (fluid_optimum(asked(fabric, one), costs=costs) for one in ("allgather", "reduce-scatter"))
+    gather, scatter = (fluid_optimum(asked(fabric, one, costs=costs)) for one in ("allgather", "reduce-scatter"))
     assert gather.bandwidth == scatter.bandwidth
     assert gather.cost is not None
     assert scatter.cost is not None

@@ -6,6 +6,7 @@ import pytest
 
 from topodesign import build_fabric
 from topodesign.base.claims import Among
+from topodesign.collectives import as_collective
 from topodesign.optima.forest.in_network_schedule import in_network_schedule
 from topodesign.plans.replay.trees import verify_trees
 
@@ -15,8 +16,10 @@ def test_other_collectives_spare_links_and_are_as_fast(collective: str) -> None:
     fabric = build_fabric("dgx_h100(2)")
     root = 3 if collective in {"broadcast", "reduce"} else None
     powers = fabric.multicast, fabric.aggregation
-    trees, words = in_network_schedule(fabric.topology, collective, *powers, root=root, names=fabric.names)
-    plain, _ = in_network_schedule(fabric.topology, collective, frozenset(), frozenset(), root=root)
+    trees, words = in_network_schedule(
+        fabric.topology, as_collective(collective), *powers, root=root, names=fabric.names
+    )
+    plain, _ = in_network_schedule(fabric.topology, as_collective(collective), frozenset(), frozenset(), root=root)
     assert verify_trees(trees, multicast=powers[0], aggregation=powers[1]).ok
     assert not verify_trees(trees).ok
     assert trees.inverse_rate == plain.inverse_rate

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections import Counter
 from collections.abc import Callable
@@ -25,7 +24,6 @@ from topodesign.optima.fluid.network import Network, network_of
 from topodesign.optima.fluid.symmetry import Symmetry, find_symmetry
 from topodesign.optima.forest.bottleneck import narrowest
 from topodesign.optima.question import Question
-from topodesign.pricing.flows.flow_optimum import Costs, as_costs
 from topodesign.topology.topology import IntArray
 
 MOST_APART = 256  # largest number of nodes for which subproblems are solved one by one
@@ -123,24 +121,19 @@ def sum_places(network: Network) -> IntArray:
 def fluid_optimum(
     question: Question,
     *,
-    costs: Costs = (),
     gap: Fraction = Fraction(0),
     mirrored: bool = True,
     listener: Callable[[Progress], None] | None = None,
 ) -> FluidOptimum:
     """Find the best steady schedule of a collective where parts copy, add, store or only forward.
 
-    With ``costs`` of a unit of data on links of a class it is the cheapest of what is fastest. The answer may miss what
-    is proven by ``gap``, a part of the time and of the cost; the listener is told of every round.
+    With costs it is the cheapest of what is fastest. The answer may miss what is proven by ``gap``, a part of the time
+    and of the cost. The listener is told of every round.
     """
-    given = as_costs(question.fabric, costs)
-    problem = problem_of(question.fabric, question.collective, costs=given, mirrored=mirrored)
-    mixture = problem.solved(cheapest=bool(given), gap=gap, listener=listener)
-    before = None
-    if question.before is not None:
-        with contextlib.suppress(InfeasibleError, ParameterError):
-            before = fluid_optimum(question.before, gap=gap, mirrored=mirrored).bandwidth
-    return FluidOptimum(problem, mixture, question.root, given, gap, before)
+    costs = question.costs
+    problem = problem_of(question.fabric, question.collective, costs=costs, mirrored=mirrored)
+    mixture = problem.solved(cheapest=bool(costs), gap=gap, listener=listener)
+    return FluidOptimum(problem, mixture, question.root, costs, gap)
 
 
 @dataclass(frozen=True)

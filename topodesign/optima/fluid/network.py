@@ -126,7 +126,7 @@ def network_of(fabric: Fabric, costs: Mapping[str, int] | None = None) -> Networ
     rates = [limit.bandwidth / fabric.unit for limit in fabric.shared]
     scale = math.lcm(1, *(rate.denominator for rate in rates))
     single = [np.array([arc], dtype=np.int64) for arc in range(len(topology.src))]
-    several = [np.array(arcs, dtype=np.int64) for arcs in fabric.shared_links()]
+    several = [np.array(arcs, dtype=np.int64) for arcs in fabric.shared_links]
     copies, adds = (np.isin(np.arange(topology.nodes), sorted(able)) for able in (fabric.copies, fabric.adds))
     return Network(
         topology.nodes,

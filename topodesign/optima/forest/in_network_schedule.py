@@ -28,7 +28,7 @@ _PLAIN = "switches only forward"
 
 def in_network_schedule(
     topology: Topology,
-    collective: Collective | str,
+    collective: Collective,
     multicast: frozenset[int],
     aggregation: frozenset[int],
     *,

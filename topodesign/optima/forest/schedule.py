@@ -82,7 +82,7 @@ def forest_schedule(
     >>> trees.collective, len(trees.root)
     (<allgather>, 8)
     """
-    kind = spanning(collective, root)
+    kind = spanning(as_collective(collective), root)
     if kind.rooted and shard is not None:
         raise ParameterError(f"{kind} has one shard, without a size")
     if kind.rooted and kind.root not in compute_nodes(topology):
@@ -165,14 +165,13 @@ def _check_size(topology: Topology, roots: int, phases: int) -> None:
     )
 
 
-def spanning(collective: Collective | str, root: int | None = None) -> Collective:
+def spanning(collective: Collective, root: int | None = None) -> Collective:
     """Return a collective that spanning trees can do, with its root."""
-    found = as_collective(collective)
-    if not found.like(*TREE_COLLECTIVES):
+    if not collective.like(*TREE_COLLECTIVES):
         raise InfeasibleError(
-            f"no schedule of {found} is made of spanning trees; they do {', '.join(map(str, TREE_COLLECTIVES))}"
+            f"no schedule of {collective} is made of spanning trees; they do {', '.join(map(str, TREE_COLLECTIVES))}"
         )
-    return found if root is None else found.at(root)
+    return collective if root is None else collective.at(root)
 
 
 def out_trees(

@@ -70,8 +70,7 @@ class PathsFound(Declared):
 def replayed_paths(fabric: Fabric, paths: Paths) -> Found:
     """Replay the paths of a plan, with limits that links of its fabric share."""
     limits = [
-        (links, limit.bandwidth / fabric.unit)
-        for limit, links in zip(fabric.shared, fabric.shared_links(), strict=True)
+        (links, limit.bandwidth / fabric.unit) for limit, links in zip(fabric.shared, fabric.shared_links, strict=True)
     ]
     report = verify_paths(paths, names=fabric.names, limits=limits)
     if not report.ok or not report.inverse_rate:

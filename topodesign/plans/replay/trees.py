@@ -105,7 +105,7 @@ def replayed_trees(fabric: Fabric, trees: Trees) -> Found:
 def overloaded(fabric: Fabric, loads: IntArray, rate: Fraction) -> tuple[str, ...]:
     """Say which limits that links share are exceeded by the weights on links in some phase."""
     problems = []
-    for limit, links in zip(fabric.shared, fabric.shared_links(), strict=True):
+    for limit, links in zip(fabric.shared, fabric.shared_links, strict=True):
         most = max(sum(phase[list(links)].tolist()) for phase in loads) * rate * fabric.unit
         if most > limit.bandwidth:
             problems.append(

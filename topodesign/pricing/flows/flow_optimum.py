@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
@@ -15,10 +14,9 @@ import numpy as np
 from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.cost import Rate
 from topodesign.base.declared import Declared, Keys, key
-from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.errors import InfeasibleError
 from topodesign.base.records import TextResult
 from topodesign.base.units import format_rate, format_time
-from topodesign.base.wording import suggest
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.wording import (
@@ -33,81 +31,26 @@ from topodesign.pricing.flows.demands import DemandFlow, UnreachableError, deman
 from topodesign.topology.topology import IntArray, Topology
 
 FLOWS = (ALL_TO_ALL, SCATTER, GATHER)  # collectives that neither copy nor add
-MAX_COST = 10**6  # of a class of links, as the numerator or the denominator of a fraction
 _MOST_CUTS = 64  # that are tried for one that binds
 _MOST_LINKS = 8  # of a bottleneck that are shown one by one
-
-Costs = Mapping[str, int | float | str | Fraction] | Iterable[str]
-"""Costs of a unit of data on links of a class: by its name or a pattern, or texts such as ``NVLink=1``."""
 
 
 def flow_optimum(
     fabric: Fabric,
     collective: Collective,
     *,
-    root: str | None = None,
-    costs: Costs = (),
-    before: Fabric | None = None,
+    costs: Mapping[str, Fraction] | None = None,
 ) -> FlowOptimum:
     """Find how fast a collective can be that neither copies nor adds, and what keeps it from being faster.
 
     * ``fabric``: what takes part; all vertices pass data on.
-    * ``collective``: one of ``FLOWS``.
-    * ``root``: name of the node of a scatter or gather.
-    * ``costs``: what a unit of data costs on links; the cost of the cheapest of the fastest flows is found then.
-    * ``before``: the whole of which the fabric is a part, to be compared with.
+    * ``collective``: one of ``FLOWS``, with its root.
+    * ``costs``: of a unit of data on every class of links; the cost of the cheapest of the fastest flows is found then.
     """
     fabric.check_unshared(f"what binds the flow of the {collective}")
-    if (root is not None) != collective.rooted:
-        verb, article = ("needs", "a") if collective.rooted else ("has", "no")
-        raise ParameterError(f"{collective} {verb} {article} root")
-    given = as_costs(fabric, costs)
-    asked = collective
-    if root is not None:
-        asked = collective.at(fabric.number(root))
-        if asked.root not in fabric.compute:
-            raise ParameterError(f"the root '{root}' is a switch")
-    flow = best_flow(fabric, asked, given)
-    earlier = None
-    if before is not None:
-        try:
-            earlier = flow_optimum(before, collective, root=root).bandwidth
-        except (InfeasibleError, ParameterError):
-            earlier = None
-    return FlowOptimum(fabric, asked, flow, root, given, earlier)
-
-
-def as_costs(fabric: Fabric, costs: Costs) -> dict[str, Fraction]:
-    """Return the cost of every class of links, 0 where nothing is said of it; empty if nothing is said at all."""
-    pairs = list(costs.items()) if isinstance(costs, Mapping) else [_split(text) for text in _several(costs)]
-    found = dict.fromkeys(fabric.classes, Fraction(0)) if pairs else {}
-    for word, value in pairs:
-        meant = [word] if word in found else [kind for kind in found if fnmatchcase(kind, word)]
-        if not meant:
-            raise ParameterError(f"no link has the class {word!r}; {suggest(word, found)}")
-        found |= dict.fromkeys(meant, _cost(word, value))
-    return found
-
-
-def _several(costs: Iterable[str]) -> Iterable[str]:
-    return [costs] if isinstance(costs, str) else costs
-
-
-def _split(text: str) -> tuple[str, str]:
-    word, sign, value = str(text).rpartition("=")
-    if not sign:
-        raise ParameterError(f"write a cost as CLASS=COST, such as NVLink=1, not {str(text)[:100]!r}")
-    return word, value
-
-
-def _cost(word: str, value: float | str | Fraction) -> Fraction:
-    try:
-        cost = Fraction(str(value)) if isinstance(value, float) else Fraction(value)
-    except (ValueError, TypeError, ZeroDivisionError):
-        raise ParameterError(f"the cost of {word!r} is a number, not {str(value)[:100]!r}") from None
-    if cost < 0 or max(cost.numerator, cost.denominator) > MAX_COST:
-        raise ParameterError(f"the cost of {word!r} is to be from 0 to {MAX_COST}, of no more digits than that")
-    return cost
+    flow = best_flow(fabric, collective, costs or {})
+    root = None if collective.root is None else fabric.names[collective.root]
+    return FlowOptimum(fabric, collective, flow, root, costs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,7 +313,7 @@ def best_flow(
         topology = topology.transpose()
     limits = [
         Limit(tuple(place[list(links)].tolist()), limit.bandwidth / fabric.unit)
-        for limit, links in zip(fabric.shared, fabric.shared_links(), strict=True)
+        for limit, links in zip(fabric.shared, fabric.shared_links, strict=True)
     ]
     sources, row = np.unique(starts, return_inverse=True)
     demand = np.zeros((len(sources), nodes), dtype=np.int64)

@@ -35,7 +35,8 @@ from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
 from topodesign.fabrics.latencies import as_latency
 from topodesign.fabrics.part import Some, compute_node
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place, working
-from topodesign.optima.throughput import throughput
+from topodesign.optima.question import Question
+from topodesign.optima.throughput import best_throughput
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.timing.chunked import PipelineSimulation
@@ -447,17 +448,16 @@ def _bound(fabric: Fabric, collective: Collective, total: Fraction, limit: float
             int(distances(way, source).max()) for source in (range(topology.nodes) if root is None else (root,))
         )
     least = _node_bound(fabric, collective, total)
-    name = None if root is None else fabric.names[root]
     if fabric.unequal(fabric.multicast | fabric.aggregation):
         return steps, least  # what such switches get they need not pass on as it is
     try:
         with deadline(limit):
             if collective.like(*FLOWS):
-                fastest = flow_optimum(fabric, collective.at(None), root=name).bandwidth
+                fastest = flow_optimum(fabric, collective).bandwidth
             elif collective.like(ALLREDUCE):  # all data of one side, added up, have to cross every cut
-                fastest = throughput(fabric, BROADCAST, root=fabric.names[fabric.compute[0]]).bound
+                fastest = best_throughput(Question(fabric, BROADCAST.at(fabric.compute[0])).for_trees()).bound
             else:
-                fastest = throughput(fabric, collective.at(None), root=name).bound
+                fastest = best_throughput(Question(fabric, collective).for_trees()).bound
     except (OutOfTime, TooLargeError):
         return steps, least
     return steps, max(least, total / (8 * fastest))
