@@ -59,19 +59,15 @@ def declared_in(package: str, name: str, first: Sequence[str] = ()) -> list[Any]
 class Plugin(Declared):
     """An entry point of another package.
 
-    * ``door``: group of the entry points.
-    * ``name``: what it is called.
     * ``package``, ``version``: who brings it.
-    * ``value``: where it is, as the package says.
-    * ``error``: why it is left out; null if it is not.
     """
 
-    door: str
-    name: str
+    door: str  # group of the entry points
+    name: str  # what it is called
     package: str
     version: str
-    value: str
-    error: str | None = None
+    value: str  # where it is, as the package says
+    error: str | None = None  # why it is left out; null if it is not
 
     KEYS = "door name package version value error"
 

@@ -70,18 +70,14 @@ class World(ABC):
     """All processes of the program.
 
     * ``rank``, ``ranks``: which this process is, of how many.
-    * ``transport``: what it is called.
-    * ``name``: what carries the messages.
-    * ``own_name``: whose collectives are timed beside the plan.
-    * ``starter``: what starts so many processes, as a text to format with ``ranks``.
     """
 
     rank: int
     ranks: int
-    transport: Literal["mpi", "torch"]
-    name: str
-    own_name: str
-    starter: str
+    transport: Literal["mpi", "torch"]  # what it is called
+    name: str  # what carries the messages
+    own_name: str  # whose collectives are timed beside the plan
+    starter: str  # what starts so many processes, as a text to format with ``ranks``
 
     @abstractmethod
     def share(self, value: _Made | None) -> _Made:

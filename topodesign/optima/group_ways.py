@@ -70,16 +70,11 @@ class Ways:
 
 @dataclass(frozen=True, eq=False)
 class Wires:
-    """A place with what is worked out once about its links.
+    """A place with what is worked out once about its links."""
 
-    * ``place``: a fabric, or a topology whose nodes have the bandwidth of ``fabric``.
-    * ``fabric``: the same as a fabric.
-    * ``latency``: what messages take beside their bytes.
-    """
-
-    place: Topology | Fabric
-    fabric: Fabric
-    latency: Latency
+    place: Topology | Fabric  # a fabric, or a topology whose nodes have the bandwidth of ``fabric``
+    fabric: Fabric  # the same as a fabric
+    latency: Latency  # what messages take beside their bytes
     routed: dict[tuple[str, tuple[tuple[int, ...], ...]], MatrixFlow] = field(default_factory=dict)
     trees: dict[str, list[Way]] = field(default_factory=dict)
 

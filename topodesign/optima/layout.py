@@ -56,20 +56,16 @@ class PlacedStream(Declared):
 class Layout(Result):
     """On which node each rank goes.
 
-    * ``place``: where.
-    * ``streams``: the traffic that it is for.
-    * ``nodes``: the node of each rank, by number.
     * ``before``, ``after``: bandwidth factors of each sort of traffic with the ranks in the order of the nodes, and
       with this layout; None where members of a group cannot reach each other.
-    * ``priced``: how many layouts were priced exactly.
     """
 
-    place: Fabric
-    streams: tuple[Stream, ...]
-    nodes: tuple[int, ...]
+    place: Fabric  # where
+    streams: tuple[Stream, ...]  # the traffic that it is for
+    nodes: tuple[int, ...]  # the node of each rank, by number
     before: tuple[Fraction, ...] | None
     after: tuple[Fraction, ...]
-    priced: int
+    priced: int  # how many layouts were priced exactly
 
     KEYS = (
         key("place=place.name", "What it is called."),

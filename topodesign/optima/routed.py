@@ -39,24 +39,15 @@ MOST_TREES = 128  # nodes whose trees are counted
 
 @dataclass(frozen=True)
 class Passing(Declared):
-    """A way to do a collective.
+    """A way to do a collective."""
 
-    * ``name``: the scheme.
-    * ``messages``: ``pass`` through nodes, or go to ``neighbours`` alone.
-    * ``steps``: communication steps.
-    * ``hops``: links of the longest way of each step, added up.
-    * ``bandwidth``: the factor y, counted link by link.
-    * ``formula``: y by the formula of the scheme; None where it has none for this topology.
-    * ``twice``: deliveries of what is there already, which a scheme would make here and that are left out.
-    """
-
-    name: str
-    messages: str
-    steps: int
-    hops: int
-    bandwidth: Fraction
-    formula: Fraction | None = None
-    twice: int = 0
+    name: str  # the scheme
+    messages: str  # ``pass`` through nodes, or go to ``neighbours`` alone
+    steps: int  # communication steps
+    hops: int  # links of the longest way of each step, added up
+    bandwidth: Fraction  # the factor y, counted link by link
+    formula: Fraction | None = None  # y by the formula of the scheme; None where it has none for this topology
+    twice: int = 0  # deliveries of what is there already, which a scheme would make here and that are left out
 
     KEYS = (
         "name",
@@ -97,14 +88,10 @@ class Timed(Declared):
 
 @dataclass(frozen=True)
 class Turn(Declared):
-    """From which size on which way takes the least time of those that were compared.
+    """From which size on which way takes the least time of those that were compared."""
 
-    * ``size``: in bytes.
-    * ``name``: the way.
-    """
-
-    size: Fraction
-    name: str
+    size: Fraction  # in bytes
+    name: str  # the way
 
     KEYS = (key("size_bytes=float(size)", "Bytes from which on it is so."), "name")
 
@@ -113,23 +100,17 @@ class Turn(Declared):
 class Routed(Result):
     """Ways to do a collective on a topology whose nodes let messages pass.
 
-    * ``name``: the topology.
     * ``nodes``, ``degree``: N and d.
-    * ``collective``: what is done.
-    * ``workload``: latencies, sizes and bandwidth.
-    * ``ways``: those that apply, the one with the least time for the first size first.
-    * ``refused``: schemes that do not apply, and why.
-    * ``least``: what nothing undercuts, in seconds for each size.
     """
 
-    name: str
+    name: str  # the topology
     nodes: int
     degree: int
-    collective: str
-    workload: Workload
-    ways: tuple[Passing, ...]
-    refused: tuple[str, ...]
-    least: tuple[Fraction, ...]
+    collective: str  # what is done
+    workload: Workload  # latencies, sizes and bandwidth
+    ways: tuple[Passing, ...]  # those that apply, the one with the least time for the first size first
+    refused: tuple[str, ...]  # schemes that do not apply, and why
+    least: tuple[Fraction, ...]  # what nothing undercuts, in seconds for each size
 
     KEYS = (
         "name nodes degree collective",

@@ -29,22 +29,14 @@ from topodesign.topology.topology import IntArray, Topology
 
 @dataclass(frozen=True, repr=False)
 class UnevenPrice(Result):
-    """What a matrix of traffic costs by bandwidth.
+    """What a matrix of traffic costs by bandwidth."""
 
-    * ``place``: where.
-    * ``demand``: how many pieces go from each vertex to each.
-    * ``piece``: bytes of one of these.
-    * ``flow``: how they are routed.
-    * ``even``: load of the fullest link if as much went between all; None where that flow is too large.
-    * ``kept``: that of this traffic over the paths of the best flow for even traffic; None there.
-    """
-
-    place: Fabric
-    demand: Demand
-    piece: Fraction
-    flow: MatrixFlow
-    even: Fraction | None
-    kept: Fraction | None
+    place: Fabric  # where
+    demand: Demand  # how many pieces go from each vertex to each
+    piece: Fraction  # bytes of one of these
+    flow: MatrixFlow  # how they are routed
+    even: Fraction | None  # load of the fullest link if as much went between all; None where that flow is too large
+    kept: Fraction | None  # that of this traffic over the paths of the best flow for even traffic; None there
 
     KEYS = (
         key("place=place.name", "Where."),

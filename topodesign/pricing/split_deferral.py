@@ -130,7 +130,6 @@ class _Missing:
 
     * ``shard``, ``start``, ``count``: whose pieces they are, at which part they start and how many parts they have.
     * ``senders``, ``capacity``: the neighbours with links into the node, and how many.
-    * ``has``: for every piece and neighbour whether that has it, 0 or 1.
     """
 
     shard: IntArray
@@ -138,7 +137,7 @@ class _Missing:
     count: IntArray
     senders: IntArray
     capacity: IntArray
-    has: IntArray
+    has: IntArray  # for every piece and neighbour whether that has it, 0 or 1
 
 
 class _Split:

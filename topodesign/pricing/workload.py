@@ -64,15 +64,12 @@ FACTORS = (
 class Workload(Declared):
     """What a collective is priced for.
 
-    * ``alpha``: latency of a step, in seconds.
-    * ``sizes``: sizes of the data M, in bytes.
-    * ``bandwidth``: bandwidth B of all links of a node, in bits per second.
     * ``gap``, ``hop``: seconds between two messages of a port, and in a switch; a step from node to node has neither.
     """
 
-    alpha: Fraction
-    sizes: tuple[Fraction, ...]
-    bandwidth: Fraction
+    alpha: Fraction  # latency of a step, in seconds
+    sizes: tuple[Fraction, ...]  # sizes of the data M, in bytes
+    bandwidth: Fraction  # bandwidth B of all links of a node, in bits per second
     gap: Fraction = GAP
     hop: Fraction = HOP
 

@@ -94,18 +94,12 @@ class Choice:
 
 @dataclass(frozen=True)
 class Unsettled:
-    """Chunks and steps of which it is not known whether some plan belongs to the frontier.
+    """Chunks and steps of which it is not known whether some plan belongs to the frontier."""
 
-    * ``chunks``: equal parts of a block.
-    * ``steps``: communication steps.
-    * ``bound``: rounds that no such plan beats.
-    * ``below``: rounds that a plan has already with as few of both.
-    """
-
-    chunks: int
-    steps: int
-    bound: Fraction
-    below: Fraction
+    chunks: int  # equal parts of a block
+    steps: int  # communication steps
+    bound: Fraction  # rounds that no such plan beats
+    below: Fraction  # rounds that a plan has already with as few of both
 
     KEYS = "chunks steps bound below"
 

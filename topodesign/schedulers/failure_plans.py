@@ -64,16 +64,11 @@ class FailurePlan(Declared):
 
 @dataclass(frozen=True, repr=False)
 class FailurePlans(Result):
-    """Plans of a collective for every single failure of a fabric, those that lose most first.
+    """Plans of a collective for every single failure of a fabric, those that lose most first."""
 
-    * ``fabric``: what it is called.
-    * ``before``: the plan of the whole.
-    * ``entries``: what can fail.
-    """
-
-    fabric: str
-    before: Plan
-    entries: tuple[FailurePlan, ...]
+    fabric: str  # what it is called
+    before: Plan  # the plan of the whole
+    entries: tuple[FailurePlan, ...]  # what can fail
 
     KEYS = (
         "fabric",

@@ -32,18 +32,12 @@ from topodesign.plans.trees import Trees
 
 @dataclass(frozen=True, repr=False)
 class Replanned(Result):
-    """A plan after a failure, beside the one before.
+    """A plan after a failure, beside the one before."""
 
-    * ``plan``: the plan of what is left, verified.
-    * ``without``: what has failed.
-    * ``before``: algorithmic bandwidth of the plan before, bytes per second.
-    * ``seconds``: seconds that making it took, without the replay.
-    """
-
-    plan: Plan
-    without: tuple[str, ...]
-    before: Fraction
-    seconds: float
+    plan: Plan  # the plan of what is left, verified
+    without: tuple[str, ...]  # what has failed
+    before: Fraction  # algorithmic bandwidth of the plan before, bytes per second
+    seconds: float  # seconds that making it took, without the replay
 
     KEYS = (
         key("place=plan.fabric.name", "What is left."),

@@ -31,36 +31,29 @@ class Side(NamedTuple):
 
     * ``out``, ``into``: heads of the links out of each node and tails of those into it, shape ``(N, d)``.
     * ``distance``, ``mask``: from each source (row) to each node.
-    * ``census``: nodes by source, layer and mask.
-    * ``load``: scaled loads, shape ``(layers, N)``.
-    * ``weight``: for each layer the sum of what the loads weigh.
-    * ``far``: one number: pairs of nodes farther apart than is allowed.
     * ``log``, ``log_distance``, ``log_mask``: changes of nodes: source * N + node, and what was there before.
     * ``log_place``, ``log_load``: changes of loads: layer * N + source, and what was there before.
-    * ``used``: entries of the two logs in use, and entries of the first that are not in ``census`` yet.
     * ``bucket``, ``fill``: nodes to look at by layer, and how many.
-    * ``stamp``: four marks on every node and, in the last row, the number that means that a mark is set.
-    * ``nearer``: tentative distances.
     """
 
     out: Words
     into: Words
     distance: Bytes
     mask: Bytes
-    census: Words
-    load: Ints
-    weight: Ints
-    far: Ints
+    census: Words  # nodes by source, layer and mask
+    load: Ints  # scaled loads, shape ``(layers, N)``
+    weight: Ints  # for each layer the sum of what the loads weigh
+    far: Ints  # one number: pairs of nodes farther apart than is allowed
     log: Ints
     log_distance: Bytes
     log_mask: Bytes
     log_place: Ints
     log_load: Ints
-    used: Ints
+    used: Ints  # entries of the two logs in use, and entries of the first that are not in ``census`` yet
     bucket: Words
     fill: Ints
-    stamp: Ints
-    nearer: Ints
+    stamp: Ints  # four marks on every node and, in the last row, the number that means that a mark is set
+    nearer: Ints  # tentative distances
 
 
 class Rules(NamedTuple):

@@ -37,23 +37,18 @@ _STARTS = 4
 class Walk:
     """A digraph on its way, and the cheapest that it has been for each number of steps; all of it changes.
 
-    * ``topology``: where it started.
     * ``side``, ``other``: its loads and those of its transpose; the same for a walk among duplex ones.
-    * ``rules``: what makes an exchange good or bad.
-    * ``duplex``: exchange pairs of opposite links.
-    * ``first_new``: nodes from this one on were inserted, and what goes through them can slide elsewhere.
-    * ``state``: of the random generator.
     * ``allowed``, ``best``: for each number of steps what a digraph must cost less than to be kept, and the heads of
       its links.
     """
 
-    topology: Topology
+    topology: Topology  # where it started
     side: Side
     other: Side
-    rules: Rules
-    duplex: bool
-    first_new: int
-    state: NDArray[np.uint64]
+    rules: Rules  # what makes an exchange good or bad
+    duplex: bool  # exchange pairs of opposite links
+    first_new: int  # nodes from this one on were inserted, and what goes through them can slide elsewhere
+    state: NDArray[np.uint64]  # of the random generator
     allowed: IntArray
     best: NDArray[np.int32]
 

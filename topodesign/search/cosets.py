@@ -21,18 +21,15 @@ _TOGETHER = 2**20  # products that are worked out at the same time, which takes 
 class Numbered:
     """A group with new numbers for its elements, along the cosets Ht of a cyclic subgroup H.
 
-    * ``base``: the group.
     * ``element``, ``number``: the group's own number of each element, and the other way round; the identity is 0 in
       both.
-    * ``turns``: multiplication by each element, coset by coset.
-    * ``inverse``: of each element.
     """
 
-    base: Group
+    base: Group  # the group
     element: IntArray
     number: IntArray
-    turns: Turns
-    inverse: IntArray
+    turns: Turns  # multiplication by each element, coset by coset
+    inverse: IntArray  # of each element
 
     def image(self, permutation: IntArray) -> IntArray:
         """Return a permutation of the group's own numbers as one of the new numbers."""

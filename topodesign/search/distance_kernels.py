@@ -15,19 +15,15 @@ Nodes = NDArray[np.int32]
 class Lift(NamedTuple):
     """A base with voltages, whose links change; node (u, g) of the lift is u*k + g, for a group of order k.
 
-    * ``table``: right multiplication, ``table[s, g] = g * s``.
-    * ``inverse``: of each element.
-    * ``involutions``: elements that are their own inverse, but for the identity.
     * ``head``, ``voltage``: of each link of the base, d of every node in order.
-    * ``mate``: the reverse of each link, which may be itself; none where links go one way.
     """
 
-    table: Nodes
-    inverse: Ints
-    involutions: Ints
+    table: Nodes  # right multiplication, ``table[s, g] = g * s``
+    inverse: Ints  # of each element
+    involutions: Ints  # elements that are their own inverse, but for the identity
     head: Ints
     voltage: Ints
-    mate: Ints
+    mate: Ints  # the reverse of each link, which may be itself; none where links go one way
 
 
 @compiled

@@ -36,16 +36,11 @@ _MENDING = 64  # exchanges for each end of a link, to get rid of parallel links
 
 @dataclass(frozen=True)
 class Ordered:
-    """A graph that the search has come upon.
+    """A graph that the search has come upon."""
 
-    * ``spec``: what rebuilds it.
-    * ``far``: pairs of nodes that are farther apart than was asked for.
-    * ``total``: sum of the distances of all pairs, those farther apart counted as one step more.
-    """
-
-    spec: Spec
-    far: int
-    total: int
+    spec: Spec  # what rebuilds it
+    far: int  # pairs of nodes that are farther apart than was asked for
+    total: int  # sum of the distances of all pairs, those farther apart counted as one step more
 
 
 def orders(nodes: int, degree: int) -> list[int]:

@@ -29,33 +29,27 @@ class Ends(NamedTuple):
     """Links of the base, by their ends: end j of node u is u*d + j.
 
     * ``head``, ``turn``: where the link leads, and by how much it turns.
-    * ``mate``: its other end.
-    * ``out``: shape ``(N, d)``: neighbours of each node of the graph.
     """
 
     head: Ints
     turn: Ints
-    mate: Ints
-    out: Ints
+    mate: Ints  # its other end
+    out: Ints  # shape ``(N, d)``: neighbours of each node of the graph
 
 
 class Reach(NamedTuple):
     """What is within some steps, now and after an exchange.
 
-    * ``rows``: two of each node and level but the highest, and room for one more.
-    * ``at``: shape ``(steps + 1, N)``: which of its two rows counts.
-    * ``held``: how many bits each row holds, those of the highest level too.
     * ``listed``, ``upto``: nodes whose rows change, in the order of the level from which on they do, and how many do at
       each level.
-    * ``marked``: whether a node is listed.
     """
 
-    rows: Masks
-    at: Ints
-    held: Ints
+    rows: Masks  # two of each node and level but the highest, and room for one more
+    at: Ints  # shape ``(steps + 1, N)``: which of its two rows counts
+    held: Ints  # how many bits each row holds, those of the highest level too
     listed: Ints
     upto: Ints
-    marked: Ints
+    marked: Ints  # whether a node is listed
 
 
 @compiled

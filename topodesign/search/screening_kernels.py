@@ -29,12 +29,11 @@ class Turns(NamedTuple):
 
     * ``coset``, ``turn``: multiplied by element e, coset t becomes coset ``coset[e, t]`` and moves on by ``turn[e, t]``
       places, shape ``(k, k/n)``.
-    * ``size``: n.
     """
 
     coset: NDArray[np.int32]
     turn: NDArray[np.int32]
-    size: int
+    size: int  # n
 
 
 class Field(NamedTuple):

@@ -14,12 +14,11 @@ class Target:
     """A size to search at.
 
     * ``nodes``, ``degree``: the exact size.
-    * ``duplex``: only digraphs whose every link has its reverse.
     """
 
     nodes: int
     degree: int
-    duplex: bool
+    duplex: bool  # only digraphs whose every link has its reverse
 
     @property
     def size(self) -> tuple[int, int]:

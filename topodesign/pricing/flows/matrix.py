@@ -30,18 +30,12 @@ _MOST_PAIRS = 2**22
 
 @dataclass(frozen=True, eq=False)
 class MatrixFlow:
-    """Traffic that is routed, with what proves that it cannot be routed much better.
+    """Traffic that is routed, with what proves that it cannot be routed much better."""
 
-    * ``topology``: links with capacities, switches included.
-    * ``demand``: what goes from where to where, whole numbers of shape ``(nodes, nodes)``.
-    * ``loads``: what each link carries.
-    * ``lower``: load of a link over its capacity that no routing undercuts.
-    """
-
-    topology: Topology
-    demand: IntArray
-    loads: tuple[Fraction, ...]
-    lower: Fraction
+    topology: Topology  # links with capacities, switches included
+    demand: IntArray  # what goes from where to where, whole numbers of shape ``(nodes, nodes)``
+    loads: tuple[Fraction, ...]  # what each link carries
+    lower: Fraction  # load of a link over its capacity that no routing undercuts
 
     @property
     def upper(self) -> Fraction:

@@ -38,15 +38,11 @@ Parts = tuple[tuple[tuple[Send, ...], ...], ...]
 
 
 class Leg(NamedTuple):
-    """Messages over one way each: of each block the whole, the first or the second half.
+    """Messages over one way each: of each block the whole, the first or the second half."""
 
-    * ``src``: their senders; ``way`` has a row of nodes for each, from the sender on, -1 behind the last.
-    * ``half``: 0 for the whole, else 1 or 2.
-    """
-
-    src: IntArray
+    src: IntArray  # their senders; ``way`` has a row of nodes for each, from the sender on, -1 behind the last
     way: IntArray
-    half: int
+    half: int  # 0 for the whole, else 1 or 2
 
 
 class Roads:

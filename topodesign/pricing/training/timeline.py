@@ -23,18 +23,12 @@ Seconds = Callable[[Sent], Fraction]
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Where the time of a step goes; the parts add up to it.
+    """Where the time of a step goes; the parts add up to it."""
 
-    * ``seconds``: the step.
-    * ``compute``: computing, on the stage that is busy for longest.
-    * ``waits``: waiting there for what is sent, by what for; of data parallelism what nothing hides.
-    * ``bubble``: the rest: stages that wait for others.
-    """
-
-    seconds: Fraction
-    compute: Fraction
-    waits: dict[Use, Fraction]
-    bubble: Fraction
+    seconds: Fraction  # the step
+    compute: Fraction  # computing, on the stage that is busy for longest
+    waits: dict[Use, Fraction]  # waiting there for what is sent, by what for; of data parallelism what nothing hides
+    bubble: Fraction  # the rest: stages that wait for others
 
 
 def spent(step: StepMix, seconds: Seconds) -> Spent:

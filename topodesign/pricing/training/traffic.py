@@ -92,26 +92,16 @@ class Stage:
 
 @dataclass(frozen=True)
 class StepMix(Declared):
-    """A training step, before it is known on which network.
+    """A training step, before it is known on which network."""
 
-    * ``name``: what it is called.
-    * ``shape``: ranks along each axis, the first counting fastest; empty if it fits any number of ranks.
-    * ``stages``: stages of the pipeline.
-    * ``micro_batches``: how many pass through these.
-    * ``sends``: what a stage sends the next, and the former, for a micro batch; None without a pipeline.
-    * ``last``: what follows when all is done.
-    * ``overlap``: whether ``gathers`` and ``reduces`` travel while layers compute.
-    * ``model``: where it is from; None for a list.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    stages: tuple[Stage, ...]
-    micro_batches: int = 1
-    sends: Sent | None = None
-    last: Several = ()
-    overlap: bool = True
-    model: Model | None = field(default=None, repr=False)
+    name: str  # what it is called
+    shape: tuple[int, ...]  # ranks along each axis, the first counting fastest; empty if it fits any number of ranks
+    stages: tuple[Stage, ...]  # stages of the pipeline
+    micro_batches: int = 1  # how many pass through these
+    sends: Sent | None = None  # what a stage sends the next, and the former, for a micro batch; None without a pipeline
+    last: Several = ()  # what follows when all is done
+    overlap: bool = True  # whether ``gathers`` and ``reduces`` travel while layers compute
+    model: Model | None = field(default=None, repr=False)  # where it is from; None for a list
 
     @property
     def counts(self) -> dict[Sent, int]:

@@ -36,26 +36,16 @@ _MOST_ALIKE = 2  # graphs of the same all-to-all that are looked at where the in
 
 @dataclass(frozen=True, repr=False)
 class BoxDesign(Result):
-    """A wiring of boxes, or their rails.
+    """A wiring of boxes, or their rails."""
 
-    * ``name``: what it is: a graph of boxes, or rails.
-    * ``fabric``: the fabric, whose name is its spec.
-    * ``rates``: what it reaches, proved.
-    * ``tried``: numberings of NICs that were priced; 1 where any is as good.
-    * ``duplex``: whether duplex cables wire it.
-    * ``sizes``: bytes that times are for.
-    * ``workload``: what a step sends that wirings are ranked for, if one was given.
-    * ``boxed``: which NIC has which cable; None of rails.
-    """
-
-    name: str
-    fabric: Fabric
-    rates: BoxRates
-    tried: int
-    duplex: bool
-    sizes: tuple[Fraction, ...]
-    workload: Mix | None = None
-    boxed: Boxed | None = None
+    name: str  # what it is: a graph of boxes, or rails
+    fabric: Fabric  # the fabric, whose name is its spec
+    rates: BoxRates  # what it reaches, proved
+    tried: int  # numberings of NICs that were priced; 1 where any is as good
+    duplex: bool  # whether duplex cables wire it
+    sizes: tuple[Fraction, ...]  # bytes that times are for
+    workload: Mix | None = None  # what a step sends that wirings are ranked for, if one was given
+    boxed: Boxed | None = None  # which NIC has which cable; None of rails
 
     KEYS = (
         key("topology=name", "The graph of boxes, or rails."),
@@ -150,24 +140,18 @@ class BoxFrontier(Result):
 
     The first has the fastest step of the workload, or else the fastest all-to-all.
 
-    * ``box``: what the boxes are.
     * ``boxes``, ``ports``: how many, and cables of each.
-    * ``entries``: the wirings.
-    * ``rivals``: the same boxes with switches between their NICs.
-    * ``compared``: graphs of boxes that were priced.
-    * ``bound``: all-to-all that no graph of so many boxes and ports exceeds, in bytes per second.
-    * ``workload``: what a step sends, if one was given.
     """
 
-    box: Box
+    box: Box  # what the boxes are
     boxes: int
     ports: int
     split: int
-    entries: tuple[BoxDesign, ...]
-    rivals: tuple[BoxDesign, ...]
-    compared: int
-    bound: Fraction
-    workload: Mix | None = None
+    entries: tuple[BoxDesign, ...]  # the wirings
+    rivals: tuple[BoxDesign, ...]  # the same boxes with switches between their NICs
+    compared: int  # graphs of boxes that were priced
+    bound: Fraction  # all-to-all that no graph of so many boxes and ports exceeds, in bytes per second
+    workload: Mix | None = None  # what a step sends, if one was given
 
     KEYS = (
         key("box=box.name", "What the boxes are."),

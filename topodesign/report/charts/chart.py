@@ -52,21 +52,16 @@ class Mark(Declared):
 class Series(Declared):
     """Points of one kind.
 
-    * ``name``: for the legend; nothing if it needs no words.
     * ``x``, ``y``: as many numbers each, exact where they can be.
-    * ``style``: how it is drawn.
-    * ``role``: what it is there for.
-    * ``until``: where spans end; else empty.
-    * ``texts``: what there is to say of each point, or nothing.
     """
 
-    name: str
+    name: str  # for the legend; nothing if it needs no words
     x: Sequence[Number]
     y: Sequence[Number]
-    style: Style = "line"
-    role: Role = "ours"
-    until: Sequence[Number] = ()
-    texts: Sequence[str] = ()
+    style: Style = "line"  # how it is drawn
+    role: Role = "ours"  # what it is there for
+    until: Sequence[Number] = ()  # where spans end; else empty
+    texts: Sequence[str] = ()  # what there is to say of each point, or nothing
 
     KEYS = "name role style x=float(x) y=float(y) until=float(until) texts"
     SHARED = "series"
@@ -76,26 +71,20 @@ class Series(Declared):
 class Chart(Result):
     """Series over two axes.
 
-    * ``kind``: which plot, as in ``topodesign plot KIND``.
-    * ``title``: what it shows, in one line.
     * ``x_label``, ``y_label``: what the axes are, with units.
-    * ``series``: what is shown, the most important first.
     * ``x_scale``, ``y_scale``: how the axes are divided.
-    * ``marks``: places along x that matter, with words.
-    * ``lanes``: names of the lanes of spans, from y = 0 up; else empty.
-    * ``note``: a line below, or nothing.
     """
 
-    kind: str
-    title: str
+    kind: str  # which plot, as in ``topodesign plot KIND``
+    title: str  # what it shows, in one line
     x_label: str
     y_label: str
-    series: tuple[Series, ...]
+    series: tuple[Series, ...]  # what is shown, the most important first
     x_scale: Scale = "linear"
     y_scale: Scale = "linear"
-    marks: tuple[tuple[Number, str], ...] = ()
-    lanes: tuple[str, ...] = ()
-    note: str = ""
+    marks: tuple[tuple[Number, str], ...] = ()  # places along x that matter, with words
+    lanes: tuple[str, ...] = ()  # names of the lanes of spans, from y = 0 up; else empty
+    note: str = ""  # a line below, or nothing
 
     KEYS = (
         "kind title",

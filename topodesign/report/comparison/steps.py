@@ -38,16 +38,11 @@ class NamedStep(Declared):
 
 @dataclass(frozen=True, repr=False)
 class StepComparison(Result):
-    """A training step on several networks.
+    """A training step on several networks."""
 
-    * ``step``: what it computes and sends.
-    * ``contenders``: the networks, in the order in which they were named.
-    * ``missing``: names of which there is no network of this size, with the reason.
-    """
-
-    step: StepMix
-    contenders: tuple[NamedStep, ...]
-    missing: tuple[Missing, ...] = ()
+    step: StepMix  # what it computes and sends
+    contenders: tuple[NamedStep, ...]  # the networks, in the order in which they were named
+    missing: tuple[Missing, ...] = ()  # names of which there is no network of this size, with the reason
 
     KEYS = (
         key("model=step.model", "What is trained; null for a list.", kind=Model | None),

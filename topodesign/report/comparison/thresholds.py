@@ -22,15 +22,12 @@ _HALVINGS = 20  # how often the span that a value lies in is halved: to a tenth 
 class Threshold(Declared):
     """A value of a latency that decides who is the fastest.
 
-    * ``parameter``: which latency.
-    * ``value``: seconds, to a tenth of a nanosecond.
-    * ``above``: whether the other one is the fastest above it, or below.
     * ``now``, ``then``: who is the fastest as it is, and on the other side.
     """
 
-    parameter: Parameter
-    value: Fraction
-    above: bool
+    parameter: Parameter  # which latency
+    value: Fraction  # seconds, to a tenth of a nanosecond
+    above: bool  # whether the other one is the fastest above it, or below
     now: str
     then: str
 

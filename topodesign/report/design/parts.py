@@ -25,22 +25,14 @@ OfferKind = Literal["direct", "plant", "boxes", "rival"]
 
 @dataclass(frozen=True)
 class Part(Declared):
-    """A collective of a step on a contender, and what it takes.
+    """A collective of a step on a contender, and what it takes."""
 
-    * ``share``: the collective, its size and how often.
-    * ``method``: by which method it is scheduled, or what its price is of.
-    * ``seconds``: of one run of it, simulated; of boxes the price of flows.
-    * ``latency``: seconds of that which it would take without any data.
-    * ``plan``: the verified plan; None where there is a price alone.
-    * ``planned``: seconds that the verified plan takes; None where there is none.
-    """
-
-    share: Share
-    method: str
-    seconds: Fraction
-    latency: Fraction
-    plan: Plan | None = None
-    planned: Fraction | None = None
+    share: Share  # the collective, its size and how often
+    method: str  # by which method it is scheduled, or what its price is of
+    seconds: Fraction  # of one run of it, simulated; of boxes the price of flows
+    latency: Fraction  # seconds of that which it would take without any data
+    plan: Plan | None = None  # the verified plan; None where there is a price alone
+    planned: Fraction | None = None  # seconds that the verified plan takes; None where there is none
 
     KEYS = (
         "*share",
@@ -152,24 +144,15 @@ class Turn(Declared):
 
 @dataclass(frozen=True)
 class Limit(Declared):
-    """What limits a collective of the recommendation.
+    """What limits a collective of the recommendation."""
 
-    * ``collective``: which.
-    * ``by``: the time of ``steps`` (latency), or of ``links`` (bandwidth), whichever is more.
-    * ``links``: the fullest links by the names of their hosts, a few of them.
-    * ``full``: how many links are as full.
-    * ``of``: how many links there are.
-    * ``seconds``: of one run.
-    * ``least``: what no wiring of as many nodes and ports undercuts.
-    """
-
-    collective: str
-    by: Literal["steps", "links"]
-    links: tuple[str, ...]
-    full: int
-    of: int
-    seconds: Fraction
-    least: Fraction
+    collective: str  # which
+    by: Literal["steps", "links"]  # the time of ``steps`` (latency), or of ``links`` (bandwidth), whichever is more
+    links: tuple[str, ...]  # the fullest links by the names of their hosts, a few of them
+    full: int  # how many links are as full
+    of: int  # how many links there are
+    seconds: Fraction  # of one run
+    least: Fraction  # what no wiring of as many nodes and ports undercuts
 
     KEYS = (
         "collective by links full of",
@@ -185,20 +168,13 @@ class Limit(Declared):
 
 @dataclass(frozen=True)
 class Loss(Declared):
-    """What failures of cables cost, with schedules made anew for what is left.
+    """What failures of cables cost, with schedules made anew for what is left."""
 
-    * ``cables``: the cables that fail, by their names in the wiring plan.
-    * ``links``: the same by the names of hosts.
-    * ``seconds``: of a step then; None where not all reach each other.
-    * ``looked_at``: failures that were compared.
-    * ``all_of_them``: whether these are all that there can be; those that a symmetry makes alike count.
-    """
-
-    cables: tuple[str, ...]
-    links: tuple[str, ...]
-    seconds: Fraction | None
-    looked_at: int
-    all_of_them: bool
+    cables: tuple[str, ...]  # the cables that fail, by their names in the wiring plan
+    links: tuple[str, ...]  # the same by the names of hosts
+    seconds: Fraction | None  # of a step then; None where not all reach each other
+    looked_at: int  # failures that were compared
+    all_of_them: bool  # whether these are all that there can be; those that a symmetry makes alike count
 
     KEYS = (
         "cables links",
@@ -214,22 +190,14 @@ class Loss(Declared):
 
 @dataclass(frozen=True)
 class Stage(Declared):
-    """A size to grow to.
+    """A size to grow to."""
 
-    * ``nodes``: how many then.
-    * ``name``: what is wired then.
-    * ``topology``: its links.
-    * ``moves``: patches to move from the stage before.
-    * ``at_least``: what any change to it moves.
-    * ``seconds``: of a step then, with as many ports.
-    """
-
-    nodes: int
-    name: str
-    topology: Topology
-    moves: int
-    at_least: int
-    seconds: Fraction
+    nodes: int  # how many then
+    name: str  # what is wired then
+    topology: Topology  # its links
+    moves: int  # patches to move from the stage before
+    at_least: int  # what any change to it moves
+    seconds: Fraction  # of a step then, with as many ports
 
     KEYS = (
         "nodes name moves bound=at_least",
@@ -239,14 +207,10 @@ class Stage(Declared):
 
 @dataclass(frozen=True)
 class File(Declared):
-    """A file that was written.
+    """A file that was written."""
 
-    * ``path``: relative to the directory.
-    * ``about``: what it is for.
-    """
-
-    path: str
-    about: str
+    path: str  # relative to the directory
+    about: str  # what it is for
 
     KEYS = "path about"
 

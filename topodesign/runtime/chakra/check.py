@@ -41,19 +41,15 @@ class TraceReport(Report):
     ``uninitialised read`` or ``wrong result``.
 
     * ``ranks``, ``messages``, ``nodes``: how many there are.
-    * ``bytes``: of all messages together.
-    * ``data``: whether what messages carry was checked, which the traces have to say.
-    * ``network``: what the times are for; None where nothing was said.
-    * ``times``: when the last rank is done.
     """
 
     ranks: int = 0
     messages: int = 0
     nodes: int = 0
-    bytes: int = 0
-    data: bool = False
-    network: Network | None = None
-    times: Times | None = None
+    bytes: int = 0  # of all messages together
+    data: bool = False  # whether what messages carry was checked, which the traces have to say
+    network: Network | None = None  # what the times are for; None where nothing was said
+    times: Times | None = None  # when the last rank is done
 
     KEYS = "ok verdict findings warnings program ranks messages nodes bytes data interleavings seed network times"
 

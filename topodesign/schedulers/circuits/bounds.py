@@ -41,13 +41,12 @@ class Room:
     """Where a collective runs: in groups of so many nodes with so many ports each, all at once.
 
     * ``nodes``, ``degree``: nodes of a group, and ports of each.
-    * ``duplex``: whether circuits lead back.
     * ``groups``, ``idle``: how many groups, and nodes that are in none; all may pass blocks on.
     """
 
     nodes: int
     degree: int
-    duplex: bool
+    duplex: bool  # whether circuits lead back
     groups: int = 1
     idle: int = 0
 

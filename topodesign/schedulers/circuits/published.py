@@ -42,16 +42,11 @@ _MOST_RINGS = 12  # ways to write N as a product of rings
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A plan that may be the best, made when it is first looked at.
+    """A plan that may be the best, made when it is first looked at."""
 
-    * ``name``: what it is called.
-    * ``source``: where it is published; empty for what is found here.
-    * ``make``: makes the plan without a delay, or None where there is none.
-    """
-
-    name: str
-    source: str
-    make: Callable[[], Plan | None]
+    name: str  # what it is called
+    source: str  # where it is published; empty for what is found here
+    make: Callable[[], Plan | None]  # makes the plan without a delay, or None where there is none
 
     @cached_property
     def plan(self) -> Plan | None:

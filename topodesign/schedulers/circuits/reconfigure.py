@@ -53,18 +53,12 @@ _LONGEST = 35  # letters of a name in a table
 
 @dataclass(frozen=True)
 class Contender(Declared):
-    """A verified plan.
+    """A verified plan."""
 
-    * ``name``: what it is called.
-    * ``source``: where such plans are published; null where nothing is.
-    * ``plan``: the plan itself.
-    * ``time``: seconds, as ``simulate`` tells.
-    """
-
-    name: str
-    source: str | None
-    plan: Plan
-    time: Fraction
+    name: str  # what it is called
+    source: str | None  # where such plans are published; null where nothing is
+    plan: Plan  # the plan itself
+    time: Fraction  # seconds, as ``simulate`` tells
 
     KEYS = (
         "name",
@@ -93,18 +87,12 @@ class Contender(Declared):
 
 @dataclass(frozen=True, slots=True)
 class Phase(Declared):
-    """A topology of a plan.
+    """A topology of a plan."""
 
-    * ``number``: from 0.
-    * ``steps``: steps over it.
-    * ``circuits``: circuits that it has, each direction counted.
-    * ``changed``: those that the phase before had not; all of the first.
-    """
-
-    number: int
-    steps: int
-    circuits: int
-    changed: int
+    number: int  # from 0
+    steps: int  # steps over it
+    circuits: int  # circuits that it has, each direction counted
+    changed: int  # those that the phase before had not; all of the first
 
     KEYS = "number steps circuits changed"
 

@@ -29,18 +29,12 @@ Circuits = list[IntArray]
 
 @dataclass(frozen=True, eq=False)
 class Sequence:
-    """Phases of circuits.
+    """Phases of circuits."""
 
-    * ``group``: its elements are the nodes.
-    * ``ports``: the element of every port in every phase, shape ``(phases, d)``.
-    * ``counts``: steps of every phase.
-    * ``duplex``: whether circuits lead back; the elements of a phase are then their own inverses, or in pairs.
-    """
-
-    group: Group
-    ports: IntArray
-    counts: IntArray
-    duplex: bool = False
+    group: Group  # its elements are the nodes
+    ports: IntArray  # the element of every port in every phase, shape ``(phases, d)``
+    counts: IntArray  # steps of every phase
+    duplex: bool = False  # whether circuits lead back; the elements of a phase are then their own inverses, or in pairs
 
     @cached_property
     def table(self) -> IntArray:

@@ -28,22 +28,14 @@ _V6_SUBNET = 64  # what NCCL compares of the addresses of two ports
 
 @dataclass(frozen=True, slots=True)
 class Point(Declared):
-    """One end of a line.
+    """One end of a line."""
 
-    * ``host``: its host.
-    * ``port``: what the inventory calls it, with the lane where a port has several.
-    * ``interface``: what the host calls it.
-    * ``device``: the RDMA device behind it; null if that is not told.
-    * ``address``: IPv4, with the length of the subnet.
-    * ``ipv6``: the same of IPv6; null if none is wanted.
-    """
-
-    host: str
-    port: str
-    interface: str
-    device: str
-    address: str
-    ipv6: str
+    host: str  # its host
+    port: str  # what the inventory calls it, with the lane where a port has several
+    interface: str  # what the host calls it
+    device: str  # the RDMA device behind it; null if that is not told
+    address: str  # IPv4, with the length of the subnet
+    ipv6: str  # the same of IPv6; null if none is wanted
 
     KEYS = "host port interface device=or_null(device) address ipv6=or_null(ipv6)"
 
@@ -52,11 +44,10 @@ class Point(Declared):
 class Line(Declared):
     """Two interfaces that a cable joins.
 
-    * ``cable``: its name in the plan; of simplex patches, those of both.
     * ``a``, ``b``: one end of it, and the other.
     """
 
-    cable: str
+    cable: str  # its name in the plan; of simplex patches, those of both
     a: Point
     b: Point
 
@@ -66,16 +57,11 @@ class Line(Declared):
 
 @dataclass(frozen=True, slots=True)
 class Reached(Declared):
-    """A host.
+    """A host."""
 
-    * ``host``: its name.
-    * ``address``: IPv4 of the host itself, whichever cable leads there.
-    * ``ipv6``: the same of IPv6; null if none is wanted.
-    """
-
-    host: str
-    address: str
-    ipv6: str
+    host: str  # its name
+    address: str  # IPv4 of the host itself, whichever cable leads there
+    ipv6: str  # the same of IPv6; null if none is wanted
 
     KEYS = "host address ipv6=or_null(ipv6)"
 

@@ -51,16 +51,11 @@ class Served(Declared):
 
 @dataclass(frozen=True)
 class RepairStep(Declared):
-    """A repair, and what is then.
+    """A repair, and what is then."""
 
-    * ``failure``: what is repaired.
-    * ``takes``: seconds that it takes; 1 for each where nothing was said.
-    * ``after``: what the links that work then can do.
-    """
-
-    failure: Failure
-    takes: Fraction
-    after: Served
+    failure: Failure  # what is repaired
+    takes: Fraction  # seconds that it takes; 1 for each where nothing was said
+    after: Served  # what the links that work then can do
 
     KEYS = "failure takes_s=float(takes) after"
     ROW = (

@@ -60,17 +60,14 @@ class PieceRow(Declared):
     """Pieces of a kind.
 
     * ``kind``, ``count``: what they are, and how many of them carry links.
-    * ``fit``: failures of one in 10^9 hours.
-    * ``failures``: of all in a year, on the average.
-    * ``spares``: in stock.
     * ``down``, ``down_without``: how many are down at any time on the average: with these spares, and with none.
     """
 
     kind: str
     count: int
-    fit: Fraction
-    failures: Fraction
-    spares: int
+    fit: Fraction  # failures of one in 10^9 hours
+    failures: Fraction  # of all in a year, on the average
+    spares: int  # in stock
     down: float
     down_without: float
 
@@ -99,24 +96,15 @@ class Expected(Declared):
 
 @dataclass(frozen=True, repr=False)
 class Year(Result):
-    """What a fabric does over an average year.
+    """What a fabric does over an average year."""
 
-    * ``swap``: how long it takes to swap a piece when a spare is there.
-    * ``lead``: how long it takes until a piece that was ordered is there.
-    * ``pieces``: what fails.
-    * ``intact``: what the links do while nothing is down.
-    * ``expected``: the mean of that over a long time, with the spares.
-    * ``expected_without``: the same without spares.
-    * ``priced``: sets of pieces that were priced.
-    """
-
-    swap: Fraction
-    lead: Fraction
-    pieces: tuple[PieceRow, ...]
-    intact: Served
-    expected: Expected
-    expected_without: Expected
-    priced: int
+    swap: Fraction  # how long it takes to swap a piece when a spare is there
+    lead: Fraction  # how long it takes until a piece that was ordered is there
+    pieces: tuple[PieceRow, ...]  # what fails
+    intact: Served  # what the links do while nothing is down
+    expected: Expected  # the mean of that over a long time, with the spares
+    expected_without: Expected  # the same without spares
+    priced: int  # sets of pieces that were priced
 
     KEYS = "swap_s=float(swap) lead_s=float(lead) intact expected expected_without priced pieces"
     ROWS = "pieces"

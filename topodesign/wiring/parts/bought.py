@@ -72,38 +72,30 @@ class BundleUse(Declared):
     """Trunks and cassettes between two racks.
 
     * ``here``, ``there``: rack of the hosts and rack of the panels, with the site before it if there is one.
-    * ``way``: ``trunks`` between cassettes, or ``shuffles`` at the hosts.
     * ``lanes``, ``connectors``: lanes that go by it, and connectors of trunks that they need.
     * ``trunks``, ``cassettes``: parts, and of cassettes those of one end (with shuffles: the far end).
-    * ``price``: of trunks, cassettes and the cords behind these.
     """
 
     here: str
     there: str
-    way: Way
+    way: Way  # ``trunks`` between cassettes, or ``shuffles`` at the hosts
     lanes: int
     connectors: int
     trunks: tuple[str, ...]
     cassettes: tuple[str, ...]
-    price: Fraction
+    price: Fraction  # of trunks, cassettes and the cords behind these
 
     KEYS = "from_rack=here to_rack=there way lanes connectors trunks cassettes price=float(price)"
 
 
 @dataclass(frozen=True, slots=True)
 class WayPrice(Declared):
-    """What the fixed cables cost if all are of one way.
+    """What the fixed cables cost if all are of one way."""
 
-    * ``way``: which.
-    * ``price``: without spares; null if it cannot be.
-    * ``pieces``: how many pieces there are to lay.
-    * ``reason``: why it cannot be; empty if it can.
-    """
-
-    way: Way
-    price: Fraction | None
-    pieces: int
-    reason: str = ""
+    way: Way  # which
+    price: Fraction | None  # without spares; null if it cannot be
+    pieces: int  # how many pieces there are to lay
+    reason: str = ""  # why it cannot be; empty if it can
 
     KEYS = "way price=float(price) pieces reason"
 

@@ -28,16 +28,14 @@ class Span(NamedTuple):
     """What trunks and cassettes of one kind make of a connector, and the parts to choose from.
 
     * ``connector``, ``polarity``, ``pairing``: of the trunks, and of the cassettes at the far end.
-    * ``slots``: pairs of fibres of a connector that can be used.
-    * ``crosses``: whether what is sent comes out where the other fibre of the pair is.
     * ``trunks``, ``cassettes``: pieces of which there may be any number.
     """
 
     connector: Connector
     polarity: Polarity
     pairing: Pairing
-    slots: int
-    crosses: bool
+    slots: int  # pairs of fibres of a connector that can be used
+    crosses: bool  # whether what is sent comes out where the other fibre of the pair is
     trunks: tuple[Piece, ...]
     cassettes: tuple[Piece, ...]
 

@@ -35,15 +35,13 @@ class TrayUse(Declared):
     """What runs in a tray.
 
     * ``site``, ``tray``: its site and its two ends.
-    * ``cables``: how many run there.
-    * ``unknown``: how many of them have no known diameter, and are not counted.
     * ``filled``, ``fill``: the share of its cross-section that they take, and may take.
     """
 
     site: str
     tray: str
-    cables: int
-    unknown: int
+    cables: int  # how many run there
+    unknown: int  # how many of them have no known diameter, and are not counted
     filled: Fraction
     fill: Fraction
 

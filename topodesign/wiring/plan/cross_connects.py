@@ -40,15 +40,13 @@ class CrossConnect:
 class Spare(Declared):
     """A cabled lane of a node of which the transmitter, the receiver or both are free.
 
-    * ``end``: the lane and its panel port.
     * ``transmit``, ``receive``: whether the transmitter (side A) and the receiver (side B) are free.
-    * ``self_loop``: whether the lane is free because of a self-loop, which uses up a port and is not patched.
     """
 
-    end: End
+    end: End  # the lane and its panel port
     transmit: bool
     receive: bool
-    self_loop: bool
+    self_loop: bool  # whether the lane is free because of a self-loop, which uses up a port and is not patched
 
     KEYS = "*end transmit receive self_loop"
     SHARED = "spare"

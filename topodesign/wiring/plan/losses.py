@@ -42,23 +42,17 @@ class PartLoss(Declared):
 class LinkLoss(Declared):
     """What a cross-connect and all that is before and behind it lose.
 
-    * ``cable``: the patch or circuit.
     * ``sender``, ``receiver``: host.
-    * ``loss``: what is lost from optic to optic, in dB, as far as it is known.
-    * ``unknown``: parts whose loss is not known and not counted.
-    * ``budget``: what the optics of both ends stand, in dB; null where unknown.
-    * ``parts``: where how much of it is lost.
-    * ``refused``: why the link cannot be, whatever it loses; empty if it can.
     """
 
-    cable: str
+    cable: str  # the patch or circuit
     sender: str
     receiver: str
-    loss: Fraction
-    unknown: tuple[str, ...]
-    budget: Fraction | None
-    parts: tuple[PartLoss, ...] = ()
-    refused: str = ""
+    loss: Fraction  # what is lost from optic to optic, in dB, as far as it is known
+    unknown: tuple[str, ...]  # parts whose loss is not known and not counted
+    budget: Fraction | None  # what the optics of both ends stand, in dB; null where unknown
+    parts: tuple[PartLoss, ...] = ()  # where how much of it is lost
+    refused: str = ""  # why the link cannot be, whatever it loses; empty if it can
 
     KEYS = "cable from=sender to=receiver loss_db=loss budget_db=budget unknown parts refused"
     ROW = "cable from=sender to=receiver loss_db=loss budget_db=budget margin_db=margin unknown"

@@ -45,12 +45,11 @@ class Parallel(Declared):
     """Links of the same two hosts.
 
     * ``sender``, ``receiver``: host.
-    * ``links``: how many.
     """
 
     sender: str
     receiver: str
-    links: int
+    links: int  # how many
 
     KEYS = "from=sender to=receiver links"
     SHARED = "trunk"

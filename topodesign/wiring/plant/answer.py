@@ -31,33 +31,22 @@ _LONGEST_TITLE = 80
 class Carriage(Declared):
     """A topology, and whether the plant carries it.
 
-    * ``label``: its spec, or what it is called where that would be too long.
-    * ``topology``: all its links.
-    * ``found``: where it comes from.
     * ``reduce_scatter``, ``allgather``: prices by SPFF, or of a deferred row of the catalog.
-    * ``all_to_all``: proven bounds on what all-to-all takes.
-    * ``times``: seconds for each question.
-    * ``plan``: its circuits, checked; None if it is not carried.
-    * ``not_carried_because``: why not; None where it is.
-    * ``best``: whether it is the first of those carried for the first question.
-    * ``file``: the plan that was written, if any.
-    * ``cubes``: the cubes along each dimension; None for other plants.
-    * ``deferred``: whether the prices are those of a deferred row.
     """
 
-    label: str
-    topology: Topology
-    found: str
+    label: str  # its spec, or what it is called where that would be too long
+    topology: Topology  # all its links
+    found: str  # where it comes from
     reduce_scatter: Cost
     allgather: Cost
-    all_to_all: Bounds
-    times: tuple[Fraction, ...]
-    plan: WiringPlan | None
-    not_carried_because: str | None = None
-    best: bool = False
-    file: str | None = None
-    cubes: tuple[int, ...] | None = None
-    deferred: bool = False
+    all_to_all: Bounds  # proven bounds on what all-to-all takes
+    times: tuple[Fraction, ...]  # seconds for each question
+    plan: WiringPlan | None  # its circuits, checked; None if it is not carried
+    not_carried_because: str | None = None  # why not; None where it is
+    best: bool = False  # whether it is the first of those carried for the first question
+    file: str | None = None  # the plan that was written, if any
+    cubes: tuple[int, ...] | None = None  # the cubes along each dimension; None for other plants
+    deferred: bool = False  # whether the prices are those of a deferred row
 
     KEYS = (
         key("spec=label", "What names it; a spec rebuilds it."),

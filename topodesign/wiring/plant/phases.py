@@ -46,16 +46,11 @@ _SECONDS = 5.0  # to look for the hosts of a phase
 
 @dataclass(frozen=True, slots=True)
 class NotCarried(Declared):
-    """A faster plan that was not put on the plant.
+    """A faster plan that was not put on the plant."""
 
-    * ``name``: what it is called.
-    * ``time``: seconds that it would take.
-    * ``because``: which phase is in the way, and why.
-    """
-
-    name: str
-    time: Fraction
-    because: str
+    name: str  # what it is called
+    time: Fraction  # seconds that it would take
+    because: str  # which phase is in the way, and why
 
     KEYS = ("name", key("time_s=float(time)", "Seconds that it would take, rounded."), "because")
 

@@ -61,17 +61,15 @@ class Plant:
 class Made:
     """A topology that was made for a plant.
 
-    * ``topology``: with a self-loop for every lane that stays dark.
     * ``src``, ``dst``, ``part``: its links, or one of each pair of opposite ones, without self-loops, and the field
       that each is on.
-    * ``order``: the node of the plant that each node of the topology is.
     """
 
-    topology: Topology
+    topology: Topology  # with a self-loop for every lane that stays dark
     src: IntArray
     dst: IntArray
     part: IntArray
-    order: IntArray
+    order: IntArray  # the node of the plant that each node of the topology is
 
 
 def made_of(plant: Plant, src: IntArray, dst: IntArray, part: IntArray) -> Made:

@@ -14,16 +14,11 @@ from topodesign.wiring.routes.lane_kernels import BITS, Bytes, Network, join, le
 
 
 class Heights(NamedTuple):
-    """What up and down mean.
+    """What up and down mean."""
 
-    * ``order``: the vertices from the root on.
-    * ``height``: the place of each vertex in that order; links to an earlier one go up.
-    * ``inside``: 1 for the links that may be used so: those of a spanning tree, or all.
-    """
-
-    order: Ints
-    height: Ints
-    inside: Ints
+    order: Ints  # the vertices from the root on
+    height: Ints  # the place of each vertex in that order; links to an earlier one go up
+    inside: Ints  # 1 for the links that may be used so: those of a spanning tree, or all
 
 
 @compiled

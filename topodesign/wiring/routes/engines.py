@@ -30,18 +30,12 @@ _PASSES = 3  # times that balanced paths are routed, knowing what all others loa
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What is to be routed.
+    """What is to be routed."""
 
-    * ``topology``: the links.
-    * ``weight``: how much goes from each vertex to each other, integers.
-    * ``lanes``: the most lanes.
-    * ``seed``: settles the order of targets.
-    """
-
-    topology: Topology
-    weight: IntArray
-    lanes: int
-    seed: int = 0
+    topology: Topology  # the links
+    weight: IntArray  # how much goes from each vertex to each other, integers
+    lanes: int  # the most lanes
+    seed: int = 0  # settles the order of targets
 
     @cached_property
     def ends(self) -> IntArray:

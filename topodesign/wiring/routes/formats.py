@@ -27,18 +27,12 @@ _MOST_LID = 0xBFFF
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """What is written.
+    """What is written."""
 
-    * ``fabric``: names and links.
-    * ``out``: the link out of every vertex to every target, -1 where none is needed.
-    * ``ports``: what the table of ports says; without one they are numbered.
-    * ``plain``: whether parallel links are cables, as in a topology, and not bandwidth.
-    """
-
-    fabric: Fabric
-    out: IntArray
-    ports: Mapping[tuple[str, str], list[Port]]
-    plain: bool
+    fabric: Fabric  # names and links
+    out: IntArray  # the link out of every vertex to every target, -1 where none is needed
+    ports: Mapping[tuple[str, str], list[Port]]  # what the table of ports says; without one they are numbered
+    plain: bool  # whether parallel links are cables, as in a topology, and not bandwidth
 
     @cached_property
     def cables(self) -> list[int]:

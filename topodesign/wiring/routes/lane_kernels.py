@@ -23,23 +23,18 @@ class Network(NamedTuple):
     """Links, by number in the order of the topology.
 
     * ``src``, ``dst``: ends of each link.
-    * ``begin``: where the links out of a vertex begin.
     * ``into``, ``into_begin``: links into each vertex, one vertex after another.
-    * ``first``: the number of the first dependency of each link, one for each link out of its end.
-    * ``forwards``: 1 for a vertex that passes on.
-    * ``ends``: 1 for a vertex that sends and receives.
-    * ``share``: what a unit counts on a link: inverse to its capacity.
     """
 
     src: Ints
     dst: Ints
-    begin: Ints
+    begin: Ints  # where the links out of a vertex begin
     into: Ints
     into_begin: Ints
-    first: Ints
-    forwards: Ints
-    ends: Ints
-    share: Ints
+    first: Ints  # the number of the first dependency of each link, one for each link out of its end
+    forwards: Ints  # 1 for a vertex that passes on
+    ends: Ints  # 1 for a vertex that sends and receives
+    share: Ints  # what a unit counts on a link: inverse to its capacity
 
 
 @compiled

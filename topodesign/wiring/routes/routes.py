@@ -31,26 +31,16 @@ MOST_NODES = 1024  # vertices of what is routed
 
 @dataclass(frozen=True)
 class Routing(Declared):
-    """What one engine found, and what that is worth.
+    """What one engine found, and what that is worth."""
 
-    * ``engine``: its name.
-    * ``ways``: links and lanes of every pair.
-    * ``shortest``: whether all ways are as short as can be.
-    * ``mean_hops``: links that a unit of the traffic goes over on average.
-    * ``most_hops``: links of the longest way.
-    * ``fullest``: the largest load of a link over its capacity, in units of the traffic.
-    * ``dependencies``: pairs of channels (links in lanes) that follow one another on some way.
-    * ``order``: the place of every channel in an order in which all ways go up: the proof.
-    """
-
-    engine: str
-    ways: Ways
-    shortest: bool
-    mean_hops: Fraction
-    most_hops: int
-    fullest: Fraction
-    dependencies: int
-    order: IntArray
+    engine: str  # its name
+    ways: Ways  # links and lanes of every pair
+    shortest: bool  # whether all ways are as short as can be
+    mean_hops: Fraction  # links that a unit of the traffic goes over on average
+    most_hops: int  # links of the longest way
+    fullest: Fraction  # the largest load of a link over its capacity, in units of the traffic
+    dependencies: int  # pairs of channels (links in lanes) that follow one another on some way
+    order: IntArray  # the place of every channel in an order in which all ways go up: the proof
 
     KEYS = (
         "engine",

@@ -21,12 +21,11 @@ class Ways:
     Way i goes from ``source[i]`` to ``target[i]`` over the links ``hop[start[i]:start[i + 1]]`` of the topology, in the
     lane ``lane[...]`` of each.
 
-    * ``topology``: the links.
     * ``source``, ``target``: ends of the ways, sorted.
     * ``start``, ``hop``, ``lane``: links and lanes, one way after another.
     """
 
-    topology: Topology
+    topology: Topology  # the links
     source: IntArray
     target: IntArray
     start: IntArray
