@@ -60,9 +60,10 @@ def in_turn(one: Candidate, degree: int) -> Candidate:
 
     def make() -> Plan | None:
         plan = one.plan
-        if plan is None or not isinstance(plan.movement, Phases) or not plan.movement.changes:
+        kind = None if plan is None else kind_of(plan)
+        if kind is None or not kind.changes:
             return None
-        return on_ports(plan, degree, plan.movement.phase % 2 * (degree // 2))
+        return on_ports(kind.plan, degree, kind.moved.phase % 2 * (degree // 2))
 
     return Candidate(f"planes in turn, {one.name}", one.source, make)
 
