@@ -73,6 +73,7 @@ from topodesign.schedulers.ten.network import chunks_of, network_of
 from topodesign.schedulers.ten.repair import repaired
 from topodesign.solve import flow_kernels
 from topodesign.solve.maxflow import balanced_part
+from topodesign.topology import symmetry
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change import field_kernels, relabel_kernels
@@ -111,6 +112,12 @@ def put_off(digraph: Topology) -> None:
     distances(digraph, 0)
     defer(digraph)
     defer(build("torus(2,3)"))
+
+
+def turned(digraph: Topology) -> None:
+    group = build(f"circulant({digraph.nodes + 2},1,2)").symmetry
+    assert group is not None
+    assert group.is_free
 
 
 def shared(digraph: Topology) -> None:
@@ -212,6 +219,7 @@ def flown(digraph: Topology) -> None:
 EXERCISES: list[tuple[tuple[ModuleType, ...], Callable[[Topology], None], st.SearchStrategy[Topology]]] = [
     ((pricing_kernels,), priced, regular_digraphs()),
     ((deferral_kernels, relay_kernels), put_off, regular_digraphs()),
+    ((symmetry,), turned, regular_digraphs()),
     ((concurrent_kernels,), shared, regular_digraphs()),
     ((replay,), replayed, regular_digraphs(5, 2)),
     ((balanced_paths_kernels,), spread_out, regular_digraphs(5, 2)),

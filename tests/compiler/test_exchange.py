@@ -127,13 +127,13 @@ def test_what_goes_astray_is_left_out() -> None:
     wasteful = assemble(ALL_TO_ALL, 3, 1, 2, [tuple(np.array([*rows, (2, 1, 2, 1, 0, 1)]).T)])
     made = compiled(topology, wasteful)
     assert all(one.step <= 1 for body in made.program.ranks for tb in body.threadblocks for one in tb.instructions)
-    assert all(len(piece.route) == 1 for piece in journeys(wasteful, 1).pieces)
+    assert np.all(np.diff(journeys(wasteful, 1).first) == 1)
 
 
 def test_chunks_are_as_few_as_can_be() -> None:
     topology = build("torus(3,3)")
     rounds = exchange(topology, ALL_TO_ALL, chunks=2).rounds
     finer = rounds.having(units=rounds.units * 6, lo=rounds.lo * 6, hi=rounds.hi * 6)
-    assert journeys(finer, 1) == journeys(rounds, 1)
+    assert np.array_equal(np.concatenate(journeys(finer, 1)[1:]), np.concatenate(journeys(rounds, 1)[1:]))
     assert journeys(rounds, 3).chunks == 3 * journeys(rounds, 1).chunks
-    assert np.all([piece.size for piece in journeys(rounds, 3).pieces])
+    assert np.all(journeys(rounds, 3).size)

@@ -168,6 +168,12 @@ def test_statuses() -> None:
         program.certificate()
 
 
+def test_entries_of_one_place_add_up() -> None:
+    row, column, value = (np.array(some) for some in ([1, 0, 1, 0], [2, 1, 2, 0], [3, 4, -1, 5]))
+    entries = Entries.summed(row, column, value)
+    assert [np.asarray(some).tolist() for some in entries] == [[0, 0, 1], [0, 1, 2], [5, 4, 2]]
+
+
 def test_an_empty_program() -> None:
     program = Program()
     program.add_columns(3, upper=2)

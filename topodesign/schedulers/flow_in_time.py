@@ -88,8 +88,6 @@ class FlowProgram:
 
     def _program(self) -> tuple[Program, int]:
         """Return the program and its first column of largest loads, which are the last ones."""
-        from scipy.sparse import coo_array  # noqa: PLC0415  heavy
-
         quotient, steps, kinds = self.quotient, self.steps, len(self.quotient.room)
         rows, loads = self.parts[-1].stop
         width = loads + steps
@@ -105,10 +103,8 @@ class FlowProgram:
         cost[loads:] = 1
         program.add_columns(width, cost=cost)
         wanted = np.concatenate([part.wanted for part in self.parts])
-        kept = coo_array((balance[2], (balance[0], balance[1])), shape=(rows, width)).tocsr()
-        program.add_rows(rows, Entries.of(kept), lower=wanted, upper=wanted)
-        within = coo_array((weight, (place, column)), shape=(steps * kinds, width)).tocsr()
-        program.add_rows(steps * kinds, Entries.of(within), upper=0)
+        program.add_rows(rows, Entries.summed(*balance), lower=wanted, upper=wanted)
+        program.add_rows(steps * kinds, Entries.summed(place, column, weight), upper=0)
         return program, loads
 
 

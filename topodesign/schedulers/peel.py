@@ -11,7 +11,7 @@ transpose, backwards.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -148,19 +148,16 @@ class _Maker:
     @cached_property
     def distance(self) -> IntArray:
         """Links between nodes, shape ``(nodes, nodes)``; ``_FAR`` where no way leads."""
-        from scipy.sparse import csr_array  # noqa: PLC0415  heavy
-        from scipy.sparse.csgraph import shortest_path  # noqa: PLC0415
-
-        ways = self.quotient
-        ones = np.ones(len(ways.src), dtype=np.int8)
-        graph = csr_array((ones, (ways.src, ways.dst)), shape=(self.topology.nodes,) * 2)
-        found = shortest_path(graph, unweighted=True)
-        return np.where(np.isinf(found), _FAR, found).astype(np.int64)
+        return self._distances(range(self.topology.nodes))
 
     @cached_property
     def from_sources(self) -> IntArray:
         """The rows of the sources that stand for all."""
-        return self.distance[self.quotient.sources]
+        return self._distances(self.quotient.sources.tolist())
+
+    def _distances(self, sources: Iterable[int]) -> IntArray:
+        found = np.stack([distances(self.topology, source) for source in sources])
+        return np.where(found < 0, _FAR, found)
 
     @cached_property
     def room(self) -> IntArray:

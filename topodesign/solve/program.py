@@ -51,6 +51,14 @@ class Entries(NamedTuple):
         row, column = matrix.coords
         return cls(row, column, value)
 
+    @classmethod
+    def summed(cls, row: IntArray, column: IntArray, value: IntArray) -> Entries:
+        """Return entries of which some are of one place, and add up."""
+        order = np.lexsort((column, row))
+        row, column = row[order], column[order]
+        new = np.flatnonzero((np.diff(row, prepend=-1) != 0) | (np.diff(column, prepend=-1) != 0))
+        return cls(row[new], column[new], np.add.reduceat(value[order], new))
+
 
 _NOTHING = Entries((), (), ())
 

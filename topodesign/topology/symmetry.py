@@ -10,7 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.arrays import sealed
+from topodesign.base.arrays import distinct, sealed
+from topodesign.base.compiled import tiered
 from topodesign.base.errors import TopologyError
 
 Nodes = NDArray[np.int64]
@@ -244,20 +245,12 @@ class Symmetry:
         Letters from 0 are generators, and from g their inverses; the representatives have the letter -1. Last come all
         nodes in order of the lengths of their words.
         """
-        from scipy.sparse import csr_array  # noqa: PLC0415  heavy, and needed for whole orbits alone
-        from scipy.sparse.csgraph import breadth_first_order  # noqa: PLC0415
-
         images = np.concatenate((self.generators, self.inverses))
-        roots = np.unique(self.represented_by[self.represented_by >= 0])
-        heads = np.concatenate((images.T.ravel(), roots.astype(np.int32)))
-        start = np.append(np.arange(self.nodes + 1) * len(images), len(heads))
-        graph = csr_array((np.ones(len(heads), dtype=np.int8), heads, start), shape=(self.nodes + 1,) * 2)
-        order, parent = breadth_first_order(graph, self.nodes)  # from one more node, with links to all roots
-        parent, way = parent[: self.nodes].astype(np.int32), np.full(self.nodes, -1, dtype=np.int32)
-        inner = np.flatnonzero((parent >= 0) & (parent < self.nodes))
-        for letter in reversed(range(len(images))):
-            way[inner[images[letter][parent[inner]] == inner]] = letter
-        return sealed(parent), sealed(way), sealed(order[1:].astype(np.int32))
+        parent, way = (np.full(self.nodes, -1, dtype=np.int32) for _ in range(2))
+        order = distinct(self.represented_by[self.represented_by >= 0]).astype(np.int32)
+        order = np.append(order, np.empty(self.nodes - len(order), dtype=np.int32))
+        reached = _spread(images, self.represented_by, parent, way, order)
+        return sealed(parent), sealed(way), sealed(order[:reached])
 
     def _way(self, letter: int) -> Permutation:
         count = len(self.generators)
@@ -274,6 +267,26 @@ class Symmetry:
             raise TopologyError(f"node {node} is the image of no representative")
         if self.represented_by[node] != node:
             raise TopologyError(f"node {node} is represented by {self.represented_by[node]}")
+
+
+@tiered(lambda images, *_: images.size)
+def _spread(images: Permutation, first: Nodes, parent: Permutation, way: Permutation, order: Permutation) -> int:
+    """Fill in the tree of shortest words from the roots, which ``order`` begins with; return how many have one."""
+    reached = 0
+    for node in range(len(first)):
+        reached += first[node] == node
+    at = 0
+    while at < reached:
+        node = order[at]
+        at += 1
+        for letter in range(len(images)):
+            image = images[letter, node]
+            if way[image] < 0 and first[image] != image:
+                parent[image] = node
+                way[image] = letter
+                order[reached] = image
+                reached += 1
+    return reached
 
 
 def shift(nodes: int, by: int) -> NDArray[np.int64]:

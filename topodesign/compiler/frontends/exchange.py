@@ -4,36 +4,26 @@ Every part of a block goes a way of its own, from the input of its source over s
 of its destination. What a link carries in a step is sent in pieces, from where each is to where it belongs or waits in
 scratch to be sent on; or, where that takes fewer instructions, as one: gathered in scratch, unless it lies together
 already, and received into scratch, from where it is sent on or copied home, unless all of it is for one place.
+
+All is in columns: chunks, the hops of their ways, and a row for every chunk that a link carries in a step.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from topodesign.base.arrays import distinct
+from topodesign.base.compiled import Ints
 from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.base.wording import counted
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
-from topodesign.compiler.frontends.layout import carriers
-from topodesign.compiler.frontends.operations import (
-    IN,
-    OUT,
-    Emitter,
-    Message,
-    Operations,
-    Part,
-    Place,
-    contiguous,
-    cut,
-    emitters,
-    operations_of,
-    runs,
-)
+from topodesign.compiler.columns import BITS, NUMBER
+from topodesign.compiler.frontends.operations import IN, OUT, SCRATCH, Operations, emitters, operations_of
 from topodesign.compiler.ir import Kind
 from topodesign.plans.rounds import Rounds
 
@@ -41,25 +31,21 @@ COLLECTIVES = (ALL_TO_ALL, SCATTER, GATHER)  # what this module can do
 
 MOST_HOPS = 2**19  # chunks times links that they go over: about a minute
 
-Route = tuple[Message, ...]  # the hops of a part: step, sender and receiver of each
+_NOWHERE = -(2**62)  # the rank of a way without hops: that of others is larger
 
 
-@dataclass(frozen=True)
-class Piece:
-    """A part of a block: all units of it that go one way."""
+class Journey(NamedTuple):
+    """The pieces of all blocks, that is all units of one that go one way, and the hops of these."""
 
-    block: int  # number of the block
-    first: int  # where it lies in the block, in chunks
-    size: int
-    route: Route  # its hops
-
-
-@dataclass(frozen=True)
-class Journey:
-    """The pieces of all blocks, and how many chunks a block has."""
-
-    chunks: int
-    pieces: list[Piece]
+    chunks: int  # of a block
+    block: Ints  # of every piece: its block, and where it lies in it, in chunks
+    begin: Ints
+    size: Ints
+    first: Ints  # its first hop, and at last how many there are
+    step: Ints  # of every hop
+    src: Ints
+    dst: Ints
+    tail: Ints  # a number of the rest of the way after it, in the order of these
 
 
 def journeys(schedule: Rounds, split: int, *, partly: bool = False) -> Journey:
@@ -70,28 +56,48 @@ def journeys(schedule: Rounds, split: int, *, partly: bool = False) -> Journey:
     Parts of a block that go one way are laid next to each other: any order of the units does. What goes elsewhere than
     to its destination is left out. ``partly``: units that nobody sends need not arrive; they come last.
     """
-    collective, nodes = schedule.collective, schedule.nodes
+    collective, nodes, units = schedule.collective, schedule.nodes, schedule.units
     blocks = collective.blocks(collective.members(nodes), nodes)
     source, goal = collective.places(collective.movements[0], blocks, nodes)
+    blocks, source, goal = (column[source != goal] for column in (blocks, source, goal))
     width = schedule.hi - schedule.lo
-    least = math.gcd(schedule.units, int(np.gcd.reduce(width)) if len(width) else 0)
-    check_hops(nodes, schedule.units // least * split, int((width // least).sum()) * split)
+    least = math.gcd(units, int(np.gcd.reduce(width)) if len(width) else 0)
+    check_hops(nodes, units // least * split, int((width // least).sum()) * split)
     order = np.lexsort((schedule.step, schedule.block))
-    bounds = np.searchsorted(schedule.block[order], np.stack((blocks, blocks + 1), axis=1)).tolist()
-    sizes: list[tuple[int, dict[Route, int]]] = []
-    for block, start, end, (low, high) in zip(blocks.tolist(), source.tolist(), goal.tolist(), bounds, strict=True):
-        if start != end:
-            sizes.append((block, _routes(schedule, order[low:high], (start, end), partly=partly)))
-    chunk = math.gcd(schedule.units, *(size for _, routes in sizes for size in routes.values()))
-    chunks = schedule.units // chunk * split
-    pieces = []
-    for block, routes in sizes:
-        at = 0
-        for route in sorted(routes):
-            size = routes[route] // chunk * split
-            pieces.append(Piece(block, at, size, route))
-            at += size
-    return Journey(chunks, pieces)
+    of = np.searchsorted(blocks, schedule.block[order])
+    known = np.append(blocks, -1)[of] == schedule.block[order]
+    order, of = order[known], of[known]
+    low, high = (of * (units + 1) + column[order] for column in (schedule.lo, schedule.hi))
+    ends = np.arange(len(blocks)) * (units + 1)
+    cuts = distinct(np.concatenate((ends, ends + units, low, high)))  # intervals between them go one way
+    begin = np.searchsorted(cuts, low)
+    times = np.searchsorted(cuts, high) - begin
+    row = np.repeat(np.arange(len(order)), times)
+    interval = begin[row] + np.arange(len(row)) - np.repeat(np.cumsum(times) - times, times)
+    sorting = np.argsort(interval, kind="stable")
+    interval, row = interval[sorting], order[row[sorting]]
+    step, src, dst = (getattr(schedule, name)[row].astype(np.int64) for name in ("step", "src", "dst"))
+    some = np.flatnonzero(cuts % (units + 1) != units)
+    of = cuts[some] // (units + 1)
+    if partly:
+        sent = np.diff(np.searchsorted(interval, np.append(some, len(cuts)))) > 0
+        some, of = some[sent], of[sent]
+    kept = _followed(some, interval, (step, src, dst), source[of], goal[of])
+    step, src, dst = step[kept], src[kept], dst[kept]
+    first = np.searchsorted(interval[kept], np.append(some, len(cuts)))
+    rank, tail = _ranks(first, step, src * nodes + dst)
+    sorting = np.lexsort((rank, of))
+    new = np.flatnonzero((np.diff(of[sorting], prepend=-1) != 0) | (np.diff(rank[sorting], prepend=0) != 0))
+    size = np.add.reduceat((cuts[some + 1] - cuts[some])[sorting], new) if len(new) else new
+    chunk = math.gcd(units, int(np.gcd.reduce(size)) if len(size) else 0)
+    size, one = size // chunk * split, sorting[new]
+    begin = np.cumsum(size) - size
+    begin -= np.repeat(begin[at := np.searchsorted(of[one], distinct(of))], np.diff(np.append(at, len(one))))
+    lengths = first[one + 1] - first[one]
+    stops = np.cumsum(lengths)
+    hops = np.repeat(first[one + 1] - stops, lengths) + np.arange(lengths.sum())
+    ways = np.append(0, stops), step[hops], src[hops], dst[hops], tail[hops]
+    return Journey(units // chunk * split, blocks[of[one]], begin, size, *ways)
 
 
 def check_hops(nodes: int, chunks: int, hops: int) -> None:
@@ -103,31 +109,79 @@ def check_hops(nodes: int, chunks: int, hops: int) -> None:
         )
 
 
-def _routes(schedule: Rounds, rows: np.ndarray, ends: tuple[int, int], *, partly: bool) -> dict[Route, int]:
-    """Return the ways of a block's units, with how many go each."""
-    found: dict[Route, int] = defaultdict(int)
-    for hops, size in carriers(schedule, rows):
-        if hops or not partly:
-            found[_followed(hops, *ends)] += size
-    return dict(found)
+def _followed(some: Ints, interval: Ints, hops: tuple[Ints, Ints, Ints], source: Ints, goal: Ints) -> NDArray[np.bool_]:
+    """Return which of the hops of intervals, in order of these and of steps, bring them to their destinations."""
+    step, src, dst = hops
+    starts = np.searchsorted(interval, np.append(some, interval[-1] + 1 if len(interval) else 0))
+    at = np.searchsorted(some, interval)
+    new = np.diff(interval, prepend=-1) != 0
+    right = np.where(new, src == source[at], (src == np.roll(dst, 1)) & (step > np.roll(step, 1)))
+    right &= (np.append(new[1:], True)[: len(new)] == (dst == goal[at])) & (dst != source[at])
+    visits = np.lexsort((dst, interval))
+    again = (np.diff(interval[visits], prepend=-1) == 0) & (np.diff(dst[visits], prepend=-1) == 0)
+    right[visits[again]] = False
+    kept = np.ones(len(step), dtype=bool)
+    odd = np.diff(starts) == 0
+    odd[at[~right]] = True
+    for one in np.flatnonzero(odd).tolist():  # what takes detours or is wrong
+        low, high = int(starts[one]), int(starts[one + 1])
+        kept[low:high] = False
+        rows = zip(*(column[low:high].tolist() for column in hops), strict=True)
+        kept[low + _way(list(rows), int(source[one]), int(goal[one]))] = True
+    return kept
 
 
-def _followed(hops: list[Message], source: int, goal: int) -> Route:
-    """Return those of the hops of one unit, in order of their steps, that bring it to its destination."""
-    brought: dict[int, Message] = {}
+def _way(hops: list[tuple[int, int, int]], source: int, goal: int) -> Ints:
+    """Return which of the hops of one unit, in order of their steps, bring it to its destination."""
+    brought: dict[int, int] = {}
     since = {source: 0}
-    for step, src, dst in hops:
+    for number, (step, src, dst) in enumerate(hops):
         if since.get(src, step) >= step:
             raise ScheduleError(f"step {step}: node {src} sends what it does not have; 'topodesign verify' says more")
         if dst not in since:
-            since[dst], brought[dst] = step, (step, src, dst)
-    route: list[Message] = []
+            since[dst], brought[dst] = step, number
+    way: list[int] = []
     while goal != source:
         if goal not in brought:
             raise ScheduleError(f"a block from node {source} does not arrive; 'topodesign verify' says more")
-        route.append(brought[goal])
-        goal = brought[goal][1]
-    return tuple(reversed(route))
+        way.append(brought[goal])
+        goal = hops[way[-1]][1]
+    return np.array(way, dtype=np.int64)
+
+
+def _ranks(first: Ints, step: Ints, link: Ints) -> tuple[Ints, Ints]:
+    """Return numbers of ways in the order of their hops, and of what is left of them after each hop."""
+    rank = np.full(len(step) + 1, _NOWHERE)
+    tail = np.full(len(step), _NOWHERE)
+    last = np.zeros(len(step), dtype=bool)
+    last[first[1:] - 1] = True
+    base = 0
+    for now in distinct(step)[::-1].tolist():  # what begins later comes later
+        at = np.flatnonzero(step == now)
+        tail[at] = np.where(last[at], _NOWHERE, rank[at + 1])
+        order = at[np.lexsort((tail[at], link[at]))]
+        new = (np.diff(link[order], prepend=-1) != 0) | (np.diff(tail[order], prepend=1) != 0)
+        number = np.cumsum(new)
+        base -= int(number[-1])
+        rank[order] = base + number
+    return rank[first[:-1]], tail
+
+
+class _Late(NamedTuple):
+    """Chunks that are copied home once what is there has left."""
+
+    after: Ints  # the step of that
+    piece: Ints  # number of what brought them, of all that is received, with its step, ends and instance
+    step: Ints
+    src: Ints
+    dst: Ints
+    instance: Ints
+    place: Ints
+    home: Ints
+
+    def at(self, rows: Ints | NDArray[np.bool_]) -> _Late:
+        """Return some of them."""
+        return _Late(*(column[rows] for column in self))
 
 
 @dataclass
@@ -140,147 +194,167 @@ class Writer:
     inplace: bool  # whether input and output share memory
     channels: int  # connections that each message is split over
     max_count: int  # the most chunks that one instruction moves
-    emitters: list[Emitter] = field(init=False)
-    given: list[dict[int, Place]] = field(init=False)
-    wanted: list[dict[int, Place]] = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Find out where blocks are and belong, and which connections there are."""
-        self.given, self.wanted = [], []
-        for rank in range(self.ranks):
-            inputs, outputs = self.collective.inputs(rank, self.ranks), self.collective.outputs(rank, self.ranks)
-            starts, names = (0, 0), (IN, OUT)
-            if self.inplace:
-                starts = self.collective.in_place(rank, self.ranks)
-                names = (IN, IN) if len(outputs) < len(inputs) else (OUT, OUT)
-            ends = (self.given, inputs, starts[0], names[0]), (self.wanted, outputs, starts[1], names[1])
-            for places, blocks, start, name in ends:
-                places.append({block: name + (start + at) * self.journey.chunks for at, block in enumerate(blocks)})
-        senders: list[set[int]] = [set() for _ in range(self.ranks)]
-        for piece in self.journey.pieces:
-            for _, src, dst in piece.route:
-                senders[dst].add(src)
-        self.emitters = emitters(senders, self.channels, self.max_count)
 
     def operations(self) -> Operations:
         """Return the operations of each rank in serial order."""
-        self._copy_own()
-        messages: dict[Message, list[int]] = defaultdict(list)
-        self._chunk: list[Piece] = []  # that each chunk belongs to, its place in the end and last hop
-        self._homes: list[Place] = []
-        self._last: list[Message] = []
-        here: list[Place] = []
-        for piece in self.journey.pieces:
-            numbers = range(len(here), len(here) + piece.size)
-            for ends, places in ((self.given[piece.route[0][1]], here), (self.wanted[piece.route[-1][2]], self._homes)):
-                start = ends[piece.block] + piece.first
-                places.extend(range(start, start + piece.size))
-            self._chunk += [piece] * piece.size
-            self._last += [piece.route[-1]] * piece.size
-            for hop in piece.route:
-                messages[hop] += numbers
-        leaves = self._leaving(here)
-        late: list[tuple[int, Part, Place, Place]] = []
-        for step, group in itertools.groupby(sorted(messages), key=lambda message: message[0]):
-            ordered = [(message, self._ordered(message, messages[message], here)) for message in group]
-            arriving = [
-                part for message, chunks in ordered for part in cut(message, chunks, self.channels, self.max_count)
-            ]
-            landed = [one for part in arriving for one in self._send(part, here, leaves)]
-            for part, places in landed:
-                late += self._arrive(part, places, here, leaves)
-            late = self._bring_home(late, step)
-        self._bring_home(late, None)
-        return operations_of([emitter.operations() for emitter in self.emitters])
+        way = self.journey
+        self._scratch = np.zeros(self.ranks, dtype=np.int64)
+        early = self._settle()
+        self._rows = [np.stack((early.rank, *early[1:]))]
+        late = _Late(*np.empty((8, 0), dtype=np.int64))
+        self._received = 0
+        number = np.cumsum(way.size) - way.size
+        piece = np.repeat(np.arange(len(way.size)), np.diff(way.first))
+        for step in distinct(way.step).tolist():
+            hop = np.flatnonzero(way.step == step)
+            sizes = way.size[piece[hop]]
+            of = np.repeat(hop, sizes)
+            chunk = np.repeat(number[piece[hop]] - np.cumsum(sizes) + sizes, sizes) + np.arange(len(of))
+            at = np.where(way.tail[of] == _NOWHERE, self._homes[chunk], self._here[chunk])
+            # what goes on together stays together, and lies as it does at the sender
+            order = np.lexsort((at, way.tail[of], way.dst[of], way.src[of]))
+            arriving = self._move(step, chunk[order], of[order])
+            late = _Late(*(np.concatenate(both) for both in zip(late, arriving, strict=True)))
+            self._copy_home(late.at(late.after <= step))
+            late = late.at(late.after > step)
+        self._copy_home(late)
+        rank, *columns = np.concatenate(self._rows, axis=1)
+        order = np.argsort(rank, kind="stable")
+        first = np.searchsorted(rank[order], np.arange(self.ranks + 1))
+        return Operations(first, *(column[order] for column in columns))
 
-    def _copy_own(self) -> None:
-        """Out of place, copy the blocks that stay where they are."""
-        for rank, emitter in enumerate(self.emitters):
-            for block in self.given[rank].keys() & self.wanted[rank].keys():
-                source, target = self.given[rank][block], self.wanted[rank][block]
-                if source != target:
-                    size = self.journey.chunks
-                    emitter.prepare(list(range(source, source + size)), list(range(target, target + size)))
+    def _settle(self) -> Operations:
+        """Find out where chunks are and belong, and when places are free; return what is copied before the first step.
 
-    def _leaving(self, here: list[Place]) -> list[dict[Place, int]]:
-        """Return for each rank the steps in which chunks of its input leave, where output may be written over them."""
-        leaves: list[dict[Place, int]] = [{} for _ in range(self.ranks)]
-        if self.inplace:
-            for piece, place in zip(self._chunk, here, strict=True):
-                step, src, _ = piece.route[0]
-                leaves[src][place] = step
-        return leaves
+        Out of place these are the blocks that stay where they are. In place the chunks of inputs leave some day, and
+        output may be written over them then.
+        """
+        way, ranks, chunks = self.journey, self.ranks, self.journey.chunks
+        given, wanted = np.full((2, ranks**2 if self.collective.pairwise else ranks), -1)
+        for rank in range(ranks):
+            inputs, outputs = self.collective.inputs(rank, ranks), self.collective.outputs(rank, ranks)
+            starts, names = (0, 0), (IN, OUT)
+            if self.inplace:
+                starts = self.collective.in_place(rank, ranks)
+                names = (IN, IN) if len(outputs) < len(inputs) else (OUT, OUT)
+            for places, some, start, name in zip((given, wanted), (inputs, outputs), starts, names, strict=True):
+                places[np.array(some, dtype=np.int64)] = name + (start + np.arange(len(some))) * chunks
+        senders: list[list[int]] = [[] for _ in range(ranks)]
+        for link in distinct(way.dst * ranks + way.src).tolist():
+            senders[link // ranks].append(link % ranks)
+        made = emitters(senders, self.channels, self.max_count)
+        blocks = self.collective.blocks(np.arange(ranks), ranks)
+        source, goal = self.collective.places(self.collective.movements[0], blocks, ranks)
+        stay = (source == goal) & (given[blocks] != wanted[blocks])
+        for rank, block in zip(source[stay].tolist(), blocks[stay].tolist(), strict=True):
+            ends = (list(range(start, start + chunks)) for start in (int(given[block]), int(wanted[block])))
+            made[rank].prepare(*ends)
+        piece = np.repeat(np.arange(len(way.size)), way.size)
+        lies = way.begin[piece] + np.arange(len(piece)) - (np.cumsum(way.size) - way.size)[piece]
+        self._here, self._homes = given[way.block[piece]] + lies, wanted[way.block[piece]] + lies
+        self._busy = np.zeros(len(piece), dtype=np.int64)  # step in which what is in its home leaves
+        if self.inplace and len(piece):
+            begin, end = way.first[:-1][piece], way.first[1:][piece] - 1
+            offsets = self._here & (1 << BITS) - 1, self._homes & (1 << BITS) - 1
+            most = int(max(map(np.max, offsets))) + 1
+            here, home = way.src[begin] * most + offsets[0], way.dst[end] * most + offsets[1]
+            order = np.argsort(here)
+            found = order[np.minimum(np.searchsorted(here[order], home), len(here) - 1)]
+            self._busy = np.where(here[found] == home, way.step[begin[found]], 0)
+        return operations_of([one.operations() for one in made])
 
-    def _ordered(self, message: Message, chunks: list[int], here: list[Place]) -> list[int]:
-        """Order what a message carries: what goes on together stays together, and lies as it does at the sender."""
-        tails: dict[int, Route] = {}  # of routes by their identity
+    def _move(self, step: int, chunk: Ints, hop: Ints) -> _Late:
+        """Send and receive what links carry in a step; return what is copied home later.
 
-        def key(x: int) -> tuple[Route, Place]:
-            route = self._chunk[x].route
-            after = tails.get(id(route))
-            if after is None:
-                after = tails[id(route)] = route[route.index(message) + 1 :]
-            return after, here[x] if after else self._homes[x]
+        A part of a message goes whole or, if that takes no more instructions, in pieces.
+        """
+        way = self.journey
+        heads = np.flatnonzero(np.diff(way.src[hop], prepend=-1) | np.diff(way.dst[hop], prepend=-1))
+        share = np.diff(np.append(heads, len(hop))) // self.channels
+        cuts = -(-share // self.max_count)  # of what a channel carries, into what an instruction moves
+        message = np.repeat(np.arange(len(heads)), self.channels * cuts)
+        number = np.arange(len(message)) - (np.cumsum(self.channels * cuts) - self.channels * cuts)[message]
+        instance, number = np.divmod(number, cuts[message])
+        low, high = (at * share[message] // cuts[message] for at in (number, number + 1))
+        size, src, dst = high - low, way.src[hop[heads]][message], way.dst[hop[heads]][message]
+        part = np.repeat(np.arange(len(size)), size)
+        place = np.arange(len(part)) - (np.cumsum(size) - size)[part]
+        here, homes, final = self._here[chunk], self._homes[chunk], way.tail[hop] == _NOWHERE
+        free = final & (self._busy[chunk] < step)  # may go home, as what is there has left
 
-        return sorted(chunks, key=key)
+        start = np.cumsum(size) - size
 
-    def _send(
-        self, part: Part, here: list[Place], leaves: list[dict[Place, int]]
-    ) -> Iterator[tuple[Part, list[Place]]]:
-        """Send a part whole or, if that takes no more instructions, in pieces; yield each with where it is received."""
-        step, src, dst = part.message
-        source = [here[x] for x in part.chunks]
-        last, homes, busy = self._last, self._homes, leaves[dst]  # a chunk may go home if what is there has left
-        free = {x: homes[x] for x in part.chunks if last[x] == part.message and busy.get(homes[x], 0) < step}
-        places = list(free.values())
-        if len(free) < len(part.chunks) or not contiguous(places):
-            spread = [at for at, x in enumerate(part.chunks) if x in free]
-            gathers, spreads = len(runs(source)), len(runs(spread, places)) if free else 0
-            scratch = iter(self.emitters[dst].fresh(len(part.chunks)))
-            apart = [free[x] if x in free else next(scratch) for x in part.chunks]
-            cuts = runs(source, apart)
-            if 2 * len(cuts) <= 2 + (gathers if gathers > 1 else 0) + spreads:
-                for start, stop in cuts:
-                    piece = Part(part.message, part.instance, part.chunks[start:stop])
-                    self.emitters[src].send(piece, source[start:stop])
-                    yield piece, apart[start:stop]
-                return
-            places = self.emitters[dst].fresh(len(part.chunks))
-        self.emitters[src].send(part, source)
-        yield part, places
+        def count(rows: NDArray[np.bool_], of: Ints = part) -> Ints:
+            return np.bincount(of[rows], minlength=len(size))
 
-    def _arrive(
-        self, part: Part, places: list[Place], here: list[Place], leaves: list[dict[Place, int]]
-    ) -> list[tuple[int, Part, Place, Place]]:
-        """Receive a part; return what has to be copied home once what is there has left, with the step of that."""
-        step, _, dst = part.message
-        emitter = self.emitters[dst]
-        emitter.receive(part, places)
-        late, ready = [], []
-        for x, place in zip(part.chunks, places, strict=True):
-            here[x] = place
-            home = self._homes[x]
-            if place != home and self._last[x] == part.message:
-                busy = leaves[dst].get(home, 0)
-                late += [(busy, part, place, home)] * (busy >= step)
-                ready += [(place, home)] * (busy < step)
-        if ready:
-            emitter.unpack(Kind.COPY, part, *map(list, zip(*ready, strict=True)))
-        return late
+        gathers = count(_begins(part, here))
+        direct = (count(free) == size) & (count(_begins(part, homes)) == 1)
+        waiting = np.cumsum(np.append(0, ~free))
+        apart = np.where(free, homes, SCRATCH + waiting[:-1] - waiting[start][part])
+        at = np.flatnonzero(free)
+        spreads = count(_begins(part[at], at, homes[at]), part[at])
+        broken = _begins(part, here, apart)
+        split = ~direct & (2 * count(broken) <= 2 + np.where(gathers > 1, gathers, 0) + spreads)
+        gathered = ~split & (gathers > 1)
+        wanted = np.stack((size * ~direct, size * ~(direct | split), size * gathered), axis=1)
+        aside, whole, together = self._fresh(np.stack((dst, dst, src), axis=1), wanted).T
+        apart = np.where(free, homes, apart + aside[part])
+        target = np.where(direct[part], homes, np.where(split[part], apart, SCRATCH + whole[part] + place))
+        source = np.where(gathered[part], SCRATCH + together[part] + place, here)
+        new = _begins(part) | (split[part] & broken)
+        piece = np.cumsum(new) - 1
+        src, dst, instance = src[part], dst[part], instance[part]
 
-    def _bring_home(
-        self, late: list[tuple[int, Part, Place, Place]], step: int | None
-    ) -> list[tuple[int, Part, Place, Place]]:
-        """Copy what waited for the sends up to a step, after all receives of it; return the rest."""
-        due: dict[int, tuple[Part, list[Place], list[Place]]] = {}
-        rest = []
-        for after, part, place, home in late:
-            if step is not None and after > step:
-                rest.append((after, part, place, home))
-                continue
-            _, sources, targets = due.setdefault(id(part), (part, [], []))
-            sources.append(place)
-            targets.append(home)
-        for part, sources, targets in due.values():
-            self.emitters[part.message[2]].unpack(Kind.COPY, part, sources, targets)
-        return rest
+        self._here[chunk] = target
+        copies = np.flatnonzero(gathered[part])
+        last = final & (target != homes)
+        ready, busy = (np.flatnonzero(last & one) for one in (self._busy[chunk] < step, self._busy[chunk] >= step))
+
+        def rows(kind: Kind, at: Ints, new: NDArray[np.bool_], *ends: Ints | None) -> Ints:
+            """Return the rows of runs of chunks, with the piece that they belong to."""
+            begin = np.flatnonzero(new)
+            some, sizes = at[begin], np.diff(np.append(begin, len(at)))
+            columns = (np.full(len(some), -1) if one is None else one[some] for one in (*ends, instance))
+            rank = (src if ends[-1] is None else dst)[some]
+            return np.stack((piece[some], rank, *np.full((2, len(some)), ((NUMBER[kind],), (step,))), sizes, *columns))
+
+        every = np.arange(len(part))
+        gathering = rows(Kind.COPY, copies, _begins(part[copies], here[copies]), here, source, dst, None)
+        self._write(gathering, rows(Kind.SEND, every, new, source, None, dst, None))
+        home = rows(Kind.COPY, ready, _begins(piece[ready], target[ready], homes[ready]), target, homes, None, src)
+        self._write(rows(Kind.RECEIVE, every, new, None, target, None, src), home)
+        about = (self._received + piece, np.full(len(part), step), src, dst, instance, target, homes)
+        self._received += len(part)
+        return _Late(*(column[busy] for column in (self._busy[chunk], *about)))
+
+    def _fresh(self, ranks: Ints, sizes: Ints) -> Ints:
+        """Return where scratch begins that nothing else uses, of ranks in this order."""
+        order = np.argsort(ranks.ravel(), kind="stable")
+        rank, size = ranks.ravel()[order], sizes.ravel()[order]
+        before = np.cumsum(size) - size
+        begin = np.empty_like(order)
+        begin[order] = before - before[np.searchsorted(rank, rank)] + self._scratch[rank]
+        self._scratch += np.bincount(rank, weights=size, minlength=self.ranks).astype(np.int64)
+        return begin.reshape(ranks.shape)
+
+    def _write(self, *tables: Ints) -> None:
+        """Add rows in the order of the pieces, as they come for each."""
+        table = np.concatenate(tables, axis=1)
+        self._rows.append(table[1:, np.argsort(table[0], kind="stable")])
+
+    def _copy_home(self, late: _Late) -> None:
+        """Copy what waited for the sends up to a step, after all receives of it."""
+        begin = np.flatnonzero(_begins(late.piece, late.place, late.home))
+        size, nobody = np.diff(np.append(begin, len(late.piece))), np.full(len(begin), -1)
+        some, kind = late.at(begin), np.full(len(begin), NUMBER[Kind.COPY])
+        self._rows.append(
+            np.stack((some.dst, kind, some.step, size, some.place, some.home, nobody, some.src, some.instance))
+        )
+
+
+def _begins(group: Ints, *places: Ints) -> NDArray[np.bool_]:
+    """Return where a run begins: a new group, or places that do not follow those before."""
+    begins: NDArray[np.bool_] = np.diff(group, prepend=-1) != 0
+    for column in places:
+        begins |= np.diff(column, prepend=-2) != 1
+    return begins

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topodesign.base.arguments import require_at_least
+from topodesign.base.arrays import distinct
 from topodesign.base.compiled import Ints
 from topodesign.base.errors import ScheduleError, TopologyError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER
@@ -30,6 +31,8 @@ COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, *exchange.COLLECTIVES)  # w
 
 _COPIES = 4
 """A rank copies at most the data over this, to save instructions."""
+
+Integers = NDArray[np.integer[Any]]
 
 _Copy = tuple[int, list[int], list[int]]  # the step before or in which chunks are copied, from where, and where to
 
@@ -105,13 +108,11 @@ def made_of_rounds(
     collective, nodes, longest = schedule.collective, schedule.nodes, limits.chunks_per_instruction
     if collective.like(*exchange.COLLECTIVES):
         journey = exchange.journeys(schedule, channels, partly=partly)
-        hops = {hop for piece in journey.pieces for hop in piece.route}
-        _check_steps(Counter((src, dst) for _, src, dst in hops), limits)
+        _check_steps(journey.step, journey.src, journey.dst, limits)
         operations = exchange.Writer(collective, nodes, journey, inplace, channels, longest).operations()
         return Made(operations, journey.chunks, lambda _: operations)
     if schedule.steps > limits.instructions_per_block and is_lean(schedule):
-        hops = set(zip(*(getattr(schedule, name).tolist() for name in ("step", "src", "dst")), strict=True))
-        _check_steps(Counter((src, dst) for _, src, dst in hops), limits)
+        _check_steps(schedule.step, schedule.src, schedule.dst, limits)
     plan = layout(schedule, channels)
     again = partial(_operations, schedule, plan, inplace=inplace, channels=channels, longest=longest)
     return Made(again(), plan.shard, lambda room: again(room=room))
@@ -128,11 +129,15 @@ def _check_links(topology: Topology, schedule: Rounds) -> None:
         raise ScheduleError(f"the schedule sends from node {src} to node {dst}, where the topology has no link")
 
 
-def _check_steps(uses: Counter[tuple[int, int]], limits: Limits) -> None:
+def _check_steps(step: Integers, src: Integers, dst: Integers, limits: Limits) -> None:
     """Refuse, before most of the work, what uses a link in more steps than a threadblock may have instructions."""
-    if uses:
-        (src, dst), most = max(uses.items(), key=lambda item: (item[1], -item[0][0], -item[0][1]))
-        limits.check_threadblock(src, dst, most)
+    if len(step):
+        nodes, steps = int(max(src.max(), dst.max())) + 1, int(step.max()) + 1
+        links, uses = np.unique(
+            distinct((src.astype(np.int64) * nodes + dst) * steps + step) // steps, return_counts=True
+        )
+        worst = int(uses.argmax())
+        limits.check_threadblock(int(links[worst]) // nodes, int(links[worst]) % nodes, int(uses[worst]))
 
 
 def _operations(

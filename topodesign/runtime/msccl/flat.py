@@ -12,16 +12,17 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.arrays import distinct
 from topodesign.base.compiled import Ints
 from topodesign.base.memory import check_memory
 from topodesign.runtime.memory import Layout
-from topodesign.runtime.msccl.flat_kernels import PLAIN_SEND, RECEIVES, SENDS, Columns, races, run, sums
+from topodesign.runtime.msccl.flat_kernels import PLAIN_SEND, RECEIVES, SENDS, Columns, clocks, doubtful, run, sums
 from topodesign.runtime.msccl.operations import NUMBER, Connection, Table, Threads, is_one_of, starts
 from topodesign.runtime.msccl.operations import RECEIVES as RECEIVING
 from topodesign.runtime.msccl.operations import SENDS as SENDING
 from topodesign.runtime.msccl.steps import BUFFERS
 
-_CLOCKS = 2**27  # bytes of clocks at a time
+_CLOCKS = 2**25  # bytes of clocks at a time: new memory takes longer than one look more at the operations
 _MEMORY = 2**30  # bytes of sums; what needs more is executed cell by cell
 
 _KINDS = SENDS * is_one_of(SENDING) + RECEIVES * is_one_of(RECEIVING) + PLAIN_SEND * is_one_of(frozenset("s"))
@@ -78,15 +79,18 @@ class Flat:
             return None
         nothing = np.zeros(self.cells, dtype=np.uint64), np.zeros(self.cells, dtype=np.uint8)
         order = self._run(np.full(len(self.connections), slots), piece, 0, nothing)
-        if order is None or self._races(order, unsettled=unsettled):
+        if order is None:
             return None
+        pairs = self._doubtful(order, unsettled=unsettled)
         chunk, owner = self._given
         ranks = np.zeros((self.cells, words), dtype=np.uint64)
         filled = np.flatnonzero(chunk >= 0)
         ranks[filled, owner[filled] // 64] = _bit(owner[filled] % 64)
         streams = np.full(self.stream, -1), np.zeros((self.stream, words), dtype=np.uint64)
-        longest = sums(self.columns, order, chunk := chunk.copy(), ranks, *streams)
-        if longest < 0:
+        sent = np.full((self.layout.ranks, int(chunk.max(initial=0)) + 1), -1)
+        longest = sums(self.columns, order, chunk := chunk.copy(), ranks, *streams, self.rank_of_thread, pairs, sent)
+        read = ~np.any(pairs[:, 3] == 1)
+        if longest < 0 or self._races(order, pairs[pairs[:, 3] < 2] if read else pairs, unsettled=unsettled):
             return None
         cells, wanted, source = self._expected
         rows = np.zeros((self.layout.ranks + 1, words), dtype=np.uint64)  # the last is all ranks
@@ -96,32 +100,39 @@ class Flat:
         right = (chunk[cells] == wanted).all() and (ranks[cells] == rows[source]).all()
         return int(longest) if right else None
 
-    def _races(self, order: Ints, *, unsettled: bool) -> bool:
-        """Decide whether there is a race.
-
-        What holds between threads of one rank, which alone share memory, decides it for most accesses. For threads with
-        others messages are counted in, for as many threads at a time as there is room for.
-        """
-        rank = self.rank_of_thread
+    def _doubtful(self, order: Ints, *, unsettled: bool) -> Ints:
+        """Return pairs of accesses without an order by what holds between threads of one rank, which share memory."""
+        rank, columns = self.rank_of_thread, self.columns
         new = np.flatnonzero(np.diff(rank, prepend=-1))
         lengths = np.diff(np.append(new, len(rank)))
-        longest = int(np.diff(self.columns.first).max(initial=0))
-        kind = np.int16 if 2 * longest + 2 < 2**15 else np.int32
+        column = np.arange(len(rank)) - np.repeat(new, lengths)
+        clock = np.empty((len(order), int(lengths.max(initial=0))), dtype=self._clock)
+        clocks(columns, order, column, unsettled, False, clock)
+        accesses = columns.counts @ (2 * np.diff(columns.source_start) + (columns.targets >= 0))
+        pairs = np.empty((int(accesses), 4), dtype=np.int64)  # of a read and of a write with one before, at most
+        return pairs[: doubtful(columns, order, column, self.cells, clock, pairs)]
 
-        def suspects(column: Ints, width: int, *, messages: bool) -> Ints:
-            clock, found = np.zeros((len(order), width), dtype=kind), np.zeros(len(rank), dtype=np.uint8)
-            races(self.columns, order, column, self.cells, unsettled, messages, clock, found)
-            return np.flatnonzero(found)
-
-        odd = suspects(np.arange(len(rank)) - np.repeat(new, lengths), int(lengths.max(initial=0)), messages=False)
-        most = max(1, _CLOCKS // (np.dtype(kind).itemsize * max(1, len(order))))
-        for low in range(0, len(odd), most):
-            some = odd[low : low + most]
-            column = np.full(len(rank), -1)
+    def _races(self, order: Ints, pairs: Ints, *, unsettled: bool) -> bool:
+        """Decide whether pairs of accesses are races, now that messages count: for as many threads as there is room."""
+        most = max(1, _CLOCKS // (np.dtype(self._clock).itemsize * max(1, len(order))))
+        thread = self.columns.thread_of[pairs[:, 1]]
+        odd = distinct(thread)
+        room = np.empty(len(order) * min(most, len(odd)), dtype=self._clock)
+        for start in range(0, len(odd), most):
+            some = odd[start : start + most]
+            column, clock = np.full(len(self.rank_of_thread), -1), room[: len(order) * len(some)].reshape(-1, len(some))
             column[some] = np.arange(len(some))
-            if len(suspects(column, len(some), messages=True)):
+            clocks(self.columns, order, column, unsettled, True, clock)
+            within = column[thread] >= 0
+            one, _, least, _ = pairs[within].T
+            if np.any(clock[one, column[thread[within]]] < least):
                 return True
         return False
+
+    @property
+    def _clock(self) -> type[np.signedinteger]:
+        """Numbers that clocks have room in."""
+        return np.int16 if 2 * int(np.diff(self.columns.first).max(initial=0)) + 2 < 2**15 else np.int32
 
     @cached_property
     def _given(self) -> tuple[Ints, Ints]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import Ints, Masks, next_random, tiered
+from topodesign.base.compiled import Ints, Masks, inlined, next_random, tiered
 
 SENDS, RECEIVES, PLAIN_SEND = 1, 2, 4
 """Bits of what an operation does to connections."""
@@ -161,33 +161,52 @@ def run(
     return finished == threads
 
 
+@inlined
+def _doubt(
+    one: int,
+    other: int,
+    whole: bool,
+    written: bool,
+    first: Ints,
+    thread_of: Ints,
+    column: Ints,
+    clock: Clocks,
+    pairs: Ints,
+    count: int,
+) -> int:
+    """Write down that one operation begins when nothing says that another is over, in whole or its chunk at hand."""
+    if other < 0:
+        return count
+    thread = thread_of[other]
+    least = 2 * (other - first[thread]) + 1 + whole
+    if clock[one, column[thread]] >= least:
+        return count
+    if count > 0 and pairs[count - 1, 0] == one and pairs[count - 1, 1] == other:
+        pairs[count - 1, 2] = max(pairs[count - 1, 2], least)
+        pairs[count - 1, 3] |= written
+        return count
+    pairs[count, 0] = one
+    pairs[count, 1] = other
+    pairs[count, 2] = least
+    pairs[count, 3] = written
+    return count + 1
+
+
 def _clock_work(columns: Columns, order: Ints, *rest: Any) -> int:
-    return len(order) * (int(rest[-2].shape[1]) + 20) // 2 + len(columns.first)
+    return len(order) * (int(rest[-1].shape[1]) + 20) // 2 + len(columns.first)
 
 
 @tiered(_clock_work)
-def races(
-    columns: Columns,
-    order: Ints,
-    column: Ints,
-    cells: int,
-    unsettled: bool,
-    messages: bool,
-    clock: Clocks,
-    suspects: Bits,
-) -> None:
-    """Mark threads with an access that has no fixed order with a later one of the same cell, one of them a write.
+def clocks(columns: Columns, order: Ints, column: Ints, unsettled: bool, messages: bool, clock: Clocks) -> None:
+    """Fill in what is known to be over when an operation begins: a row of ``clock`` for each.
 
-    ``clock`` has a row for every operation: when it begins, what is known to be over of each thread, in its
-    ``column``, twice the operations and 1 more where of the next one the chunk at hand is known alone. Threads without
-    a column (-1) are not looked at. With ``messages`` a column is that of one thread; without, no message is held to
-    say what is over, so that threads of different ranks share columns.
+    It says of each thread, in its ``column``, twice the operations, and 1 more where of the next one the chunk at hand
+    is known alone. Threads without a column (-1) are not looked at. With ``messages`` a column is that of one thread;
+    without, no message is held to say what is over, so that threads of different ranks share columns.
     """
-    first, kinds, counts, thread_of, _, _, wait_start, waits, source_start, sources, targets, _, match = columns
+    first, kinds, counts, thread_of, _, _, wait_start, waits, _, _, _, _, match = columns
     width = clock.shape[1]
-    reads = 0
     for one in order:
-        reads += counts[one] * (source_start[one + 1] - source_start[one])
         thread = thread_of[one]
         here = column[thread]
         step = one - first[thread]
@@ -220,6 +239,23 @@ def races(
             if there >= 0:
                 over = 2 * (other - first[thread_of[other]]) + 1
                 clock[one, there] = max(clock[one, there], over)
+
+
+def _access_work(columns: Columns, order: Ints, *_: object) -> int:
+    return 5 * len(order) + 20 * int(columns.counts.sum()) + len(columns.first)
+
+
+@tiered(_access_work)
+def doubtful(columns: Columns, order: Ints, column: Ints, cells: int, clock: Clocks, pairs: Ints) -> int:
+    """Find accesses that have no fixed order with an earlier one of the same cell, one of them a write, by the clocks.
+
+    Rows of ``pairs`` become the operation, the earlier one, what the clock would have to say of that one's thread, and
+    whether it writes the cell; returned is how many.
+    """
+    first, _, counts, thread_of, _, _, _, _, source_start, sources, targets, _, _ = columns
+    reads = 0
+    for one in order:
+        reads += counts[one] * (source_start[one + 1] - source_start[one])
     writer = np.full(cells, -1, dtype=np.int64)
     written = np.zeros(cells, dtype=np.int64)
     last = np.full(cells, -1, dtype=np.int64)  # read
@@ -227,17 +263,14 @@ def races(
     reader = np.zeros(reads, dtype=np.int64)
     read = np.zeros(reads, dtype=np.int64)
     free = 0
+    count = 0
     for one in order:
         thread = thread_of[one]
         for k in range(counts[one]):
             for x in range(source_start[one], source_start[one + 1]):
                 cell = sources[x] + k
-                other = writer[cell]
-                if other >= 0 and column[thread_of[other]] >= 0:
-                    known = clock[one, column[thread_of[other]]]
-                    over = 2 * (other - first[thread_of[other]])
-                    if known < over + 1 or (known == over + 1 and written[cell] != k):
-                        suspects[thread_of[other]] = 1
+                whole = written[cell] != k
+                count = _doubt(one, writer[cell], whole, True, first, thread_of, column, clock, pairs, count)
                 found = last[cell]
                 while found >= 0 and not (thread_of[reader[found]] == thread and read[found] == k):
                     found = before[found]
@@ -251,24 +284,19 @@ def races(
             if targets[one] < 0:
                 continue
             cell = targets[one] + k
-            other = writer[cell]
-            if other >= 0 and column[thread_of[other]] >= 0:
-                known = clock[one, column[thread_of[other]]]
-                over = 2 * (other - first[thread_of[other]])
-                if known < over + 1 or (known == over + 1 and written[cell] != k):
-                    suspects[thread_of[other]] = 1
             found = last[cell]
+            if found < 0:  # else reads come between the two writes, in order with both or doubtful
+                whole = written[cell] != k
+                count = _doubt(one, writer[cell], whole, True, first, thread_of, column, clock, pairs, count)
             while found >= 0:
-                other = reader[found]
-                if not (other == one and read[found] == k) and column[thread_of[other]] >= 0:
-                    known = clock[one, column[thread_of[other]]]
-                    over = 2 * (other - first[thread_of[other]])
-                    if known < over + 1 or (known == over + 1 and read[found] != k):
-                        suspects[thread_of[other]] = 1
+                if reader[found] != one or read[found] != k:
+                    whole = read[found] != k
+                    count = _doubt(one, reader[found], whole, False, first, thread_of, column, clock, pairs, count)
                 found = before[found]
             last[cell] = -1
             writer[cell] = one
             written[cell] = k
+    return count
 
 
 def _sum_work(columns: Columns, order: Ints, *_: object) -> int:
@@ -276,18 +304,36 @@ def _sum_work(columns: Columns, order: Ints, *_: object) -> int:
 
 
 @tiered(_sum_work)
-def sums(columns: Columns, order: Ints, chunk: Ints, ranks: Masks, stream_chunk: Ints, stream_ranks: Masks) -> int:
+def sums(
+    columns: Columns,
+    order: Ints,
+    chunk: Ints,
+    ranks: Masks,
+    stream_chunk: Ints,
+    stream_ranks: Masks,
+    rank_of: Ints,
+    pairs: Ints,
+    sent: Ints,
+) -> int:
     """Execute on sums of inputs; return the longest chain of messages, or -1 where something is odd.
 
     A cell holds chunk ``chunk`` of the ranks whose bits are in its row of ``ranks``, each once; -1 is what nobody has
     written. Odd is to read that, to add different chunks, or the same of one rank twice.
+
+    Of ``pairs`` (see :func:`doubtful`) that have an order after all the last column becomes 2: where what is received
+    has the input of the own rank in it, and of that chunk one message alone had left the rank with it (``sent``, -1 for
+    every rank and chunk at first), then this message is over, since what is received was made of it.
     """
     first, kinds, counts, thread_of, _, _, wait_start, waits, source_start, sources, targets, stream_at, match = columns
     words = ranks.shape[1]
     length = np.zeros(len(order), dtype=np.int64)
     mask = np.zeros(words, dtype=np.uint64)
     longest = 0
+    low = 0
     for one in order:
+        rank = rank_of[thread_of[one]]
+        word = rank // 64
+        bit = np.uint64(1) << np.uint64(rank % 64)
         if one > first[thread_of[one]]:
             length[one] = length[one - 1]
         for x in range(wait_start[one], wait_start[one + 1]):
@@ -295,6 +341,20 @@ def sums(columns: Columns, order: Ints, chunk: Ints, ranks: Masks, stream_chunk:
         if kinds[one] & RECEIVES and counts[one] > 0:
             length[one] = max(length[one], length[match[one]] + 1)
         longest = max(longest, length[one])
+        while low < len(pairs) and pairs[low, 0] == one:
+            other = pairs[low, 1]
+            known = kinds[one] & RECEIVES and kinds[other] & SENDS and pairs[low, 3] == 0
+            for x in range(source_start[other], source_start[other + 1]):
+                after = targets[one] - sources[x]
+                for k in range(max(0, -after), min(counts[one], counts[other] - after)):
+                    if known:
+                        place = stream_at[match[one]] + k
+                        known = stream_ranks[place, word] & bit and (
+                            sent[rank, stream_chunk[place]] == stream_at[other] + after + k
+                        )
+            if known:
+                pairs[low, 3] = 2
+            low += 1
         for k in range(counts[one]):
             holds = -1
             for w in range(words):
@@ -323,4 +383,6 @@ def sums(columns: Columns, order: Ints, chunk: Ints, ranks: Masks, stream_chunk:
                 stream_chunk[place] = holds
                 for w in range(words):
                     stream_ranks[place, w] = mask[w]
+                if mask[word] & bit:
+                    sent[rank, holds] = place if sent[rank, holds] == -1 else -2
     return longest
