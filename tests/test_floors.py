@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import pytest
-
 from tests import floors
 
 TESTS = Path(__file__).parent
@@ -24,17 +22,17 @@ def own_nodes(function: ast.FunctionDef) -> list[ast.AST]:
     return found
 
 
-@pytest.mark.parametrize("path", sorted(TESTS.rglob("test_*.py")), ids=lambda path: path.relative_to(TESTS).as_posix())
-def test_a_test_that_can_end_early_has_a_floor(path: Path) -> None:
-    for function in ast.walk(ast.parse(path.read_text())):
-        if isinstance(function, ast.FunctionDef) and function.name.startswith("test_"):
-            early = any(isinstance(node, ast.Return) for node in own_nodes(function))
-            floor = any(
-                ast.unparse(decorator).startswith("pytest.mark.floor(") for decorator in function.decorator_list
-            )
-            assert not early or floor, (
-                f"{path.name}:{function.lineno}: {function.name} returns early; use assume(), a branch, or a floor"
-            )
+def test_a_test_that_can_end_early_has_a_floor() -> None:
+    for path in sorted(TESTS.rglob("test_*.py")):
+        for function in ast.walk(ast.parse(path.read_text())):
+            if isinstance(function, ast.FunctionDef) and function.name.startswith("test_"):
+                early = any(isinstance(node, ast.Return) for node in own_nodes(function))
+                floor = any(
+                    ast.unparse(decorator).startswith("pytest.mark.floor(") for decorator in function.decorator_list
+                )
+                assert not early or floor, (
+                    f"{path.name}:{function.lineno}: {function.name} returns early; use assume(), a branch, or a floor"
+                )
 
 
 def test_a_shortfall_is_told() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -171,6 +173,7 @@ SAMPLES = {
 }
 
 
+@cache
 def build(text: str) -> Topology:
     spec = parse(text)
     return FAMILY[spec.name](*spec.args)
@@ -248,7 +251,7 @@ def test_there_are_samples_of_every_family() -> None:
 def test_sample_keeps_all_laws(text: str) -> None:
     topology = build(text)
     assert str(topology.spec) == text
-    assert build(str(topology.spec)) == topology
+    assert build.__wrapped__(text) == topology
     assert topology.is_regular or text.startswith("mesh(")
     assert topology.is_duplex == SAMPLES[text]
     assert not topology.switches
@@ -258,13 +261,13 @@ def test_sample_keeps_all_laws(text: str) -> None:
 LOOPED = ("debruijn", "genkautz(2,11)", "genkautz(5,21)", "congruential(1")
 
 
-@pytest.mark.parametrize("text", SAMPLES)
-def test_only_the_documented_families_waste_ports(text: str) -> None:
-    topology = build(text)
-    one_free = topology.is_duplex and topology.nodes * topology.degree % 2
-    assert (topology.self_loops > 0) == (text.startswith(LOOPED) or one_free)
+def test_only_the_documented_families_waste_ports() -> None:
     parallel = ("biring(2,2)", "biring(4,5)", "uniring(2", "circulant(6,1,3)", "shiftedring(3)", "shiftedring(6)")
-    assert bool((topology.capacity > 1).any()) == text.startswith(parallel)
+    for text in SAMPLES:
+        topology = build(text)
+        one_free = topology.is_duplex and topology.nodes * topology.degree % 2
+        assert (topology.self_loops > 0) == (text.startswith(LOOPED) or one_free), text
+        assert bool((topology.capacity > 1).any()) == text.startswith(parallel), text
 
 
 @pytest.mark.parametrize("text", [text for text in SAMPLES if build(text).vertex_transitive])
@@ -416,11 +419,11 @@ BAD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", BAD)
-def test_bad_parameters_are_refused_at_once(text: str) -> None:
-    with pytest.raises(ParameterError) as caught:
-        build(text)
-    assert len(str(caught.value)) < 200
+def test_bad_parameters_are_refused_at_once() -> None:
+    for text in BAD:
+        with pytest.raises(ParameterError) as caught:
+            pytest.fail(f"{text} is taken as {build(text)}")
+        assert len(str(caught.value)) < 200, text
 
 
 @pytest.mark.floor(refused=5, built=1)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from lxml import etree
-from matplotlib import image
 
 from topodesign import (
     all_to_all,
@@ -61,6 +60,8 @@ def pictures() -> dict[str, Picture]:
 
 @pytest.mark.parametrize("kind", PLOTS)
 def test_every_plot_is_a_picture(pictures: dict[str, Picture], kind: str, tmp_path: Path) -> None:
+    from matplotlib import image  # late, as what is drawn itself
+
     picture = pictures[kind]
     svg, png = tmp_path / "a.svg", tmp_path / "a.png"
     picture.save(svg)

@@ -145,9 +145,9 @@ def test_ways_around_are_told_from_each_other(one: str, other: str, kept: int) -
 
 def test_the_bound_on_large_topologies() -> None:
     # a torus has a square through every pair of links that turn off, a Kautz graph hardly any
-    wiring = wired(build("torus(8,8)"), 4)
-    change = fewest_moves(wiring, build("genkautz(4,64)"))
-    assert 256 / 4 < change.at_least <= change.moves
+    wiring = wired(build("torus(6,6)"), 4)
+    change = fewest_moves(wiring, build("genkautz(4,36)"))
+    assert 144 / 4 < change.at_least <= change.moves
     assert not change.fewest
 
 
@@ -264,9 +264,10 @@ def check_stages(change: Change, found: tuple[Stage, ...], most_dark: int) -> No
 
 @pytest.mark.parametrize(("panels", "mode"), [(1, "simplex"), (4, "simplex"), (1, "duplex"), (2, "duplex")])
 @pytest.mark.parametrize("most_dark", [1, 2])
-def test_stages_keep_the_fabric_connected(panels: int, mode: str, most_dark: int) -> None:
-    plan = wired(build("circulant(30,1,7)"), 4, panels, mode)  # type: ignore[arg-type]
-    change = fewest_moves(plan, build("circulant(30,4,9)"))
+@pytest.mark.parametrize("nodes", [20, pytest.param(30, marks=pytest.mark.thorough)])
+def test_stages_keep_the_fabric_connected(nodes: int, panels: int, mode: str, most_dark: int) -> None:
+    plan = wired(build(f"circulant({nodes},1,7)"), 4, panels, mode)  # type: ignore[arg-type]
+    change = fewest_moves(plan, build(f"circulant({nodes},4,9)"))
     found = stages(change, most_dark)
     check_stages(change, found, most_dark)
     for stage in found:

@@ -34,10 +34,22 @@ def check(found: Growth) -> None:
 
 
 @pytest.mark.parametrize(
-    ("panels", "mode"), [(1, "duplex"), (2, "duplex"), (4, "duplex"), (4, "simplex"), (1, "simplex")]
+    ("nodes", "panels", "mode"),
+    [
+        *((13, 1, "duplex"), (13, 2, "duplex"), (13, 4, "simplex"), (17, 4, "duplex"), (17, 1, "simplex")),
+        *(
+            pytest.param(*case, marks=pytest.mark.thorough)
+            for case in (
+                (17, 1, "duplex"),
+                (17, 2, "duplex"),
+                (13, 4, "duplex"),
+                (17, 4, "simplex"),
+                (13, 1, "simplex"),
+            )
+        ),
+    ],
 )
-@pytest.mark.parametrize("nodes", [13, 17])
-def test_a_change_to_what_was_found_needs_no_more_moves(panels: int, mode: Mode, nodes: int) -> None:
+def test_a_change_to_what_was_found_needs_no_more_moves(nodes: int, panels: int, mode: Mode) -> None:
     plan = wire("circulant(12,2,3)", plain_inventory(12, 4, panels=panels, kind="ocs"), mode=mode)
     found = grow(plan, nodes, 4)
     check(found)
@@ -73,12 +85,16 @@ def test_command(tmp_path: Path) -> None:
     assert "give both" in CliRunner().invoke(program, ["pareto", "-n", "8", "-d", "2", "--links", "x"]).output
 
 
+@pytest.mark.parametrize(
+    ("spec", "degree", "nodes"),
+    [("circulant(20,1,6)", 4, 24), pytest.param("circulant(60,1,5,17)", 6, 72, marks=pytest.mark.thorough)],
+)
 @pytest.mark.parametrize("mode", ["duplex", "simplex"])
-def test_nodes_inserted_into_links_move_nothing_else(mode: Mode) -> None:
-    plan = wire("circulant(60,1,5,17)", plain_inventory(60, 6, panels=6, kind="ocs"), mode=mode)
-    found = [one for one in grow(plan, 72, 6).topologies if "inserted" in one.name]
+def test_nodes_inserted_into_links_move_nothing_else(spec: str, degree: int, nodes: int, mode: Mode) -> None:
+    plan = wire(spec, plain_inventory(build(spec).nodes, degree, panels=degree, kind="ocs"), mode=mode)
+    found = [one for one in grow(plan, nodes, degree).topologies if "inserted" in one.name]
     assert found
-    room = plain_inventory(72, 6, panels=6, kind="ocs")
+    room = plain_inventory(nodes, degree, panels=degree, kind="ocs")
     for one in found:
         kept = rewire(plan, one.topology, inventory=room, downtime=True, throughput=False, keep_hosts=True)
         assert kept.change.fewest

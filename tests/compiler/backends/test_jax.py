@@ -6,6 +6,7 @@ import ast
 import itertools
 import subprocess
 import sys
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ from topodesign.schedulers.scheduling import schedule
 from topodesign.schedulers.spff import spff_orbit
 from topodesign.topology.library import build
 
-jax: Any = pytest.importorskip("jax", reason="JAX is an extra: pip install 'topodesign[jax]'")
+pytestmark = pytest.mark.skipif(find_spec("jax") is None, reason="JAX is an extra: pip install 'topodesign[jax]'")
 
 SIXTEEN = ("circulant(16,3,4)", "genkautz(3,16)", "torus(4,4)", "hypercube(4)", "debruijn(2,4)", "uniring(2,16)")
 METHODS = ("auto", "forest", "tacos", "peel", "ring", "halving-doubling", "direct")
@@ -100,6 +101,7 @@ def test_a_step_has_as_many_permutations_as_its_degree_over_links_of_the_plan(co
 @pytest.mark.parametrize("collective", COLLECTIVES)
 def test_the_derivative_is_that_of_jax(collective: str) -> None:
     """Of an allgather that is a reduce-scatter, of a broadcast a reduce, and so on."""
+    jax: Any = pytest.importorskip("jax")
     names = imported(compiled("genkautz(3,10)", collective).text)
     call, own = names[collective.replace("-", "_")], names["reference"]
     rng = np.random.default_rng(3)
@@ -115,6 +117,7 @@ def test_the_derivative_is_that_of_jax(collective: str) -> None:
 
 
 def test_the_derivative_sends_over_the_links_turned_round() -> None:
+    jax: Any = pytest.importorskip("jax")
     made = compiled("genkautz(3,10)", "allgather")
     call = function(made)
     run = mapped(along(call), 10)
@@ -129,6 +132,7 @@ def test_the_derivative_sends_over_the_links_turned_round() -> None:
 @pytest.mark.parametrize("shape", [(), (1,), (5, 3), (0,), (129,)])
 @pytest.mark.parametrize("kind", ["bfloat16", "float32", "int8"])
 def test_any_shape_and_type(shape: tuple[int, ...], kind: str) -> None:
+    jax: Any = pytest.importorskip("jax")
     for collective in ("allreduce", "reduce-scatter", "allgather"):
         call = function(compiled("torus(2,3)", collective))
         x = np.random.default_rng(4).integers(-3, 4, (6, *blocks(collective, 6), *shape)).astype(jax.numpy.dtype(kind))
@@ -151,6 +155,7 @@ def test_blocks_one_after_another() -> None:
 
 def test_meshes_with_more_axes() -> None:
     """Along one axis, in every row of the others; and along two axes as one."""
+    jax: Any = pytest.importorskip("jax")
     spec = jax.sharding.PartitionSpec
     mesh = jax.sharding.Mesh(np.array(jax.devices("cpu")).reshape(2, 8), ("data", "model"))
     x = np.random.default_rng(6).integers(-99, 99, (2, 8, 11), dtype=np.int32)
@@ -269,6 +274,7 @@ def test_changes_that_are_none_are_illegal(changes: str, said: str) -> None:
 )
 def test_ranks_add_up_for_themselves(place: str, method: str, size: str) -> None:
     """On devices a one-shot and a two-level allreduce are what psum is, and have its derivative."""
+    jax: Any = pytest.importorskip("jax")
     plan = schedule(place, "allreduce", method=method, size=size, by_ranks=True)
     made = compile_plan(plan, "jax").checked()
     ranks = len(made.program.ranks)

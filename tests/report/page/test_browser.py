@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib import image
 
 from tests.report.page.test_decision import STEP
 from tests.report.page.test_page import EVIL
@@ -109,6 +108,8 @@ def shown(browser: Any) -> list[int]:
 
 
 def pixels(browser: Any) -> Any:
+    from matplotlib import image
+
     return image.imread(BytesIO(base64.b64decode(browser.get_screenshot_as_base64())))[..., :3]
 
 
