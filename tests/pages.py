@@ -7,6 +7,8 @@ What a page may hold, beside prose:
   succeed, and no more;
 * a block fenced as ``python``: a session with ``>>>`` and what is printed, or plain code, with one set of names a page;
 * a block after ``<!-- file: NAME -->``: a file of that name, for the commands after it;
+* a block after ``<!-- thorough: why -->``: as others, but quick runs of the tests leave it out, and a page has others
+  like it that they run;
 * a block after ``<!-- not run: why -->``, and one fenced as anything else, is looked at by nobody.
 
 A line ``...`` stands for any lines, and ``...`` within a line for any text. All of a page runs in one empty directory.
@@ -57,7 +59,7 @@ WIDEST = 120
 
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 _LEFT = re.compile(r"^topodesign: .*: about \d+ \w+ left\n", re.MULTILINE)
-_DIRECTIVE = re.compile(r"<!-- (file|not run): (.+) -->")
+_DIRECTIVE = re.compile(r"<!-- (file|not run|thorough): (.+) -->")
 
 
 class PageError(Exception):
@@ -74,7 +76,7 @@ class Block:
     language: str
     """That of the fence; ``console`` for an indented block."""
     directive: str = ""
-    """``file``, ``not run`` or nothing."""
+    """``file``, ``not run``, ``thorough`` or nothing."""
     argument: str = ""
     indent: str = ""
 
@@ -229,13 +231,13 @@ def check_python(block: Block, names: dict[str, Any]) -> Iterator[Mismatch]:
             yield Mismatch(step, block.indent, got)
 
 
-def mismatches(page: Path) -> Iterator[Mismatch]:
+def mismatches(page: Path, *, thorough: bool = True) -> Iterator[Mismatch]:
     """Run a page in the current directory and yield what it shows otherwise than it is."""
     names: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks(page.read_text(encoding="utf-8").splitlines()):
         if block.directive == "file":
             Path(block.argument).write_text("\n".join(block.lines) + "\n", encoding="utf-8")
-        elif block.directive == "not run":
+        elif block.directive == "not run" or (block.directive == "thorough" and not thorough):
             continue
         elif block.language == "console":
             yield from check_console(block)

@@ -10,6 +10,7 @@ import pytest
 
 import topodesign
 from tests import pages
+from tests.conftest import is_thorough
 from tests.pages import (
     DECISION,
     DOCUMENTS,
@@ -36,9 +37,9 @@ RENDERED = TUTORIAL.with_suffix(".md")
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page != RENDERED], ids=page_name)
-def test_pages_show_what_is_printed(page: Path) -> None:
+def test_pages_show_what_is_printed(page: Path, pytestconfig: pytest.Config) -> None:
     with empty_directory():
-        wrong = list(mismatches(page))
+        wrong = list(mismatches(page, thorough=is_thorough(pytestconfig)))
     assert not wrong, f"{page.relative_to(ROOT)} (python -m tests.pages corrects it):\n" + "\n".join(map(str, wrong))
 
 
@@ -109,6 +110,9 @@ def test_pages_are_really_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert [one.step.source for one in found] == ["topodesign evaluate 'ring'", "topodesign nothing", "x + 1"]
     assert found[-1].got == ("3",)
     assert list(pages.corrected(page).splitlines()[-3:]) == [">>> x + 1", "3", "```"]
+    page.write_text("<!-- thorough: takes seconds -->\n\n    $ topodesign nothing\n")
+    assert len(list(mismatches(page))) == 1
+    assert not list(mismatches(page, thorough=False))
     page.write_text("    $ reboot\n")
     with pytest.raises(pages.PageError, match="not run"):
         list(mismatches(page))

@@ -118,7 +118,7 @@ TABLE_2 = [
 
 
 @pytest.mark.parametrize(("text", "method", "steps", "bandwidth"), TABLE_2)
-@pytest.mark.parametrize("collective", ["allgather", "reduce-scatter"])
+@pytest.mark.parametrize("collective", ["allgather", pytest.param("reduce-scatter", marks=pytest.mark.thorough)])
 def test_table_2_as_schedules(
     text: str, method: str, steps: int, bandwidth: str | None, collective: Collective
 ) -> None:

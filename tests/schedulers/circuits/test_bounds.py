@@ -27,7 +27,9 @@ def test_words_are_counted(degree: int, topologies: int, duplex: bool) -> None:
         assert words(topologies, hops, degree, duplex=duplex) == len(some)
 
 
-@pytest.mark.parametrize(("nodes", "topologies"), [(4, 2), (5, 2), (4, 3), (5, 3)])
+@pytest.mark.parametrize(
+    ("nodes", "topologies"), [(4, 2), (5, 2), (4, 3), pytest.param(5, 3, marks=pytest.mark.thorough)]
+)
 def test_no_sequence_of_permutations_has_fewer_hops(nodes: int, topologies: int) -> None:
     found = least_hops(nodes, 1, topologies, duplex=False)
     assert found is not None

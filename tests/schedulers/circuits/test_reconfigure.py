@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import is_thorough
 from topodesign import load_plan, reconfigure, save_plan, simulate, verify
 from topodesign.base.errors import ParameterError
 from topodesign.collectives import as_collective
@@ -43,8 +44,9 @@ def test_plans_are_verified_and_none_beats_the_bound(collective: str, nodes: int
 
 
 @pytest.mark.parametrize(("degree", "size"), TABLE)
-def test_the_table_of_the_enumeration_is_met(degree: int, size: int) -> None:
-    for delay, known in zip((0, 1, 10, 100, 1000, 10000), TABLE[degree, size], strict=True):
+def test_the_table_of_the_enumeration_is_met(degree: int, size: int, pytestconfig: pytest.Config) -> None:
+    cells = list(zip((0, 1, 10, 100, 1000, 10000), TABLE[degree, size], strict=True))
+    for delay, known in cells if is_thorough(pytestconfig) else cells[::2]:
         found = reconfigure(64, degree, delay=delay * US, size=f"{size}MiB", **WORK)
         assert found.best.time <= (known + Fraction(1, 2)) * US
         assert found.claim.gap is not None
@@ -143,7 +145,8 @@ def test_groups_run_at_once_as_one_would_alone(
 @pytest.mark.parametrize(
     ("nodes", "degree", "group", "cabling"),
     [
-        (12, 1, [[*range(8)], [8, 9, 10, 11]], "simplex"),
+        (9, 1, [[*range(6)], [6, 7, 8]], "simplex"),
+        pytest.param(12, 1, [[*range(8)], [8, 9, 10, 11]], "simplex", marks=pytest.mark.thorough),
         (11, 1, ["0,2,4,9", "1,3,5,6,7,8"], "duplex"),
         (20, 2, [[*range(9)], [9, 10, 11], [12, 13, 14, 15]], "simplex"),
         (10, 2, [[0, 1, 2, 3], [4, 5, 6, 7, 9]], "duplex"),
