@@ -178,7 +178,7 @@ def rated(spec: str, more: str = "") -> BestAllreduce:
         ("dgx_h100(3)", "", Fraction(300)),
         ("dgx_h100(16)", "", Fraction(640, 3)),
         ("dgx_h100(3)", "rail", Fraction(400)),
-        ("dgx_h100(16)", "rail", Fraction(400)),
+        pytest.param("dgx_h100(16)", "rail", Fraction(400), marks=pytest.mark.thorough),
     ],
 )
 def test_nvls_and_sharp_reach_what_every_box_can_send(spec: str, more: str, rate: Fraction) -> None:

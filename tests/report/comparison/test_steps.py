@@ -58,7 +58,7 @@ def test_compare_has_the_same_step() -> None:
 def test_a_list_of_collectives_costs_what_pareto_and_design_say() -> None:
     """One list: pareto, compare and step price alike; design times plans: the best all-to-all is a bound on its own."""
     every = [("allreduce", "64MiB", 1), ("allgather", "8MiB", 1), ("all-to-all", "16MiB", 4)]
-    for nodes, degree, shares in ((16, 4, every), (12, 3, every), (16, 4, every[:2])):
+    for nodes, degree, shares in ((12, 3, every), (16, 4, every[:2])):
         mix = Mix("listed", tuple(Share(name, as_size(size), count) for name, size, count in shares))
         first = rank(nodes, degree, workload=mix, bandwidth="400Gbps").best
         spec = str(first.spec)

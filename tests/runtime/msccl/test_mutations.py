@@ -12,6 +12,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from tests.conftest import is_thorough
 from tests.runtime.msccl.test_programs import (
     P,
     S,
@@ -386,12 +387,12 @@ def random_program(rng: random.Random) -> P:
     return P("allreduce", 2, tuple(ranks), scratch=2, outofplace=False, max_bytes=0)
 
 
-def test_random_programs() -> None:
+def test_random_programs(pytestconfig: pytest.Config) -> None:
     """The verdicts are exact: deadlock just when the model has one, race just when two accesses can be next."""
     rng = random.Random(5)  # noqa: S311
     verdicts: Counter[str] = Counter()
-    several = 0
-    for _ in range(1500):
+    several, least = 0, 30 if is_thorough(pytestconfig) else 15
+    for _ in range(50 * least):
         program = random_program(rng)
         text = write(program)
         report = check_program(parse_xml(text, EXECUTOR), EXECUTOR, interleavings=1)
@@ -407,5 +408,5 @@ def test_random_programs() -> None:
             assert unlimited.racy == (report.verdict == "race"), f"{report}\n{text}"
             several += len(unlimited.memories) > 1
             assert report.verdict == "race" or len(unlimited.memories) == 1
-    assert min(verdicts[v] for v in ("race", "deadlock", "wrong result", "uninitialised read")) > 30, verdicts
-    assert several > 30
+    assert min(verdicts[v] for v in ("race", "deadlock", "wrong result", "uninitialised read")) > least, verdicts
+    assert several > least
