@@ -27,10 +27,11 @@ from topodesign.wiring.exports.cables import plugs
 from topodesign.wiring.exports.change_sheets import to_change_page
 from topodesign.wiring.exports.drawing import drawing_of
 from topodesign.wiring.exports.export import export_wiring
+from topodesign.wiring.exports.formats import package
 from topodesign.wiring.exports.formats.labels import PAGE_HEIGHT, PAGE_WIDTH, sheets
 from topodesign.wiring.exports.formats.package import to_package
 from topodesign.wiring.exports.formats.panels import figure_of, marks_of, panel_views, to_panels
-from topodesign.wiring.exports.formats.racks import to_racks
+from topodesign.wiring.exports.formats.racks import between_racks, to_racks
 from topodesign.wiring.exports.pages import cell, table
 from topodesign.wiring.inventory.answers import plain_inventory
 from topodesign.wiring.inventory.devices import PanelPort
@@ -89,10 +90,19 @@ def test_the_package_leads_from_every_label_to_its_row(rows: WiringPlan) -> None
     assert not re.search(r"(src|href)=[\"'](?!#)", to_package(rows))
 
 
-def test_the_pages_of_a_directory_hold_what_the_one_page_holds(rows: WiringPlan, tmp_path: Path) -> None:
+@pytest.mark.parametrize("small", [False, True])
+def test_the_pages_of_a_directory_hold_what_the_one_page_holds(
+    rows: WiringPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, small: bool
+) -> None:
+    if small:
+        monkeypatch.setattr(package, "MOST_ROWS", 20)
+        monkeypatch.setattr(package, "MOST_PORTS", 50)
     export_wiring(rows, "package", tmp_path / "work")
     pages = {file.name: file.read_text() for file in (tmp_path / "work").iterdir()}
-    listed, places = (json.loads(line.partition(" = ")[2][:-1]) for line in pages.pop("places.js").splitlines())
+    listed, named = (json.loads(line.partition(" = ")[2][:-1]) for line in pages.pop("places.js").splitlines())
+    places = {name: page for page, names in enumerate(named) for short in names for name in unfolded(short)}
+    assert sum(len(list(unfolded(short))) for names in named for short in names) == len(places)
+    assert sum("<h1>" in text and ": Panel ocs" in text for text in pages.values()) == (3 if small else 1)
     found = {
         name: Counter(one.get("id") for one in etree.HTML(text).iter() if one.get("id")) for name, text in pages.items()
     }
@@ -111,6 +121,57 @@ def test_the_pages_of_a_directory_hold_what_the_one_page_holds(rows: WiringPlan,
     lanes = {"".join(map(str, row.itertext())) for row in section.iter("tr")}
     told = {"".join(map(str, row.itertext())) for text in pages.values() for row in etree.HTML(text).iter("tr")}
     assert len(lanes - told) == 1  # the head, which names the table
+
+
+def unfolded(short: str | list[str | int]) -> list[str]:
+    """The names that one of places.js stands for."""
+    if isinstance(short, str):
+        return [short]
+    before, first, last, step, digits, after = short
+    return [f"{before}{n:0{digits}}{after}" for n in range(int(first), int(last) + 1, int(step) or 1)]
+
+
+def test_a_package_of_thousands_of_hosts_is_no_page(tmp_path: Path) -> None:
+    plan = make_plan(build("biring(8,1100)"), inventory_of(1100, 8, (8800,)))
+    with pytest.raises(ParameterError, match="8800 lanes is more than browsers draw well; a path without an ending"):
+        export_wiring(plan, "package", tmp_path / "work.html")
+    export_wiring(plan, "package", tmp_path / "work")
+    assert max(file.stat().st_size for file in (tmp_path / "work").iterdir()) < 1_000_000
+
+
+@pytest.mark.parametrize("racks", [1, 2, 7])
+def test_what_leads_from_rack_to_rack(racks: int) -> None:
+    inventory = inventory_of(28, 4, (112,), kind="patch panel")
+    hosts = tuple(replace(host, rack=f"r{number * racks // 28}") for number, host in enumerate(inventory.hosts))
+    plan = make_plan(build("genkautz(4,28)"), replace(inventory, hosts=hosts))
+    place = {name: plan.inventory.place(name).rack for name in (*plan.inventory.host, *plan.inventory.panel)}
+    wanted = [Counter[frozenset[str]](), Counter[frozenset[str]]()]
+    for one in plan.fixed:
+        wanted[0][frozenset((place[one.host], place[one.panel]))] += 1
+    for connect in plan.connects:
+        wanted[0][frozenset((place[connect.a.panel], place[connect.b.panel]))] += 1
+        wanted[1][frozenset((place[connect.a.host], place[connect.b.host]))] += 1
+    made = "".join(between_racks(plan))
+    if len(set(place.values())) == 1:
+        assert not made
+        return
+    lines = [["".join(map(str, one.itertext())) for one in row.iter("td")] for row in etree.HTML(made).iter("tr")]
+    cells = {row[0]: row[1:] for row in lines if row}
+    names = list(cells)
+    for number, found in enumerate(wanted):
+        for here in cells:
+            told: dict[frozenset[str], int] = {}
+            total, _, words = cells[here][number].rpartition(": ")
+            for part in filter(None, words.split("; ")):
+                count, several, others = re.fullmatch(r"(\d+)( each)? to (.+)", part).groups()  # type: ignore[union-attr]
+                some = []
+                for name in others.split(", "):
+                    first, _, last = name.replace("this rack", here).partition(" \u2013 ")
+                    some += names[names.index(first) : names.index(last or first) + 1]
+                assert (len(some) > 1) == bool(several)
+                told |= {frozenset((here, name)): int(count) for name in some}
+            assert told == {pair: count for pair, count in found.items() if here in pair}
+            assert not total or int(total) == sum(told.values())
 
 
 def test_the_lookup_says_what_a_trace_says(rows: WiringPlan) -> None:
@@ -138,7 +199,8 @@ def test_a_drawing_has_every_host_and_every_link(rows: WiringPlan) -> None:
     assert len(list(svg.iter("{*}path"))) == len(
         {frozenset(link) for u, v, _ in rows.topology.links() for link in [(u, v)]}
     )
-    assert drawing_of(make_plan(build("torus(32,33)"), inventory_of(1056, 4, (4224,)))) is None
+    assert {text.text for text in svg.iter("{*}text")} == {*rows.hosts, "dc a1", "dc b1"}
+    assert drawing_of(make_plan(build("torus(12,14)"), inventory_of(168, 4, (672,)))) is None
 
 
 def test_stages_leave_and_take_what_the_pictures_mark() -> None:

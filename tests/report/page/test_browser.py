@@ -95,6 +95,25 @@ def test_a_work_package_is_searched(browser: Any, tmp_path: Path) -> None:
     assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
 
 
+def test_a_directory_leads_to_its_pages(browser: Any, tmp_path: Path) -> None:
+    plan = wire("circulant(64,1,5)", plain_inventory(64, 4, panels=2, kind="patch panel"))
+    export_wiring(plan, "package", tmp_path / "work")
+    index = (tmp_path / "work" / "index.html").as_uri()
+    for width in (390, 1200):
+        look(browser, "light", width)
+        browser.get(f"{index}#C120.b")  # as the code of a label
+        assert "/panel-" in browser.current_url
+        assert "C120" in find(browser, "tr:has(:target), tr:target").text
+        browser.get(index)
+        find(browser, "#find").send_keys("h63")
+        [link] = browser.find_elements("css selector", "#found a")
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+        link.click()
+        assert "h63" in find(browser, "tbody").text
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    assert len(re.findall(r"[?&#]", browser.current_url)) == 1
+
+
 def find(browser: Any, selector: str) -> Any:
     return browser.find_element("css selector", selector)
 

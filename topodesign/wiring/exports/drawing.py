@@ -8,22 +8,27 @@ from topodesign.topology.positions import positions_of
 from topodesign.wiring.exports.cables import COLOURS
 from topodesign.wiring.plan.plan import WiringPlan
 
-MOST_NODES, MOST_LINKS = 1024, 8192
-"""Of what a drawing can show apart."""
-_MOST_NAMED = 160
+MOST_NODES = 160
+"""Of what a drawing can show with their names; of larger rooms a table of racks says more."""
 _SIZE = 900
 _RADIUS = 7
+_ACROSS, _DOWN = 6, 18
 _SHADES = [value for name, value in COLOURS.items() if name != "white"]
 
 
 def drawing_of(plan: WiringPlan) -> str | None:
-    """Return the drawing (SVG); None if there are too many nodes or links to tell apart."""
+    """Return the drawing (SVG); None if there are too many nodes to tell apart.
+
+    Racks have a colour each, which a legend names; all the same if there are more racks than colours.
+    """
     topology = plan.topology
-    if topology.nodes > MOST_NODES or len(topology.src) > MOST_LINKS:
+    if topology.nodes > MOST_NODES:
         return None
     places = (positions_of(topology).places * (_SIZE / 2 - 60) + _SIZE / 2).round(1).tolist()
     racks = [plan.inventory.place(host)[:2] for host in plan.hosts]
-    shade = {rack: _SHADES[number % len(_SHADES)] for number, rack in enumerate(dict.fromkeys(racks))}
+    shade = dict(zip(dict.fromkeys(racks), _SHADES, strict=False))
+    if not 1 < len(set(racks)) <= len(_SHADES):
+        shade = {}
     pairs = dict.fromkeys((min(u, v), max(u, v)) for u, v, _ in topology.links() if u != v)
     lines = [
         f'<path d="M{places[u][0]} {places[u][1]}L{places[v][0]} {places[v][1]}" stroke="#808080" stroke-width="0.8"/>'
@@ -31,16 +36,18 @@ def drawing_of(plan: WiringPlan) -> str | None:
     ]
     for (x, y), host, rack in zip(places, plan.hosts, racks, strict=True):
         lines.append(
-            f'<circle cx="{x}" cy="{y}" r="{_RADIUS}" fill="#{shade[rack]}"><title>{escape(host)}</title></circle>'
+            f'<circle cx="{x}" cy="{y}" r="{_RADIUS}" fill="#{shade.get(rack, _SHADES[0])}">'
+            f'<title>{escape(host)}</title></circle><text x="{x}" y="{y - _RADIUS - 3}" text-anchor="middle">'
+            f"{escape(host)}</text>"
         )
-        if topology.nodes <= _MOST_NAMED:
-            lines.append(f'<text x="{x}" y="{y - _RADIUS - 3}" text-anchor="middle">{escape(host)}</text>')
-    named = list(shade.items())[: len(_SHADES)] if len(shade) > 1 else []
-    for number, (place, colour) in enumerate(named):
-        y = 16 + 16 * number
+    above = _DOWN * -(-len(shade) // _ACROSS)  # the legend, in columns
+    for number, (place, colour) in enumerate(shade.items()):
+        row, column = divmod(number, _ACROSS)
+        x, y = 12 + _SIZE * column / _ACROSS, _DOWN * (row + 0.5) - above
         words = escape(" ".join(place).strip())
-        lines.append(f'<circle cx="12" cy="{y}" r="5" fill="#{colour}"/><text x="22" y="{y + 4}">{words}</text>')
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_SIZE} {_SIZE}" font-family="sans-serif" font-size="11"'
-    )
+        lines.append(
+            f'<circle cx="{x:g}" cy="{y}" r="5" fill="#{colour}"/><text x="{x + 10:g}" y="{y + 4}">{words}</text>'
+        )
+    box = f'viewBox="0 {-above} {_SIZE} {_SIZE + above}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {box} font-family="sans-serif" font-size="11"'
     return "\n".join([f'{head} role="img" aria-label="the topology">', *lines, "</svg>"]) + "\n"

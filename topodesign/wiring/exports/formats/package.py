@@ -4,25 +4,47 @@ What there is to do and to buy, the topology as it will be, where every lane lea
 of every panel, and the work sheets of the racks. It needs nothing from elsewhere, and its rows have addresses that the
 codes of labels lead to.
 
-A large room is too much for one page of a browser. A directory has the same in pages of a rack and of a panel each, and
-an index that finds hosts and cables and passes the codes of labels on to the page that has the row.
+A large room is too much for one page of a browser. A directory has the same in pages of a rack and of a panel each (or
+a part of it), and an index that finds hosts and cables and passes the codes of labels on to the page that has the row.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from html import escape
+from pathlib import Path
 
+from topodesign.base.errors import ParameterError
 from topodesign.wiring.exports.cables import cables
 from topodesign.wiring.exports.drawing import drawing_of
 from topodesign.wiring.exports.format import Format
 from topodesign.wiring.exports.formats.panels import figure_of, panel_views
-from topodesign.wiring.exports.formats.racks import rack_sections, summary_of, title_of
+from topodesign.wiring.exports.formats.racks import (
+    Rack,
+    Site,
+    Sites,
+    between_racks,
+    joins_of,
+    name_of,
+    rack_sections,
+    racks_of,
+    rows_of,
+    section_of,
+    summary_of,
+    title_of,
+)
 from topodesign.wiring.exports.pages import cell, contents, page, table
 from topodesign.wiring.plan.cross_connects import CrossConnect, End, fibres
 from topodesign.wiring.plan.plan import WiringPlan
+
+MOST_LANES = 8192
+"""Of a package that is one page."""
+MOST_ROWS, MOST_PORTS = 1024, 576
+"""Lanes of the hosts on a page of a directory, and ports of a panel there."""
 
 _BY_LANE = ("Lane", "Fixed cable", "Panel port", "Sends through", "to", "Receives through", "from")
 _BY_PATCH = ("Patch", "From", "Panel port", "Panel port", "To")
@@ -38,26 +60,49 @@ document.getElementById("find").addEventListener("input", function () {
 
 
 def to_package(plan: WiringPlan) -> str:
-    """Return the page."""
-    racks = list(rack_sections(plan))
-    drawing = drawing_of(plan)
-    sections = [("do", "What to do and to buy", f"<p>{summary_of(plan)}</p><pre>{escape(str(plan))}</pre>")]
-    if drawing is not None:
-        sections.append(("topology", "The topology", f"<figure>{drawing}</figure>"))
-    sections += [
+    """Return the page.
+
+    Raises
+    ------
+    ParameterError
+        If it would be too large for browsers.
+    """
+    if len(plan.fixed) > MOST_LANES:
+        raise ParameterError(
+            f"one page with {len(plan.fixed)} lanes is more than browsers draw well; a path without an ending becomes "
+            "a directory with a page for each rack"
+        )
+    racks = list(rack_sections(plan, racks_of(plan)))
+    sections = [
+        ("do", "What to do and to buy", f"<p>{summary_of(plan)}</p><pre>{escape(str(plan))}</pre>"),
+        ("topology", "The topology", _overview(plan)),
         ("lanes", "Where every lane leads", "\n".join([_SEARCH, *table("by host", _BY_LANE, _lanes(plan))])),
         ("patches", "Where every patch leads", "\n".join(table("by patch", _BY_PATCH, map(_patch, plan.connects)))),
         ("panels", "Panels", "\n".join(figure_of(*one) for one in panel_views(plan))),
     ]
-    parts = [f'<section id="{key}"><h2>{escape(name)}</h2>{text}</section>' for key, name, text in sections]
-    listed = [*((key, name) for key, name, _ in sections), *((key, name) for _, key, name, _ in racks)]
+    parts = [f'<section id="{key}"><h2>{escape(name)}</h2>{text}</section>' for key, name, text in sections if text]
+    listed = [(key, name) for key, name, text in sections if text] + [(key, site.name) for site, key, _ in racks]
     return page(title_of(plan), [contents(listed), *parts, *(text for *_, text in racks)])
+
+
+def _overview(plan: WiringPlan) -> str:
+    """Return what leads from rack to rack, and a drawing of the topology where its hosts can be told apart."""
+    drawing = drawing_of(plan)
+    return "\n".join([*between_racks(plan), *([] if drawing is None else [f"<figure>{drawing}</figure>"])])
 
 
 _FIND = """<p class="search"><label>Find a host, a cable or a panel: <input type="search" id="find"></label></p>
 <ul id="found"></ul>
 <script src="places.js"></script>
 <script>
+var PLACES = {};
+NAMES.forEach(function (names, page) {
+  names.forEach(function (name) {
+    if (typeof name === "string") PLACES[name] = page;
+    else for (var n = name[1]; n <= name[2]; n += name[3] || 1)
+      PLACES[name[0] + String(n).padStart(name[4], "0") + name[5]] = page;
+  });
+});
 var here = decodeURIComponent(location.hash.slice(1));
 if (PLACES[here] !== undefined) location.replace(PAGES[PLACES[here]] + location.hash);
 document.getElementById("find").addEventListener("input", function () {
@@ -74,50 +119,99 @@ document.getElementById("find").addEventListener("input", function () {
 });
 </script>"""
 _BACK = '<nav><a href="index.html">All racks and panels</a></nav>'
-_ADDRESS = re.compile(r'id="([^"]+\.[ab])"')  # of a row of a work sheet
+_NUMBERED = re.compile(r"(\D*)(\d+)(.*)")
 
 
-def to_pages(plan: WiringPlan) -> dict[str, str]:
-    """Return the same as pages of a directory: an index, and one for each rack and for each panel."""
-    lanes: dict[tuple[str, str], list[str]] = {}
+def to_pages(plan: WiringPlan) -> dict[str, str | Callable[[Path], object]]:
+    """Return the same as pages of a directory: an index, and one for each rack and for each panel, or part of them."""
+    sites = _pages_of(plan)
+    rows, joins, title = rows_of(plan, sites), joins_of(plan), title_of(plan)
+    tables: dict[Site, list[str]] = {}
     for host, row in _lanes_by_host(plan):
-        lanes.setdefault(plan.inventory.place(host)[:2], []).append(row)
-    patches: dict[str, list[str]] = {}
+        tables.setdefault(sites[host], []).append(row)
     for connect in plan.connects:
-        for name in dict.fromkeys((connect.a.panel, connect.b.panel)):
-            patches.setdefault(name, []).append(_patch(connect))
-    drawn = {panel.name: figure_of(panel, svg) for panel, svg in panel_views(plan)}
-    pages: dict[str, tuple[str, str]] = {}
-    places: dict[str, int] = {}
-    sections = [(place, name, text) for place, _, name, text in rack_sections(plan, panels_apart=True)]
-    worked = {place for place, *_ in sections}
-    sections += [(name, f"Panel {name}", "") for name in drawn if name not in worked]  # where only circuits are
-    for number, (place, name, text) in enumerate(sections):
-        places |= dict.fromkeys(_ADDRESS.findall(text), number)
-        if isinstance(place, str):
-            head = drawn[place]
-            there = table("where every patch leads", _BY_PATCH, patches.get(place, []))
-            places[place] = number
-        else:
-            found = [host for host in plan.inventory.host if plan.inventory.place(host)[:2] == place]
-            head = "".join(f'<a id="{escape(host)}"></a>' for host in found)
-            there = table("where every lane leads", _BY_LANE, lanes.get(place, []))
-            places |= dict.fromkeys(found, number)
-        kind = "panel" if isinstance(place, str) else "rack"
-        pages[f"{kind}-{number + 1:03}.html"] = name, "\n".join([head, text, *there])
-    drawing = drawing_of(plan)
-    listed = "".join(f'<li><a href="{file}">{escape(name)}</a></li>' for file, (name, _) in pages.items())
+        for site in dict.fromkeys(sites[end.place] for end in (connect.a, connect.b)):
+            tables.setdefault(site, []).append(_patch(connect))
+    heads = {
+        sites[panel.name, panel.ports[0].label]: figure_of(panel, svg)
+        for panel, svg in panel_views(plan, most=MOST_PORTS)
+        if panel.ports
+    }
+    pages = {
+        site: f"{'panel' if site.panel else 'rack'}-{number:03}.html"
+        for number, site in enumerate(sorted({*rows, *heads}), start=1)
+    }
+    names = {site: [site.panel] if site.panel and not site.part else [] for site in pages}
+    for host in plan.inventory.host:
+        if sites[host] in pages:
+            names[sites[host]].append(host)
+            heads[sites[host]] = heads.get(sites[host], "") + f'<a id="{escape(host)}"></a>'
+    for site, found in rows.items():
+        names[site] += [f"{plug.name}.{end}" for plug, both in found for end in ("ab" if both else plug.end)]
+
+    def write(path: Path, *, site: Site) -> None:
+        section = section_of(plan, sites, site, rows.get(site, ()), key="work", joins=joins)
+        columns, heading = (_BY_PATCH, "every patch") if site.panel else (_BY_LANE, "every lane")
+        there = table(f"where {heading} leads", columns, tables.get(site, ()))
+        text = page(f"{title}: {site.name}", [_BACK, heads.get(site, ""), section, *there])
+        path.write_text(text, encoding="utf-8", newline="\n")
+
+    listed = "".join(f'<li><a href="{file}">{escape(site.name)}</a></li>' for site, file in pages.items())
     index = [
         _FIND,
         f"<p>{summary_of(plan)}</p>",
         f'<nav><ul class="devices">{listed}</ul></nav>',
         f"<pre>{escape(str(plan))}</pre>",
-        *([f"<figure>{drawing}</figure>"] if drawing is not None else []),
+        _overview(plan),
     ]
-    script = f"var PAGES = {json.dumps(list(pages))};\nvar PLACES = {json.dumps(places)};\n"
-    title = title_of(plan)
-    made = {file: page(f"{title}: {name}", [_BACK, text]) for file, (name, text) in pages.items()}
-    return {"index.html": page(title, index), "places.js": script} | made
+    tight = json.JSONEncoder(separators=(",", ":")).encode
+    called = tight([_runs(names[site]) for site in pages])
+    script = f"var PAGES = {tight(list(pages.values()))};\nvar NAMES = {called};\n"
+    made: dict[str, str | Callable[[Path], object]] = {"index.html": page(title, index), "places.js": script}
+    return made | {file: partial(write, site=site) for site, file in pages.items()}
+
+
+def _pages_of(plan: WiringPlan) -> Sites:
+    """Return a page for each rack and each panel; several where one has more lanes or ports than that."""
+    inventory = plan.inventory
+    lanes = Counter(one.host for one in plan.fixed)
+    parts: dict[Rack, list[list[str]]] = {}
+    for host in inventory.host:
+        found = parts.setdefault(inventory.place(host)[:2], [[]])
+        if sum(lanes[one] for one in found[-1]) + lanes[host] > MOST_ROWS and found[-1]:
+            found.append([])
+        found[-1].append(host)
+    sites: dict[str | tuple[str, str], Site] = {}
+    for rack, found in parts.items():
+        for number, hosts in enumerate(found):
+            name = name_of(rack) + (f", {hosts[0]} to {hosts[-1]}" if len(found) > 1 else "")
+            sites |= dict.fromkeys(hosts, Site("", rack, number, name))
+    for panel in inventory.panels:
+        labels = [port.label for port in panel.ports]
+        for number, first in enumerate(range(0, len(labels), MOST_PORTS)):
+            some = labels[first : first + MOST_PORTS]
+            name = f"Panel {panel.name}" + (f", ports {some[0]} to {some[-1]}" if len(some) < len(labels) else "")
+            site = Site(panel.name, inventory.place(panel.name)[:2], number, name)
+            sites |= dict.fromkeys(((panel.name, label) for label in some), site)
+    return sites
+
+
+def _runs(names: Sequence[str]) -> list[object]:
+    """Return names in short: of numbers in equal steps what is before, first, last, step, digits and what follows."""
+    plain: list[object] = []
+    numbered: dict[tuple[str, str, int], list[tuple[int, int, int]]] = {}
+    for name in names:
+        match = _NUMBERED.fullmatch(name)
+        if match is None:
+            plain.append(name)
+            continue
+        runs, number = numbered.setdefault((match[1], match[3], len(match[2])), []), int(match[2])
+        first, last, step = runs[-1] if runs else (number, number, 0)
+        if number > last and step in {0, number - last}:
+            runs[-1] = first, number, number - last
+        else:
+            runs.append((number, number, 0))
+    return plain + [(before, *run, digits, after) for (before, after, digits), runs in numbered.items() for run in runs]
 
 
 def _lanes(plan: WiringPlan) -> Iterator[str]:

@@ -9,6 +9,7 @@ one and a plus.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from typing import Literal
 
@@ -44,8 +45,13 @@ def to_panels(plan: WiringPlan) -> dict[str, str]:
     return {f"{panel.name}.svg": svg for panel, svg in panel_views(plan)}
 
 
-def panel_views(plan: WiringPlan, marks: Marks | None = None) -> Iterator[tuple[Panel, str]]:
-    """Yield panels with their pictures; with marks, only the panels that have some."""
+def panel_views(
+    plan: WiringPlan, marks: Marks | None = None, *, most: int | None = None
+) -> Iterator[tuple[Panel, str]]:
+    """Yield panels with their pictures; with marks, only the panels that have some.
+
+    Of a panel with more ports than ``most`` there are several, each with so many of its ports.
+    """
     shade = {cable.name: cable.colour for cable in cables(plan) if cable.kind in {"patch", "circuit"}}
     marked = {place.panel for place in marks or ()}
     patched: dict[tuple[str, str, str], CrossConnect] = {}
@@ -57,23 +63,31 @@ def panel_views(plan: WiringPlan, marks: Marks | None = None) -> Iterator[tuple[
     for panel in plan.inventory.panels:
         if marks is not None and panel.name not in marked:
             continue
-        cells = []
         drawn = _drawn(plan, panel, leading)
-        for number, port in enumerate(panel.ports[:drawn]):
-            if number % (PER_ROW * _PAPER) == 0:  # rows of a page together: printing one does not draw all the others
-                cells += ["</g>" * (number > 0) + _GROUP]
-            row, column = divmod(number, PER_ROW)
-            x, y = _EDGE + column * _WIDTH, _HEAD + row * _HEIGHT
-            key = panel.name, port.label
-            cells.append(_frame(x, y, port, cabled=key in plan.end or key in leading))
-            cells += _texts(x, y, port, _behind(plan, key, leading))
-            ends = [patched.get((*key, letter)) for letter in "AB"]
-            pale = [marks is not None and not {Fibre(*key, side), Fibre(*key, "AB")} & marks.keys() for side in "AB"]
-            cells += _feet(x, y, ends, shade, pale)
-            cells += _marked(x, y, key, marks or {})
         title = _counts(plan, panel, patched)
-        title += f"; free from {panel.ports[drawn].label} on, not drawn" if drawn < len(panel.ports) else ""
-        yield panel, _svg(panel, -(-drawn // PER_ROW), [*cells, "</g>" * (drawn > 0)], title)
+        size = most or max(drawn, 1)
+        for first in range(0, max(drawn, 1), size):
+            part = replace(panel, ports=panel.ports[first : min(first + size, drawn)])
+            cells = []
+            for number, port in enumerate(part.ports):
+                if number % (PER_ROW * _PAPER) == 0:  # rows of a page together: printing one does not draw all others
+                    cells += ["</g>" * (number > 0) + _GROUP]
+                row, column = divmod(number, PER_ROW)
+                x, y = _EDGE + column * _WIDTH, _HEAD + row * _HEIGHT
+                key = panel.name, port.label
+                cells.append(_frame(x, y, port, cabled=key in plan.end or key in leading))
+                cells += _texts(x, y, port, _behind(plan, key, leading))
+                ends = [patched.get((*key, letter)) for letter in "AB"]
+                pale = [
+                    marks is not None and not {Fibre(*key, side), Fibre(*key, "AB")} & marks.keys() for side in "AB"
+                ]
+                cells += _feet(x, y, ends, shade, pale)
+                cells += _marked(x, y, key, marks or {})
+            shown = f"; ports {part.ports[0].label} to {part.ports[-1].label}" if drawn > size else ""
+            if first + size >= drawn < len(panel.ports):
+                shown += f"; free from {panel.ports[drawn].label} on, not drawn"
+            rows = -(-len(part.ports) // PER_ROW)
+            yield part, _svg(part, rows, [*cells, "</g>" * (rows > 0)], title + shown)
 
 
 def marks_of(removed: Iterable[CrossConnect], made: Iterable[CrossConnect]) -> tuple[Marks, Marks]:

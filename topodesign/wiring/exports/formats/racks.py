@@ -8,11 +8,13 @@ measured.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
+from typing import TypeAlias
 
-from topodesign.wiring.exports.cables import COLOURS, Plug, breakout_of, plugs
+from topodesign.wiring.exports.cables import COLOURS, Plug, breakout_of, cables, plugs
 from topodesign.wiring.exports.format import Format
 from topodesign.wiring.exports.pages import cell, contents, page, table
 from topodesign.wiring.inventory.lengths import format_metres
@@ -23,14 +25,29 @@ Rack = tuple[str, str]
 _COLUMNS = ("", "Cable", "Here", "There", "Joins", "Fibres", "Colour", "Cable type", "Metres", "Date", "By", "Loss dB")
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Site:
+    """What a sheet is about: a rack, or ``panel`` if that has its own, or the part of this number of either."""
+
+    panel: str
+    rack: Rack
+    part: int
+    name: str
+
+
+Sites: TypeAlias = Mapping[str | tuple[str, str], Site]
+"""The sheets of devices, or of panel ports (by panel and label) where those of a panel are on several."""
+
+
 def to_racks(plan: WiringPlan) -> str:
     """Return the page."""
-    sections = list(rack_sections(plan))
+    sections = list(rack_sections(plan, racks_of(plan)))
     return page(
         title_of(plan),
         [
             f"<p>{summary_of(plan)}</p>",
-            contents((key, name) for _, key, name, _ in sections),
+            *between_racks(plan),
+            contents((key, site.name) for site, key, _ in sections),
             *(text for *_, text in sections),
         ],
     )
@@ -41,40 +58,109 @@ def title_of(plan: WiringPlan) -> str:
     return f"Wiring of {plan.topology.spec or f'{plan.topology.nodes} hosts'}"
 
 
-def rack_sections(plan: WiringPlan, *, panels_apart: bool = False) -> Iterator[tuple[Rack | str, str, str, str]]:
-    """Yield a section for every rack with work: the rack, its id, its name and its text.
+def racks_of(plan: WiringPlan) -> Sites:
+    """Return a sheet for each rack, its panels among the rest."""
+    inventory = plan.inventory
+    places = {name: inventory.place(name)[:2] for name in (*inventory.host, *inventory.panel)}
+    return {name: Site("", rack, 0, name_of(rack)) for name, rack in places.items()}
 
-    Panels are parts of their racks, or have sections of their own, by their names.
-    """
 
-    def site(device: str, rack: Rack) -> Rack | str:
-        return device if panels_apart and device in plan.inventory.panel else rack
-
-    sections: dict[Rack | str, list[tuple[Plug, bool]]] = {}
+def rows_of(plan: WiringPlan, sites: Sites) -> dict[Site, list[tuple[Plug, bool]]]:
+    """Return what is plugged in by its sheet, in their order; with each whether its row is for both ends."""
+    found: dict[Site, list[tuple[Plug, bool]]] = {}
     for plug in plugs(plan):
-        a, b = (site(end.device, end.place[:2]) for end in (plug.cable.a, plug.cable.b))
-        both = a == b and breakout_of(plug.cable) is None  # one row is for both ends, but for those of breakout cables
-        if plug.cable.kind != "circuit" and (plug.end == "a" or not both):
-            sections.setdefault(site(plug.at.device, plug.at.place[:2]), []).append((plug, both))
-    joins = {
+        if plug.cable.kind == "circuit":
+            continue
+        ends = {"a": plug.cable.a, "b": plug.cable.b}
+        a, b = (sites.get((end.device, end.port)) or sites[end.device] for end in ends.values())
+        both = a == b and breakout_of(plug.cable) is None  # not of breakout cables, whose ends differ
+        if plug.end == "a" or not both:
+            found.setdefault(a if plug.end == "a" else b, []).append((plug, both))
+    return dict(sorted(found.items()))
+
+
+def rack_sections(plan: WiringPlan, sites: Sites) -> Iterator[tuple[Site, str, str]]:
+    """Yield a section for every sheet with work: the sheet, the id of the section and its text."""
+    joins = joins_of(plan)
+    for number, (site, rows) in enumerate(rows_of(plan, sites).items()):
+        yield site, f"r{number}", section_of(plan, sites, site, rows, key=f"r{number}", joins=joins)
+
+
+def joins_of(plan: WiringPlan) -> dict[str, str]:
+    """Return what each patch joins, in words."""
+    return {
         connect.cable: f"{plan.lane_name(connect.a)} {_ARROW[connect.mode]} {plan.lane_name(connect.b)}"
         for connect in plan.connects
     }
-    for number, place in enumerate(sorted(sections, key=lambda place: (isinstance(place, str), place))):
-        key, name = f"r{number}", f"Panel {place}" if isinstance(place, str) else _name(place)
-        lines = [f'<section id="{key}"><h2>{escape(name)}</h2>']
-        if not isinstance(place, str):
-            lines.append(_devices(plan, place))
-        fixed = "fixed cables that exist" if plan.inventory.cabling else "fixed cables"
-        for kind, heading in (("fixed", fixed), ("patch", "patch cords")):
-            rows = (
-                _row(plug, joins.get(plug.cable.name, ""), both)
-                for plug, both in sections[place]
-                if plug.cable.kind == kind
-            )
-            columns = [column for column in _COLUMNS if column != "Joins" or kind == "patch"]
-            lines += table(f"{name}: {heading}", columns, rows)
-        yield place, key, name, "\n".join([*lines, "</section>"])
+
+
+def section_of(
+    plan: WiringPlan,
+    sites: Sites,
+    site: Site,
+    rows: Sequence[tuple[Plug, bool]],
+    *,
+    key: str,
+    joins: Mapping[str, str],
+) -> str:
+    """Return a section: the devices of a rack, and what is plugged in."""
+    lines = [f'<section id="{key}"><h2>{escape(site.name)}</h2>']
+    if not site.panel:
+        lines.append(_devices(plan, sites, site))
+    fixed = "fixed cables that exist" if plan.inventory.cabling else "fixed cables"
+    for kind, heading in (("fixed", fixed), ("patch", "patch cords")):
+        made = (_row(plug, joins.get(plug.cable.name, ""), both) for plug, both in rows if plug.cable.kind == kind)
+        columns = [column for column in _COLUMNS if column != "Joins" or kind == "patch"]
+        lines += table(f"{site.name}: {heading}", columns, made)
+    return "\n".join([*lines, "</section>"])
+
+
+def between_racks(plan: WiringPlan) -> Iterator[str]:
+    """Yield a table of how many cables and links lead from each rack to which; nothing if there is one rack."""
+    rack = {name: site.rack for name, site in racks_of(plan).items()}
+    cabled = ((one.a.device, one.b.device) for one in cables(plan) if one.kind in {"fixed", "patch"})
+    linked = ((one.a.host, one.b.host) for one in plan.connects)
+    counts: list[dict[Rack, Counter[Rack]]] = []
+    for pairs in (cabled, linked):
+        found: dict[Rack, Counter[Rack]] = defaultdict(Counter)
+        for (a, b), count in Counter((rack[a], rack[b]) for a, b in pairs).items():
+            found[a][b] += count
+            if a != b:
+                found[b][a] += count
+        counts.append(found)
+    racks = [one for one in dict.fromkeys(rack.values()) if any(one in found for found in counts)]
+    sites = len({site for site, _ in racks}) > 1
+    short = {one: " ".join(one).strip() if sites else one[1] for one in racks}
+    if len(racks) > 1:
+        rows = (
+            cell(short[one], kind="code name")
+            + "".join(cell(_leading(found[one], one, short), of) for found, of in zip(counts, _LEADING, strict=True))
+            for one in racks
+        )
+        columns = ["Rack", *(of.capitalize() for of in _LEADING)]
+        yield from table("What leads from rack to rack", columns, (f"<tr>{row}</tr>" for row in rows))
+
+
+_LEADING = ("cables (each leg of a breakout)", "links of its hosts")
+
+
+def _leading(found: Mapping[Rack, int], here: Rack, short: Mapping[Rack, str]) -> str:
+    """Return how many lead where in words: the racks with most of them first, three and more in a row by their ends."""
+    by_count: dict[int, list[list[str]]] = {}
+    last: tuple[int, int] | None = None
+    for place, (rack, name) in enumerate(short.items()):
+        count = found.get(rack)
+        if count is not None:
+            runs = by_count.setdefault(count, [])
+            follows = rack != here and last == (place - 1, count)
+            runs[-1:] = [[*runs[-1], name]] if follows else [*runs[-1:], ["this rack" if rack == here else name]]
+            last = None if rack == here else (place, count)
+    told = []
+    for count, runs in sorted(by_count.items(), reverse=True):
+        names = [f"{run[0]} \u2013 {run[-1]}" if len(run) > 2 else ", ".join(run) for run in runs]
+        told.append(f"{count}{' each' * (sum(map(len, runs)) > 1)} to {', '.join(names)}")
+    total = f"{sum(found.values())}: " * (len(found) > 1)
+    return total + "; ".join(told)
 
 
 _ARROW = {"simplex": "\u2192", "duplex": "\u2194"}
@@ -90,12 +176,12 @@ def summary_of(plan: WiringPlan) -> str:
     return f"{len(plan.hosts)} hosts, {cables_there}{set_there}; {plan.mode}."
 
 
-def _devices(plan: WiringPlan, rack: Rack) -> str:
-    """Return the hosts and panels of a rack, from the top unit down."""
+def _devices(plan: WiringPlan, sites: Sites, site: Site) -> str:
+    """Return the hosts and panels of a rack or its part, from the top unit down."""
     inventory = plan.inventory
     roles = dict.fromkeys(inventory.host, "spare") | {panel.name: str(panel.kind) for panel in inventory.panels}
     roles |= {host: f"node {node}" for node, host in enumerate(plan.hosts)}
-    names = [name for name in roles if inventory.place(name)[:2] == rack]
+    names = [name for name in roles if sites.get(name, site) == site and inventory.place(name)[:2] == site.rack]
     lines = [
         f"<li>unit {inventory.place(name).unit}: <code>{escape(name)}</code>, {roles[name]}</li>"
         for name in sorted(names, key=lambda name: (-inventory.place(name).unit, name))
@@ -122,7 +208,8 @@ def _row(plug: Plug, joins: str, both: bool) -> str:
     return f'<tr id="{escape(plug.name)}.{plug.end}">{"".join(cells)}</tr>'
 
 
-def _name(rack: Rack) -> str:
+def name_of(rack: Rack) -> str:
+    """Return what a rack is called on its sheet."""
     site, name = rack
     return f"Site {site}, rack {name}" if site else f"Rack {name}"
 
