@@ -118,6 +118,36 @@ def test_nothing_is_written_where_there_is_no_answer(tmp_path: Path, capsys: pyt
     assert "did you mean" in capsys.readouterr().err
 
 
+PLANT = """hosts: [{name: "h[1-3]", rack: r, unit: "[1-3]", ports: [{name: "e[1-2]", connector: LC, speed: 25Gbps}]}]
+panels: [{name: p, kind: ocs, rack: r, unit: 9, ports: [{label: "[1-6]", mode: simplex}]}]
+"""
+
+
+@pytest.mark.parametrize("name", ["plans", "plans.2026-11-26", "plans.v2", "plans.html"])
+@pytest.mark.parametrize("there", [False, True])
+def test_a_directory_may_have_dots(name: str, there: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "room.yaml").write_text(PLANT)
+    plan, target = tmp_path / "plan.json", tmp_path / name
+    if there:
+        target.mkdir()
+    line = ["pareto", "--plant", str(tmp_path / "room.yaml"), "--search", "0", "-o", str(target)]
+    if name == "plans.html" and not there:
+        assert run(line) == 2
+        assert "would be something else" in capsys.readouterr().err
+        return
+    assert run(line) == 0
+    assert (target / "plan1.json").exists()
+    assert run(line) == 2
+    assert "is there already; name a new directory" in capsys.readouterr().err
+    assert run(["pareto", "-n", "12", "-d", "4", "-o", str(target)]) == 2
+    assert "is a directory; name a file" in capsys.readouterr().err
+    assert run(["wire", "plan", "ring(3)", "--inventory", str(tmp_path / "room.yaml"), "-o", str(plan)]) == 0
+    work = tmp_path / "work" / name
+    work.mkdir(parents=True)
+    assert run(["wire", "export", str(plan), "--format", "package", "-o", str(work)]) == 0
+    assert (work / "index.html").exists()
+
+
 def test_links_are_written_in_the_form_of_the_ending(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for form in ("json", "csv", "dot", "graphml", "adjlist"):
         path = tmp_path / f"links.{form}"

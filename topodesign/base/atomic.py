@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -181,6 +182,15 @@ def write_directory(path: Path, files: Mapping[str, str | bytes | Callable[[Path
                 temporary.rename(path)
     except OSError as error:
         raise FileFormatError(f"{path}: {error.strerror or error}") from None
+
+
+def names_directory(path: Path) -> bool:
+    """Whether a path is meant to be a directory: it is one, or has no ending that looks like that of a file.
+
+    >>> [names_directory(Path(name)) for name in ("plans", "plans.v2", "plans.html", "1.5-rc")]
+    [True, True, False, True]
+    """
+    return path.is_dir() or re.fullmatch(r"\.[A-Za-z]{2,}\d?", path.suffix) is None
 
 
 def file_name(name: str) -> str:

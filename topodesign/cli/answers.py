@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import click
 
-from topodesign.base.atomic import write_whole
+from topodesign.base.atomic import names_directory, write_whole
 from topodesign.base.faces import FUNCTIONS
 from topodesign.base.fitted import columns_of, fitted, wrapped
 from topodesign.base.tables import write_csv
@@ -27,6 +27,7 @@ _Callable = TypeVar("_Callable", bound=Callable[..., Any])
 
 _FORMS = "topodesign.forms"  # key in the ``meta`` of a context: the forms that are asked for
 FILE = "topodesign.file"  # the same for the file that takes the answer
+_DIRECTORY = "topodesign.directory"  # and for the directory of commands that take one
 _ENDINGS = {".json": "json", ".csv": "csv"}  # what the ending of a file asks for where nothing else is said
 _TEXT = frozenset(("", ".txt", ".md", ".log", ".out"))  # endings of files of text
 _FLAT = 13  # options that a help text lists without sections
@@ -65,7 +66,7 @@ _file_option = click.option(
     "-o",
     "--output",
     "answer_file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
     expose_value=False,
     metavar="FILE",
     callback=lambda context, _, value: context.meta.setdefault(FILE, value),
@@ -91,6 +92,10 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Run it, and write what it prints to a file if that is asked."""
         target: Path | None = ctx.meta.get(FILE)
+        if target is not None and names_directory(target) and self.takes_directory(ctx):
+            if target.exists() and (not target.is_dir() or any(target.iterdir())):
+                raise click.UsageError(f"{target} is there already; name a new directory.")
+            target, ctx.meta[_DIRECTORY] = None, ctx.meta.pop(FILE)
         _settle_form(ctx, target)
         if target is None:
             return super().invoke(ctx)
@@ -99,6 +104,10 @@ class Command(click.Command):
         write_whole(target, said.getvalue())
         click.echo(f"wrote {target}", err=True)
         return status
+
+    def takes_directory(self, _context: click.Context) -> bool:
+        """Whether ``-o`` may name a directory for what else there is, while the answer is printed."""
+        return False
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options: first those of the command, then what it shares with others, last where answers go."""
@@ -139,6 +148,8 @@ def _settle_form(context: click.Context, target: Path | None) -> None:
         raise click.UsageError("--csv and --json exclude each other.")
     if target is None:
         return
+    if target.is_dir():
+        raise click.UsageError(f"{target} is a directory; name a file for the answer.")
     ending = target.suffix.lower()
     wanted = _ENDINGS.get(ending)
     if wanted is None and ending not in _TEXT:
@@ -147,6 +158,12 @@ def _settle_form(context: click.Context, target: Path | None) -> None:
         raise click.UsageError(f"--{asked[0]} does not belong into {target}; leave it out, or give another ending.")
     if wanted is not None:
         context.meta[_FORMS] = [wanted]
+
+
+def directory() -> Path | None:
+    """Return the directory that ``-o`` names, of commands that take one."""
+    found: Path | None = click.get_current_context().meta.get(_DIRECTORY)
+    return found
 
 
 def form() -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import topodesign
-from topodesign.base.atomic import write_directory
+from topodesign.base.atomic import names_directory, write_directory
 from topodesign.base.doors import BACKENDS
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.options import Choice, declared
@@ -183,7 +183,7 @@ def _written_apart(plan: Plan, target: str, settings: dict[str, Any], output: Pa
     """Compile the phases or the groups of a plan, and write the programs, if it has several."""
     from topodesign.plans.kinds import kind_of  # noqa: PLC0415  NumPy, which help does without
 
-    if kind_of(plan).changes and target != "jax" and not output.suffix:
+    if kind_of(plan).changes and target != "jax" and names_directory(output):
         _write_phases(plan, target, settings, output)
     elif _is_of_groups(plan):
         _write_groups(plan, target, settings, output)
@@ -231,7 +231,7 @@ def _write_groups(plan: Plan, target: str, settings: dict[str, Any], output: Pat
 
 def _write_all(programs: tuple[Part, ...], output: Path) -> None:
     """Check programs and write them into a directory; one may be a file."""
-    alone = len(programs) == 1 and bool(output.suffix)
+    alone = len(programs) == 1 and not names_directory(output)
     if programs[0].compiled.backend.directory:
         alone = False
     if not alone and (output.suffix in {".xml", ".json"} or (output.exists() and not output.is_dir())):

@@ -11,13 +11,12 @@ import click
 import topodesign
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import FileFormatError
-from topodesign.cli.answers import FILE, Command, json_option, tell
+from topodesign.cli.answers import FILE, Command, directory, json_option, tell
 from topodesign.cli.options import named_values, offer
 from topodesign.cli.progress import progress_bar
 from topodesign.report.design.fields import RequestOptions
 
 _PAGE = "topodesign.page"  # the same for a page
-_DIRECTORY = "topodesign.design"  # key in the ``meta`` of a context: the directory for everything
 _amounts = named_values("cable=40")
 _QUESTIONS: dict[str, tuple[str, Any, Any]] = {
     "nodes": ("How many hosts or accelerators", click.IntRange(2), 12),
@@ -54,9 +53,11 @@ class _Command(Command):
         target: Path | None = ctx.meta.get(FILE)
         if target is not None and target.suffix.lower() in {".html", ".htm"}:
             ctx.meta[_PAGE] = ctx.meta.pop(FILE)
-        elif target is not None and not target.suffix:
-            ctx.meta[_DIRECTORY] = ctx.meta.pop(FILE)
         return super().invoke(ctx)
+
+    def takes_directory(self, _context: click.Context) -> bool:
+        """Return True: everything has its files there."""
+        return True
 
 
 @click.command(name="design", cls=_Command)
@@ -74,23 +75,21 @@ def command(request: Path) -> None:
 
     Example: topodesign design request_testbed.yaml
     """
-    directory: Path | None = click.get_current_context().meta.get(_DIRECTORY)
-    if directory is not None and directory.exists():
-        raise click.UsageError(f"{directory} is there already; name a new directory.")
+    target = directory()
     page: Path | None = click.get_current_context().meta.get(_PAGE)
     if page is not None and not page.parent.is_dir():
         raise click.UsageError(f"{page.parent} is no directory; make it first.")
     with progress_bar("designing") as progress:
         found = topodesign.design(request, progress=progress)
-    if directory is not None:
-        found = found.save(directory)
-        topodesign.report_page(found).save(directory / "decision.html")
+    if target is not None:
+        found = found.save(target)
+        topodesign.report_page(found).save(target / "decision.html")
     if page is not None:
         topodesign.report_page(found).save(page)
         click.echo(f"wrote {page}", err=True)
     tell(found)
-    if directory is not None:
-        click.echo(f"wrote {directory}", err=True)
+    if target is not None:
+        click.echo(f"wrote {target}", err=True)
 
 
 @click.command(name="init", cls=Command)

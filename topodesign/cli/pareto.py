@@ -11,7 +11,7 @@ import click
 import topodesign
 from topodesign.base.options import flagged
 from topodesign.catalog.own import read_candidates
-from topodesign.cli.answers import FILE, Command, form, json_option, print_json, show
+from topodesign.cli.answers import Command, directory, form, json_option, print_json, show
 from topodesign.cli.options import bidirectional_option, catalog_option, offer, seed_option, whole, work_options
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.ranges import number_or_range
@@ -33,23 +33,15 @@ def _number_of_seconds(_context: click.Context, _option: click.Parameter, value:
     return value
 
 
-_DIRECTORY = "topodesign.directory"  # key in the ``meta`` of a context: the directory for plans or links
 _NOT_PASSING = ("against", "runners_up", "candidates", "workload", "grow_from", "links", "per_port")
 
 
 class _Command(Command):
     """A command whose -o names a directory if there is a plant or a plan to grow from."""
 
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run it."""
-        target: Path | None = ctx.meta.get(FILE)
-        if (
-            (ctx.params["plant"] is not None or ctx.params["grow_from"] is not None)
-            and target is not None
-            and not target.suffix
-        ):
-            ctx.meta[_DIRECTORY] = ctx.meta.pop(FILE)
-        return super().invoke(ctx)
+    def takes_directory(self, context: click.Context) -> bool:
+        """Whether there are plans or links to write."""
+        return context.params["plant"] is not None or context.params["grow_from"] is not None
 
 
 @click.command(name="pareto", cls=_Command)
@@ -267,7 +259,7 @@ def _check(options: dict[str, Any], *, several: bool) -> None:
         )
     if options["links"] is not None and options["grow_from"] is None:
         raise click.UsageError("--links writes what --grow-from finds; give both.")
-    if options["links"] is not None and click.get_current_context().meta.get(_DIRECTORY) is not None:
+    if options["links"] is not None and directory() is not None:
         raise click.UsageError("-o and --links both name the directory for links; give -o alone.")
     if options["grow_from"] is not None and (
         several or ranked or searched or options["against"] or options["runners_up"] or options["candidates"]
@@ -291,9 +283,9 @@ def _growth(nodes: int, degree: int, question: dict[str, Any], options: dict[str
     work = {name: question[name] for name in ("alpha", "sizes", "bandwidth")}
     with progress_bar("looking for topologies near the wiring") as progress:
         found = topodesign.grow(options["grow_from"], nodes, degree, progress=progress, **work)
-    directory = options["links"] or click.get_current_context().meta.get(_DIRECTORY)
-    if directory is not None:
-        found.save(directory)
+    target = options["links"] or directory()
+    if target is not None:
+        found.save(target)
     return found
 
 
@@ -307,9 +299,7 @@ def _check_plant(options: dict[str, Any], *, several: bool) -> None:
 
 def _carry(nodes: Any, degree: Any, work: dict[str, Any], bidirectional: bool, options: dict[str, Any]) -> None:
     """Print what a plant carries, and write the plans."""
-    directory: Path | None = click.get_current_context().meta.get(_DIRECTORY)
-    if directory is not None and directory.exists():
-        raise click.UsageError(f"{directory} is there already; name a new directory for the plans.")
+    target = directory()
     own = [] if options["candidates"] is None else read_candidates(options["candidates"])
     asked = {name: options[name] for name in ("collective", "workload", "search", "catalog", "cube")}
     with progress_bar("searching") as progress:
@@ -324,11 +314,11 @@ def _carry(nodes: Any, degree: Any, work: dict[str, Any], bidirectional: bool, o
             **asked,
             **work,
         )
-    if directory is not None:
-        found = found.write(directory)
+    if target is not None:
+        found = found.write(target)
     show(found)
-    if directory is not None and form() == "text":
-        click.echo(f"wrote {directory}", err=True)
+    if target is not None and form() == "text":
+        click.echo(f"wrote {target}", err=True)
 
 
 def _ranking(nodes: int, degree: int, question: dict[str, Any], options: dict[str, Any]) -> Ranking:

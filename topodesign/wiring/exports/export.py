@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Unpack
 
 from topodesign.base.arguments import as_choice, as_path, as_text
-from topodesign.base.atomic import check_not_input, write_directory, write_whole
+from topodesign.base.atomic import check_not_input, names_directory, write_directory, write_whole
 from topodesign.base.doors import EXPORTS, declared_in
 from topodesign.base.errors import ParameterError
 from topodesign.base.options import flagged, read, takes
@@ -108,6 +108,7 @@ def export_wiring(
     wiring, target = as_wiring(plan), as_path(path)
     if not isinstance(plan, WiringPlan):
         check_not_input(target, as_path(plan))
+    ending = "" if names_directory(target) else target.suffix.lower()
     known = EXPORTS[as_choice("format", file_format, EXPORTS)]
     said: tuple[str, ...] = ()
     plain = read(BringupOptions, {}, "export_wiring")
@@ -120,14 +121,14 @@ def export_wiring(
             raise ParameterError(f"{file_format} has no commands; only, batch, labels and spelling are for switches")
         content = known.commands(wiring, style)
     elif url:
-        write = known.linked.get(target.suffix.lower(), known.linked.get(""))
+        write = known.linked.get(ending, known.linked.get(""))
         if write is None:
             raise ParameterError(f"{file_format} has no codes that lead to a work package; labels have")
         content = write(wiring, as_text("url", url))
     elif known.settled is not None:
         content, said = known.settled(wiring, **options)
     else:
-        content = known.others.get(target.suffix.lower(), known.write)(wiring)
+        content = known.others.get(ending, known.write)(wiring)
     if isinstance(content, dict):
         write_directory(target, content)
     else:
