@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, inlined, next_random, tiered
 
@@ -57,7 +58,7 @@ class Places(NamedTuple):
     """
 
     place: Ints
-    row: Ints
+    row: NDArray[np.int32]
     kind: Ints
     first: Ints
     links: Ints

@@ -66,7 +66,7 @@ class Problem:
         if self.duplex:
             src, dst = src[src < dst], dst[src < dst]
         self.nodes = np.stack((src, dst), axis=1).astype(np.int64)
-        self.index = np.full((hosts, hosts), -1, dtype=np.int64)
+        self.index = np.full((hosts, hosts), -1, dtype=np.int32)
         rows: list[list[int]] = []
         for a, b, field in patches:
             if self.index[a, b] < 0:
@@ -203,8 +203,7 @@ class Problem:
 
     def _pairs(self, place: Sequence[int]) -> IntArray:
         where = np.asarray(place, dtype=np.int64)
-        pairs: IntArray = self.index[where[self.nodes[:, 0]], where[self.nodes[:, 1]]]
-        return pairs
+        return self.index[where[self.nodes[:, 0]], where[self.nodes[:, 1]]].astype(np.int64)
 
     def _rooms(self, place: Sequence[int]) -> IntArray:
         """Return room by key: that of node n and a side is ``n * sides + side``."""

@@ -107,7 +107,8 @@ def _matrix(topology: Topology, nodes: int) -> NDArray[np.int16]:
 
 def _same(have: NDArray[np.int16], want: NDArray[np.int16]) -> Relabelling:
     most = min(int(have.sum()), int(want.sum()))
-    return Relabelling(tuple(range(len(have))), int(np.minimum(have, want).sum()), most)
+    kept = sum(int(np.minimum(*rows).sum()) for rows in zip(have, want, strict=True))  # one row at a time: less memory
+    return Relabelling(tuple(range(len(have))), kept, most)
 
 
 def labelled(nodes: int, links: IntArray) -> kernels.Labelled:
