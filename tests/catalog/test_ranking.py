@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from topodesign import all_to_all, build, copy_examples, price, rank
+from topodesign import Catalog, all_to_all, build, copy_examples, price, rank
+from topodesign.base.cost import moore_distances
 from topodesign.base.errors import FileFormatError, ParameterError
+from topodesign.catalog.exchange import EXCHANGE
+from topodesign.catalog.files import write_rows
 from topodesign.catalog.ranking import Ranked
 from topodesign.cli.main import run
 from topodesign.pricing.mix import Mix, Share
@@ -88,6 +91,26 @@ def test_no_row_is_beaten_by_another(seed: int, duplex: bool) -> None:
             assert any(steps <= left[0] and least <= left[1] for steps, least in listed)
         for one in ranking:
             assert one.reduce_scatter.steps == price(build(one.spec)).steps
+        shipped = Catalog()
+        known = [*shipped.rows(degree, nodes, nodes), *EXCHANGE.known(shipped.directory, degree, nodes, nodes)]
+        compared = {str(one.spec) for one in (*ranking, *ranking.beaten)}
+        assert {one.spec for one in known if one.duplex or not duplex} <= compared  # those of both searches
+        assert ranking.best.times[0] == min(one.times[0] for one in (*ranking, *ranking.beaten))
+
+
+@pytest.mark.parametrize("duplex", [False, True])
+def test_where_all_that_is_known_takes_long_a_search_joins_in(duplex: bool, tmp_path: Path) -> None:
+    """Its result is the same again, and near the bound; for an allreduce alone none is made."""
+    write_rows(tmp_path, 4, [])
+    few, many = (
+        rank(84, 4, collective=collective, bidirectional=duplex, catalog=tmp_path)
+        for collective in ("allreduce", "all-to-all")
+    )
+    new = {str(one.spec) for one in (*many, *many.beaten)} - {str(one.spec) for one in (*few, *few.beaten)}
+    assert str(many.best.spec) in new
+    assert many.best.all_to_all.upper < moore_distances(84, 4, duplex=duplex) * Fraction(21, 20)
+    again = rank(84, 4, bidirectional=duplex, catalog=tmp_path)
+    assert [one.spec for one in again] == [one.spec for one in many]
 
 
 def test_duplex_only() -> None:

@@ -20,13 +20,15 @@ def all_distances(topology: Topology) -> IntArray:
     return np.array([distances(topology, node) for node in range(topology.nodes)])
 
 
-@given(st.integers(3, 5), st.integers(2, 8), st.integers(1, 9), st.integers(0, 999))
-@settings(max_examples=40, deadline=None)
-def test_energy_is_that_of_the_distances_and_a_rotation_stays(degree: int, orbits: int, order: int, seed: int) -> None:
+@given(st.integers(3, 5), st.integers(2, 8), st.integers(1, 9), st.booleans(), st.integers(0, 999))
+@settings(max_examples=60, deadline=None)
+def test_energy_is_that_of_the_distances_and_a_rotation_stays(
+    degree: int, orbits: int, order: int, duplex: bool, seed: int
+) -> None:
     nodes = orbits * order
-    assume(nodes > 2 * degree and orbits in orders(nodes, degree))
+    assume(nodes > 2 * degree and orbits in orders(nodes, degree, duplex=duplex))
     rng = np.random.default_rng(seed)
-    ends = order_degree._random(Target(nodes, degree, True), orbits, rng)
+    ends = order_degree._random(Target(nodes, degree, duplex), orbits, rng)
     state = rng.integers(1, 2**63, size=1, dtype=np.uint64)
     assume(not mend(ends, 50 * len(ends.head), state))
     steps = 3
@@ -37,9 +39,10 @@ def test_energy_is_that_of_the_distances_and_a_rotation_stays(degree: int, orbit
     assert far * order == np.count_nonzero(apart > steps)
     assert total * order == np.minimum(apart, steps + 1).sum()
     assert topology.is_regular
-    assert topology.is_duplex
+    assert topology.is_duplex or not duplex
     assert topology.degree == degree
-    assert topology.self_loops == nodes * degree % 2
+    assert topology.self_loops == (nodes * degree % 2 if duplex else 0)
+    assert topology.transpose() == Topology.from_arrays(nodes, np.repeat(np.arange(nodes), degree), ends.into.ravel())
     assert topology.capacity.max() == 1
     turned = np.arange(nodes) // order * order + (np.arange(nodes) % order + 1) % order
     links = set(zip(topology.src.tolist(), topology.dst.tolist(), strict=True))
@@ -49,9 +52,10 @@ def test_energy_is_that_of_the_distances_and_a_rotation_stays(degree: int, orbit
     assert build(str(spec)) == topology
 
 
-def test_a_rotation_of_a_divisor_leaves_the_graph_as_it_is() -> None:
+@pytest.mark.parametrize("duplex", [False, True])
+def test_a_rotation_of_a_divisor_leaves_the_graph_as_it_is(duplex: bool) -> None:
     rng = np.random.default_rng(1)
-    ends = order_degree._random(Target(48, 4, True), 4, rng)
+    ends = order_degree._random(Target(48, 4, duplex), 4, rng)
     for times in (2, 3, 12):
         other = unfolded(ends, times)
         order = 12 // times
@@ -96,6 +100,7 @@ def test_a_row_or_a_lift_is_where_a_search_starts() -> None:
 
 def test_no_orbits_without_a_spec() -> None:
     assert orders(9, 3) == [9]  # a port stays free
+    assert orders(9, 3, duplex=False) == [1, 3, 9]
     assert orders(2047, 7) == []
     assert 2048 not in orders(2048, 3)
     assert 64 in orders(1024, 8)

@@ -1,9 +1,10 @@
-"""All that is known of a size, good or not: rows of the catalog and members of the known families."""
+"""All that is known of a size, good or not: rows of the catalog, members of the known families, what a search finds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog.all_to_all import Bounds
@@ -11,7 +12,11 @@ from topodesign.catalog.exchange import EXCHANGE
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.rows import Row
 
+if TYPE_CHECKING:
+    from topodesign.search.target import Target
+
 _PER_FAMILY = 6  # how many members of a family that has several of a size are looked at
+_SEARCHES = 3  # how many searches for all-to-all are made, of some tenths of a second each
 
 
 def candidates(nodes: int, degree: int, *, duplex: bool, catalog: Catalog) -> Iterator[tuple[Spec, Row | None]]:
@@ -48,3 +53,22 @@ def candidates_for_all_to_all(
         yield spec, row, own.all_to_all if known is None and own is not None else known
     for text, one in kept.items():
         yield parse(text), None, one.all_to_all
+
+
+def searched_for_all_to_all(target: Target, catalog: Catalog) -> Iterator[Spec]:
+    """Yield what short searches for small distances find, and line graphs of what is kept or found of a d-th the size.
+
+    The same always, since all budgets are of work.
+    """
+    from topodesign.search.candidate import line_spec  # noqa: PLC0415  heavy
+    from topodesign.search.low_distances import orbits_to_search, search_low_distances  # noqa: PLC0415
+    from topodesign.search.target import Target  # noqa: PLC0415
+
+    nodes, degree = target.size
+    for orbits in orbits_to_search(target)[:_SEARCHES]:
+        if spec := search_low_distances(target, orbits, 0):
+            yield spec
+    if not target.duplex and nodes % degree == 0:
+        fewer = nodes // degree
+        kept = [parse(one.spec) for one in EXCHANGE.known(catalog.directory, degree, fewer, fewer)]
+        yield from map(line_spec, kept or searched_for_all_to_all(Target(fewer, degree, duplex=False), catalog))

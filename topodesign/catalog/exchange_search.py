@@ -10,20 +10,21 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from topodesign.base.cost import moore_distances
+from topodesign.base.cost import Cost, least_steps, moore_distances
 from topodesign.base.errors import CatalogError, DisconnectedError, TopodesignError
 from topodesign.base.progress import tell
-from topodesign.base.spec import Spec
+from topodesign.base.spec import Spec, parse
 from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.exchange import EXCHANGE, Exchange, unbeaten
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.price import price_topology, wrong_bounds
+from topodesign.catalog.quality import runtime
+from topodesign.search.candidate import line_spec
 from topodesign.search.target import Target
 
 if TYPE_CHECKING:
     from topodesign.topology.topology import Topology
 
-_WORK = 2 * 10**7  # of a turn: links that are looked at, in some tenths of a second
 _CONTENT = 0.001  # sizes so close to the bound are not searched
 _SAVE = 30.0  # seconds between writing the files
 
@@ -44,7 +45,7 @@ class ExchangeSearch:
         grid: tuple[Sequence[int], Sequence[int], Sequence[bool]],
         seed: int,
     ) -> None:
-        from topodesign.search.distances import orbits_of_lifts  # noqa: PLC0415  heavy
+        from topodesign.search.low_distances import orbits_to_search  # noqa: PLC0415  heavy
 
         nodes, degrees, wirings = grid
         self.directory, self.catalog, self.seed = directory, catalog, seed
@@ -57,16 +58,16 @@ class ExchangeSearch:
             source = directory if EXCHANGE.path(directory, degree).exists() else catalog.directory
             self.kept[degree] = _by_nodes(EXCHANGE.known(source, degree))
             for n in nodes:
-                self.known[n, degree] = [*self.kept[degree].get(n, ()), *_of_rows(catalog, n, degree)]
+                self._found(n, degree)
                 for duplex in wirings:
-                    if (degree > 2 or not duplex) and (orbits := orbits_of_lifts(target := Target(n, degree, duplex))):
-                        self.orbits[target] = orbits
-        self.bounds = {one: moore_distances(*one.size, duplex=one.duplex) for one in self.orbits}
+                    if some := orbits_to_search(target := Target(n, degree, duplex)):
+                        self.orbits[target] = some
+        self.bounds = {one: _least(one) for one in self.orbits}
 
     def gap(self, target: Target) -> float:
-        """Return how far the best known is above the bound; much where nothing is known."""
-        some = [one.all_to_all.upper for one in self.known[target.size] if one.duplex or not target.duplex]
-        return float(min(some) / self.bounds[target]) - 1 if some else 1.0
+        """Return how far the fastest known is above the bound; much where nothing is known."""
+        some = [_seconds(one) for one in self.known[target.size] if one.duplex or not target.duplex]
+        return min(some) / self.bounds[target] - 1 if some else 1.0
 
     def go(self, seconds: float, progress: Callable[[float], None] | None = None) -> None:
         """Take turns until the time is used up; what is found is kept if that is interrupted."""
@@ -98,20 +99,29 @@ class ExchangeSearch:
         ]
 
     def turn(self, target: Target) -> None:
-        """Look at a lift, with one number of orbits after the other."""
-        from topodesign.search.distances import search_distances  # noqa: PLC0415  heavy
+        """Search in one way after the other, and then longer."""
+        from topodesign.search.low_distances import search_low_distances  # noqa: PLC0415  heavy
 
         number = self.tried[target]
         self.turns, self.tried[target] = self.turns + 1, number + 1
+        if number == 0 and target.nodes % target.degree == 0:
+            for base in self._found(target.nodes // target.degree, target.degree):
+                self._offer(line_spec(parse(base.spec)), target)
         turn, place = divmod(number, len(self.orbits[target]))
-        spec = search_distances(target, self.orbits[target][place], _WORK, seed=self.seed + turn)
-        if spec is not None and (draft := _draft(spec, target)) is not None:
-            self._offer(draft, target)
+        spec = search_low_distances(target, self.orbits[target][place], turn, seed=self.seed + turn)
+        if spec is not None:
+            self._offer(spec, target)
 
-    def _offer(self, draft: _Draft, target: Target) -> None:
-        """Keep a topology that nothing known beats, which its distances alone can tell."""
-        known = self.known[target.size]
-        if not _new(draft.priced(Bounds(draft.least, draft.least)), known):
+    def _found(self, nodes: int, degree: int) -> list[Exchange]:
+        """Return what is known of a size, which may be none of the grid."""
+        if (nodes, degree) not in self.known:
+            self.known[nodes, degree] = [*self.kept[degree].get(nodes, ()), *_of_rows(self.catalog, nodes, degree)]
+        return self.known[nodes, degree]
+
+    def _offer(self, spec: Spec, target: Target) -> None:
+        """Keep a topology that nothing known beats, which its distances alone can tell, and then its line graph."""
+        draft, known = _draft(spec, target), self.known[target.size]
+        if draft is None or not _new(draft.priced(Bounds(draft.least, draft.least)), known):
             return
         bounds = price_topology(draft.topology)
         if bounds is None or not _new(one := draft.priced(bounds), known):
@@ -121,6 +131,9 @@ class ExchangeSearch:
         specs = {other.spec for other in (*own.get(target.nodes, ()), one)}
         own[target.nodes] = [other for other in self.known[target.size] if other.spec in specs]
         self.new.append(one)
+        longer = Target(target.nodes * target.degree, target.degree, duplex=False)
+        if longer in self.orbits:
+            self._offer(line_spec(spec), longer)
 
 
 @dataclass(frozen=True)
@@ -151,6 +164,17 @@ def _draft(spec: Spec, target: Target) -> _Draft | None:
         return _Draft(spec, topology, _diameter(topology), own_distances(quotient(topology)))
     except TopodesignError:
         return None
+
+
+def _seconds(one: Exchange) -> float:
+    """Return what all-to-all of the smaller standard size takes."""
+    return float(runtime(Cost(one.steps, one.all_to_all.upper)) / 2)
+
+
+def _least(target: Target) -> float:
+    """Return what :func:`_seconds` cannot undercut."""
+    bound = moore_distances(*target.size, duplex=target.duplex)
+    return float(runtime(Cost(least_steps(*target.size, duplex=target.duplex).steps, bound)) / 2)
 
 
 def _diameter(topology: Topology) -> int:

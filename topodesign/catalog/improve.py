@@ -160,8 +160,8 @@ def improve_catalog(
         schedules of the rows that there are, where that gains most for the work first. What is found by the others is
         deferred, too.
     objective
-        ``allreduce``, or ``all-to-all``: lifts of small distances, which files of their own keep where no row takes as
-        little. Rows stay as they are.
+        ``allreduce``, or ``all-to-all``: topologies of small distances, which files of their own keep where no row
+        takes as little. Rows stay as they are.
     seed
         Seed of all random choices.
     progress

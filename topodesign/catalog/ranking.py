@@ -17,15 +17,18 @@ from topodesign.base.records import Result, Several, Table, shortened
 from topodesign.base.spec import Spec
 from topodesign.base.units import Quantity, as_count, format_bandwidth, format_excess, format_time
 from topodesign.catalog.all_to_all import Bounds
-from topodesign.catalog.candidates import candidates_for_all_to_all
+from topodesign.catalog.candidates import candidates_for_all_to_all, searched_for_all_to_all
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.pareto import check_question
 from topodesign.catalog.rows import Row, how_found
 from topodesign.pricing.mix import Mix, Share, questions, single
 from topodesign.pricing.workload import Workload, as_workload
+from topodesign.search.target import Target
 
 if TYPE_CHECKING:
     from topodesign.topology.topology import Topology
+
+_POOR = Fraction(21, 20)  # times the bound by distances: what is known is as good as a short search finds below that
 
 
 @dataclass(frozen=True, repr=False)
@@ -248,7 +251,8 @@ def rank(
         bandwidth factor of its best flow.
     catalog
         Where to look, or its directory; the shipped one by default. The known families of that size join in, and
-        what it keeps for all-to-all alone.
+        what it keeps for all-to-all alone. Where all of these take much longer for all-to-all than the bound by
+        distances, a search of about a second joins in, whose result depends on nothing but the question.
     progress
         Called now and then with the share of the work that is done.
 
@@ -276,6 +280,12 @@ def rank(
         ranked = _ranked(spec, row, known, asked, work)
         if ranked is not None and (ranked.duplex or not bidirectional):
             priced.append(ranked)
+    least = moore_distances(nodes, degree, duplex=bidirectional)
+    if any(share.collective == "all-to-all" for one in asked for share in one.shares) and all(
+        one.all_to_all.upper > _POOR * least for one in priced
+    ):
+        more = searched_for_all_to_all(Target(nodes, degree, bidirectional), as_catalog(catalog))
+        priced += filter(None, (_ranked(spec, None, None, asked, work) for spec in more))
     if not priced:
         raise InfeasibleError(f"no topology with {nodes} nodes and degree {degree} is known; try topodesign pareto")
     entries, beaten = _unbeaten(priced, None if workload is not None else asked[0].shares[0].collective)
@@ -283,7 +293,6 @@ def rank(
     allreduce = single("allreduce", size)
     winner = min(priced, key=lambda one: seconds_of(allreduce, one.reduce_scatter, one.allgather, Fraction(0), work))
     costs = lower_bounds(nodes, degree, duplex=bidirectional)
-    least = moore_distances(nodes, degree, duplex=bidirectional)
     bounds = tuple(least_seconds_of(one, costs, least, work) for one in asked)
     return Ranking(nodes, degree, bidirectional, asked, work, entries, beaten, bounds, winner.spec)
 

@@ -1,8 +1,9 @@
-"""Graphs of a given order and degree with few steps, and of these with low distances on average.
+"""Graphs and digraphs of a given order and degree with few steps, and of these with low distances on average.
 
-Cables a-b and c-d are exchanged for a-c and b-d, or a-d and b-c, colder and colder. Large graphs keep a rotation of
-some order s, by which whole orbits of cables are exchanged at once: N/s of the nodes price the graph, and their links
-write it down. Later the rotation may be given up for one of smaller order, which leaves more to choose.
+Cables a-b and c-d are exchanged for a-c and b-d, or a-d and b-c, colder and colder; links from a to b and from c to d
+for a to d and c to b. Large graphs keep a rotation of some order s, by which whole orbits of links are exchanged at
+once: N/s of the nodes price the graph, and their links write it down. Later the rotation may be given up for one of
+smaller order, which leaves more to choose.
 """
 
 from __future__ import annotations
@@ -43,18 +44,18 @@ class Ordered:
     total: int  # sum of the distances of all pairs, those farther apart counted as one step more
 
 
-def orders(nodes: int, degree: int) -> list[int]:
+def orders(nodes: int, degree: int, *, duplex: bool = True) -> list[int]:
     """Return the numbers of orbits of rotations that leave enough to choose and have specs, ascending.
 
     All nodes, which stands for no rotation, is among them where such a graph has a spec.
     """
-    if keeps_port_free(nodes, degree, duplex=True):
+    if keeps_port_free(nodes, degree, duplex=duplex):
         return [nodes] if nodes * degree <= _MOST_WRITTEN else []
     return [
         orbits
         for orbits in range(1, nodes + 1)
         if nodes % orbits == 0
-        and (orbits * degree % 2 == 0 or nodes // orbits % 2 == 0)
+        and (not duplex or orbits * degree % 2 == 0 or nodes // orbits % 2 == 0)
         and (nodes * degree <= _MOST_WRITTEN if orbits == nodes else 2 * orbits * degree <= _MOST_NUMBERS)
     ]
 
@@ -71,13 +72,13 @@ def search_order_degree(
 ) -> Ordered | None:
     """Search for a graph of a size with so few steps, and the lowest distances.
 
-    * ``target``: the size: at most 2048 nodes, more than twice the degree; its graphs are duplex.
+    * ``target``: the size and its cabling.
     * ``steps``: how far nodes may be apart.
     * ``work``: words of 64 bits to look at, in all; some 3 * 10^8 take a second.
     * ``orbits``: of nodes under the rotation, out of :func:`orders`.
     * ``then``: larger numbers of orbits, each a multiple of the one before, of rotations to go on with.
     * ``start``: a duplex regular topology of the size to start with, where there is no rotation; a random graph
-      otherwise.
+      otherwise. Only for duplex sizes.
     * ``seed``: seed of all random choices.
 
     Returns: the best one, or none if there is none or it is too long to write down.
@@ -110,52 +111,57 @@ def lower(ends: Ends, steps: int, work: int, hot: int, state: np.typing.NDArray[
     """
     nodes, degree = ends.out.shape
     left = np.zeros(2, np.int64)
-    sources = len(ends.head) // degree
-    enough = sources * _least_sum(nodes, degree)
+    sources = nodes // ends.order
+    enough = sources * _least_sum(nodes, degree, duplex=ends.into is ends.out)
     heat = hot * steps * degree
     energy = int(kernels.lower_distances(ends, steps, _WEIGHT, work, heat, enough, state, left))
     return int(left[0]), energy - _WEIGHT * int(left[0])
 
 
-def _least_sum(nodes: int, degree: int) -> int:
+def _least_sum(nodes: int, degree: int, *, duplex: bool) -> int:
     """Return the sum of the distances from a node of which as many as possible are near."""
     total, steps = 0, 0
-    while (within := moore_order(degree, steps, duplex=True)) < nodes:
+    while (within := moore_order(degree, steps, duplex=duplex)) < nodes:
         total, steps = total + nodes - within, steps + 1
     return total
 
 
 def unfolded(ends: Ends, times: int) -> Ends:
     """Return the same graph with a rotation of an order so many times smaller; node (u, i) becomes (u, i mod times)."""
-    nodes, degree = ends.out.shape
-    order = nodes * degree // len(ends.head)
+    degree, order = ends.out.shape[1], ends.order
     residue = np.arange(times)
     moved = (ends.turn.reshape(-1, 1, degree) + residue[:, None]) % order
     head = (ends.head.reshape(-1, 1, degree) * times + moved % times).ravel()
-    mate = head * degree + np.broadcast_to((ends.mate % degree).reshape(-1, 1, degree), moved.shape).ravel()
-    return _written(head, (moved // times).ravel(), mate, nodes, degree)
+    starts = ends.out.size // order
+    port = ends.mate % degree + ends.mate // starts * starts * times  # of ends that links end at, behind the others
+    mate = head * degree + np.broadcast_to(port.reshape(-1, 1, degree), moved.shape).ravel()
+    return _written(head, (moved // times).ravel(), mate, ends.out.shape, order // times)
 
 
-def _written(head: IntArray, turn: IntArray, mate: IntArray, nodes: int, degree: int) -> Ends:
-    """Return the ends of links with the neighbours that they stand for."""
-    order = nodes * degree // len(head)
-    copy = np.arange(order)[None, :, None]
-    out = head.reshape(-1, 1, degree) * order + (turn.reshape(-1, 1, degree) + copy) % order
-    arrays = (np.ascontiguousarray(one, dtype=np.int64) for one in (head, turn, mate, out.reshape(nodes, degree)))
-    return Ends(*arrays)
+def _written(head: IntArray, turn: IntArray, mate: IntArray, shape: tuple[int, ...], order: int) -> Ends:
+    """Return the ends of links with the neighbours, of such a shape, that they stand for."""
+    degree = shape[1]
+    sides = head.reshape(-1, 1, degree) * order + (turn.reshape(-1, 1, degree) + np.arange(order)[:, None]) % order
+    out, *into = (np.ascontiguousarray(side, dtype=np.int64) for side in sides.reshape(-1, *shape))
+    head, turn, mate = (np.ascontiguousarray(one, dtype=np.int64) for one in (head, turn, mate))
+    return Ends(head, turn, mate, out, into[0] if into else out, order)
 
 
 def _random(target: Target, orbits: int, rng: np.random.Generator) -> Ends:
     """Return a random graph with a rotation, which may have parallel links."""
-    nodes, degree = target.size
-    order, size = nodes // orbits, orbits * degree
-    mate = np.arange(size)
-    ports = rng.permutation(size)[size % 2 :]
-    mate[ports[::2]], mate[ports[1::2]] = ports[1::2], ports[::2]
-    turn = rng.integers(0, order, size)
-    number = np.arange(size)
+    degree = target.degree
+    order, starts = target.nodes // orbits, orbits * degree
+    if target.duplex:
+        ports = rng.permutation(starts)[starts % 2 :]
+        one, other = ports[::2], ports[1::2]
+    else:
+        one, other = np.arange(starts), starts + rng.permutation(starts)
+    mate = np.arange(starts if target.duplex else 2 * starts)
+    mate[one], mate[other] = other, one
+    turn = rng.integers(0, order, len(mate))
+    number = np.arange(len(mate))
     turn = np.where(number < mate, turn, np.where(number > mate, -turn[mate] % order, order // 2))
-    return _written(mate // degree, turn, mate, nodes, degree)
+    return _written(mate % starts // degree, turn, mate, target.size, order)
 
 
 def _of(topology: Topology) -> Ends:
@@ -163,19 +169,21 @@ def _of(topology: Topology) -> Ends:
     src, dst = (np.repeat(one, topology.capacity).astype(np.int64) for one in (topology.src, topology.dst))
     mate = np.empty(len(src), np.int64)
     mate[np.lexsort((dst, src))] = np.lexsort((src, dst))
-    return _written(dst, np.zeros_like(dst), mate, topology.nodes, topology.degree)
+    return _written(dst, np.zeros_like(dst), mate, (topology.nodes, topology.degree), 1)
 
 
 def _spec(ends: Ends) -> Spec | None:
     """Return the spec of a graph; None if it is too large to be written out."""
     nodes, degree = ends.out.shape
-    order = nodes * degree // len(ends.head)
+    order, starts = ends.order, ends.out.size // ends.order
     if order == 1:
         heads = np.sort(ends.out, axis=1).ravel().tolist()
         return Spec("successors", (degree, *heads)) if len(heads) <= _MOST_WRITTEN else None
     if order == nodes:
-        return cayley_spec(group(Spec("cyclic", (nodes,))), sorted(ends.turn.tolist()), duplex=True)
-    return lift_spec(Spec("cyclic", (order,)), np.arange(len(ends.head)) // degree, ends.head, ends.turn)
+        return cayley_spec(
+            group(Spec("cyclic", (nodes,))), sorted(ends.turn[:starts].tolist()), duplex=ends.into is ends.out
+        )
+    return lift_spec(Spec("cyclic", (order,)), np.arange(starts) // degree, ends.head[:starts], ends.turn[:starts])
 
 
 def _swapped(base: Spec | None, ends: Ends) -> Spec | None:

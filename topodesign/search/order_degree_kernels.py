@@ -1,11 +1,12 @@
-"""Compiled exchanges of cables that lower the distances in graphs on which a cyclic group acts.
+"""Compiled exchanges of links that lower the distances in graphs and digraphs on which a cyclic group acts.
 
 A graph of N = m*s nodes is a base of m nodes whose links have a turn, 0 to s - 1: node (u, i) is the integer u*s + i,
 and a link from u to w with turn t joins (u, i) to (w, i + t) for all i. Exchanges keep that: they replace whole orbits
 of cables, so that one node of each orbit prices them. With s = 1 it is any graph.
 
 Each node of the base has d ends of links, and each end its mate, at the other node. An end that is its own mate is a
-link across, with turn s/2; with s = 1 it is a port that stays free, a self-loop.
+link across, with turn s/2; with s = 1 it is a port that stays free, a self-loop. In a digraph the mates of the m*d ends
+that links begin at are as many others, which come after them.
 
 Row v of level k holds as bits the sources, one of each orbit, that are within k steps of v. An exchange changes few
 rows but for the highest levels, and of the highest only counts are kept.
@@ -35,6 +36,8 @@ class Ends(NamedTuple):
     turn: Ints
     mate: Ints  # its other end
     out: Ints  # shape ``(N, d)``: neighbours of each node of the graph
+    into: Ints  # the same against the links; of a duplex graph ``out`` itself
+    order: int  # of the rotation, s
 
 
 class Reach(NamedTuple):
@@ -52,40 +55,46 @@ class Reach(NamedTuple):
     marked: Ints  # whether a node is listed
 
 
-@compiled
-def _order(ends: Ends) -> int:
-    """Return the order of the rotation, s."""
-    order: int = len(ends.out) * ends.out.shape[1] // len(ends.head)
-    return order
+@inlined
+def _starts(ends: Ends) -> int:
+    """Return how many ends links begin at: in a duplex graph at all."""
+    return ends.out.size // ends.order
+
+
+@inlined
+def _node(ends: Ends, end: int) -> int:
+    """Return the node of the base that an end is at."""
+    node: int = end % _starts(ends) // ends.out.shape[1]
+    return node
 
 
 @compiled
 def write_out(ends: Ends, end: int) -> None:
     """Write where the links lead that an end stands for."""
-    degree, order = ends.out.shape[1], _order(ends)
-    node, port = end // degree, end % degree
+    side = ends.out if end < _starts(ends) else ends.into
+    node, port, order = _node(ends, end), end % side.shape[1], ends.order
     for i in range(order):
         to = ends.turn[end] + i
-        ends.out[node * order + i, port] = ends.head[end] * order + (to if to < order else to - order)
+        side[node * order + i, port] = ends.head[end] * order + (to if to < order else to - order)
 
 
 @compiled
 def _join(ends: Ends, one: int, other: int, turn: int) -> None:
     """Make two ends mates; an end by itself becomes a link across, or a free port."""
-    degree, order = ends.out.shape[1], _order(ends)
+    order = ends.order
     if one == other:
         turn = order // 2
-    ends.head[one], ends.turn[one], ends.mate[one] = other // degree, turn, other
-    ends.head[other], ends.turn[other], ends.mate[other] = one // degree, (order - turn) % order, one
+    ends.head[one], ends.turn[one], ends.mate[one] = _node(ends, other), turn, other
+    ends.head[other], ends.turn[other], ends.mate[other] = _node(ends, one), (order - turn) % order, one
 
 
 @compiled
 def _exchange(ends: Ends, one: int, other: int, turn: int, touched: Ints, before: Ints) -> int:
     """Join two ends with a turn, and what they were joined to with each other; return how many ends that touches.
 
-    Two ends of one link get another turn, or become two links across.
+    Two ends of one link get another turn, or become two links across. In a digraph the second is one that links end at.
     """
-    order = _order(ends)
+    order, duplex = ends.order, _starts(ends) == len(ends.head)
     mate, last = ends.mate[one], ends.mate[other]
     shift = (turn + ends.turn[other] - ends.turn[one]) % order
     number = 0
@@ -98,7 +107,7 @@ def _exchange(ends: Ends, one: int, other: int, turn: int, touched: Ints, before
             touched[number] = end
             before[number, 0], before[number, 1], before[number, 2] = ends.head[end], ends.turn[end], ends.mate[end]
             number += 1
-    if other == mate and one != mate and order % 2 == 0 and turn % 2 == 0:
+    if duplex and other == mate and one != mate and order % 2 == 0 and turn % 2 == 0:
         _join(ends, one, one, 0)
         _join(ends, other, other, 0)
     else:
@@ -128,7 +137,7 @@ def _undo(ends: Ends, number: int, touched: Ints, before: Ints) -> None:
 @compiled
 def _faults(ends: Ends, node: int) -> int:
     """Return how many ends of a node of the base make self-loops that are no free ports, or parallel links."""
-    degree, order = ends.out.shape[1], _order(ends)
+    degree, order = ends.out.shape[1], ends.order
     faults = 0
     for one in range(node * degree, node * degree + degree):
         if ends.head[one] == node and ends.turn[one] == 0 and (order > 1 or ends.mate[one] != one):
@@ -142,8 +151,7 @@ def _faults(ends: Ends, node: int) -> int:
 @compiled
 def mend(ends: Ends, tries: int, state: Masks) -> int:
     """Exchange links at random while that leaves fewer self-loops and parallel links; return how many are left."""
-    degree, order = ends.out.shape[1], _order(ends)
-    nodes = len(ends.head) // degree
+    nodes, starts = len(ends.out) // ends.order, _starts(ends)
     touched, before = np.zeros(4, np.int64), np.zeros((4, 3), np.int64)
     total = 0
     for node in range(nodes):
@@ -151,10 +159,10 @@ def mend(ends: Ends, tries: int, state: Masks) -> int:
     for _ in range(tries):
         if total == 0:
             break
-        one, other = _draw(len(ends.head), state), _draw(len(ends.head), state)
-        if one == other or (order == 1 and ends.mate[one] == other):
+        one, other = _draw(starts, state), len(ends.head) - starts + _draw(starts, state)
+        if one == other or (ends.order == 1 and ends.mate[one] == other):
             continue
-        number = _exchange(ends, one, other, _draw(order, state), touched, before)
+        number = _exchange(ends, one, other, _draw(ends.order, state), touched, before)
         after = 0
         for node in range(nodes):
             after += _faults(ends, node)
@@ -209,7 +217,7 @@ def _unite(reach: Reach, out: Ints, level: int, node: int, into: int) -> int:
 @compiled
 def _fill(reach: Reach, ends: Ends, weight: int) -> int:
     """Compute all rows, and return the energy."""
-    out, order = ends.out, _order(ends)
+    out, order = ends.out, ends.order
     nodes, steps = len(out), len(reach.at) - 1
     sources = nodes // order
     for source in range(sources):
@@ -237,14 +245,14 @@ def _too_far(reach: Reach, sources: int) -> int:
 @compiled
 def _after(reach: Reach, ends: Ends, number: int, touched: Ints, weight: int, energy: int, limit: int) -> int:
     """Return the energy after an exchange that touches some ends; ``LARGEST`` if above the limit."""
-    out, order = ends.out, _order(ends)
+    out, into, order = ends.out, ends.into, ends.order
     nodes, degree = out.shape
     sources, steps = nodes // order, len(reach.at) - 1
     at, held, listed = reach.at, reach.held, reach.listed
     known = 0
     for i in range(number):
         first = touched[i] // degree * order
-        if not reach.marked[first]:
+        if touched[i] < _starts(ends) and not reach.marked[first]:
             for node in range(first, first + order):
                 reach.marked[node] = 1
                 listed[known] = node
@@ -260,7 +268,7 @@ def _after(reach: Reach, ends: Ends, number: int, touched: Ints, weight: int, en
         reach.upto[level] = last = known
         for i in range(behind, last):
             for j in range(degree):
-                other = out[listed[i], j]
+                other = into[listed[i], j]
                 if not reach.marked[other]:
                     reach.marked[other] = 1
                     listed[known] = other
@@ -293,10 +301,11 @@ def _back(reach: Reach) -> None:
 @compiled
 def _choose(reach: Reach, ends: Ends, state: Masks, chosen: Ints) -> None:
     """Choose two ends and a turn: at random, or such that the new link brings a pair near that is too far apart."""
-    out, order = ends.out, _order(ends)
+    out, order, starts = ends.out, ends.order, _starts(ends)
     nodes, degree = out.shape
     sources, steps = nodes // order, len(reach.at) - 1
-    chosen[0], chosen[1], chosen[2] = _draw(len(ends.head), state), _draw(len(ends.head), state), _draw(order, state)
+    chosen[0], chosen[2] = _draw(starts, state), _draw(order, state)
+    chosen[1] = len(ends.head) - starts + _draw(starts, state)
     if _draw(2, state) == 0:
         return
     x, tries = _draw(nodes, state), 0
@@ -313,9 +322,9 @@ def _choose(reach: Reach, ends: Ends, state: Masks, chosen: Ints) -> None:
     for _ in range(ahead):
         x = out[x, _draw(degree, state)]
     for _ in range(steps - 1 - ahead):
-        y = out[y, _draw(degree, state)]
+        y = ends.into[y, _draw(degree, state)]
     chosen[0] = x // order * degree + _draw(degree, state)
-    chosen[1] = y // order * degree + _draw(degree, state)
+    chosen[1] = len(ends.head) - starts + y // order * degree + _draw(degree, state)
     chosen[2] = (y % order - x % order) % order
 
 
@@ -323,7 +332,7 @@ def _choose(reach: Reach, ends: Ends, state: Masks, chosen: Ints) -> None:
 def lower_distances(
     ends: Ends, steps: int, weight: int, work: int, hot: int, enough: int, state: Masks, left: Ints
 ) -> int:
-    """Exchange cables such that distances get lower, colder and colder, and keep the graph with the least energy.
+    """Exchange links such that distances get lower, colder and colder, and keep the graph with the least energy.
 
     The energy is the sum of distances from one node of each orbit to all others, those beyond the steps counted as one
     more, and the weight of each that is.
@@ -341,7 +350,7 @@ def lower_distances(
 
     Returns: the least energy.
     """
-    out, order = ends.out, _order(ends)
+    out, order = ends.out, ends.order
     nodes, degree = out.shape
     sources = nodes // order
     reach = _reach(nodes, sources, steps)
@@ -361,7 +370,7 @@ def lower_distances(
         number = _exchange(ends, one, other, chosen[2], touched, before)
         faults = 0
         for i in range(number):
-            faults += _faults(ends, touched[i] // degree)
+            faults += _faults(ends, _node(ends, touched[i]))
         if faults:
             _undo(ends, number, touched, before)
             continue
