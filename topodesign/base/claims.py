@@ -177,19 +177,15 @@ class Of(Enum):
 class Claim(Declared):
     """That something is the best of some, or how far from that it can be.
 
-    * ``of``: what is least (of a rate, most).
-    * ``value``: how much it is: steps, a bandwidth factor, seconds, bytes per second, a number of patches.
-    * ``among``: those that it is compared with.
-    * ``proof``: what that rests on; ``Proof.NONE`` where none of them is known to be better, but one may be.
     * ``bound``: what none of them goes below (of a rate, above); None where that is not known. Proven, it is the value
       itself.
     * ``by``: the theorem, search or certificate in words, or why it is not proven; empty where nothing has to be said.
     """
 
-    of: Of
-    value: Fraction | int
-    among: Among
-    proof: Proof
+    of: Of  # what is least (of a rate, most)
+    value: Fraction | int  # how much it is: steps, a bandwidth factor, seconds, bytes per second, a number of patches
+    among: Among  # those that it is compared with
+    proof: Proof  # what that rests on; ``Proof.NONE`` where none of them is known to be better, but one may be
     bound: Fraction | int | None = None
     by: str = ""
 

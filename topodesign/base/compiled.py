@@ -117,9 +117,7 @@ def inlined(function: Callable[_Arguments, _Result]) -> Kernel[_Arguments, _Resu
     return Kernel(function, None, inlined=True)
 
 
-def tiered(
-    work: Callable[..., int],
-) -> Callable[[Callable[_Arguments, _Result]], Kernel[_Arguments, _Result]]:
+def tiered(work: Callable[..., int]) -> Callable[[Callable[_Arguments, _Result]], Kernel[_Arguments, _Result]]:
     """Make a function a kernel that runs as plain Python until it has had more work than its patience."""
     return lambda function: Kernel(function, work)
 

@@ -78,11 +78,7 @@ _KEYS = {
     "link test": FileKind.LINK_TEST,
 }
 """What JSON of others, or of ours without its head, is told by."""
-_FORMATS = {
-    "wiring plan": FileKind.WIRING,
-    "programs by phase": FileKind.PHASES,
-    "plan set": FileKind.PLAN_SET,
-}
+_FORMATS = {"wiring plan": FileKind.WIRING, "programs by phase": FileKind.PHASES, "plan set": FileKind.PLAN_SET}
 """What JSON of ours says in its head."""
 _NEAR = 1000  # letters in which XML has said what it is
 _PLACES = frozenset(("hosts", "racks", "panels", "stock"))

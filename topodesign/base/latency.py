@@ -31,13 +31,11 @@ class Latency(Declared):
 
     * ``alpha``: seconds of a message from node to node; None for the latencies that a fabric says of its links, of
       which a message takes the sum of those that it goes over, switches included.
-    * ``gap``: seconds between the starts of two messages at one port.
-    * ``hop``: seconds in a switch; 0 where links have latencies of their own.
     """
 
     alpha: Fraction | None = ALPHA
-    gap: Fraction = GAP
-    hop: Fraction = HOP
+    gap: Fraction = GAP  # seconds between the starts of two messages at one port
+    hop: Fraction = HOP  # seconds in a switch; 0 where links have latencies of their own
 
     KEYS = "alpha_s=float(alpha) gap_s=float(gap) hop_s=float(hop)"
 

@@ -28,10 +28,7 @@ class Plugins(Result):
     doors: tuple[Opened, ...]  # all doors, with what is there without plugins
     plugins: tuple[Plugin, ...]  # what other packages bring
 
-    KEYS = (
-        "doors plugins",
-        key("failed=len(failed)", "How many are left out."),
-    )
+    KEYS = ("doors plugins", key("failed=len(failed)", "How many are left out."))
     ROWS = "plugins"
 
     @property

@@ -81,22 +81,17 @@ LONGEST_CELL = 240
 class Table:
     """A table of text.
 
-    * ``heading``: a line above it, or nothing.
-    * ``columns``: titles.
     * ``rows``: a cell for every column; one that ends with an asterisk is the best of its column.
-    * ``words``: titles of the columns that are aligned to the left; numbers are to the right.
-    * ``spare``: titles of the columns that can be left out where there is little room.
     * ``compared``: number of the first row that is there to compare with only, after a rule; None if there is none.
-    * ``footnote``: a line below it, or nothing.
     """
 
-    heading: str
-    columns: tuple[str, ...]
+    heading: str  # a line above it, or nothing
+    columns: tuple[str, ...]  # titles
     rows: tuple[tuple[str, ...], ...]
-    words: frozenset[str] = frozenset()
-    spare: frozenset[str] = frozenset()
+    words: frozenset[str] = frozenset()  # titles of the columns that are aligned to the left; numbers are to the right
+    spare: frozenset[str] = frozenset()  # titles of the columns that can be left out where there is little room
     compared: int | None = None
-    footnote: str = ""
+    footnote: str = ""  # a line below it, or nothing
 
     @property
     def titled(self) -> bool:

@@ -72,8 +72,7 @@ def _write(found: ExactFrontier, choices: list[Choice], output: Path, one_file: 
         return
     name = str(found.collective)
     write_directory(
-        output,
-        {f"{name}-chunks{one.chunks}-steps{one.steps}.npz": partial(_saved, plan=one.plan) for one in choices},
+        output, {f"{name}-chunks{one.chunks}-steps{one.steps}.npz": partial(_saved, plan=one.plan) for one in choices}
     )
 
 

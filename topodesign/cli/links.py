@@ -22,12 +22,7 @@ _FORMS: tuple[LinkFormat, ...] = ("json", "csv", "dot", "graphml", "edges", "adj
 
 @click.command(name="links", cls=Command)
 @click.argument("topology", type=SPEC)
-@click.option(
-    "--format",
-    "file_format",
-    type=click.Choice(_FORMS),
-    help="What to print; json if unsaid.",
-)
+@click.option("--format", "file_format", type=click.Choice(_FORMS), help="What to print; json if unsaid.")
 @click.option(
     "-o",
     "--output",

@@ -42,12 +42,7 @@ class SectionOption(click.Option):
     section = "Options"
 
 
-def offer(
-    group: type,
-    *names: str,
-    section: str | None = None,
-    **changed: Any,
-) -> Callable[[_Command], _Command]:
+def offer(group: type, *names: str, section: str | None = None, **changed: Any) -> Callable[[_Command], _Command]:
     """Return what adds the options of a group to a command.
 
     * ``group``: as :mod:`topodesign.base.options` describes.

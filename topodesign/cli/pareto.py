@@ -122,11 +122,7 @@ class _Command(Command):
     "-o DIR writes the links of each, for 'topodesign wire diff'.",
 )
 @click.option(
-    "--links",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    hidden=True,
-    help="The same as -o DIR with --grow-from.",
+    "--links", type=click.Path(path_type=Path), metavar="DIR", hidden=True, help="The same as -o DIR with --grow-from."
 )
 @click.option(
     "--per-port", is_flag=True, help="Of a range of degrees: --bandwidth is that of a port, and more ports have more."

@@ -134,11 +134,7 @@ def command(
     try:
         with progress_bar("running") as progress:
             result = topodesign.run_plan(
-                plan,
-                size=sizes if sweep is None else _swept(*sweep, factor),
-                transport=how,
-                progress=progress,
-                **run,
+                plan, size=sizes if sweep is None else _swept(*sweep, factor), transport=how, progress=progress, **run
             )
     except ElsewhereError as error:
         context.exit(1 if error.infeasible else 2)

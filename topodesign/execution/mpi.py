@@ -11,16 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from topodesign.base.errors import MissingLibraryError
-from topodesign.collectives import (
-    ALL_TO_ALL,
-    ALLGATHER,
-    ALLREDUCE,
-    BROADCAST,
-    GATHER,
-    REDUCE,
-    REDUCE_SCATTER,
-    SCATTER,
-)
+from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, SCATTER
 from topodesign.collectives.collective import Collective
 from topodesign.execution.ordering import Do
 from topodesign.execution.processes import Work, World

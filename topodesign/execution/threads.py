@@ -132,7 +132,5 @@ def run_trial(trial: Trial, progress: Callable[[float], None]) -> Outcome:
     crew.run(work)
     times = [max(last) - min(first) for first, last in zip(begun, ended, strict=True)]
     return Outcome(
-        tuple(times[trial.warmup :]),
-        sum(count for count, _ in wrong),
-        next((first for _, first in wrong if first), ""),
+        tuple(times[trial.warmup :]), sum(count for count, _ in wrong), next((first for _, first in wrong if first), "")
     )

@@ -46,8 +46,7 @@ class PartOptions(TypedDict, total=False):
         ),
     ]
     others: Annotated[
-        "Others",
-        Option("What nodes do that do not take part.", Choice(("vanish", "forward")), default="vanish"),
+        "Others", Option("What nodes do that do not take part.", Choice(("vanish", "forward")), default="vanish")
     ]
     without: Annotated["Some", LEFT]
 

@@ -65,12 +65,7 @@ class SingleFailures(Result):
     bandwidth: Fraction  # algorithmic bandwidth before, bytes per second
     parts: tuple[FailedPart, ...]  # what can fail
 
-    KEYS = (
-        "fabric",
-        key("collective", "Of what.", kind=str, value=lambda one: str(one.collective)),
-        "bandwidth",
-        "parts",
-    )
+    KEYS = ("fabric", key("collective", "Of what.", kind=str, value=lambda one: str(one.collective)), "bandwidth parts")
     ROWS = "parts"
 
     def heading(self) -> str:

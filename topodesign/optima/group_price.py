@@ -35,8 +35,6 @@ class GroupPrice(Result):
 
     * ``bandwidth``: bandwidth factor y of all groups at once: the last is done after ``y M/B``, M the data of each
       group. It is the least that was found, and :attr:`claims` say among what it is the least that there is.
-    * ``alone``: the largest factor of a group that has all links to itself.
-    * ``bound``: bandwidth factor that none of the ways goes below that the first claim names.
     * ``floor``: bandwidth factor that nothing goes below, whatever others and switches can do, by cuts around members.
     * ``in_turn``: of an allreduce: as a reduce-scatter and then an allgather; None for others, or if it is too large.
     """
@@ -45,9 +43,9 @@ class GroupPrice(Result):
     collective: Collective
     others: Others
     bandwidth: Fraction
-    alone: Fraction
+    alone: Fraction  # the largest factor of a group that has all links to itself
     among: Among
-    bound: Fraction
+    bound: Fraction  # bandwidth factor that none of the ways goes below that the first claim names
     floor: Fraction
     in_turn: Fraction | None = None
     missed: str = ""  # what was not looked for

@@ -129,12 +129,7 @@ class Layout(Result):
 
 
 def layout(
-    place: PlaceLike,
-    traffic: Traffic | Iterable[Traffic],
-    *,
-    others: Others = "forward",
-    seed: int = 0,
-    tries: int = 8,
+    place: PlaceLike, traffic: Traffic | Iterable[Traffic], *, others: Others = "forward", seed: int = 0, tries: int = 8
 ) -> Layout:
     """Place the ranks of a training run on nodes so that its groups sit well.
 

@@ -113,8 +113,7 @@ class Routed(Result):
     least: tuple[Fraction, ...]  # what nothing undercuts, in seconds for each size
 
     KEYS = (
-        "name nodes degree collective",
-        "*workload",
+        "name nodes degree collective *workload",
         key("hop_s=float(workload.hop)", "Seconds for each link that a message goes over."),
         key("sizes_bytes=number(workload.sizes)", "Sizes in bytes."),
         key("ways=timed", "The ways, that with the least time for the first size first."),

@@ -81,27 +81,18 @@ class SentTime(Declared):
 class StepTime(Result):
     """A training step on a network.
 
-    * ``step``: what it computes and sends.
-    * ``place``: where.
-    * ``latency``: what messages take beside their bytes.
-    * ``nodes``: the node of each rank, by number.
-    * ``sent``: how long each collective takes.
-    * ``spent``: where the time goes.
-    * ``bound``: seconds that it does not go below in this layout, whatever the ways of its collectives.
-    * ``before``: seconds with the ranks in the order of the nodes.
-    * ``priced``: layouts that were priced.
     * ``ways``: how each collective can be done in this layout.
     """
 
-    step: StepMix
-    place: Fabric
-    latency: Latency
-    nodes: tuple[int, ...]
-    sent: tuple[SentTime, ...]
-    spent: Spent
-    bound: Fraction
-    before: Fraction
-    priced: int
+    step: StepMix  # what it computes and sends
+    place: Fabric  # where
+    latency: Latency  # what messages take beside their bytes
+    nodes: tuple[int, ...]  # the node of each rank, by number
+    sent: tuple[SentTime, ...]  # how long each collective takes
+    spent: Spent  # where the time goes
+    bound: Fraction  # seconds that it does not go below in this layout, whatever the ways of its collectives
+    before: Fraction  # seconds with the ranks in the order of the nodes
+    priced: int  # layouts that were priced
     ways: Mapping[Sent, Ways] = field(default_factory=dict, repr=False, compare=False)
 
     KEYS = (

@@ -41,8 +41,7 @@ class UnevenPrice(Result):
     KEYS = (
         key("place=place.name", "Where."),
         key("nodes=len(place.compute)", "How many there are."),
-        "sent_bytes=number(sent) fullest",
-        "seconds_exact=seconds",
+        "sent_bytes=number(sent) fullest seconds_exact=seconds",
         key("seconds=float(seconds)", "Seconds by bandwidth, with latencies left out."),
         key("bound_s=float(bound)", "Seconds that no routing goes below."),
         key("even_s=float(even_seconds)", "Seconds if all pairs had the mean; null where its flow is too large."),

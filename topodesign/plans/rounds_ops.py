@@ -133,15 +133,7 @@ def share(schedules: Sequence[Rounds]) -> Rounds:
     parts = [rescale(one, part) for one in schedules]
     place = np.repeat(part * np.arange(len(parts)), [len(one) for one in parts])
     step, src, dst, block, lo, hi = (np.concatenate([getattr(one, name) for one in parts]) for name in COLUMNS)
-    return first.having(
-        units=part * len(parts),
-        step=step,
-        src=src,
-        dst=dst,
-        block=block,
-        lo=lo + place,
-        hi=hi + place,
-    )
+    return first.having(units=part * len(parts), step=step, src=src, dst=dst, block=block, lo=lo + place, hi=hi + place)
 
 
 def relabel(schedule: Rounds, order: NDArray[np.integer]) -> Rounds:

@@ -41,11 +41,9 @@ _QUICK_BOUNDS = 2**24  # sources times links up to which ``quick`` balances flow
 class AllToAll(Result):
     """What all-to-all costs: every node sends a shard to every other node.
 
-    * ``topology``: the topology.
     * ``lower``, ``upper``: bandwidth factors: no flow takes less than the first, and one is known that takes the second
       (None if none has been looked for). Time is y * M/B with M the data of one node, M/N for each node including
       itself, and B the bandwidth of a node's links together.
-    * ``method``: how the price was found.
     * ``moore``, ``distances``: lower bounds by the distances of any topology of that many nodes and ports, and by those
       of this one.
     * ``equal_split``: what equal-cost multi-path routing takes, which parts traffic over all links on shortest paths
@@ -53,10 +51,10 @@ class AllToAll(Result):
     * ``flow``: a flow that takes ``upper``, and link prices that prove ``lower``; None where there are bounds alone.
     """
 
-    topology: Topology
+    topology: Topology  # the topology
     lower: Fraction
     upper: Fraction | None
-    method: str
+    method: str  # how the price was found
     moore: Fraction
     distances: Fraction | None
     equal_split: Fraction | None
@@ -240,13 +238,7 @@ def all_to_all(
     tell(progress, 1.0)
     if flow is None:
         return bounds
-    return replace(
-        bounds,
-        lower=max(flow.lower, bounds.lower),
-        upper=flow.upper,
-        method=flow.method,
-        flow=flow,
-    )
+    return replace(bounds, lower=max(flow.lower, bounds.lower), upper=flow.upper, method=flow.method, flow=flow)
 
 
 def _gap(value: Fraction | float | str) -> Fraction:

@@ -80,19 +80,17 @@ class Moves(NamedTuple):
 class Deferral:
     """A deferred allgather of shards that come in some equal parts, or whole.
 
-    * ``loads``: shards that a unit of link capacity carries at most, step by step.
     * ``receivers``: nodes r of which the rows are, ascending: all, or one of each orbit of the topology's symmetry,
       which is free; what all others get is the image of that.
     * ``time``, ``source``: arrays of shape ``(receivers, N * parts)``: the step at which node r gets each part of each
       shard, and from which neighbour; 0 and 0 for its own shard.
-    * ``parts``: how many a shard has.
     """
 
-    loads: tuple[Fraction, ...]
+    loads: tuple[Fraction, ...]  # shards that a unit of link capacity carries at most, step by step
     receivers: IntArray
     time: NDArray[np.int16]
     source: NDArray[np.int32]
-    parts: int = 1
+    parts: int = 1  # how many a shard has
 
     @property
     def moves(self) -> Moves:
@@ -315,18 +313,14 @@ def _mixed(links: tuple[IntArray, IntArray], choice: int) -> tuple[IntArray, Int
 class _Images:
     """A group of automorphisms of which none but the identity leaves a node where it is.
 
-    * ``symmetry``: of the topology.
-    * ``roots``: the representatives, ascending, shape ``(R,)``.
-    * ``orbit``: whose image each node is, as a place in ``roots``.
     * ``taken``: where each permutation takes the representatives, shape ``(order, R)``; the first is the identity.
-    * ``back``: where its inverse does.
     """
 
-    symmetry: Symmetry
-    roots: IntArray
-    orbit: IntArray
+    symmetry: Symmetry  # of the topology
+    roots: IntArray  # the representatives, ascending, shape ``(R,)``
+    orbit: IntArray  # whose image each node is, as a place in ``roots``
     taken: NDArray[np.int32]
-    back: NDArray[np.int32]
+    back: NDArray[np.int32]  # where its inverse does
 
     def moved(self, nodes: IntArray) -> NDArray[np.int32]:
         """Return what each node is called from some nodes that take the place of their representatives."""
@@ -454,11 +448,7 @@ class _Search:
 
 
 def _counted(
-    topology: Topology,
-    receivers: IntArray,
-    first: IntArray,
-    time: NDArray[np.int16],
-    link: NDArray[np.uint8],
+    topology: Topology, receivers: IntArray, first: IntArray, time: NDArray[np.int16], link: NDArray[np.uint8]
 ) -> Deferral:
     """Return the schedule with the neighbours that shards come from and the loads, counted link by link."""
     order = np.lexsort((topology.src, topology.dst))

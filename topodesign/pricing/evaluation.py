@@ -84,26 +84,19 @@ class Prices:
 class Evaluation(Result, Prices):
     """What is known of a topology, beside its prices.
 
-    * ``topology``: the topology.
-    * ``bound``: lower bound for its nodes and degree (with the duplex Moore bound if it is duplex).
     * ``girth``: links of the shortest directed cycle but for self-loops, 2 of a duplex link; None if there is none.
-    * ``undirected_girth``: the same of cables, for duplex topologies; None for others.
-    * ``distance_profile``: nodes at distance 1, 2, ... of node 0.
-    * ``sources``: nodes that prices were worked out from; the others are alike.
-    * ``workload``: what :attr:`allreduce` is for.
-    * ``all_to_all``: all-to-all: time = y * M/B with M the data of one node.
     * ``least_reduce_scatter``, ``least_allgather``: bandwidth factors that no schedules on its links are below in as
       many steps as the deferred ones; None where those were not looked for.
     """
 
-    topology: Topology
-    bound: Cost
+    topology: Topology  # the topology
+    bound: Cost  # lower bound for its nodes and degree (with the duplex Moore bound if it is duplex)
     girth: int | None
-    undirected_girth: int | None
-    distance_profile: tuple[int, ...]
-    sources: int
-    workload: Workload
-    all_to_all: AllToAll
+    undirected_girth: int | None  # the same of cables, for duplex topologies; None for others
+    distance_profile: tuple[int, ...]  # nodes at distance 1, 2, ... of node 0
+    sources: int  # nodes that prices were worked out from; the others are alike
+    workload: Workload  # what :attr:`allreduce` is for
+    all_to_all: AllToAll  # all-to-all: time = y * M/B with M the data of one node
     least_reduce_scatter: Fraction | None
     least_allgather: Fraction | None
 

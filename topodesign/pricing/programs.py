@@ -43,12 +43,11 @@ class Block:
 class Split:
     """The optimal split of a block.
 
-    * ``time``: when the last link is done: the optimum U of LP (1) or LP (21).
     * ``share``: ``share[v][link]`` is the part of the shard of destination v that goes over a link, rows adding up to
       1.
     """
 
-    time: Fraction
+    time: Fraction  # when the last link is done: the optimum U of LP (1) or LP (21)
     share: list[list[Fraction]]
 
 

@@ -21,15 +21,13 @@ from topodesign.topology.topology import IntArray, Topology
 class Priced:
     """A topology with the loads of every node as a source.
 
-    * ``topology``: it, without self-loops.
-    * ``distance``: from every node to every other, shape ``(nodes, nodes)``.
     * ``rank``: the load at each distance from 1 as an index into ``loads``, shape ``(nodes, diameter)``; 0 beyond the
       farthest.
     * ``loads``: all loads that there are, ascending, as numerators and denominators; the first is 0.
     """
 
-    topology: Topology
-    distance: NDArray[np.int32]
+    topology: Topology  # it, without self-loops
+    distance: NDArray[np.int32]  # from every node to every other, shape ``(nodes, nodes)``
     rank: IntArray
     loads: tuple[IntArray, IntArray]
 

@@ -37,12 +37,11 @@ class SplitDeferral:
 
     * ``loads``: shards that a unit of link capacity carries in the first step and, at most, in the second.
     * ``receivers``: as of :class:`~topodesign.pricing.deferral.Deferral`.
-    * ``moves``: what the receivers get.
     """
 
     loads: tuple[Fraction, Fraction]
     receivers: IntArray
-    moves: Moves
+    moves: Moves  # what the receivers get
 
     def cost(self, topology: Topology) -> Cost:
         """Return steps and bandwidth factor on the topology that it is for."""

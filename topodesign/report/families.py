@@ -103,8 +103,7 @@ class Described(Result):
     KEYS = (
         "name",
         key("kind", kind=("family", "expansion", "everyday", "catalog", "fabric")),
-        "call nodes degree example about source text",
-        "example_nodes example_degree",
+        "call nodes degree example about source text example_nodes example_degree",
         key("example_steps=cost.steps", "Communication steps on it; null for fabrics."),
         key("example_bandwidth=cost.bandwidth", "Its bandwidth factor; null for fabrics."),
         "picture",

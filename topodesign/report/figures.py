@@ -361,10 +361,7 @@ def _curve(drawing: Drawing, place: int) -> list[tuple[float, float]]:
     mx, my = (x0 + x1) / 2 + bend * (y1 - y0), (y0 + y1) / 2 - bend * (x1 - x0)
     parts = 16
     return [
-        (
-            (1 - t) ** 2 * x0 + 2 * t * (1 - t) * mx + t * t * x1,
-            (1 - t) ** 2 * y0 + 2 * t * (1 - t) * my + t * t * y1,
-        )
+        ((1 - t) ** 2 * x0 + 2 * t * (1 - t) * mx + t * t * x1, (1 - t) ** 2 * y0 + 2 * t * (1 - t) * my + t * t * y1)
         for t in (step / parts for step in range(parts + 1))
     ]
 

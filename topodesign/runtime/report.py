@@ -101,18 +101,15 @@ class Report(Declared):
 class ProgramReport(Report):
     """What a checker of programs for a runtime found.
 
-    * ``runtime``: whose rules were held.
     * ``modes``: which of ``in place`` and ``out of place`` were run; what went wrong in a run did so in the last one.
-    * ``root``: of a collective that has one, which no file says: found out, or given; else None.
     * ``usage``: what the program takes, the largest number over ranks, threadblocks or links; None where it is illegal.
-    * ``calls``: what it can be used for; None where it is illegal.
     """
 
-    runtime: str = ""
+    runtime: str = ""  # whose rules were held
     modes: tuple[str, ...] = ()
-    root: int | None = None
+    root: int | None = None  # of a collective that has one, which no file says: found out, or given; else None
     usage: Any = None
-    calls: Any = None
+    calls: Any = None  # what it can be used for; None where it is illegal
 
     def agreement(self) -> str:
         """Return what was found right."""

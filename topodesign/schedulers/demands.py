@@ -14,16 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from topodesign.base.errors import DisconnectedError, ParameterError, ScheduleError, TooLargeError
-from topodesign.collectives import (
-    ALL_TO_ALL,
-    ALLGATHER,
-    BROADCAST,
-    GATHER,
-    REDUCE,
-    REDUCE_SCATTER,
-    SCATTER,
-    Collective,
-)
+from topodesign.collectives import ALL_TO_ALL, ALLGATHER, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, SCATTER, Collective
 from topodesign.collectives.collective import EVERYONE
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.journeys import journeys
@@ -32,14 +23,7 @@ from topodesign.plans.timed import Timed
 from topodesign.plans.timed_ops import LinkTimes, reverse_timed
 from topodesign.pricing.closed_form import distances
 from topodesign.schedulers.method import Request
-from topodesign.schedulers.ten.network import (
-    Network,
-    Sends,
-    network_of,
-    through_switches,
-    timed_from,
-    within_teams,
-)
+from topodesign.schedulers.ten.network import Network, Sends, network_of, through_switches, timed_from, within_teams
 from topodesign.solve.discrete import Discrete
 from topodesign.topology.topology import Topology
 

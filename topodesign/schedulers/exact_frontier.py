@@ -55,26 +55,20 @@ _SHARES = 3  # A search may take so many times its even share of the time that i
 class Choice:
     """Chunks, steps and rounds, and the plan that has them.
 
-    * ``chunks``: equal parts of a block.
-    * ``steps``: communication steps.
     * ``rounds``: rounds, in each of which a link carries a chunk for every unit of its capacity: the sum over the
       steps.
-    * ``bound``: rounds that no other plan of at most so many chunks and steps undercuts for as many chunks.
     * ``proof``: why: a ``bound`` that needs no search, or a ``search`` through all others; ``none`` if it is below the
       rounds.
-    * ``plan``: what was found; replayed.
-    * ``fastest_from``: bytes of data from which on it is the fastest; None if it never is.
-    * ``times``: seconds for each size of the frontier.
     """
 
-    chunks: int
-    steps: int
+    chunks: int  # equal parts of a block
+    steps: int  # communication steps
     rounds: Fraction
-    bound: Fraction
+    bound: Fraction  # rounds that no other plan of at most so many chunks and steps undercuts for as many chunks
     proof: Proof
-    plan: Plan
-    fastest_from: Fraction | None = None
-    times: tuple[Fraction, ...] = ()
+    plan: Plan  # what was found; replayed
+    fastest_from: Fraction | None = None  # bytes of data from which on it is the fastest; None if it never is
+    times: tuple[Fraction, ...] = ()  # seconds for each size of the frontier
 
     KEYS = (
         "chunks steps rounds bandwidth=cost.bandwidth bound gap=float(gap) proof",
@@ -115,22 +109,18 @@ class ExactFrontier(Result):
 
     * ``place``, ``collective``: where and what, with its root.
     * ``most_chunks``, ``most_steps``: the limits.
-    * ``choices``: fewest steps first, and then fewest chunks.
     * ``unsettled``: where the time was not enough to know; if nothing, the frontier is complete and proven.
-    * ``alpha``: latency of a step, in seconds.
-    * ``bandwidth``: bandwidth of all links of a node, in bits per second.
-    * ``sizes``: sizes of the data, in bytes.
     """
 
     place: Topology | Fabric
     collective: Collective
     most_chunks: int
     most_steps: int
-    choices: tuple[Choice, ...]
+    choices: tuple[Choice, ...]  # fewest steps first, and then fewest chunks
     unsettled: tuple[Unsettled, ...]
-    alpha: Fraction
-    bandwidth: Fraction
-    sizes: tuple[Fraction, ...]
+    alpha: Fraction  # latency of a step, in seconds
+    bandwidth: Fraction  # bandwidth of all links of a node, in bits per second
+    sizes: tuple[Fraction, ...]  # sizes of the data, in bytes
 
     KEYS = (
         "spec",

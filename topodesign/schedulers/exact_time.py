@@ -34,12 +34,7 @@ class Fastest:
 
 
 def fastest(
-    setting: Setting,
-    *,
-    seconds: float | None = None,
-    jobs: int = 1,
-    seed: int = 0,
-    known: list[Send] | None = None,
+    setting: Setting, *, seconds: float | None = None, jobs: int = 1, seed: int = 0, known: list[Send] | None = None
 ) -> Fastest:
     """Find the fastest timed sends of whole chunks; no slower than right sends that are ``known``.
 
@@ -100,12 +95,7 @@ def _crossing(setting: Setting, cut: frozenset[int], end: int) -> int:
 
 
 def _search(
-    setting: Setting,
-    least: int,
-    most: int,
-    limits: tuple[float | None, int, int],
-    *,
-    in_turn: bool = False,
+    setting: Setting, least: int, most: int, limits: tuple[float | None, int, int], *, in_turn: bool = False
 ) -> tuple[list[Send] | None, int]:
     """Return sends that end within bounds, the best that were found, if any; and what none undercut.
 

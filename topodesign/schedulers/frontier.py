@@ -33,21 +33,17 @@ class PipelineFrontier(Result):
     """What every number of steps buys in bandwidth, over trees in chunks; exact.
 
     * ``topology``, ``collective``: where and what, with root and groups.
-    * ``points``: choices that no other beats in steps and bandwidth, fewest steps first.
     * ``bound``: bandwidth factor that nothing undercuts over trees, which the choices tend to with more chunks: of a
       broadcast d over the least cut between the root and a node.
-    * ``alpha``: latency of a step, in seconds.
-    * ``bandwidth``: bandwidth of all links of a node, in bits per second.
-    * ``sizes``: sizes of the data, in bytes.
     """
 
     topology: Topology
     collective: Collective
-    points: tuple[Point, ...]
+    points: tuple[Point, ...]  # choices that no other beats in steps and bandwidth, fewest steps first
     bound: Fraction
-    alpha: Fraction
-    bandwidth: Fraction
-    sizes: tuple[Fraction, ...]
+    alpha: Fraction  # latency of a step, in seconds
+    bandwidth: Fraction  # bandwidth of all links of a node, in bits per second
+    sizes: tuple[Fraction, ...]  # sizes of the data, in bytes
 
     KEYS = (
         key("spec=topology.spec", "What names and rebuilds the topology; null for links that have no spec."),

@@ -270,27 +270,24 @@ _TIMED = frozenset({"link_table", "alpha", "bandwidth", "overlap", "ready", "unw
 class Method:
     """A scheduler.
 
-    * ``name``: as in ``--method``.
-    * ``options``: which of :data:`topodesign.schedulers.options.OPTIONS` it understands; others are refused.
     * ``collectives``: what it makes. A collective of several movements that is not among them is made of its parts.
     * ``make``: returns plans that do what is asked, with their claims: several where none is better than all others,
       and none where the method does not apply to this place.
     * ``movement``: what moves: ``rounds``, ``trees`` or ``sends``. ``auto`` chooses among methods of one kind.
     * ``fabrics``: whether it takes fabrics with switches, names and bandwidths; it then makes a fabric of any place.
-    * ``auto``: whether ``auto`` asks it.
     * ``soon``: whether it answers what is asked soon enough for ``auto``; None if it always does.
     * ``in_groups``: what it makes in several groups at once, if it takes groups; None for all that it makes.
     * ``timed``: the same for timed sends, if it makes them, too: where something is said of times that makes them,
       there are switches, or groups of a fabric.
     """
 
-    name: str
-    options: frozenset[str]
+    name: str  # as in ``--method``
+    options: frozenset[str]  # which of :data:`topodesign.schedulers.options.OPTIONS` it understands; others are refused
     collectives: tuple[Collective, ...]
     make: Callable[[Request], list[Plan]]
     movement: str = "rounds"
     fabrics: bool = False
-    auto: bool = True
+    auto: bool = True  # whether ``auto`` asks it
     soon: Callable[[Request], bool] | None = None
     in_groups: tuple[Collective, ...] | None = None
     timed: Method | None = None

@@ -198,10 +198,7 @@ def _loads(wires: Network, collective: Collective, units: int) -> tuple[IntArray
 
 
 def _told(
-    request: Request,
-    place: Topology | Fabric,
-    tenants: list[_Tenant],
-    made_of: tuple[list[Made], tuple[Timed, ...]],
+    request: Request, place: Topology | Fabric, tenants: list[_Tenant], made_of: tuple[list[Made], tuple[Timed, ...]]
 ) -> Plan:
     """Return the plan with what there is to say of it: of what each stream is alone, and of all together."""
     alone, shared = made_of

@@ -94,13 +94,11 @@ class _Expanded:
 class _Shelf:
     """What is kept of one size.
 
-    * ``target``: the size.
-    * ``front``: the frontier.
     * ``spare``: candidates that are dominated by less than 1/N, the best few: as bases they may overtake.
     """
 
-    target: Target
-    front: list[Candidate] = field(default_factory=list)
+    target: Target  # the size
+    front: list[Candidate] = field(default_factory=list)  # the frontier
     spare: list[Candidate] = field(default_factory=list)
 
     @functools.cached_property

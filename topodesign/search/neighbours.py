@@ -231,10 +231,7 @@ def _deleted(base: Topology, count: int, target: Target, rng: np.random.Generato
             heads = np.repeat(topology.neighbours(v), topology.capacity[topology.src == v])
             place = int(rng.integers(target.degree))
             w = int(heads[place])
-            chosen = [
-                (v, _pairing(target.degree, place, rng)),
-                (w - (w > v), _pairing(target.degree - 1, None, rng)),
-            ]
+            chosen = [(v, _pairing(target.degree, place, rng)), (w - (w > v), _pairing(target.degree - 1, None, rng))]
         step = [number for node, order in chosen for number in (node, _number(order))]
         topology = delete(topology, *step)
         numbers += step

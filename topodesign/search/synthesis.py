@@ -49,25 +49,18 @@ Proof = Literal["bound", "search", "none"]
 class Synthesis(Result):
     """A topology, and what is known of all others of its size.
 
-    * ``topology``: the best one found.
-    * ``collective``: whose throughput is the highest.
-    * ``bandwidth``: bandwidth factor y of that collective.
-    * ``diameter``: longest distance of two nodes.
-    * ``distances``: sum of the distances of all pairs, each in its order.
-    * ``bound``: what no topology beats of so many nodes and ports, each two of which have one link at most.
     * ``proof``: why none is better: ``bound`` by counting, ``search`` through all of them; ``none`` if y is above the
       bound, or the diameter of an allgather above Moore's.
-    * ``bidirectional``: whether only topologies were asked for in which every link has its reverse.
     """
 
-    topology: Topology
-    collective: Wanted
-    bandwidth: Fraction
-    diameter: int
-    distances: int
-    bound: Fraction
+    topology: Topology  # the best one found
+    collective: Wanted  # whose throughput is the highest
+    bandwidth: Fraction  # bandwidth factor y of that collective
+    diameter: int  # longest distance of two nodes
+    distances: int  # sum of the distances of all pairs, each in its order
+    bound: Fraction  # what no topology beats of so many nodes and ports, each two of which have one link at most
     proof: Proof
-    bidirectional: bool = False
+    bidirectional: bool = False  # whether only topologies were asked for in which every link has its reverse
 
     KEYS = (
         "nodes=topology.nodes degree=topology.degree collective bandwidth bound diameter distances proof",

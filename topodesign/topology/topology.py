@@ -151,22 +151,12 @@ class Topology:
 
     @classmethod
     def from_links(
-        cls,
-        nodes: int,
-        links: Iterable[tuple[int, int] | tuple[int, int, int]],
-        *,
-        switches: Iterable[int] = (),
+        cls, nodes: int, links: Iterable[tuple[int, int] | tuple[int, int, int]], *, switches: Iterable[int] = ()
     ) -> Topology:
         """Make a topology from pairs ``(u, v)`` or triples ``(u, v, capacity)``; repeated links add up."""
         rows = [(link[0], link[1], link[2] if len(link) == 3 else 1) for link in links]
         table = np.array(rows).reshape(-1, 3)
-        return cls.from_arrays(
-            nodes,
-            table[:, 0],
-            table[:, 1],
-            table[:, 2],
-            switches=switches,
-        )
+        return cls.from_arrays(nodes, table[:, 0], table[:, 1], table[:, 2], switches=switches)
 
     @classmethod
     def from_networkx(cls, graph: nx.Graph) -> Topology:
@@ -299,12 +289,7 @@ class Topology:
     def transpose(self) -> Topology:
         """Return the topology with every link turned round (without a spec)."""
         return Topology.from_arrays(
-            self.nodes,
-            self.dst,
-            self.src,
-            self.capacity,
-            symmetry=self.symmetry,
-            switches=self.switches,
+            self.nodes, self.dst, self.src, self.capacity, symmetry=self.symmetry, switches=self.switches
         )
 
     def to_networkx(self) -> nx.DiGraph:

@@ -32,13 +32,7 @@ _KINDS = {kind.replace(" ", "-"): kind for kind in KINDS}
 @seed_option
 @json_option
 def command(
-    plan: Path,
-    host: str | None,
-    port: str | None,
-    cable: str | None,
-    kinds: tuple[str, ...],
-    top: int,
-    **options: Any,
+    plan: Path, host: str | None, port: str | None, cable: str | None, kinds: tuple[str, ...], top: int, **options: Any
 ) -> None:
     """Say what a dead port, cable or host costs and how to patch around it; without one, rank all single failures.
 
@@ -56,11 +50,6 @@ def command(
         raise click.UsageError("--kind ranks failures; leave it out with a given one.")
     with progress_bar("pricing failures") as progress:
         report = failure_impact(
-            wiring,
-            failure,
-            kinds=[_KINDS[kind] for kind in kinds or _KINDS],
-            top=top,
-            progress=progress,
-            **options,
+            wiring, failure, kinds=[_KINDS[kind] for kind in kinds or _KINDS], top=top, progress=progress, **options
         )
     tell(report)

@@ -52,12 +52,7 @@ _OF_PANELS = ("panels", "panel_ports", "kind", "mode")
 @click.option("--role", "roles", metavar="NAME", multiple=True, help="Only devices of this role in NetBox; repeatable.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="New file to write (.yaml).")
 def command(
-    lldp: Path | None,
-    netbox: str | None,
-    site: str | None,
-    roles: tuple[str, ...],
-    output: Path | None,
-    **answers: Any,
+    lldp: Path | None, netbox: str | None, site: str | None, roles: tuple[str, ...], output: Path | None, **answers: Any
 ) -> None:
     """Write an inventory to begin with: a YAML file with comments, to be corrected by hand.
 

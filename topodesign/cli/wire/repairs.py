@@ -41,11 +41,7 @@ def _times(context: click.Context, option: click.Parameter, values: tuple[str, .
 )
 @json_option
 def command(
-    plan: Path,
-    hosts: tuple[str, ...],
-    ports: tuple[str, ...],
-    cables: tuple[str, ...],
-    takes: dict[FailureKind, str],
+    plan: Path, hosts: tuple[str, ...], ports: tuple[str, ...], cables: tuple[str, ...], takes: dict[FailureKind, str]
 ) -> None:
     """Say in which order to repair what is broken, so that the fabric does as much as it can meanwhile.
 

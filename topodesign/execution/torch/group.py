@@ -27,11 +27,10 @@ NAME = "topodesign"
 class PlanOptions:
     """What ``init_process_group("topodesign", pg_options=...)`` takes.
 
-    * ``plans``: directory of the set of plans; that of the variable TOPODESIGN_PLANS if None.
     * ``fallback``: backend that carries messages, and does what has no plan; if None gloo, and NCCL for GPUs.
     """
 
-    plans: str | Path | None = None
+    plans: str | Path | None = None  # directory of the set of plans; that of the variable TOPODESIGN_PLANS if None
     fallback: str | None = None
 
 

@@ -10,16 +10,7 @@ import torch
 import torch.distributed as dist
 
 from topodesign.base.errors import ParameterError
-from topodesign.collectives import (
-    ALL_TO_ALL,
-    ALLGATHER,
-    ALLREDUCE,
-    BROADCAST,
-    GATHER,
-    REDUCE,
-    REDUCE_SCATTER,
-    SCATTER,
-)
+from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, SCATTER
 from topodesign.collectives.collective import Collective
 from topodesign.execution.processes import Work, World, started_by
 from topodesign.execution.torch.links import Runner

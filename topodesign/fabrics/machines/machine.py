@@ -21,22 +21,18 @@ Rate = Fraction | None
 class Machine:
     """One box.
 
-    * ``gpus``: names of the accelerators, in the order of the tool.
-    * ``kind``: what the links between them are called, such as ``NVLink``.
     * ``direct``: of pairs that have such a link, how many of them and what one of them carries.
     * ``switched``: of accelerators on a switch of such links, the same.
-    * ``reducing``: whether that switch copies and adds.
     * ``above``: what each accelerator, card and PCIe switch hangs on, and what is between; processors hang on nothing.
-    * ``nics``: network cards, and what each carries.
     """
 
-    gpus: tuple[str, ...]
-    kind: str
+    gpus: tuple[str, ...]  # names of the accelerators, in the order of the tool
+    kind: str  # what the links between them are called, such as ``NVLink``
     direct: Mapping[tuple[str, str], tuple[int, Rate]] = field(default_factory=dict)
     switched: Mapping[str, tuple[int, Rate]] = field(default_factory=dict)
-    reducing: bool = False
+    reducing: bool = False  # whether that switch copies and adds
     above: Mapping[str, tuple[str, Rate]] = field(default_factory=dict)
-    nics: Mapping[str, Rate] = field(default_factory=dict)
+    nics: Mapping[str, Rate] = field(default_factory=dict)  # network cards, and what each carries
 
     def __post_init__(self) -> None:
         """Raise FileFormatError if there is nothing that could send."""

@@ -36,13 +36,7 @@ def graph(base: Topology, n: int) -> Topology:
     source = np.broadcast_to(topology.src[:, None, None] * copies + copy[None, :, None], shape)
     target = np.broadcast_to(topology.dst[:, None, None] * copies + copy[None, None, :], shape)
     capacity = np.broadcast_to(topology.capacity[:, None, None], shape)
-    return Topology.from_arrays(
-        topology.nodes * copies,
-        source,
-        target,
-        capacity,
-        symmetry=_symmetry(topology, copies),
-    )
+    return Topology.from_arrays(topology.nodes * copies, source, target, capacity, symmetry=_symmetry(topology, copies))
 
 
 def _symmetry(base: Topology, copies: int) -> Symmetry:

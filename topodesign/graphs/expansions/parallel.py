@@ -17,11 +17,7 @@ def graph(base: Topology, m: int) -> Topology:
     topology = require_base(base, _SIGNATURE)
     times = require_count(m, _SIGNATURE)
     return Topology(
-        topology.nodes,
-        topology.src,
-        topology.dst,
-        sealed(topology.capacity * times),
-        symmetry=topology.symmetry,
+        topology.nodes, topology.src, topology.dst, sealed(topology.capacity * times), symmetry=topology.symmetry
     )
 
 

@@ -47,11 +47,7 @@ def graph(*factors: Topology) -> Topology:
         capacities.append(np.broadcast_to(base.capacity[None, :, None], shape).ravel())
         place *= base.nodes
     return Topology.from_arrays(
-        nodes,
-        np.concatenate(sources),
-        np.concatenate(targets),
-        np.concatenate(capacities),
-        symmetry=_symmetry(bases),
+        nodes, np.concatenate(sources), np.concatenate(targets), np.concatenate(capacities), symmetry=_symmetry(bases)
     )
 
 

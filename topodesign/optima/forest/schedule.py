@@ -14,13 +14,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeErro
 from topodesign.base.memory import VARIABLE, memory_limit
 from topodesign.base.units import rounded_size
 from topodesign.collectives import ALLGATHER, ALLREDUCE, Collective, as_collective
-from topodesign.optima.forest.allreduce import (
-    MOST_NODES,
-    AllreduceOptimum,
-    Phase,
-    allreduce_optimum,
-    not_looked_for,
-)
+from topodesign.optima.forest.allreduce import MOST_NODES, AllreduceOptimum, Phase, allreduce_optimum, not_looked_for
 from topodesign.optima.forest.bottleneck import optimum, shard_sizes
 from topodesign.optima.forest.box_trees import boxed_trees
 from topodesign.optima.forest.low_trees import shifted_trees

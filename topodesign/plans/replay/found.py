@@ -12,10 +12,7 @@ from numpy.typing import NDArray
 from topodesign.base.declared import Declared, key
 
 SHOWN = 3  # examples given of each kind of problem
-WASTED = (
-    key("redundant", "Sends of what is there already."),
-    key("refilled", "Sends that overwrite the same."),
-)
+WASTED = (key("redundant", "Sends of what is there already."), key("refilled", "Sends that overwrite the same."))
 """Keys of what :func:`wasteful` says."""
 
 

@@ -222,11 +222,7 @@ def _first_rows(schedule: Rounds, bad: NDArray[np.bool_]) -> tuple[list[int], in
 
 
 def bad_links(
-    topology: Topology,
-    schedule: Rounds,
-    link: NDArray[np.int64],
-    compute: NDArray[np.bool_],
-    known: NDArray[np.bool_],
+    topology: Topology, schedule: Rounds, link: NDArray[np.int64], compute: NDArray[np.bool_], known: NDArray[np.bool_]
 ) -> list[str]:
     """Return the rows that use no link, have a switch in them, or carry what is no block of the collective."""
     first, count = _first_rows(schedule, link < 0)

@@ -38,11 +38,7 @@ _FIRST, _LAST = 3, 14  # doublings of the exponent
 
 
 def balanced_flow(
-    quotient: Quotient,
-    *,
-    gap: Fraction = GAP,
-    seconds: float | None = None,
-    progress: Progress | None = None,
+    quotient: Quotient, *, gap: Fraction = GAP, seconds: float | None = None, progress: Progress | None = None
 ) -> ConcurrentFlow:
     """Return a flow that is proved to be within a gap of the optimum, or the best within a time.
 

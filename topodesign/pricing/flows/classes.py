@@ -42,14 +42,12 @@ class Classes:
 
     * ``vertex``: class of every vertex as a source sees it, shape ``(sources, nodes)``; sources that look alike share
       classes.
-    * ``link``: class of every link as a source sees it, shape ``(sources, links)``.
-    * ``load``: class of every link as its load sees it, shape ``(links,)``.
     * ``limit``: class of every limit that links share, shape ``(limits,)``.
     """
 
     vertex: NDArray[np.int32]
-    link: NDArray[np.int32]
-    load: NDArray[np.int32]
+    link: NDArray[np.int32]  # class of every link as a source sees it, shape ``(sources, links)``
+    load: NDArray[np.int32]  # class of every link as its load sees it, shape ``(links,)``
     limit: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
 
 

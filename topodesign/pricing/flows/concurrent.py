@@ -27,21 +27,17 @@ class ConcurrentFlow:
     Both bounds are computed from the numbers here, whoever found them: the upper one from the flow, the lower one from
     prices of the links. :meth:`check` does so once more and looks at every node.
 
-    * ``quotient``: the topology with the orbits that were used.
     * ``amounts``: what the sources ``quotient.sources`` send over each arc (in order of ``quotient.arcs``), all their
       destinations together, in parts of a shard: integers of shape ``(sources, arcs)``.
-    * ``denominator``: parts of a shard.
     * ``prices``: one integer for every orbit of arcs, none negative: a price of its capacity, which proves ``lower``.
-    * ``method``: what found it.
-    * ``shortest``: whether shards keep to paths of fewest links: then both bounds are for such flows alone.
     """
 
-    quotient: Quotient
+    quotient: Quotient  # the topology with the orbits that were used
     amounts: Amounts
-    denominator: int
+    denominator: int  # parts of a shard
     prices: Amounts
-    method: str
-    shortest: bool = False
+    method: str  # what found it
+    shortest: bool = False  # whether shards keep to paths of fewest links: then both bounds are for such flows alone
 
     @property
     def topology(self) -> Topology:

@@ -34,27 +34,19 @@ class DemandFlow:
 
     Numbers for classes of links and vertices, as every source sees them, are those of ``classes``.
 
-    * ``topology``: links with capacities, switches included.
-    * ``sources``: vertices from which something has to go, shape ``(sources,)``.
-    * ``demand``: how much has to go from each of them to each vertex, shape ``(sources, nodes)``.
-    * ``classes``: what looks alike.
-    * ``time``: largest load of a link over its capacity, or of a limit over its room; no flow has less.
-    * ``flow``: what a source sends over each link of a class.
     * ``price``: price of a unit of capacity on each link of a class of loads, then of a unit of room in each limit of a
       class, for the proof of the time. Links with a price are as full as can be in every flow that is as fast.
-    * ``potential``: what a unit costs at these prices at most from a source to each vertex of a class.
-    * ``cost``: total cost of the flow, the least of those as fast; None where no costs were given.
     """
 
-    topology: Topology
-    sources: IntArray
-    demand: IntArray
-    classes: Classes
-    time: Fraction
-    flow: tuple[Fraction, ...]
+    topology: Topology  # links with capacities, switches included
+    sources: IntArray  # vertices from which something has to go, shape ``(sources,)``
+    demand: IntArray  # how much has to go from each of them to each vertex, shape ``(sources, nodes)``
+    classes: Classes  # what looks alike
+    time: Fraction  # largest load of a link over its capacity, or of a limit over its room; no flow has less
+    flow: tuple[Fraction, ...]  # what a source sends over each link of a class
     price: tuple[Fraction, ...]
-    potential: tuple[Fraction, ...]
-    cost: Fraction | None = None
+    potential: tuple[Fraction, ...]  # what a unit costs at these prices at most from a source to each vertex of a class
+    cost: Fraction | None = None  # total cost of the flow, the least of those as fast; None where no costs were given
 
     def flows(self) -> tuple[NDArray[np.generic], int]:
         """Return what every source sends over every link, shape ``(sources, links)``, as integers over the number."""

@@ -19,13 +19,7 @@ from topodesign.base.records import TextResult
 from topodesign.base.units import format_rate, format_time
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric, FabricLink
-from topodesign.fabrics.wording import (
-    change_in_words,
-    in_columns,
-    links_in_words,
-    names_in_words,
-    with_switches,
-)
+from topodesign.fabrics.wording import change_in_words, in_columns, links_in_words, names_in_words, with_switches
 from topodesign.pricing.flows.classes import Limit
 from topodesign.pricing.flows.demands import DemandFlow, UnreachableError, demand_flow
 from topodesign.topology.topology import IntArray, Topology
@@ -35,12 +29,7 @@ _MOST_CUTS = 64  # that are tried for one that binds
 _MOST_LINKS = 8  # of a bottleneck that are shown one by one
 
 
-def flow_optimum(
-    fabric: Fabric,
-    collective: Collective,
-    *,
-    costs: Mapping[str, Fraction] | None = None,
-) -> FlowOptimum:
+def flow_optimum(fabric: Fabric, collective: Collective, *, costs: Mapping[str, Fraction] | None = None) -> FlowOptimum:
     """Find how fast a collective can be that neither copies nor adds, and what keeps it from being faster.
 
     * ``fabric``: what takes part; all vertices pass data on.
@@ -104,21 +93,17 @@ class LeastCost(Declared):
 class FlowOptimum(TextResult):
     """How fast a collective can be that neither copies nor adds, and what keeps it from being faster.
 
-    * ``fabric``: what takes part.
-    * ``collective``: all-to-all, scatter or gather.
     * ``flow``: the flow, with its proof: in units of the fabric's, a block having one; of a gather on the links turned
       round.
-    * ``root``: name of the node of a scatter or gather.
-    * ``costs``: of a unit of data on links of each class, if they were given.
     * ``before``: the best algorithmic bandwidth of the whole fabric, where only a part of it is left and the whole had
       one.
     """
 
-    fabric: Fabric
-    collective: Collective
+    fabric: Fabric  # what takes part
+    collective: Collective  # all-to-all, scatter or gather
     flow: DemandFlow
-    root: str | None = None
-    costs: Mapping[str, Fraction] | None = None
+    root: str | None = None  # name of the node of a scatter or gather
+    costs: Mapping[str, Fraction] | None = None  # of a unit of data on links of each class, if they were given
     before: Fraction | None = None
 
     KEYS = (
@@ -357,10 +342,7 @@ def _cut(flow: DemandFlow) -> frozenset[int]:
     every = frozenset(range(topology.nodes))
     tried: set[frozenset[int]] = set()
     for at in priced.tolist():
-        for side in (
-            _reach(int(topology.src[at]), tail, head),
-            every - _reach(int(topology.dst[at]), head, tail),
-        ):
+        for side in (_reach(int(topology.src[at]), tail, head), every - _reach(int(topology.dst[at]), head, tail)):
             if side not in tried and _ratio(flow, side) == flow.time:
                 return side
             tried.add(side)

@@ -21,15 +21,7 @@ import numpy as np
 
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.progress import Progress
-from topodesign.pricing.flows.concurrent import (
-    Amounts,
-    ConcurrentFlow,
-    arc_lengths,
-    carried,
-    paid,
-    tree,
-    trees,
-)
+from topodesign.pricing.flows.concurrent import Amounts, ConcurrentFlow, arc_lengths, carried, paid, tree, trees
 from topodesign.pricing.flows.quotient import Quotient
 from topodesign.solve.certificate import common_denominator
 from topodesign.solve.program import Entries, Program

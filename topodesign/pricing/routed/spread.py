@@ -119,21 +119,17 @@ class Moved(NamedTuple):
 class Counted:
     """What a scheme costs as an allgather, counted.
 
-    * ``steps``: its steps.
-    * ``hops``: links of the longest way of each step, added up.
     * ``bandwidth``: the factor y: the fullest links of all steps, for data of size one and a node's bandwidth of one.
     * ``whole``: the same where every message carries all data of its part: an allreduce of whole vectors; None where
       something is delivered twice, so that sums would be wrong.
-    * ``complete``: whether every node has everything in the end.
-    * ``twice``: deliveries that were left out.
     """
 
-    steps: int
-    hops: int
+    steps: int  # its steps
+    hops: int  # links of the longest way of each step, added up
     bandwidth: Fraction
     whole: Fraction | None
-    complete: bool
-    twice: int
+    complete: bool  # whether every node has everything in the end
+    twice: int  # deliveries that were left out
 
 
 def spread(roads: Roads, parts: Parts, only: int | None = None) -> Iterator[tuple[Moved, int]]:

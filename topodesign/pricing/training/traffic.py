@@ -44,7 +44,6 @@ SEND, ENDS = "send", "exchange"
 class Sent(Declared):
     """A collective of a step, in groups that all do it at once.
 
-    * ``use``: what for.
     * ``collective``: what each group does; ``send`` is from each rank of a group to the next, ``exchange`` an allreduce
       of its first and its last.
     * ``size``: data M of a group in bytes: the whole of it for an allgather and its like, the data of a rank for
@@ -52,7 +51,7 @@ class Sent(Declared):
     * ``axes``: along which axes of the array of ranks the groups are; all ranks are one group if there are none.
     """
 
-    use: Use
+    use: Use  # what for
     collective: str
     size: Fraction
     axes: tuple[int, ...] = ()

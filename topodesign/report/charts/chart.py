@@ -159,31 +159,22 @@ class Drawing(Result):
 
     * ``kind``: which plot. A ``matrix`` has a cell for every link, at the ``x`` of its end and the ``y`` of its
       beginning, and ``orbits`` have a picture for each of ``orbit_names``; others have lines.
-    * ``title``: what it shows.
-    * ``note``: a line below.
-    * ``names``: what the nodes are called.
     * ``x``, ``y``: where they are, from -1 to 1.
-    * ``groups``: for every node what it is of: an index into ``legend``.
-    * ``legend``: what the groups are.
-    * ``links``: pairs (u, v) of node numbers; duplex ones once, with ``u < v``.
-    * ``duplex``: for every link whether it goes both ways.
-    * ``weights``: for every link how much of it there is, as a share of the thickest.
-    * ``marked``: for every link whether it is one of those that the drawing is about.
     * ``orbits``: for every link the number of its orbit in ``orbit_names``; nothing where orbits are not told apart.
     """
 
     kind: str
-    title: str
-    names: tuple[str, ...]
+    title: str  # what it shows
+    names: tuple[str, ...]  # what the nodes are called
     x: tuple[float, ...]
     y: tuple[float, ...]
-    groups: tuple[int, ...]
-    legend: tuple[str, ...]
-    links: tuple[tuple[int, int], ...]
-    duplex: tuple[bool, ...]
-    weights: tuple[float, ...]
-    marked: tuple[bool, ...]
-    note: str = ""
+    groups: tuple[int, ...]  # for every node what it is of: an index into ``legend``
+    legend: tuple[str, ...]  # what the groups are
+    links: tuple[tuple[int, int], ...]  # pairs (u, v) of node numbers; duplex ones once, with ``u < v``
+    duplex: tuple[bool, ...]  # for every link whether it goes both ways
+    weights: tuple[float, ...]  # for every link how much of it there is, as a share of the thickest
+    marked: tuple[bool, ...]  # for every link whether it is one of those that the drawing is about
+    note: str = ""  # a line below
     orbits: tuple[int, ...] = ()
     orbit_names: tuple[str, ...] = ()
 

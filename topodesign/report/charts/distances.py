@@ -34,10 +34,7 @@ def distances_chart(topology: Topology) -> Chart:
         f"{name_of(topology)}: how far other nodes are",
         "distance in links",
         "nodes at this distance (mean)",
-        (
-            Series("this topology", steps, ours, "bars"),
-            Series("Moore's bound", steps, moore, "points", "bound"),
-        ),
+        (Series("this topology", steps, ours, "bars"), Series("Moore's bound", steps, moore, "points", "bound")),
         note=f"mean distance {sum(d * n for d, n in zip(steps, ours, strict=True)) / (topology.nodes - 1):.3f}",
     )
 

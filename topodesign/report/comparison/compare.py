@@ -63,15 +63,13 @@ class Missing(Declared):
 class Comparison(SideBySide):
     """Contenders side by side.
 
-    * ``contenders``: the designs, in the order in which they were named.
-    * ``workload``: what the times are for.
     * ``bounds``: what no topology of that many nodes and ports can beat (see
       :func:`topodesign.base.cost.lower_bounds`); where fabrics alone are compared, no network at all.
     * ``missing``: names of which there is no design of this size, or none in time, with the reason.
     """
 
-    contenders: tuple[Contender, ...]
-    workload: Workload
+    contenders: tuple[Contender, ...]  # the designs, in the order in which they were named
+    workload: Workload  # what the times are for
     bounds: tuple[Cost, ...]
     missing: tuple[tuple[str, str], ...] = ()
 

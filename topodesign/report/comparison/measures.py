@@ -53,11 +53,7 @@ def counts(topology: Topology) -> Counts:
     ports = np.zeros(topology.nodes, dtype=np.int64)
     np.add.at(ports, u, c)
     return Counts(
-        cables,
-        int(ports[~switch].sum()),
-        len(topology.switches),
-        int(ports[switch].sum()),
-        survived(topology),
+        cables, int(ports[~switch].sum()), len(topology.switches), int(ports[switch].sum()), survived(topology)
     )
 
 

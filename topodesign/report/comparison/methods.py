@@ -19,15 +19,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeErro
 from topodesign.base.latency import Latency
 from topodesign.base.options import read, takes
 from topodesign.base.records import Named, SideBySide, Table
-from topodesign.base.units import (
-    Quantity,
-    as_bandwidth,
-    as_size,
-    as_time,
-    format_bandwidth,
-    format_size,
-    format_time,
-)
+from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_bandwidth, format_size, format_time
 from topodesign.base.wording import counted, listed
 from topodesign.base.work_options import OwnTimingOptions
 from topodesign.collectives import ALLREDUCE, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, Collective, as_collective
@@ -59,32 +51,24 @@ _NONE = Timing(())
 class MethodResult(Declared):
     """What one method makes.
 
-    * ``method``: its name.
-    * ``kind``: how data move: ``rounds``, ``trees``, ``paths`` or ``timed``; None if it made nothing.
     * ``steps``: steps of rounds, or the height of trees and paths, without chunks that follow one another; None for
       timed sends.
     * ``bandwidth``: the bandwidth factor: y of rounds, and what trees and paths have in its place; None for timed
       sends.
-    * ``timing``: what the times of trees and paths are made of; empty of others.
-    * ``chunks``: of trees and paths, the fastest number of chunks for each size.
-    * ``times``: seconds for each size, exactly, as simulated.
-    * ``seconds``: seconds that making it took.
-    * ``verified``: whether the plan was found right, and all that it claims.
-    * ``reason``: why it made nothing, or what is wrong; None where all is well.
     * ``over_bound``: bandwidth factor over the bound; of timed sends their time at the last size; None if it made
       nothing.
     """
 
-    method: str
-    kind: str = ""
+    method: str  # its name
+    kind: str = ""  # how data move: ``rounds``, ``trees``, ``paths`` or ``timed``; None if it made nothing
     steps: int | None = None
     bandwidth: Fraction | None = None
-    timing: Timing = _NONE
-    chunks: tuple[int, ...] = ()
-    times: tuple[Fraction, ...] = ()
-    seconds: float = 0.0
-    verified: bool = False
-    reason: str = ""
+    timing: Timing = _NONE  # what the times of trees and paths are made of; empty of others
+    chunks: tuple[int, ...] = ()  # of trees and paths, the fastest number of chunks for each size
+    times: tuple[Fraction, ...] = ()  # seconds for each size, exactly, as simulated
+    seconds: float = 0.0  # seconds that making it took
+    verified: bool = False  # whether the plan was found right, and all that it claims
+    reason: str = ""  # why it made nothing, or what is wrong; None where all is well
     over_bound: Fraction | None = None
 
     KEYS = (
@@ -107,29 +91,24 @@ class PlanBound(Cost):
 class MethodComparison(SideBySide):
     """What all methods make of a collective on the same place.
 
-    * ``name``: what the place is called.
-    * ``nodes``: nodes that compute.
-    * ``collective``: what is done, with its root.
-    * ``sizes``: sizes of the whole data, in bytes.
     * ``messages``, ``bandwidth``: what messages take beside their bytes, and bits per second of all links of a node (of
       the largest node of a fabric).
     * ``factor``: bandwidth factor that no plan goes below, proved: the best of a flow or of cuts, of an allreduce the
       larger of what must leave a cut and 2 (N-1)/N of the data for every node.
-    * ``steps``: steps that no plan goes below: the largest distance that data must go, through switches for one.
     * ``latency``: seconds that no plan goes below: of so many steps, or of the links of the quickest way where that is
       slowest.
     * ``methods``: those that made something, the fastest at the first size first, and then the others with their
       reasons.
     """
 
-    name: str
-    nodes: int
-    collective: Collective
-    sizes: tuple[Fraction, ...]
+    name: str  # what the place is called
+    nodes: int  # nodes that compute
+    collective: Collective  # what is done, with its root
+    sizes: tuple[Fraction, ...]  # sizes of the whole data, in bytes
     messages: Latency
     bandwidth: Fraction
     factor: Fraction
-    steps: int
+    steps: int  # steps that no plan goes below: the largest distance that data must go, through switches for one
     latency: Fraction
     methods: tuple[MethodResult, ...]
 

@@ -148,14 +148,7 @@ class Decision(TextResult):
 def _text(found: Decision) -> str:
     """Return the decision on one screen."""
     asked, best = found.request, found.recommendation
-    lines = [
-        found.heading(),
-        asked.words,
-        "",
-        found.verdict,
-        *_beside(found),
-        "",
-    ]
+    lines = [found.heading(), asked.words, "", found.verdict, *_beside(found), ""]
     text = [line for long in lines for line in (wrapped(long, MOST_WIDE, 2) or [""])]
     text += [found.table().text(), ""]
     rest = [] if best.step is None else [best.step.heading(), str(best.step.claims[0])]

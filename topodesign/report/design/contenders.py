@@ -119,10 +119,7 @@ def _of_cables(box: Box, request: Request, degree: int, progress: Progress | Non
 
 
 def _of_degree(request: Request, degree: int, progress: Progress | None) -> Iterator[Candidate]:
-    work: dict[str, Any] = {
-        "alpha": request.work.alpha,
-        "bandwidth": request.work.bandwidth * degree / request.degree,
-    }
+    work: dict[str, Any] = {"alpha": request.work.alpha, "bandwidth": request.work.bandwidth * degree / request.degree}
     duplex = request.cabling == "duplex"
     specs: dict[str, Spec] = {}
     if degree == request.degree or _whole(request):

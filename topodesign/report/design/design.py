@@ -30,10 +30,7 @@ from topodesign.wiring.plan.wire import wire
 
 @takes(RequestOptions)
 def design(
-    request: Request | str | Path | None = None,
-    *,
-    progress: Progress | None = None,
-    **fields: Unpack[RequestOptions],
+    request: Request | str | Path | None = None, *, progress: Progress | None = None, **fields: Unpack[RequestOptions]
 ) -> Decision:
     """Decide what to wire: for these machines and ports, this training step, this room, against what one would buy.
 

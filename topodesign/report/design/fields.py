@@ -42,8 +42,7 @@ class RequestOptions(TypedDict, total=False):
     ]
     alpha: Annotated[Quantity, Option("Latency of a step.", default="10us", metavar="TIME")]
     gap: Annotated[
-        Quantity | None,
-        Option("Between the starts of two messages at one port.  [default: 200ns]", metavar="TIME"),
+        Quantity | None, Option("Between the starts of two messages at one port.  [default: 200ns]", metavar="TIME")
     ]
     hop: Annotated[Quantity | None, Option("In a switch, beside alpha.  [default: 300ns]", metavar="TIME")]
     workload: Annotated[

@@ -60,34 +60,24 @@ class Part(Declared):
 class Offer(Declared):
     """A contender: what could be wired or bought, with all that is compared.
 
-    * ``name``: short: ``catalog(200,6,1)``, ``torus``.
-    * ``kind``: ``direct`` of the frontier, ``plant`` made for the room, ``boxes``, or a ``rival``.
-    * ``spec``: the text that rebuilds it; None where there is none.
-    * ``place``: its links; of boxes those between boxes.
-    * ``parts``: the collectives of a step, in the order of the request; none of a step of a model.
-    * ``counts``: cables, ports and switches, and the failures that it survives.
     * ``price``, ``watts``: None where nothing was said to cost or draw any.
-    * ``refused``: why it cannot be the recommendation; None where it can.
     * ``frontier``: whether none that can be recommended is as fast and as cheap (and draws as little), and better in
       one of these.
-    * ``step``: where the time of a training step of a model goes; None without a model.
-    * ``fabric``: boxes with all that is inside; None where nodes stand alone.
-    * ``boxed``: which NIC of a box has which cable; None where nodes stand alone, and of rails.
     """
 
-    name: str
-    kind: OfferKind
-    spec: str | None
-    place: Topology | Fabric
-    parts: tuple[Part, ...]
-    counts: Counts
+    name: str  # short: ``catalog(200,6,1)``, ``torus``
+    kind: OfferKind  # ``direct`` of the frontier, ``plant`` made for the room, ``boxes``, or a ``rival``
+    spec: str | None  # the text that rebuilds it; None where there is none
+    place: Topology | Fabric  # its links; of boxes those between boxes
+    parts: tuple[Part, ...]  # the collectives of a step, in the order of the request; none of a step of a model
+    counts: Counts  # cables, ports and switches, and the failures that it survives
     price: Fraction | None
     watts: Fraction | None
-    refused: str | None = None
+    refused: str | None = None  # why it cannot be the recommendation; None where it can
     frontier: bool = False
-    step: StepTime | None = None
-    fabric: Fabric | None = None
-    boxed: Boxed | None = None
+    step: StepTime | None = None  # where the time of a training step of a model goes; None without a model
+    fabric: Fabric | None = None  # boxes with all that is inside; None where nodes stand alone
+    boxed: Boxed | None = None  # which NIC of a box has which cable; None where nodes stand alone, and of rails
 
     KEYS = (
         "name kind spec",
@@ -120,17 +110,14 @@ class Offer(Declared):
 class Turn(Declared):
     """Where the runner-up wins: sizes, or one collective of the mix, times a factor.
 
-    * ``what``: ``all sizes``, or a collective of the mix: how often it runs.
-    * ``factor``: from which on it wins, times what was asked for.
-    * ``above``: whether above that factor, or below.
     * ``at``: there, bytes of each collective in the order of the request, or how often the collective runs; nothing of
       a step of a model.
     * ``now``, ``then``: names of who is ahead on this side, and on the other.
     """
 
-    what: str
-    factor: Fraction
-    above: bool
+    what: str  # ``all sizes``, or a collective of the mix: how often it runs
+    factor: Fraction  # from which on it wins, times what was asked for
+    above: bool  # whether above that factor, or below
     at: tuple[Fraction, ...]
     now: str
     then: str
@@ -199,10 +186,7 @@ class Stage(Declared):
     at_least: int  # what any change to it moves
     seconds: Fraction  # of a step then, with as many ports
 
-    KEYS = (
-        "nodes name moves bound=at_least",
-        key("time_s=float(seconds)", "Seconds of a step then."),
-    )
+    KEYS = ("nodes name moves bound=at_least", key("time_s=float(seconds)", "Seconds of a step then."))
 
 
 @dataclass(frozen=True)

@@ -64,9 +64,7 @@ class Request(Declared):
     given: Mapping[str, Topology | Fabric] = field(default_factory=dict, repr=False)
 
     KEYS = (
-        "name nodes degree",
-        "*work.latency bandwidth_bps=float(work.bandwidth)",
-        "mix cabling rivals",
+        "name nodes degree *work.latency bandwidth_bps=float(work.bandwidth) mix cabling rivals",
         key("prices=float(prices)", "Of a cable, a port of a node, a switch and a port of a switch."),
         key("watts=float(watts)", "Watts of each, likewise."),
         "survive grow optimise",

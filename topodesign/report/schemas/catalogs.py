@@ -34,8 +34,4 @@ PRICE = record(
 )
 IMPROVE = declared("catalog.improve:Improvement")
 MERGE = record({"shares": array(declared("catalog.merge:Share"), "A row for each degree and catalog.")})
-COMPARE = record(
-    {
-        "degrees": array(declared("catalog.changes:Change"), "Two rows for each degree."),
-    }
-)
+COMPARE = record({"degrees": array(declared("catalog.changes:Change"), "Two rows for each degree.")})

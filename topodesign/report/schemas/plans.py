@@ -16,10 +16,7 @@ from topodesign.report.schemas.shapes import (
     word,
 )
 
-_WRITTEN = {
-    "verified": {"description": "Nothing else is written.", "const": True},
-    "file": text("What was written."),
-}
+_WRITTEN = {"verified": {"description": "Nothing else is written.", "const": True}, "file": text("What was written.")}
 SCHEDULE = either(
     *(
         declared(f"report.scheduled:{kind}", how, more=_WRITTEN)
@@ -113,10 +110,7 @@ SIMULATE = record(
         "collective": text("What is done."),
         "nodes": integer("Nodes, with switches."),
         "mode": word("lock-step", "asynchronous", about="Whether steps wait for each other."),
-        "runs": array(
-            declared("plans.timing.plans:Simulation"),
-            "One for each --size.",
-        ),
+        "runs": array(declared("plans.timing.plans:Simulation"), "One for each --size."),
         "training?": declared("plans.timing.workload:TrainingStep", "With --training."),
     }
 )
@@ -126,8 +120,5 @@ FRONTIER = declared(
 PIPELINE = declared("schedulers.frontier:PipelineFrontier")
 METHODS = either(
     declared("report.comparison.methods:MethodComparison", "compared on a place"),
-    record(
-        {"methods": array(declared("schedulers.listing:Listed"), "All there are.")},
-        "without a place",
-    ),
+    record({"methods": array(declared("schedulers.listing:Listed"), "All there are.")}, "without a place"),
 )

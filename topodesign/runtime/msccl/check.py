@@ -60,17 +60,14 @@ class Usage:
 class Calls(Sizes):
     """The calls that a runtime uses a program for, by the bytes of the collective's whole data, and what they take.
 
-    * ``scratch_share``: scratch memory of a rank over the size of a call, ``p/q``.
-    * ``copied_share``: what a rank copies, or adds, from one place of its memory to another, over the same, ``p/q``.
     * ``scratch_bytes``: the most scratch memory of a rank; None where that is the share of whatever the largest call
       will be.
-    * ``scratch_at_start``: whether it is taken when the communicator starts, and not by the first call that needs it.
     """
 
-    scratch_share: str
+    scratch_share: str  # scratch memory of a rank over the size of a call, ``p/q``
     scratch_bytes: int | None
-    scratch_at_start: bool
-    copied_share: str
+    scratch_at_start: bool  # whether it is taken when the communicator starts, and not by the first call that needs it
+    copied_share: str  # what a rank copies, or adds, from one place of its memory to another, over the same, ``p/q``
 
     KEYS = (
         *Sizes.KEYS,

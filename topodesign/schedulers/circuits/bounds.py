@@ -26,11 +26,7 @@ from math import comb
 
 from topodesign.collectives import Collective
 
-_SEARCHED = {
-    (6, 1, 2): Fraction(9, 6),
-    (6, 2, 1): Fraction(25, 18),
-    (7, 2, 1): Fraction(11, 7),
-}
+_SEARCHED = {(6, 1, 2): Fraction(9, 6), (6, 2, 1): Fraction(25, 18), (7, 2, 1): Fraction(11, 7)}
 """By nodes, ports and topologies the y of an all-to-all that no two permutations of the nodes beat: all were searched,
 those with fewest hops by a flow (tests do it again). Words of hops say less there; with 6 nodes and two topologies 8/6.
 """

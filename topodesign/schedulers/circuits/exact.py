@@ -182,18 +182,15 @@ class Search:
     """The least time of plans in a room, among all sequences.
 
     * ``room``, ``collective``, ``work``: where, what (an all-to-all or an allgather), and what it is timed for.
-    * ``limit``: the seconds that are to be beaten, and then those of the best that was found.
-    * ``stop``: says when to give up.
-    * ``best``: the best that was found.
     * ``missed``: what those take at least whose linear program was not solved to its end.
     """
 
     room: Room
     collective: Collective
     work: Work
-    limit: Fraction
-    stop: Callable[[], bool]
-    best: Best | None = None
+    limit: Fraction  # the seconds that are to be beaten, and then those of the best that was found
+    stop: Callable[[], bool]  # says when to give up
+    best: Best | None = None  # the best that was found
     missed: Fraction = field(default_factory=lambda: Fraction(2**62))
     frames: dict[tuple[tuple[int, ...], bool], Frame] = field(default_factory=dict)
 

@@ -61,8 +61,7 @@ class Contender(Declared):
     time: Fraction  # seconds, as ``simulate`` tells
 
     KEYS = (
-        "name",
-        "source",
+        "name source",
         key("steps", "Communication steps."),
         key("bandwidth", "Its y: sending takes y * M/B."),
         key("changes", "How often circuits change."),

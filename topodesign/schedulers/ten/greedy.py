@@ -185,13 +185,7 @@ def _best(request: Request, part: Part, chunks: Chunks | None = None) -> Made:
         kind = number % 4
         relays = relays_of(part.network, chunks, seed + number, noise=number > 0) if part.relays else None
         sends = copy_chunks(
-            part.network,
-            chunks,
-            seed + number,
-            blind=kind == 2,
-            bias=bias,
-            shy=kind % 2 == 1,
-            relays=relays,
+            part.network, chunks, seed + number, blind=kind == 2, bias=bias, shy=kind % 2 == 1, relays=relays
         )
         return only_needed(part.network, chunks, sends) if part.relays else sends
 

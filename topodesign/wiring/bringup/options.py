@@ -20,8 +20,7 @@ class BringupOptions(TypedDict, total=False):
         Option("Length of the subnet that each cable has, such as 30, 31 or 24.", Whole(16, 31), 30, metavar="BITS"),
     ]
     ipv6: Annotated[
-        str | None,
-        Option("IPv6 network, such as fd64::/48, that each cable has a /64 of beside.", metavar="NETWORK"),
+        str | None, Option("IPv6 network, such as fd64::/48, that each cable has a /64 of beside.", metavar="NETWORK")
     ]
     mtu: Annotated[int, Option("Bytes of the largest packet on a cable.", Whole(1280, 65535), 9000, metavar="BYTES")]
     interfaces: Annotated[

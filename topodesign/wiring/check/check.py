@@ -27,27 +27,22 @@ from topodesign.wiring.plan.plan import WiringPlan
 class WiringCheck(Result):
     """What became of a plan.
 
-    * ``findings``: what is wrong; none if everything is as planned.
     * ``built``: the wiring as it is, with the hosts of the plan as its nodes, and with the fixed cabling that there is.
       Receivers that are not seen count as planned.
-    * ``to_plan``: patches to be made until every port is as planned.
     * ``repair``: the fewest patches that make the links of the plan, whatever the ports and with the fixed cabling that
       there is. Nothing if that is not known.
     * ``other_order``: the fewest patches found if hosts may be other nodes than planned. With none, its hosts are an
       order in which the wiring already is the wanted topology.
-    * ``decided``: whether it is certain if such an order exists.
-    * ``cabled``: whether it is known which lanes end at which panel ports, as far as it matters.
-    * ``notes``: what was read for what, such as port ``1`` for ``001``, in words.
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[Finding, ...]  # what is wrong; none if everything is as planned
     built: WiringPlan
-    to_plan: int
+    to_plan: int  # patches to be made until every port is as planned
     repair: Change
     other_order: Change
-    decided: bool
-    cabled: bool = True
-    notes: tuple[str, ...] = ()
+    decided: bool  # whether it is certain if such an order exists
+    cabled: bool = True  # whether it is known which lanes end at which panel ports, as far as it matters
+    notes: tuple[str, ...] = ()  # what was read for what, such as port ``1`` for ``001``, in words
 
     KEYS = (
         "ok findings patches_to_plan=to_plan repair other_order claims notes",

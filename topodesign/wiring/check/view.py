@@ -44,14 +44,12 @@ class Finding(Declared):
       told what they hear. ``unbuilt``: NetBox has not all cables of a link as connected. ``cable``: NetBox has one that
       no link can use, or the link test of a host found something that is not as written.
     * ``cables``: the planned patches that it concerns, or the fixed cables and trunks, and the patches behind them.
-    * ``words``: what is wrong, and where to look.
-    * ``seen``: what says so, if that is not in the words yet.
     """
 
     fault: Fault
     cables: tuple[str, ...]
-    words: str
-    seen: tuple[str, ...] = ()
+    words: str  # what is wrong, and where to look
+    seen: tuple[str, ...] = ()  # what says so, if that is not in the words yet
 
     KEYS = "fault cables words seen"
     ROW = (

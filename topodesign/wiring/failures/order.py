@@ -29,12 +29,11 @@ MOST = 32  # failures that are put in an order at all
 class Served(Declared):
     """What the links that work can do.
 
-    * ``hosts``: hosts that have links in and out.
     * ``allreduce``: best algorithmic bandwidth of an allreduce among them by any schedule, in bytes per second; 0 if
       some of them cannot reach some other.
     """
 
-    hosts: int
+    hosts: int  # hosts that have links in and out
     allreduce: Fraction
 
     KEYS = (
@@ -68,11 +67,10 @@ class RepairStep(Declared):
 class Order(Declared):
     """An order of repairs.
 
-    * ``steps``: the repairs, one after the other.
     * ``mean``: bytes per second of all hosts together from the first repair's begin to the last one's end, on average.
     """
 
-    steps: tuple[RepairStep, ...]
+    steps: tuple[RepairStep, ...]  # the repairs, one after the other
     mean: Fraction
 
     KEYS = "mean steps"
@@ -83,17 +81,14 @@ class Order(Declared):
 class RepairOrder(Result):
     """In which order to repair what is broken.
 
-    * ``now``: what the links can do before any repair.
-    * ``greedy``: the order that always takes the repair that gains most per time.
     * ``best``: an order with the highest mean of all, which is proven; null where there are too many failures to
       compare all orders.
-    * ``worst``: the mean of the worst of all orders, in bytes per second; null as above.
     """
 
-    now: Served
-    greedy: Order
+    now: Served  # what the links can do before any repair
+    greedy: Order  # the order that always takes the repair that gains most per time
     best: Order | None
-    worst: Fraction | None
+    worst: Fraction | None  # the mean of the worst of all orders, in bytes per second; null as above
 
     KEYS = "now best greedy worst claims"
     ROWS = "steps"

@@ -10,16 +10,7 @@ from topodesign.base.declared import Declared, key
 from topodesign.base.errors import ParameterError
 from topodesign.base.records import Result
 from topodesign.wiring.change.strength import Strength, is_told
-from topodesign.wiring.failures.impact import (
-    KINDS,
-    Failure,
-    FailureKind,
-    Impact,
-    State,
-    impact,
-    intact,
-    state_strength,
-)
+from topodesign.wiring.failures.impact import KINDS, Failure, FailureKind, Impact, State, impact, intact, state_strength
 from topodesign.wiring.failures.ranking import rank
 from topodesign.wiring.failures.repair import Repair, best_repair
 from topodesign.wiring.plan.files import WiringLike, as_wiring
@@ -126,16 +117,13 @@ class Consequence(Declared):
 class FailureReport(Result):
     """What failures cost.
 
-    * ``before``: what the wiring can do as it is.
     * ``alike``: all failures looked at by kind, those that cost the same together, the worst first.
-    * ``worst``: what the first of each kind do.
-    * ``ranked``: whether all single failures were ranked, and not one asked for.
     """
 
-    before: Ability
+    before: Ability  # what the wiring can do as it is
     alike: Mapping[FailureKind, tuple[tuple[Failure, ...], ...]]
-    worst: Mapping[FailureKind, tuple[Consequence, ...]]
-    ranked: bool
+    worst: Mapping[FailureKind, tuple[Consequence, ...]]  # what the first of each kind do
+    ranked: bool  # whether all single failures were ranked, and not one asked for
 
     KEYS = (key("failures", "Failures that were looked at."), "before impacts")
     ROWS = "impacts"

@@ -15,16 +15,14 @@ End: TypeAlias = Fixed  # one end of a cross-connect: the panel port, and the la
 class CrossConnect:
     """One patch (or one circuit of a switch).
 
-    * ``cable``: its name, unique in the plan.
     * ``mode``: ``simplex``: light goes from side A of the panel port of ``a`` to side B of that of ``b``, which makes
       the link u -> v. ``duplex``: both fibres, which makes the links u -> v and v -> u.
-    * ``link``: the nodes (u, v) that sit at ``a`` and ``b``.
     * ``a``, ``b``: the ends; their panels differ only within a field.
     """
 
-    cable: str
+    cable: str  # its name, unique in the plan
     mode: Mode
-    link: tuple[int, int]
+    link: tuple[int, int]  # the nodes (u, v) that sit at ``a`` and ``b``
     a: End
     b: End
 

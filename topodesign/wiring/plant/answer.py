@@ -124,9 +124,7 @@ class Carried(Result):
     KEYS = (
         key("nodes", "Nodes N."),
         key("degree", "Ports d out of, and into, a node."),
-        "mode hosts fields",
-        "*workload",
-        "questions",
+        "mode hosts fields *workload questions",
         key("lower_bound=lower_bounds", "Steps and bandwidth factors of which every topology has one or more."),
         key("lower_bound_s=float(least)", "What no topology beats, for each question."),
         "exhaustive gap verdict claims",

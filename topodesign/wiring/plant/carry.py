@@ -185,13 +185,7 @@ def carry(
 
 
 def _slices(
-    cubes: Cubes,
-    nodes: int | None,
-    question: _Question,
-    seconds: float | None,
-    *,
-    seed: int,
-    progress: Progress | None,
+    cubes: Cubes, nodes: int | None, question: _Question, seconds: float | None, *, seed: int, progress: Progress | None
 ) -> Carried:
     """Return the slices of so many hosts: all shapes as tori, twisted ones too, and what was found to beat them."""
     there = len(cubes.hosts) * cubes.size
@@ -221,11 +215,7 @@ def _slices(
 
 
 def _known(
-    plant: Plant,
-    own: Sequence[tuple[str, Topology]],
-    question: _Question,
-    catalog: Catalog,
-    progress: Progress | None,
+    plant: Plant, own: Sequence[tuple[str, Topology]], question: _Question, catalog: Catalog, progress: Progress | None
 ) -> Iterator[Carriage]:
     """Yield known topologies of the size with their plans or what is in their way, until one is carried at each end."""
     priced = [_priced(label, one, "own", question) for label, one in own]

@@ -50,15 +50,12 @@ _MOST_CUBES = 64  # that are searched
 class Cubes:
     """The cubes of an inventory.
 
-    * ``inventory``: with cabling.
-    * ``sides``: hosts along each dimension of a cube.
-    * ``hosts``: names, cube by cube, along x first.
     * ``ends``: for each axis, and for '+' and '-', where the lanes of a cube end, by cube and position on the face.
     """
 
-    inventory: Inventory
-    sides: tuple[int, ...]
-    hosts: tuple[tuple[str, ...], ...]
+    inventory: Inventory  # with cabling
+    sides: tuple[int, ...]  # hosts along each dimension of a cube
+    hosts: tuple[tuple[str, ...], ...]  # names, cube by cube, along x first
     ends: dict[str, tuple[tuple[Fixed, ...], ...]]
 
     @cached_property

@@ -23,22 +23,16 @@ from topodesign.wiring.plan.planner import plan_of
 class Plant:
     """Hosts with lanes at fields of panels.
 
-    * ``inventory``: what there is, with lanes of one speed.
-    * ``hosts``: those that are nodes, node by node.
     * ``fixed``: the fixed cabling: that of the inventory, or one that spreads the lanes over what hosts reach.
-    * ``mode``: whether the two fibres of a lane are patched apart.
-    * ``lanes``: lanes that each node may use at each field, shape ``(nodes, fields)``.
-    * ``degree``: d, lanes of the node that has most.
-    * ``whole``: whether these are all hosts with all of their lanes.
     """
 
-    inventory: Inventory
-    hosts: tuple[str, ...]
+    inventory: Inventory  # what there is, with lanes of one speed
+    hosts: tuple[str, ...]  # those that are nodes, node by node
     fixed: tuple[Fixed, ...]
-    mode: Mode
-    lanes: IntArray
-    degree: int
-    whole: bool
+    mode: Mode  # whether the two fibres of a lane are patched apart
+    lanes: IntArray  # lanes that each node may use at each field, shape ``(nodes, fields)``
+    degree: int  # d, lanes of the node that has most
+    whole: bool  # whether these are all hosts with all of their lanes
 
     @property
     def nodes(self) -> int:

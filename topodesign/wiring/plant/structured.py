@@ -192,10 +192,7 @@ def _turn(lift: _Lift, link: int, rng: np.random.Generator) -> None:
 def _changed(lift: _Lift, rng: np.random.Generator) -> _Lift:
     """Return a lift with another voltage, or with the ends of two links of a field exchanged."""
     new = replace(
-        lift,
-        head=lift.head.copy(),
-        voltage=lift.voltage.copy(),
-        mate=None if lift.mate is None else lift.mate.copy(),
+        lift, head=lift.head.copy(), voltage=lift.voltage.copy(), mate=None if lift.mate is None else lift.mate.copy()
     )
     one = int(rng.integers(0, len(lift.tail)))
     there = np.flatnonzero(lift.field == lift.field[one])

@@ -43,8 +43,7 @@ class ApplyOptions(TypedDict, total=False):
     ]
     timeout: Annotated[Quantity, _TIME("To wait for a connection and for an answer.", default="10s")]
     patience: Annotated[
-        Quantity,
-        _TIME("To wait for a switch that went away, before its state is called unknown.", default="60s"),
+        Quantity, _TIME("To wait for a switch that went away, before its state is called unknown.", default="60s")
     ]
     pause: Annotated[Quantity, _TIME("Between two readings that have to agree.", default="0.5s")]
     known_hosts: Annotated[str | Path | None, _FILE("Keys of SONiC switches, as of ssh.  [default: those of the user]")]
