@@ -82,7 +82,7 @@ def topology_of(code: Code) -> Topology:
 
 def has_schedule(topology: Topology) -> bool:
     """Return whether an allgather in half shards is optimal in both terms; the bound often says no, and quickly."""
-    if lower_bound_lp(topology, "allgather", steps=STEPS) != OPTIMUM:
+    if lower_bound_lp(topology, ALLGATHER, steps=STEPS) != OPTIMUM:
         return False
     schedule = fewest_rounds(topology, ALLGATHER, steps=STEPS, chunks=PARTS).schedule
     return schedule is not None and cost_of(topology, schedule).bandwidth == OPTIMUM

@@ -21,6 +21,7 @@ from topodesign import Catalog, Topology, all_to_all, evaluate, price_deferred, 
 from topodesign.base.claims import Among, Of
 from topodesign.base.cost import Cost, bound_in, least_steps, lower_bounds, moore_distances
 from topodesign.base.errors import TopodesignError
+from topodesign.collectives import ALLGATHER
 from topodesign.graphs import FAMILIES
 from topodesign.pricing.evaluation import deferred_both, price_both
 from topodesign.schedulers.exact_rounds import fewest_rounds
@@ -207,7 +208,7 @@ def test_exact_rounds_are_the_fewest_of_all_schedules(nodes: int, degree: int, m
     links = [(u, v) for u, v, capacity in topology.links() if u != v]
     assume(all(capacity == 1 for _, _, capacity in topology.links()))
     steps = max(all_distances(topology) or [0]) + more
-    found = fewest_rounds(topology, "allgather", steps=steps, chunks=1)
+    found = fewest_rounds(topology, ALLGATHER, steps=steps, chunks=1)
     assert found.proof != "none"
     assert found.rounds == fewest(links, nodes, steps)
     if not more:

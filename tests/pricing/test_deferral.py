@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.samples.topologies import regular_digraphs
 from topodesign.base.errors import DisconnectedError, TooLargeError, TopologyError
+from topodesign.collectives import as_collective
 from topodesign.graphs.expansions.parallel import parallel
 from topodesign.plans.measure import cost_of
 from topodesign.plans.replay.rounds import verify_rounds
@@ -33,7 +34,7 @@ from topodesign.topology.topology import Topology
 @given(regular_digraphs(14, 4), st.sampled_from(["allgather", "reduce-scatter"]))
 @settings(max_examples=40)
 def test_it_delivers_at_the_price_that_is_claimed(topology: Topology, collective: str) -> None:
-    rounds = deferred(topology, collective)
+    rounds = deferred(topology, as_collective(collective))
     report = verify_rounds(topology, rounds)
     assert report.ok, report.problems
     assert not report.redundant
@@ -112,7 +113,7 @@ SYMMETRIC = (
 @pytest.mark.parametrize("spec", SYMMETRIC)
 def test_what_few_nodes_get_is_the_image_of_what_all_get(spec: str, collective: str) -> None:
     topology = build(spec)
-    orbit, whole = deferred_orbit(topology, collective), deferred(topology, collective)
+    orbit, whole = deferred_orbit(topology, as_collective(collective)), deferred(topology, as_collective(collective))
     assert len(orbit.representatives) < topology.nodes / 4
     report = verify_rounds(topology, whole)
     assert report.ok, report.problems

@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from topodesign.base.cost import Cost, lower_bounds
+from topodesign.collectives import as_collective
 from topodesign.graphs.circulant import dicirculant
 from topodesign.plans.measure import cost_of
 from topodesign.plans.replay.rounds import verify_rounds
@@ -47,7 +48,7 @@ def test_schedules_deliver_at_the_price_that_is_told(topology: Topology, collect
     assert split.cost(way).steps == 2 >= spff.steps
     assert split.cost(way).bandwidth <= spff.bandwidth
     assert split.cost(way).bandwidth >= Fraction(topology.nodes - 1, topology.nodes)
-    rounds = deferred(topology, collective)
+    rounds = deferred(topology, as_collective(collective))
     report = verify_rounds(topology, rounds)
     assert report.ok, report.problems
     assert report.redundant == 0
@@ -78,7 +79,7 @@ def test_all_links_are_full_in_both_steps() -> None:
 @pytest.mark.parametrize("collective", ["allgather", "reduce-scatter"])
 def test_one_orbit_says_all(spec: str, collective: str) -> None:
     topology = build(spec)
-    few, whole = deferred_orbit(topology, collective), deferred(topology, collective)
+    few, whole = deferred_orbit(topology, as_collective(collective)), deferred(topology, as_collective(collective))
     assert few.representatives == (0,)
     assert canonical(few.unfold()) == canonical(whole)
     assert verify_rounds(topology, whole).ok

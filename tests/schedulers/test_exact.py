@@ -26,7 +26,7 @@ from topodesign.base.errors import (
     TooLargeError,
     TopologyError,
 )
-from topodesign.collectives import ALLGATHER, REDUCE_SCATTER
+from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, as_collective
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.schedulers.exact_rounds import fewest_rounds, fewest_steps
@@ -49,7 +49,7 @@ Loads = tuple[int, ...]
 
 def found(topology: Topology, collective: Collective, steps: int, chunks: int, seed: int = 0) -> Fraction:
     """Search, verify in full and return y."""
-    best = fewest_rounds(topology, collective, steps=steps, chunks=chunks, seconds=30, seed=seed)
+    best = fewest_rounds(topology, as_collective(collective), steps=steps, chunks=chunks, seconds=30, seed=seed)
     schedule = best.schedule
     assert schedule is not None
     assert best.proof != "none"
@@ -126,9 +126,9 @@ def compare_with_brute_force(topology: Topology, collective: Collective, steps: 
     if best is None:
         with pytest.raises(InfeasibleError, match=f"at least {steps + 1} steps"):
             found(topology, collective, steps, chunks)
-        assert lower_bound_lp(topology, collective, steps=steps) is None
+        assert lower_bound_lp(topology, as_collective(collective), steps=steps) is None
     else:
-        bound = lower_bound_lp(topology, collective, steps=steps)
+        bound = lower_bound_lp(topology, as_collective(collective), steps=steps)
         assert bound is not None
         assert bound <= best == found(topology, collective, steps, chunks)
 
@@ -152,9 +152,9 @@ def test_search_finds_the_spff_price_where_that_is_optimal(collective: Collectiv
     cost = spff_price(topology, collective)
     assert cost.bandwidth == Fraction(topology.nodes - 1, topology.nodes)
     assert found(topology, collective, cost.steps, chunks) == cost.bandwidth
-    assert lower_bound_lp(topology, collective, steps=cost.steps) == cost.bandwidth
+    assert lower_bound_lp(topology, as_collective(collective), steps=cost.steps) == cost.bandwidth
     if cost.steps > 1:
-        assert fewest_steps(topology, collective) == cost.steps
+        assert fewest_steps(topology, as_collective(collective)) == cost.steps
 
 
 def test_the_schedule_of_the_paper_for_k22() -> None:
@@ -177,7 +177,7 @@ def test_no_schedule_beats_the_bound(seed: int, nodes: int, degree: int, more: i
     topology = random_digraph(np.random.default_rng(seed), nodes, degree)
     cost = spff_price(topology, collective)
     steps = cost.steps + more
-    bound = lower_bound_lp(topology, collective, steps=steps)
+    bound = lower_bound_lp(topology, as_collective(collective), steps=steps)
     assert bound is not None
     assert Fraction(nodes - 1, nodes) <= bound <= cost.bandwidth
     best = found(topology, collective, steps, 2)
@@ -198,11 +198,11 @@ def test_the_bound_holds_whatever_the_solver_says(seed: int, monkeypatch: pytest
         return columns, (prices if seed % 2 else 0) + noise * random.normal(size=len(prices))
 
     monkeypatch.setattr(Program, "_solution", mislead)
-    bound = lower_bound_lp(topology, "allgather", steps=3)
+    bound = lower_bound_lp(topology, ALLGATHER, steps=3)
     assert bound is not None
     assert 0 <= bound <= Fraction(7, 8)
     monkeypatch.setattr(Program, "solve", lambda *_, **__: "stopped")
-    assert lower_bound_lp(topology, "allgather", steps=3) == 0
+    assert lower_bound_lp(topology, ALLGATHER, steps=3) == 0
 
 
 NVLINKS = {
@@ -225,9 +225,13 @@ def test_allgathers_of_a_dgx1(chunks: int, steps: int, rounds: int) -> None:
 def test_the_bound_proves_that_a_step_more_is_needed() -> None:
     """dbjmod(2,4) has a schedule of 5 steps with y = 15/16; with 4, its diameter, y is 11/8 and no less."""
     topology = build("dbjmod(2,4)")
-    assert lower_bound_lp(topology, "allgather", steps=3) is None
+    assert lower_bound_lp(topology, ALLGATHER, steps=3) is None
     for collective in HALVES:
-        assert lower_bound_lp(topology, collective, steps=4) == Fraction(11, 8) == found(topology, collective, 4, 1)
+        assert (
+            lower_bound_lp(topology, as_collective(collective), steps=4)
+            == Fraction(11, 8)
+            == found(topology, collective, 4, 1)
+        )
     assert spff_price(topology, "allgather") == Cost(4, Fraction(3, 2))  # not SPFF, and better
 
 
@@ -237,8 +241,8 @@ def test_reduce_scatter_is_the_allgather_of_the_transpose() -> None:
     for steps in (3, 4):
         y = found(topology, "reduce-scatter", steps, 1)
         assert y == found(turned, "allgather", steps, 1)
-        bound = lower_bound_lp(topology, "reduce-scatter", steps=steps)
-        assert bound == lower_bound_lp(turned, "allgather", steps=steps)
+        bound = lower_bound_lp(topology, REDUCE_SCATTER, steps=steps)
+        assert bound == lower_bound_lp(turned, ALLGATHER, steps=steps)
 
 
 def test_seeds() -> None:
@@ -301,15 +305,15 @@ def test_bad_topologies() -> None:
     switched = Topology.from_links(3, [(0, 2), (2, 1), (1, 2), (2, 0)], switches=[2])
     for topology in (switched, Topology.from_links(1, [])):
         with pytest.raises(TopologyError, match="at least 2 nodes"):
-            lower_bound_lp(topology, "allgather", steps=2)
+            lower_bound_lp(topology, ALLGATHER, steps=2)
     with pytest.raises(TopologyError, match="without switches"):
         fewest_rounds(switched, ALLGATHER, steps=2)
     with pytest.raises(ParameterError, match="allgather or a reduce-scatter"):
-        lower_bound_lp(build("diamond()"), "allreduce", steps=2)
+        lower_bound_lp(build("diamond()"), ALLREDUCE, steps=2)
     with pytest.raises(TooLargeError):
-        lower_bound_lp(build("genkautz(4,1024)"), "allgather", steps=5)
+        lower_bound_lp(build("genkautz(4,1024)"), ALLGATHER, steps=5)
     with pytest.raises(DisconnectedError):
-        lower_bound_lp(Topology.from_links(2, []), "allgather", steps=2)
+        lower_bound_lp(Topology.from_links(2, []), ALLGATHER, steps=2)
 
 
 PAPER = {
@@ -324,20 +328,22 @@ PAPER = {
 @pytest.mark.parametrize("collective", HALVES)
 @pytest.mark.parametrize("spec", stored_specs())
 def test_stored_schedule(spec: str, collective: Collective) -> None:
-    entry = stored(spec, collective)
+    entry = stored(spec, as_collective(collective))
     assert entry is not None
     topology = build(spec)
     report = verify_rounds(topology, entry.schedule, entry.cost)
     assert report.ok, str(report)
     assert report.redundant == report.refilled == 0
     assert entry.schedule.collective.name == collective
-    assert stored_schedule(topology.spec, collective) is entry.schedule
+    assert stored_schedule(topology.spec, as_collective(collective)) is entry.schedule
     assert entry.cost == PAPER.get(spec, entry.cost)
 
     # The certificate: (N-1)/N bounds every schedule (Theorem 4); any other bound has to be proven again.
     optimum = Fraction(topology.nodes - 1, topology.nodes)
     assert entry.cost.bandwidth == entry.bound
-    assert entry.bound == optimum or entry.bound == lower_bound_lp(topology, collective, steps=entry.cost.steps)
+    assert entry.bound == optimum or entry.bound == lower_bound_lp(
+        topology, as_collective(collective), steps=entry.cost.steps
+    )
 
     # Why it is stored.
     spff = spff_price(topology, collective)
@@ -358,12 +364,12 @@ def test_stored_files() -> None:
 
 
 def test_what_is_not_stored() -> None:
-    assert stored_schedule(None, "allgather") is None
-    assert stored_schedule("complete(4)", "allgather") is None
-    assert stored_schedule("diamond()", "allreduce") is None
-    assert stored_schedule(" diamond( ) ", "allgather") is not None
+    assert stored_schedule(None, ALLGATHER) is None
+    assert stored_schedule("complete(4)", ALLGATHER) is None
+    assert stored_schedule("diamond()", ALLREDUCE) is None
+    assert stored_schedule(" diamond( ) ", ALLGATHER) is not None
     with pytest.raises(SpecError):
-        stored_schedule("diamond(", "allgather")
+        stored_schedule("diamond(", ALLGATHER)
 
 
 def damage(random: Random, fields: dict[str, Any]) -> None:
@@ -427,7 +433,7 @@ def test_other_texts_are_refused(text: str) -> None:
 
 
 def test_schedules_are_read_only() -> None:
-    schedule = stored_schedule("diamond()", "allgather")
+    schedule = stored_schedule("diamond()", ALLGATHER)
     assert isinstance(schedule, Rounds)
     with pytest.raises(ValueError, match="read-only"):
         schedule.step[0] = 2

@@ -15,6 +15,7 @@ from tests.schedulers.test_exact import brute_allgather
 from topodesign import exact_frontier, load_plan, schedule, verify
 from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
 from topodesign.cli.main import run
+from topodesign.collectives import ALLGATHER
 from topodesign.schedulers.exact_frontier import ExactFrontier
 from topodesign.schedulers.exact_rounds import fewest_steps
 from topodesign.solve.discrete import Discrete
@@ -46,7 +47,7 @@ def points(found: ExactFrontier) -> list[tuple[int, int, Fraction]]:
 def test_brute_force(nodes: int, degree: int, chunks: int, seed: int) -> None:
     """All schedules of all numbers of steps and chunks, and of these what no other beats."""
     topology = random_digraph(np.random.default_rng(seed), nodes, degree)
-    least = fewest_steps(topology, "allgather")
+    least = fewest_steps(topology, ALLGATHER)
     most = least + (1 if nodes < 4 else 0)
     found = exact_frontier(topology, chunks=chunks, steps=most)
     assert found.proven

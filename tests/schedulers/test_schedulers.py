@@ -219,7 +219,7 @@ def test_a_base_schedule_with_needless_sends_is_pruned_before_it_is_lifted(monke
     assert not is_lean(twice)
     monkeypatch.setattr(lift, "thriftiest", lambda *_: twice)
     topology = build("line(complete(3))")
-    schedule = lift.lifted(topology, "allgather")
+    schedule = lift.lifted(topology, ALLGATHER)
     assert schedule is not None
     assert verify_rounds(topology, schedule).ok
 

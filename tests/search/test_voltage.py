@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from topodesign import build
 from topodesign.base.errors import DisconnectedError, SpecError
 from topodesign.base.spec import Spec
+from topodesign.collectives import ALLGATHER
 from topodesign.graphs.expansions.voltage import lift
 from topodesign.graphs.successors import successors
 from topodesign.pricing.closed_form import price
@@ -123,7 +124,7 @@ def test_bad_lifts_are_refused(text: str, words: str) -> None:
 
 def test_no_schedule_is_lifted() -> None:
     topology = build("lift(complete(2),cyclic(3),0,1)")
-    assert lifted(topology, "allgather") is None
+    assert lifted(topology, ALLGATHER) is None
     assert lift.lift is None
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from topodesign.base.errors import ParameterError, TopologyError
-from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective, as_collective
+from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
 from topodesign.plans.orbit import OrbitRounds, reverse_orbit
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
@@ -25,9 +25,7 @@ from topodesign.topology.topology import Topology
 _MOST_WORK = 2**29  # steps times nodes times links up to which it is tried without being named
 
 
-def deferred(
-    topology: Topology, collective: Collective | str = ALLGATHER, *, progress: Progress | None = None
-) -> Rounds:
+def deferred(topology: Topology, collective: Collective = ALLGATHER, *, progress: Progress | None = None) -> Rounds:
     """Return a deferred allgather or reduce-scatter, of shards that are split by links where that is cheaper."""
     if _backwards(collective):
         return reverse(deferred(topology.transpose(), progress=progress))
@@ -40,7 +38,7 @@ def deferred(
 
 
 def deferred_orbit(
-    topology: Topology, collective: Collective | str = ALLGATHER, *, progress: Progress | None = None
+    topology: Topology, collective: Collective = ALLGATHER, *, progress: Progress | None = None
 ) -> OrbitRounds:
     """Return what :func:`deferred` does of a symmetric topology, as the rows of the blocks of a few nodes.
 
@@ -54,11 +52,11 @@ def deferred_orbit(
     return _orbit(topology, found)
 
 
-def _backwards(collective: Collective | str) -> bool:
+def _backwards(collective: Collective) -> bool:
     """Return whether it is a reduce-scatter, the allgather of the transpose, reversed in time."""
-    if as_collective(collective) not in ALLREDUCE.parts:
+    if collective not in ALLREDUCE.parts:
         raise ParameterError(f"a deferred schedule is a reduce-scatter or an allgather, not {collective}")
-    return as_collective(collective).reduces
+    return collective.reduces
 
 
 def _orbit(topology: Topology, found: Deferral | SplitDeferral) -> OrbitRounds:

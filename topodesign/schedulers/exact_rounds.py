@@ -25,7 +25,7 @@ import numpy as np
 
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import DisconnectedError, InfeasibleError, ScheduleError, TooLargeError, TopologyError
-from topodesign.collectives import Collective, as_collective
+from topodesign.collectives import Collective
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble, find_links, reverse
@@ -55,22 +55,22 @@ class FewestRounds:
         return self.rounds, self.bound, self.schedule
 
 
-def fewest_steps(topology: Topology, collective: Collective | str) -> int:
+def fewest_steps(topology: Topology, collective: Collective) -> int:
     """Return the fewest steps of a collective of one movement, which is how far some chunk has to go."""
-    return _farthest(*_forwards(topology, as_collective(collective)))
+    return _farthest(*_forwards(topology, collective))
 
 
-def least_rounds(topology: Topology, collective: Collective | str) -> Fraction:
+def least_rounds(topology: Topology, collective: Collective) -> Fraction:
     """Return rounds for each chunk that no schedule undercuts, whatever its steps: what has to cross a cut needs them.
 
     Of the cuts those of a single node, on either side, are looked at, and all of them if there are few nodes.
     """
-    return _widest(*_forwards(topology, as_collective(collective)))
+    return _widest(*_forwards(topology, collective))
 
 
 def fewest_rounds(
     topology: Topology,
-    collective: Collective | str,
+    collective: Collective,
     *,
     steps: int,
     chunks: int = 1,
@@ -86,7 +86,6 @@ def fewest_rounds(
     schedules with fewer rounds than ``below`` are looked for, and if there are none, none is returned, and the bound is
     not below it.
     """
-    collective = as_collective(collective)
     require_at_least("steps", steps, 1)
     require_at_least("chunks", chunks, 1)
     way, demands = _forwards(topology, collective)

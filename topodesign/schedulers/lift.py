@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.base.spec import Spec
-from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective, as_collective
+from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective
 from topodesign.graphs.expansions.expansion import Expansion
 from topodesign.graphs.expansions.transpose import transpose
 from topodesign.plans.measure import cost_of
@@ -18,7 +18,7 @@ from topodesign.topology.library import build, generator
 from topodesign.topology.topology import Topology
 
 
-def lifted(topology: Topology, collective: Collective | str) -> Rounds | None:
+def lifted(topology: Topology, collective: Collective) -> Rounds | None:
     """Return the schedule of an expansion that comes from the best schedules of its bases; None if that has no lift.
 
     Of each base the schedule with the least bandwidth factor is taken, found in the same way or stored or SPFF: an
@@ -29,7 +29,6 @@ def lifted(topology: Topology, collective: Collective | str) -> Rounds | None:
     entry = generator(topology.spec.name)
     if not isinstance(entry, Expansion) or entry.lift is None:
         return None
-    collective = as_collective(collective)
     of_bases = collective.dual if entry is transpose else collective
     args: list[Topology | Rounds | int] = []
     for argument in topology.spec.args:
@@ -45,7 +44,7 @@ def lifted(topology: Topology, collective: Collective | str) -> Rounds | None:
         return None  # the expansion has no lift for such bases, or one of too many units
 
 
-def thriftiest(topology: Topology, collective: Collective | str) -> Rounds:
+def thriftiest(topology: Topology, collective: Collective) -> Rounds:
     """Return the schedule with the least bandwidth factor of all that the library can make, then the fewest steps."""
     known = [spff(topology, collective), stored_schedule(topology.spec, collective), lifted(topology, collective)]
     made = [(cost_of(topology, schedule), schedule) for schedule in known if schedule is not None]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import DisconnectedError, ParameterError, TooLargeError, TopologyError
-from topodesign.collectives import ALLREDUCE, Collective, as_collective
+from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.solve.program import Entries, Program
 from topodesign.topology.topology import IntArray, Topology
 
@@ -48,7 +48,7 @@ class _Program:
     ports: int  # least common multiple of the capacities
 
 
-def lower_bound_lp(topology: Topology, collective: Collective | str, *, steps: int) -> Fraction | None:
+def lower_bound_lp(topology: Topology, collective: Collective, *, steps: int) -> Fraction | None:
     """Return a bandwidth factor that no schedule of so many steps undercuts, in chunks of any size.
 
     Of an allgather or a reduce-scatter of some 16 nodes of degree 4; None if there is no schedule. Proven whatever
@@ -60,7 +60,7 @@ def lower_bound_lp(topology: Topology, collective: Collective | str, *, steps: i
     sends. There may be no schedule that meets the bound, as flows to different receivers may share a send of different
     data.
     """
-    program = _program(topology, as_collective(collective), steps)
+    program = _program(topology, collective, steps)
     if program is None:
         return None
     return Fraction(topology.degree, topology.nodes * program.ports) * _least_loads(program)

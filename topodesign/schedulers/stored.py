@@ -27,7 +27,7 @@ from typing import Any
 from topodesign.base.cost import Cost
 from topodesign.base.errors import FileFormatError, ScheduleError
 from topodesign.base.spec import Spec, parse
-from topodesign.collectives import ALLGATHER, ALLREDUCE, COLLECTIVES, REDUCE_SCATTER, Collective, as_collective
+from topodesign.collectives import ALLGATHER, ALLREDUCE, COLLECTIVES, REDUCE_SCATTER, Collective
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
@@ -52,18 +52,18 @@ class Stored:
     search: Mapping[str, int | str]
 
 
-def stored_schedule(spec: Spec | str | None, collective: Collective | str) -> Rounds | None:
+def stored_schedule(spec: Spec | str | None, collective: Collective) -> Rounds | None:
     """Return the stored schedule of a topology and an allgather or reduce-scatter, or None if there is none."""
     found = stored(spec, collective)
     return None if found is None else found.schedule
 
 
-def stored(spec: Spec | str | None, collective: Collective | str) -> Stored | None:
+def stored(spec: Spec | str | None, collective: Collective) -> Stored | None:
     """Return a stored schedule with its certificate; as :func:`stored_schedule`."""
     if spec is None:
         return None
     text = str(parse(spec) if isinstance(spec, str) else spec)
-    return _load(text).get(as_collective(collective)) if text in stored_specs() else None
+    return _load(text).get(collective) if text in stored_specs() else None
 
 
 @functools.cache

@@ -14,6 +14,7 @@ from tests.floors import reached
 from topodesign import build
 from topodesign.base.cost import Basis, Cost, spare_factor
 from topodesign.base.errors import ParameterError, SpecError
+from topodesign.collectives import ALLGATHER
 from topodesign.graphs.expansions import EXPANSIONS
 from topodesign.graphs.expansions.bidirect import bidirect
 from topodesign.graphs.expansions.degree import degree
@@ -208,7 +209,7 @@ def test_no_schedule_is_made_of_a_base_that_gives_none(text: str, monkeypatch: p
         raise AssertionError("a schedule of the base was made for nothing")
 
     monkeypatch.setattr("topodesign.schedulers.lift.thriftiest", refuse)
-    assert lifted(build(text), "allgather") is None
+    assert lifted(build(text), ALLGATHER) is None
 
 
 def test_every_expansion_has_its_symmetry_proved_or_has_none() -> None:
