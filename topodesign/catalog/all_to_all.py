@@ -58,18 +58,14 @@ class Bounds(Declared):
 class SideFiles(Generic[_Line]):
     """Files of a kind beside the rows, one a degree.
 
-    * ``stem``: what their names begin with.
-    * ``columns``: separated by tabs; the last one, ``check``, is the CRC-32 of all before it.
     * ``read``: reads the cells of a line but its check; a ValueError says what is wrong with them.
-    * ``cells``: what is written of a line, but its check.
-    * ``order``: what lines are sorted by.
     """
 
-    stem: str
-    columns: tuple[str, ...]
+    stem: str  # what their names begin with
+    columns: tuple[str, ...]  # separated by tabs; the last one, ``check``, is the CRC-32 of all before it
     read: Callable[[list[str]], _Line]
-    cells: Callable[[_Line], tuple[object, ...]]
-    order: Callable[[_Line], Any]
+    cells: Callable[[_Line], tuple[object, ...]]  # what is written of a line, but its check
+    order: Callable[[_Line], Any]  # what lines are sorted by
 
     def path(self, directory: Path, degree: int) -> Path:
         """Return the path of the file of a degree."""

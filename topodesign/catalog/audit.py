@@ -32,12 +32,11 @@ _SEED = 0  # of the sample of nodes
 class Audited(NamedTuple):
     """What came of the audit of a row.
 
-    * ``wrong``: what is not true of it; None if everything is.
     * ``sampled``: whether only some of the nodes were looked at, drawn at random: then nothing that was seen costs more
       than the row says.
     """
 
-    wrong: str | None
+    wrong: str | None  # what is not true of it; None if everything is
     sampled: bool = False
 
 

@@ -21,24 +21,15 @@ _SHOWN = 20  # sizes that are listed at most
 
 @dataclass(frozen=True, repr=False)
 class Change(Result):
-    """What became of a degree's topologies from one catalog to another.
+    """What became of a degree's topologies from one catalog to another."""
 
-    * ``degree``: ports of a node.
-    * ``duplex``: whether it is about duplex topologies only.
-    * ``sizes``: how many N either has a topology of.
-    * ``better``: N at which the new one has a topology that none of the old one is as good as.
-    * ``worse``: N at which it is the other way round.
-    * ``before``: mean ratio of the best allreduce of 1 MiB to the bound, in the old one.
-    * ``after``: the same in the new one.
-    """
-
-    degree: int
-    duplex: bool
-    sizes: int
-    better: tuple[int, ...]
-    worse: tuple[int, ...]
-    before: float
-    after: float
+    degree: int  # ports of a node
+    duplex: bool  # whether it is about duplex topologies only
+    sizes: int  # how many N either has a topology of
+    better: tuple[int, ...]  # N at which the new one has a topology that none of the old one is as good as
+    worse: tuple[int, ...]  # N at which it is the other way round
+    before: float  # mean ratio of the best allreduce of 1 MiB to the bound, in the old one
+    after: float  # the same in the new one
 
     KEYS = (
         "degree duplex sizes better=len(better) worse=len(worse)",

@@ -42,18 +42,12 @@ _IDLE, _LINE, _PARALLEL = "spare", "line", "parallel"
 
 @dataclass(frozen=True)
 class Offer(Declared):
-    """What an operation makes of a row.
+    """What an operation makes of a row."""
 
-    * ``target``: its size, and whether it is duplex.
-    * ``mean``: what theorems say that half of an allreduce takes at most.
-    * ``operation``: the name of the expansion.
-    * ``row``: what it expands.
-    """
-
-    target: Target
-    mean: Cost
-    operation: str
-    row: Row
+    target: Target  # its size, and whether it is duplex
+    mean: Cost  # what theorems say that half of an allreduce takes at most
+    operation: str  # the name of the expansion
+    row: Row  # what it expands
 
     KEYS = (
         "nodes=target.nodes degree=target.degree",

@@ -59,32 +59,24 @@ DEFERRED_NOTE = "deferred: not by SPFF but by a deferred schedule, which topodes
 class Entry(Result):
     """A topology worth wiring.
 
-    * ``nodes``: N.
-    * ``degree``: ports of a node.
     * ``spec``: the text that rebuilds it; :meth:`build` does.
-    * ``cost``: steps and bandwidth factor, which hold for reduce-scatter (exactly) and allgather (at most).
-    * ``allgather``: price of its allgather, at most ``cost``.
-    * ``duplex``: whether duplex cabling can wire it.
     * ``basis``: what the cost rests on: the links of the rebuilt topology, a theorem or a bound, or a deferred
       schedule.
-    * ``workload``: what the times are for.
     * ``allreduce``: seconds, for each size of the workload: of a reduce-scatter and the allgather after it.
-    * ``best``: for each size, whether no other entry is faster.
-    * ``all_to_all``: what all-to-all costs, where the catalog knows it.
     * ``name``: a short spec of it, such as ``catalog(200,6,1)``, where it is a row of the default catalog.
     """
 
-    nodes: int
-    degree: int
+    nodes: int  # N
+    degree: int  # ports of a node
     spec: Spec
-    cost: Cost
-    allgather: Cost
-    duplex: bool
+    cost: Cost  # steps and bandwidth factor, which hold for reduce-scatter (exactly) and allgather (at most)
+    allgather: Cost  # price of its allgather, at most ``cost``
+    duplex: bool  # whether duplex cabling can wire it
     basis: Basis
-    workload: Workload
+    workload: Workload  # what the times are for
     allreduce: tuple[Fraction, ...]
-    best: tuple[bool, ...]
-    all_to_all: Bounds | None = None
+    best: tuple[bool, ...]  # for each size, whether no other entry is faster
+    all_to_all: Bounds | None = None  # what all-to-all costs, where the catalog knows it
     name: str | None = None
 
     KEYS = (

@@ -21,18 +21,12 @@ from topodesign.catalog.rows import Row, worth_keeping
 
 @dataclass(frozen=True, repr=False)
 class Share(Result):
-    """What a merged catalog has of one degree from one of the catalogs it is made of.
+    """What a merged catalog has of one degree from one of the catalogs it is made of."""
 
-    * ``degree``: ports of a node.
-    * ``directory``: where that catalog is.
-    * ``rows``: rows of the degree there.
-    * ``kept``: how many of them were taken; a row that several have counts for the first.
-    """
-
-    degree: int
-    directory: Path
-    rows: int
-    kept: int
+    degree: int  # ports of a node
+    directory: Path  # where that catalog is
+    rows: int  # rows of the degree there
+    kept: int  # how many of them were taken; a row that several have counts for the first
 
     KEYS = (
         "degree",

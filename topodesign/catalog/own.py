@@ -29,24 +29,17 @@ MOST_MEMBERS = 6  # how many members of a family that has several of a size are 
 class Own(Declared):
     """A topology that is not of the catalog.
 
-    * ``label``: what names and rebuilds it: its spec, or the path that was given; of a graph its place in the list.
-    * ``cost``: steps and bandwidth factor of reduce-scatter and allgather, whichever is dearer.
-    * ``allgather``: price of its allgather, or of the reduce-scatter if that is cheaper.
-    * ``duplex``: whether duplex cabling can wire it.
-    * ``workload``: what the times are for.
-    * ``allreduce``: seconds of an allreduce, for each size of the workload.
-    * ``found``: who brings it: ``own``, or the package of its family.
     * ``dominated_by``: the first topology of the frontier that has neither more steps nor a larger factor; null if
       there is none.
     """
 
-    label: str
-    cost: Cost
-    allgather: Cost
-    duplex: bool
-    workload: Workload
-    allreduce: tuple[Fraction, ...]
-    found: str
+    label: str  # what names and rebuilds it: its spec, or the path that was given; of a graph its place in the list
+    cost: Cost  # steps and bandwidth factor of reduce-scatter and allgather, whichever is dearer
+    allgather: Cost  # price of its allgather, or of the reduce-scatter if that is cheaper
+    duplex: bool  # whether duplex cabling can wire it
+    workload: Workload  # what the times are for
+    allreduce: tuple[Fraction, ...]  # seconds of an allreduce, for each size of the workload
+    found: str  # who brings it: ``own``, or the package of its family
     dominated_by: str | None
 
     KEYS = (

@@ -46,14 +46,12 @@ class Digraph:
 class Orbits:
     """Which nodes look alike, as permutations prove that keep the links.
 
-    * ``generators``: these permutations.
-    * ``of``: the smallest node that each one is an image of.
     * ``tree``: for each node the one that it is the image of and by which generator, in an order in which that comes
       first; -1 and -1 for the smallest of an orbit.
     """
 
-    generators: tuple[Ints, ...]
-    of: Ints
+    generators: tuple[Ints, ...]  # these permutations
+    of: Ints  # the smallest node that each one is an image of
     tree: dict[int, tuple[int, int]]
 
     @property

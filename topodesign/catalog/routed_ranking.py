@@ -28,18 +28,12 @@ _SHOWN = 12  # topologies in a table
 
 @dataclass(frozen=True)
 class Passed(Declared):
-    """A topology with the ways that are fastest on it.
+    """A topology with the ways that are fastest on it."""
 
-    * ``spec``: the text that rebuilds it.
-    * ``ways``: the fastest way for each size.
-    * ``times``: its seconds.
-    * ``best``: whether no other is faster for the first size.
-    """
-
-    spec: Spec
-    ways: tuple[Passing, ...]
-    times: tuple[Fraction, ...]
-    best: bool = False
+    spec: Spec  # the text that rebuilds it
+    ways: tuple[Passing, ...]  # the fastest way for each size
+    times: tuple[Fraction, ...]  # its seconds
+    best: bool = False  # whether no other is faster for the first size
 
     KEYS = ("spec ways", key("times_s=float(times)", "Seconds for each size."), "best")
     ROW = "spec time_s=float(first) way=name"
@@ -60,18 +54,14 @@ class RoutedRanking(Result):
     """The topologies of a size by the time of a collective whose messages may pass through nodes.
 
     * ``nodes``, ``degree``: N and d.
-    * ``bidirectional``: whether only duplex topologies were asked for.
-    * ``collective``: what is done.
-    * ``workload``: latencies, sizes and bandwidth.
-    * ``topologies``: all that were counted, that with the least time for the first size first.
     """
 
     nodes: int
     degree: int
-    bidirectional: bool
-    collective: str
-    workload: Workload
-    topologies: tuple[Passed, ...]
+    bidirectional: bool  # whether only duplex topologies were asked for
+    collective: str  # what is done
+    workload: Workload  # latencies, sizes and bandwidth
+    topologies: tuple[Passed, ...]  # all that were counted, that with the least time for the first size first
 
     KEYS = (
         "nodes degree bidirectional collective",

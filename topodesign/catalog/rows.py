@@ -56,30 +56,23 @@ _FOUND = {
 class Row(Result):
     """A topology on the frontier of steps and mean y of its size, among all topologies or among the duplex ones.
 
-    * ``nodes``: N.
-    * ``degree``: ports of a node.
-    * ``cost``: steps and bandwidth factor of the reduce-scatter, the dearer of the two collectives.
-    * ``allgather``: price of the allgather, at most ``cost``.
-    * ``duplex``: whether duplex cabling can wire it.
     * ``found``: where such a topology comes from, which :func:`how_found` reads off its spec.
     * ``basis``: what the price rests on: links, a theorem or a bound; or a deferred schedule, where that is cheaper
       than SPFF in at least one of the two collectives.
-    * ``version``: version of the catalog that the row came in with.
-    * ``spec``: the text that rebuilds the topology.
     * ``all_to_all``: what all-to-all costs, where the catalog knows it; no part of the row's line.
     * ``name``: a short spec such as ``catalog(200,6,1)``, on a frontier of the default catalog; no part of the row's
       line.
     """
 
-    nodes: int
-    degree: int
-    cost: Cost
-    allgather: Cost
-    duplex: bool
+    nodes: int  # N
+    degree: int  # ports of a node
+    cost: Cost  # steps and bandwidth factor of the reduce-scatter, the dearer of the two collectives
+    allgather: Cost  # price of the allgather, at most ``cost``
+    duplex: bool  # whether duplex cabling can wire it
     found: str
     basis: Basis
-    version: int
-    spec: str
+    version: int  # version of the catalog that the row came in with
+    spec: str  # the text that rebuilds the topology
     all_to_all: Bounds | None = field(default=None, compare=False)
     name: str | None = field(default=None, compare=False)
 

@@ -31,27 +31,20 @@ if TYPE_CHECKING:
 class RunnerUp(Result):
     """A topology that comes next to the fastest.
 
-    * ``wish``: what it is good at.
-    * ``place``: its place among those, from 1.
-    * ``over``: time at the first size over that of the fastest.
     * ``spec``, ``cost``, ``duplex``: the topology, what half of its allreduce costs, the mean of reduce-scatter and
       allgather, and whether duplex cabling wires it.
-    * ``transitive``: whether the construction proves that all nodes are alike.
-    * ``patches``: patches to be plugged.
-    * ``lengths``: different lengths of patches, with nodes in a circle by number.
-    * ``allreduce``: seconds, for each size of data of the ``workload``.
     """
 
-    wish: str
-    place: int
-    over: Fraction
+    wish: str  # what it is good at
+    place: int  # its place among those, from 1
+    over: Fraction  # time at the first size over that of the fastest
     spec: Spec
     cost: Cost
     duplex: bool
-    transitive: bool
-    patches: int
-    lengths: int
-    allreduce: tuple[Fraction, ...]
+    transitive: bool  # whether the construction proves that all nodes are alike
+    patches: int  # patches to be plugged
+    lengths: int  # different lengths of patches, with nodes in a circle by number
+    allreduce: tuple[Fraction, ...]  # seconds, for each size of data of the ``workload``
     workload: Workload
 
     KEYS = (

@@ -142,22 +142,17 @@ class Sharing(Declared):
 class Compiled(Result):
     """A program in the form of its target.
 
-    * ``plan``: what was compiled.
-    * ``program``: the instructions of every rank.
     * ``backend``, ``options``: the target, and what it was compiled for.
-    * ``files``: what is written: contents by what follows the name, such as ``.xml``.
-    * ``report``: what an independent reading of the files found; None if it was not asked for.
-    * ``notes``: what there is to say about how it came about, and of what its runtime wants beside it.
     * ``fewer_trees``: why its trees are fewer than the best; None where they are not. It is among the notes.
     """
 
-    plan: Plan
-    program: Program
+    plan: Plan  # what was compiled
+    program: Program  # the instructions of every rank
     backend: Backend
     options: Options
-    files: Files
-    report: Checked | None = None
-    notes: tuple[str, ...] = ()
+    files: Files  # what is written: contents by what follows the name, such as ``.xml``
+    report: Checked | None = None  # what an independent reading of the files found; None if it was not asked for
+    notes: tuple[str, ...] = ()  # what there is to say about how it came about, and of what its runtime wants beside it
     fewer_trees: str | None = None
 
     @property

@@ -88,17 +88,14 @@ class RankProgram:
 
 @dataclass(frozen=True, slots=True)
 class SwitchStep:
-    """What a rank has a switch do with ``count`` chunks: store them at all ranks, added up over all or its own.
-
-    * ``after``: where the rank copies what has come to itself when all are done, or None.
-    """
+    """What a rank has a switch do with ``count`` chunks: store them at all ranks, added up over all or its own."""
 
     rank: int
     adds: bool
     source: Region
     target: Region
     count: int
-    after: Region | None = None
+    after: Region | None = None  # where the rank copies what has come to itself when all are done, or None
 
 
 @dataclass(frozen=True, slots=True)

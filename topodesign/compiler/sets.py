@@ -72,21 +72,16 @@ class Chosen(Declared):
 class CompiledSet(Result):
     """Plans of one wiring, and their programs, in the order in which they are looked through.
 
-    * ``topology``: the spec of the wiring, if it has one.
-    * ``wiring``: digest of its links; a set is for this wiring and no other.
-    * ``ranks``: names of the nodes that take part, in the order of ranks.
     * ``alpha``, ``bandwidth``: seconds of a step, and bits per second of a node, for which it was chosen.
-    * ``entries``: the plans.
-    * ``notes``: what was left out, and why.
     """
 
-    topology: str | None
-    wiring: str
-    ranks: tuple[str, ...]
+    topology: str | None  # the spec of the wiring, if it has one
+    wiring: str  # digest of its links; a set is for this wiring and no other
+    ranks: tuple[str, ...]  # names of the nodes that take part, in the order of ranks
     alpha: Fraction
     bandwidth: Fraction
-    entries: tuple[Chosen, ...]
-    notes: tuple[str, ...]
+    entries: tuple[Chosen, ...]  # the plans
+    notes: tuple[str, ...]  # what was left out, and why
     plans: tuple[ForSizes, ...]
 
     KEYS = (

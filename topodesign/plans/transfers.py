@@ -29,20 +29,16 @@ class Transfers:
     is at ``dst[i]`` at the instant ``end[i]``, and can be sent on then. In a movement of the collective that adds it is
     a partial sum, which the sender then has no longer; else it is stored.
 
-    * ``collective``: among ranks, which are the nodes in ascending order, without switches.
-    * ``ranks``: how many there are.
-    * ``units``: number of equal parts of a block.
-    * ``share``: part of all data that is this collective's: 1 unless several run at the same time.
     * ``start``, ``end``, ``part``, ``src``, ``dst``, ``block``, ``lo``, ``hi``: int64 arrays of shape ``(rows,)``;
       ``start < end``, in steps or ticks; ``part`` counts the movements of the collective.
     * ``amounts``: pieces of every block in the order of their numbers, None where all are of one size.
     * ``sums``: where ranks add up for themselves, what, as :func:`topodesign.plans.added.added` says; else None.
     """
 
-    collective: Collective
-    ranks: int
-    units: int
-    share: Fraction
+    collective: Collective  # among ranks, which are the nodes in ascending order, without switches
+    ranks: int  # how many there are
+    units: int  # number of equal parts of a block
+    share: Fraction  # part of all data that is this collective's: 1 unless several run at the same time
     start: IntArray
     end: IntArray
     part: IntArray

@@ -23,20 +23,16 @@ LARGEST_PRICED = 4096  # topologies of up to this many nodes are always rebuilt 
 class Candidate:
     """A topology with its price; it is built when it is needed.
 
-    * ``spec``: the text that rebuilds it.
     * ``cost``: holds for reduce-scatter and allgather: the price of its SPFF reduce-scatter, and its allgather costs no
       more (or the claimed cost, if ``basis`` is a closed form).
-    * ``allgather``: price of its allgather, at most ``cost``.
-    * ``duplex``: whether every link has its reverse.
-    * ``basis``: what the cost rests on: the links, a theorem or a bound.
     * ``topology``: what the spec builds, where it is at hand.
     """
 
-    spec: Spec
+    spec: Spec  # the text that rebuilds it
     cost: Cost
-    allgather: Cost
-    duplex: bool
-    basis: Basis
+    allgather: Cost  # price of its allgather, at most ``cost``
+    duplex: bool  # whether every link has its reverse
+    basis: Basis  # what the cost rests on: the links, a theorem or a bound
     topology: Topology | None = field(default=None, repr=False, compare=False)
 
     @functools.cached_property

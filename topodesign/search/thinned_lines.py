@@ -73,14 +73,12 @@ def _removable(topology: Topology, steps: int, rng: np.random.Generator) -> int:
 class Thinned:
     """A digraph with some nodes taken out.
 
-    * ``spec``: of what is left.
-    * ``topology``: the same, without its spec.
     * ``loads``: what links carry by distance in either direction, as numerators and denominators; about, as only what
       is near a gap was looked at, when it was made.
     """
 
-    spec: Spec
-    topology: Topology
+    spec: Spec  # of what is left
+    topology: Topology  # the same, without its spec
     loads: tuple[_Loads, _Loads]
 
     @property

@@ -53,12 +53,11 @@ class Simulation(Result):
     """How long a plan takes.
 
     * ``plan``, ``conditions``: what was simulated.
-    * ``run``: all that the simulator of its kind of movement says.
     """
 
     plan: Plan
     conditions: Conditions
-    run: Run
+    run: Run  # all that the simulator of its kind of movement says
 
     KEYS = (
         key("size_bytes=float(conditions.size)", "Data, in bytes."),

@@ -23,14 +23,10 @@ from topodesign.plans.timing.conditions import SHOWN, USE_KEYS, Conditions, Run
 
 @dataclass(frozen=True, eq=False)
 class RoutedRun(Run):
-    """When routed rounds end.
+    """When routed rounds end."""
 
-    * ``step_ends``: seconds until each step is over.
-    * ``longest``: links of the longest route of each step.
-    """
-
-    step_ends: tuple[Fraction, ...]
-    longest: tuple[int, ...]
+    step_ends: tuple[Fraction, ...]  # seconds until each step is over
+    longest: tuple[int, ...]  # links of the longest route of each step
 
     KEYS = (
         key("step_ends_s=float(step_ends)", "When each step ends, in seconds, in their order."),

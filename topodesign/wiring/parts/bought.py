@@ -35,25 +35,21 @@ class BillLine(Declared):
     """A line of the bill: one part of the list in one length.
 
     * ``part``, ``sort``: its name in the list, and what it is.
-    * ``length``: metres that it is sold in; null for what has no length.
     * ``count``, ``spares``: pieces that are used, and more that are bought with them.
-    * ``price``: of one piece. ``total``: of all, spares too.
-    * ``lead``: days until it is there.
     * ``fails``: how many of the pieces that are used fail in a year, on the average; null where the list does not say.
     * ``missing``: how many wait for a new one at any time, on the average, with these spares; null as before.
-    * ``missing_without``: the same without spares.
     """
 
     part: str
     sort: Sort
-    length: Fraction | None
+    length: Fraction | None  # metres that it is sold in; null for what has no length
     count: int
     spares: int
-    price: Fraction
-    lead: int
+    price: Fraction  # of one piece. ``total``: of all, spares too
+    lead: int  # days until it is there
     fails: Fraction | None = None
     missing: float | None = None
-    missing_without: float | None = None
+    missing_without: float | None = None  # the same without spares
 
     KEYS = (
         "part sort length_m=length count spares price=float(price) total=float(total) lead_days=lead",
@@ -104,38 +100,30 @@ class WayPrice(Declared):
 class Purchase(TextResult):
     """What is bought for the cables of a plan.
 
-    * ``lines``: the bill, by what it is, then by name and length.
     * ``currency``, ``parts``: of the prices; and the name of the list of parts.
-    * ``ways``: each way alone, for the fixed cables.
-    * ``bundles``: trunks and cassettes between racks.
-    * ``fixed_price``: of the fixed cables without spares.
     * ``proven``: whether no other choice of ways and parts is cheaper, of those in which ports of a rack that go to the
       same racks are cabled alike and a bundle has one kind of trunks and cassettes.
-    * ``cabled``: whether the fixed cabling exists, so that none is on the bill.
-    * ``loss``: what links lose by these parts.
     * ``units``, ``hops``, ``panels``: all pieces of fixed cabling by name, and by host, port and lane the way through
       them and the panel, port and rack where it ends.
-    * ``trays``: what runs in trays, the fullest first.
     * ``dark``: at most so many links are dark at any time, on the average, because a piece waits for a new one; null
       where the list does not say how often parts fail.
-    * ``dark_without``: the same without spares.
     """
 
-    lines: tuple[BillLine, ...]
+    lines: tuple[BillLine, ...]  # the bill, by what it is, then by name and length
     currency: str
     parts: str
-    ways: tuple[WayPrice, ...]
-    bundles: tuple[BundleUse, ...]
-    fixed_price: Fraction
+    ways: tuple[WayPrice, ...]  # each way alone, for the fixed cables
+    bundles: tuple[BundleUse, ...]  # trunks and cassettes between racks
+    fixed_price: Fraction  # of the fixed cables without spares
     proven: bool
-    cabled: bool
-    loss: LossBudget
+    cabled: bool  # whether the fixed cabling exists, so that none is on the bill
+    loss: LossBudget  # what links lose by these parts
     units: tuple[Unit, ...]
     hops: dict[tuple[str, str, int], tuple[Hop, ...]]
     panels: dict[tuple[str, str, int], tuple[str, str, str]]
-    trays: tuple[TrayUse, ...] = ()
+    trays: tuple[TrayUse, ...] = ()  # what runs in trays, the fullest first
     dark: float | None = None
-    dark_without: float | None = None
+    dark_without: float | None = None  # the same without spares
 
     KEYS = (
         "parts currency",

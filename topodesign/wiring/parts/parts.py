@@ -93,15 +93,12 @@ class Part:
 
     * ``name``, ``sort``: what it is called and is. ``connector``: its plugs; of a cord its ends.
     * ``price``, ``per_metre``: of a piece, and of each of its metres. ``lead``: days until it is there.
-    * ``lengths``: metres that it is sold in, ascending; none of what has no length.
     * ``loss``: in dB, with the connectors of a cassette or shuffle; None if unknown. ``diameter``: in metres, or None.
     * ``polarity``: A, B or C of a trunk or an array cord; of a duplex cord ``crossed``, ``straight`` or ``either``.
     * ``legs``: metres of the legs of a breakout behind its furcation, one for all or one for each lane.
     * ``count``, ``fronts``: connectors of a trunk; rears and fronts of a cassette; inputs and outputs of a shuffle.
-    * ``pairing``: which fibres a front port of a cassette has.
     * ``speed``, ``budget``, ``fibres``: of an optic: bits per second of all lanes, dB that it stands or None if
       unknown, and how many fibres a lane takes.
-    * ``fit``: failures of a piece in 10^9 hours; None if unknown.
     """
 
     name: str
@@ -110,18 +107,18 @@ class Part:
     price: Fraction
     lead: int
     per_metre: Fraction = Fraction(0)
-    lengths: tuple[Fraction, ...] = ()
+    lengths: tuple[Fraction, ...] = ()  # metres that it is sold in, ascending; none of what has no length
     loss: Fraction | None = None
     diameter: Fraction | None = None
     polarity: str = ""
     legs: tuple[Fraction, ...] = ()
     count: int = 1
     fronts: int = 1
-    pairing: Pairing = "pairs"
+    pairing: Pairing = "pairs"  # which fibres a front port of a cassette has
     speed: Fraction = Fraction(0)
     budget: Fraction | None = None
     fibres: int = 2
-    fit: Fraction | None = None
+    fit: Fraction | None = None  # failures of a piece in 10^9 hours; None if unknown
 
     def leg(self, lane: int) -> Fraction | None:
         """Return how long the leg of a lane is; None if there is no such leg."""
