@@ -112,10 +112,7 @@ class Closure(Result):
 
 
 def verify_closure(
-    catalog: Catalog | str | Path | None = None,
-    *,
-    degrees: Iterable[int] | None = None,
-    nodes: range | None = None,
+    catalog: Catalog | str | Path | None = None, *, degrees: Iterable[int] | None = None, nodes: range | None = None
 ) -> Closure:
     """Look for sizes where an expansion of a row of another size beats all rows, by theorems alone.
 

@@ -22,12 +22,7 @@ from topodesign.base.cost import Bounds as LowerBounds
 from topodesign.base.declared import Declared, key
 from topodesign.base.records import LONGEST_CELL, Result, Several, Table, shortened
 from topodesign.base.spec import Spec
-from topodesign.base.units import (
-    format_bandwidth,
-    format_excess,
-    format_size,
-    format_time,
-)
+from topodesign.base.units import format_bandwidth, format_excess, format_size, format_time
 from topodesign.base.wording import listed
 from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.close_sizes import Better

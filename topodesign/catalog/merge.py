@@ -28,11 +28,7 @@ class Share(Result):
     rows: int  # rows of the degree there
     kept: int  # how many of them were taken; a row that several have counts for the first
 
-    KEYS = (
-        "degree",
-        key("directory", "Where the catalog is that rows came from.", kind=str),
-        "rows kept",
-    )
+    KEYS = ("degree", key("directory", "Where the catalog is that rows came from.", kind=str), "rows kept")
 
 
 class Merged(ResultList[Share]):

@@ -8,21 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from topodesign.base.arguments import as_several
-from topodesign.base.cost import (
-    Basis,
-    check_size,
-    keeps_port_free,
-    lower_bound,
-    lower_bounds,
-)
+from topodesign.base.cost import Basis, check_size, keeps_port_free, lower_bound, lower_bounds
 from topodesign.base.errors import CatalogError, InfeasibleError, ParameterError
 from topodesign.base.options import takes
 from topodesign.base.spec import parse
-from topodesign.base.units import (
-    Quantity,
-    as_count,
-    as_time,
-)
+from topodesign.base.units import Quantity, as_count, as_time
 from topodesign.base.work_options import WorkOptions
 from topodesign.catalog.close_sizes import SMOOTH, better_multiple, better_size, better_smooth
 from topodesign.catalog.frontier import Entry, Origin, Pareto

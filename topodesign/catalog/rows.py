@@ -23,19 +23,7 @@ VERSION = 4  # version of the catalog that rows written now belong to
 Price = tuple[int, int, int, int, bool]
 """Nodes, steps, the sum of both bandwidth factors as numerator and denominator, and whether duplex."""
 
-COLUMNS = (
-    "nodes",
-    "degree",
-    "steps",
-    "bandwidth",
-    "allgather",
-    "wiring",
-    "found",
-    "basis",
-    "version",
-    "spec",
-    "check",
-)
+COLUMNS = ("nodes", "degree", "steps", "bandwidth", "allgather", "wiring", "found", "basis", "version", "spec", "check")
 """Columns of a row, separated by tabs; ``check`` is the CRC-32 of all before it."""
 
 _BASES = {basis.value: basis for basis in (Basis.LINKS, Basis.THEOREM, Basis.BOUND, Basis.DEFERRED)}

@@ -15,13 +15,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.options import takes
 from topodesign.base.progress import Progress, part
 from topodesign.base.records import Several, Table, shortened
-from topodesign.base.units import (
-    Quantity,
-    as_bandwidth,
-    format_bandwidth,
-    format_size,
-    format_time,
-)
+from topodesign.base.units import Quantity, as_bandwidth, format_bandwidth, format_size, format_time
 from topodesign.base.wording import counted
 from topodesign.base.work_options import WorkOptions
 from topodesign.catalog.frontier import Entry, Pareto

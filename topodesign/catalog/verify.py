@@ -67,11 +67,7 @@ class Fault(Declared):
     place: StoredRow | StoredExchange
     message: str  # what came out
 
-    KEYS = (
-        key("file=place.path", "Where.", kind=str),
-        key("line=place.line", "Where."),
-        "message",
-    )
+    KEYS = (key("file=place.path", "Where.", kind=str), key("line=place.line", "Where."), "message")
 
     def __str__(self) -> str:
         """Return one line for people and one with the row."""

@@ -84,10 +84,7 @@ class CompiledSet(Result):
     notes: tuple[str, ...]  # what was left out, and why
     plans: tuple[ForSizes, ...]
 
-    KEYS = (
-        "topology wiring ranks alpha_s=float(alpha) bandwidth_bps=float(bandwidth) entries",
-        "notes",
-    )
+    KEYS = ("topology wiring ranks alpha_s=float(alpha) bandwidth_bps=float(bandwidth) entries", "notes")
     ROWS = "entries"
 
     def heading(self) -> str:

@@ -42,8 +42,7 @@ class ShapeOptions(TypedDict, total=False):
         ),
     ]
     root: Annotated[
-        str | int | None,
-        Option("Where a rooted collective starts or ends; one for each group.", metavar="NODE"),
+        str | int | None, Option("Where a rooted collective starts or ends; one for each group.", metavar="NODE")
     ]
     fixed_k: Annotated[
         int | None,
@@ -150,8 +149,7 @@ class SearchOptions(TypedDict, total=False):
     seed: Annotated[int | None, Option("Settles what is drawn by chance.", Whole(0, MOST_SEED), metavar="S")]
     tries: Annotated[int | None, Option("Seeds that the best is taken of.", Whole(1, 10**6), metavar="N")]
     time_limit: Annotated[
-        Quantity | None,
-        Option("Time, of work, after which a search ends with what it has.", Span(), metavar="TIME"),
+        Quantity | None, Option("Time, of work, after which a search ends with what it has.", Span(), metavar="TIME")
     ]
     jobs: Annotated[int | None, Option("Processes that search at the same time.", Whole(1, 1024), metavar="N")]
 

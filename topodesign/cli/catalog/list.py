@@ -33,12 +33,7 @@ from topodesign.cli.ranges import whole_range
 @catalog_option
 @csv_option
 @json_option
-def command(
-    nodes: range | None,
-    degrees: range | None,
-    of_quality: bool,
-    catalog: Path | None,
-) -> None:
+def command(nodes: range | None, degrees: range | None, of_quality: bool, catalog: Path | None) -> None:
     """Summarise what the catalog covers and how good it is, a line per degree.
 
     With --quality: the mean and the worst ratio of the best allreduce to the lower bound over all N, for 1 MiB and

@@ -41,13 +41,7 @@ from topodesign.cli.ranges import whole_range
 @catalog_option
 @json_option
 def command(
-    every: bool,
-    all_sources: bool,
-    audit: bool,
-    closure: bool,
-    jobs: int | None,
-    catalog: Path | None,
-    **options: Any,
+    every: bool, all_sources: bool, audit: bool, closure: bool, jobs: int | None, catalog: Path | None, **options: Any
 ) -> int:
     """Rebuild rows of the catalog from their specs and price them from their links again.
 

@@ -313,12 +313,7 @@ class _Numbers(NamedTuple):
     joined: list[str]
 
 
-def _threadblock(
-    at: int,
-    block: list[Operation],
-    made: OneSided,
-    numbers: _Numbers,
-) -> dict[str, Any]:
+def _threadblock(at: int, block: list[Operation], made: OneSided, numbers: _Numbers) -> dict[str, Any]:
     channels: dict[str, list[int]] = {}
     buffers: dict[str, list[int]] = {}
 

@@ -29,16 +29,7 @@ from fractions import Fraction
 
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import format_bandwidth
-from topodesign.wiring.inventory.devices import (
-    POLARITIES,
-    Fixed,
-    Host,
-    Mode,
-    Place,
-    Port,
-    interface_name,
-    lanes_of,
-)
+from topodesign.wiring.inventory.devices import POLARITIES, Fixed, Host, Mode, Place, Port, interface_name, lanes_of
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.inventory.lengths import exact
 from topodesign.wiring.netbox.objects import (
@@ -167,10 +158,7 @@ def as_objects(inventory: Inventory, mode: Mode | None = None) -> NetboxObjects:
         tuple(_interface(host, port, lane) for host in inventory.hosts for port, lane in lanes_of(host)),
         tuple(rear for key in inventory.panel_port for rear in _rear_ports(inventory, *key, mode)),
         tuple(front for key in inventory.panel_port for front in front_ports(inventory, *key, mode)),
-        (
-            *(_fixed_cable(inventory, fixed) for fixed in inventory.cabling),
-            *trunk_cables(inventory, mode),
-        ),
+        (*(_fixed_cable(inventory, fixed) for fixed in inventory.cabling), *trunk_cables(inventory, mode)),
     )
     _check_names(found)
     return found

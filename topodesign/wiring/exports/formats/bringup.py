@@ -170,5 +170,5 @@ FORMATS = {
         "addresses, routes and variables of every host, and a test of the cables",
         lambda plan: to_bringup(plan)[0],
         settled=to_bringup,
-    ),
+    )
 }

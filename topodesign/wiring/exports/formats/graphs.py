@@ -86,10 +86,7 @@ def _quoted(text: str) -> str:
 FORMATS = {
     "dot": Format("drawing for Graphviz", to_dot),
     "graphml": Format(
-        "graph; also a topology for other commands, as is json (node-link)",
-        to_graphml,
-        from_graph,
-        kind=FileKind.LINKS,
+        "graph; also a topology for other commands, as is json (node-link)", to_graphml, from_graph, kind=FileKind.LINKS
     ),
     "json": Format("the same graph as node-link data", to_node_link, from_graph, kind=FileKind.LINKS),
 }

@@ -194,5 +194,5 @@ FORMATS = {
         to_svg,
         others={".pdf": to_pdf},
         linked={"": to_svg, ".pdf": to_pdf},
-    ),
+    )
 }

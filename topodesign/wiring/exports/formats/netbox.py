@@ -147,5 +147,5 @@ FORMATS = {
         others={".csv": to_netbox_cables},
         reads_labels=True,
         kind=FileKind.NETBOX,
-    ),
+    )
 }

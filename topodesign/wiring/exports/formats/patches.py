@@ -87,5 +87,5 @@ def from_patches(path: Path, plan: WiringPlan, labels: PortLabels | None = None)
 FORMATS = {
     "patches": Format(
         "list of all cables and circuits (CSV)", to_patches, from_patches, reads_labels=True, kind=FileKind.PATCHES
-    ),
+    )
 }
