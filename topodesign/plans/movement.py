@@ -97,11 +97,6 @@ class Movement(ABC):
         first, *_ = next(iter(self.TABLES.values()))
         return len(getattr(self, first.name))
 
-    @property
-    def sends(self) -> int:
-        """How many there are with those that its rows stand for."""
-        return len(self)
-
     def __eq__(self, other: object) -> bool:
         """Return whether all fields are equal, columns row by row."""
         if type(other) is not type(self):

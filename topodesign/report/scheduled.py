@@ -87,6 +87,11 @@ class OtherMethod(Cost):
     KEYS = (key("method", "Its name."), *keys_of(Cost.KEYS))
 
 
+def sends_of(plan: Plan) -> int:
+    """Return the sends of a plan in steps, those that its symmetry stands for too."""
+    return plan.movement.sends if isinstance(plan.movement, OrbitRounds) else len(plan.movement)
+
+
 class InSteps(Scheduled):
     """A plan in steps, whichever way its sends are kept."""
 
@@ -96,7 +101,7 @@ class InSteps(Scheduled):
         "*cost",
         key("bandwidth_float=float(cost.bandwidth)", "The same, rounded."),
         key("units_per_shard", "Parts that a shard is cut into.", kind=int, value=lambda one: one.plan.movement.units),
-        key("sends", "Sends.", kind=int, value=lambda one: one.plan.movement.sends),
+        key("sends", "Sends.", kind=int, value=lambda one: sends_of(one.plan)),
         _noted("bandwidth_lost_by_chunks=lost", "What the number of units loses.", Fraction, "0"),
         _noted("bandwidth_lost_at_most=lost_at_most", "What it could lose, by Theorem 21.", Fraction, "0"),
         _noted("other_methods=others", "Methods that are better in steps or bandwidth.", list[OtherMethod], ()),
@@ -121,7 +126,7 @@ class InRounds(InSteps):
         groups = "" if plan.collective.groups is None else f" in {len(plan.collective.groups)} groups"
         head = f"{plan.collective} on {nodes} nodes{groups}: {cost.steps} steps, y = {cost.bandwidth}"
         moved = cast("Rounds | OrbitRounds", plan.movement)
-        sends = f"{moved.sends} sends"
+        sends = f"{sends_of(plan)} sends"
         if isinstance(moved, OrbitRounds):
             sends += f", kept as {len(moved)}, those of the blocks of {counted(len(moved.representatives), 'node')}"
         size = f"{sends}, {moved.units} unit(s) per shard, method {plan.generator['method']}, verified"
