@@ -8,6 +8,7 @@ from typing import Any
 import networkx as nx
 import pytest
 
+from topodesign.base import doors
 from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
 from topodesign.cli.main import run
 from topodesign.collectives import ALLGATHER, COLLECTIVES, REDUCE_SCATTER
@@ -21,7 +22,7 @@ from topodesign.plans.replay.plans import verify
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble
 from topodesign.plans.trees import Trees
-from topodesign.schedulers import SCHEDULERS, forest, lift, peel, spff, stored
+from topodesign.schedulers import ROUNDS, SCHEDULERS, forest, lift, peel, spff, stored
 from topodesign.schedulers.method import Method, Request, cost_in, planned
 from topodesign.schedulers.options import OPTIONS
 from topodesign.schedulers.scheduling import METHODS, schedule
@@ -77,7 +78,7 @@ def ring(request: Request) -> list[Plan]:
 
 
 def test_a_new_scheduler_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    monkeypatch.setitem(METHODS, "round", Method("round", frozenset(), (ALLGATHER,), ring))
+    monkeypatch.setattr(doors.SCHEDULERS, "own", {**METHODS, "round": Method("round", frozenset(), (ALLGATHER,), ring)})
     plan = schedule("circulant(6,1,2)", "allgather", method="round")
     check(plan)
     assert plan.claim["steps"] == 5
@@ -202,6 +203,7 @@ def test_halves_of_an_allreduce_are_put_together() -> None:
 
 def test_every_file_listed_has_its_method() -> None:
     assert list(METHODS) == list(SCHEDULERS)
+    assert [one.name for one in METHODS.values() if one.auto and one.movement == "rounds"] == list(ROUNDS)
     assert {spff.METHOD, stored.METHOD, lift.METHOD, peel.METHOD, forest.METHOD} <= set(METHODS.values())
 
 

@@ -10,8 +10,6 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeErro
 from topodesign.base.options import takes
 from topodesign.compiler.compilation import Compiled, compile_plan
 from topodesign.compiler.options import CompileOptions
-from topodesign.optima.alternatives import smallest_number_of_trees
-from topodesign.optima.question import Question
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.measure import per_root
 from topodesign.plans.plan import Plan
@@ -76,6 +74,9 @@ def compile_fitting(
 def _fewer(plan: Plan) -> int:
     """Return a smaller number of trees per root, 0 if there is none."""
     if _concurrent(plan):
+        from topodesign.optima.alternatives import smallest_number_of_trees  # noqa: PLC0415  seldom wanted
+        from topodesign.optima.question import Question  # noqa: PLC0415
+
         return smallest_number_of_trees(Question(plan.fabric, plan.collective))
     kind = kind_of(plan)
     return int(kind.measures()["k"]) // 2 if kind.program == "trees" and not kind.adds_up else 0

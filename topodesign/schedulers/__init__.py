@@ -34,3 +34,6 @@ SCHEDULERS = {
     **BASELINES,
 }
 """What there is to choose from, in the order in which ``auto`` asks; shown by help texts, so without any import."""
+
+ROUNDS = ("spff", "deferred", "stored", "lift", "dimensions", "digits", "peel")
+"""Those that make rounds and that ``auto`` asks: for a plain topology no other is imported."""

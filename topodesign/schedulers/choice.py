@@ -16,6 +16,7 @@ from topodesign.collectives import Collective
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.measure import cost_claim
 from topodesign.plans.plan import Plan
+from topodesign.schedulers import ROUNDS, SCHEDULERS
 from topodesign.schedulers.among import among
 from topodesign.schedulers.for_size import chooses_by_size, fastest_for_size, gains_by_trees
 from topodesign.schedulers.forest import MAY_BE_FASTER
@@ -37,7 +38,7 @@ def make_plan(request: Request, method: str, methods: Methods) -> Plan:
         return fastest_for_size(request, lambda asked, name: make_plan(asked, name, methods))
     if method == "auto" and not request.plain and request.fabric.shared:
         method = "fluid"
-    chosen = _able(request, method, methods)
+    chosen = (method == "auto" and _rounds(request, methods)) or _able(request, method, methods)
     if not request.plain and method != "fluid":
         request.fabric.check_unshared(f"the method '{chosen[0].name}'")
     ask = _plans
@@ -93,6 +94,15 @@ def _beside_trees(best: Plan, trees: list[Plan]) -> Plan:
                 f"for large data --method forest is {gain} faster: trees of y = {factor}; --size chooses"
             )
     return best
+
+
+def _rounds(request: Request, methods: Methods) -> list[Method]:
+    """Return the methods that ``auto`` asks of a topology alone with nothing said, so that no others are imported."""
+    if not request.plain or request.grouped or request.without or request.given():
+        return []
+    asked = [methods[one] for one in methods if one in ROUNDS or one not in SCHEDULERS]
+    able = [one for one in asked if one.auto and one.movement == "rounds" and one.does(request.collective)]
+    return able if able and able[0].name in ROUNDS else []
 
 
 def _able(request: Request, name: str, methods: Methods) -> list[Method]:

@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
-import importlib
+from collections.abc import Iterator, Mapping
 from typing import Unpack
 
 from topodesign.base import doors
+from topodesign.base.doors import load
 from topodesign.base.options import read, takes
 from topodesign.collectives import Collective, as_collective
 from topodesign.fabrics.places import PlaceLike
 from topodesign.plans.plan import Plan
 from topodesign.schedulers import SCHEDULERS
 from topodesign.schedulers.baselines import BASELINES
-from topodesign.schedulers.baselines.mpi import METHODS as MPI
-from topodesign.schedulers.baselines.passing import METHODS as PASSING
 from topodesign.schedulers.choice import make_plan
 from topodesign.schedulers.method import Method, Progress, Request
 from topodesign.schedulers.options import ScheduleOptions
 
-METHODS: dict[str, Method] = {
-    name: (MPI | PASSING).get(name)
-    or importlib.import_module(
-        f"topodesign.schedulers.{'baselines.' if name in BASELINES else ''}{name.replace('-', '_')}"
-    ).METHOD
-    for name in SCHEDULERS
-}
+
+class _Methods(Mapping[str, Method]):
+    """Methods, each imported when it is asked for."""
+
+    def __getitem__(self, name: str) -> Method:
+        """Return the method of a name."""
+        if name not in SCHEDULERS:
+            raise KeyError(name)
+        module, found = name.replace("-", "_"), None
+        if name in BASELINES:
+            several = (load(f"schedulers.baselines.{one}:METHODS") for one in ("mpi", "passing"))
+            module, found = f"baselines.{module}", next((some[name] for some in several if name in some), None)
+        method: Method = load(f"schedulers.{module}:METHOD") if found is None else found
+        return method
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names."""
+        return iter(SCHEDULERS)
+
+    def __len__(self) -> int:
+        """Return the number of methods."""
+        return len(SCHEDULERS)
+
+
+METHODS = _Methods()
 """Every scheduler of this package by its name, in the order in which ``auto`` asks; those of others come after."""
 
 
