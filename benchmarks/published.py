@@ -1,19 +1,22 @@
 """Hold programs against those that the MSCCL tools and MSCCL++ publish: operations, threadblocks, scratch.
 
-    python benchmarks/published.py --msccl-tools ../msccl-tools --mscclpp ../mscclpp
+    python benchmarks/published.py --msccl-tools ../msccl-tools --mscclpp ../mscclpp [--seconds]
 
 The arguments are checkouts of microsoft/msccl-tools and microsoft/mscclpp. Their scripts are run as they are, in a
 process each, with empty modules for what only a solver or a GPU needs; the programs that they print are counted. Beside
 each is what ``topodesign compile`` makes for the same target and links: of a rank with the most operations and
-threadblocks, and scratch over the data M of the collective.
+threadblocks, and scratch over the data M of the collective. ``--seconds`` tells instead what whole processes take that
+write and check such programs of 64 and 128 ranks, the least of some runs in turn.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import resource
 import subprocess
 import sys
+import tempfile
 import xml.etree.ElementTree as ET
 from fractions import Fraction
 from pathlib import Path
@@ -75,9 +78,48 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
+LARGE = {  # as TOOLS
+    f"{name} {ranks} 1": (spec.format(ranks), collective, "auto")
+    for ranks in (64, 128)
+    for name, spec, collective in (
+        ("alltoall_allpairs", "complete({})", "all-to-all"),
+        ("allgather_allpairs", "complete({})", "allgather"),
+    )
+}
+RUNS = 3
+
+
+def runner(root: Path, package: str, script: Path, arguments: list[str]) -> list[str]:
+    """Return the command that runs a script of a checkout."""
+    return [sys.executable, "-c", RUNNER, str(root), package, str(script), *arguments]
+
+
+def seconds(command: list[str]) -> tuple[float, int]:
+    """Return what a process takes, user and system, with what it prints thrown away; and how much it printed."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    run = subprocess.run(command, capture_output=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, len(run.stdout)
+
+
+def show_seconds(root: Path) -> None:
+    """Print CPU seconds of the scripts of the MSCCL tools and of ours for the same ranks and collective."""
+    print(f"{'CPU seconds of whole processes':44}{'theirs':>8}{'MB':>7}{'ours':>8}{'MB':>7}")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (spec, collective, _) in LARGE.items():
+            script, *arguments = name.split()
+            path = root / "examples" / "mscclang" / f"{script}.py"
+            theirs = runner(root, "msccl", path, arguments)
+            file = Path(folder) / "ours.xml"
+            ours = [sys.executable, "-m", "topodesign", "compile", spec, "--collective", collective, "-o", str(file)]
+            runs = [(seconds(theirs), seconds(ours)) for _ in range(RUNS + 1)][1:]
+            (first, size), (second, _) = (min(run[at] for run in runs) for at in range(2))
+            print(f"{name:44}{first:8.2f}{size / 1e6:7.2f}{second:8.2f}{file.stat().st_size / 1e6:7.2f}", flush=True)
+
+
 def printed(root: Path, package: str, script: Path, arguments: list[str]) -> str:
     """Run a script of a checkout; return what it prints."""
-    command = [sys.executable, "-c", RUNNER, str(root), package, str(script), *arguments]
+    command = runner(root, package, script, arguments)
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode:
         raise SystemExit(f"{script} fails: {run.stderr.strip().splitlines()[-1]}")
@@ -126,7 +168,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--msccl-tools", type=Path)
     parser.add_argument("--mscclpp", type=Path)
+    parser.add_argument("--seconds", action="store_true")
     said = parser.parse_args()
+    if said.seconds:
+        show_seconds(said.msccl_tools)
+        return
     print(f"{'theirs, then ours':44}{'operations':>12}{'blocks':>9}{'scratch/M':>12}")
     for name, about in TOOLS.items() if said.msccl_tools else ():
         script, *arguments = name.split()
