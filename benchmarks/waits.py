@@ -75,7 +75,8 @@ GROWTH = {
 
 def measure(command: str, folder: str, checkout: Path, cache: str | None) -> tuple[float, float, int]:
     """CPU seconds, peak MB and exit status (-1: killed after the limit) of one command in one checkout."""
-    env = {**os.environ, "PYTHONPATH": str(checkout)} | ({"NUMBA_CACHE_DIR": cache} if cache else {})
+    kept = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": f"{folder}/bytecode"}  # as when installed
+    env = {**os.environ, **kept, "PYTHONPATH": str(checkout)} | ({"NUMBA_CACHE_DIR": cache} if cache else {})
     script = (
         "import resource, subprocess, sys\n"
         f"try: status = subprocess.run([sys.executable, '-m', 'topodesign', *{command.split()!r}], "
