@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import is_thorough
 from tests.floors import reached
 from tests.runtime.mscclpp.explore import Explorer
 from tests.runtime.mscclpp.mutants import SWITCHED, lose, mutant
@@ -140,12 +141,12 @@ def same(case: tuple[str, str, bool], change: str, text: str) -> bool:
     return False
 
 
-@pytest.mark.floor(found=100)
-def test_mutants_are_found() -> None:
+@pytest.mark.floor(found=50)
+def test_mutants_are_found(pytestconfig: pytest.Config) -> None:
     """A group without a rank, another buffer or place, a lost or turned signal: each is found, by the proof itself."""
     for case in CASES:
         for channels in (1, 4):
-            for seed in range(16):
+            for seed in range(16 if is_thorough(pytestconfig) else 8):
                 other = mutant(made("dgx_h100(1)", *case, channels).text, seed, SWITCHED)
                 if other is None:
                     continue
@@ -303,12 +304,12 @@ def test_switches_of_boxes_and_links_between_them_are_one_program(place: str, ch
         assert {tuple(group["ranks"]) for group in groups} == {tuple(range(rank // 8 * 8, rank // 8 * 8 + 8))}
 
 
-@pytest.mark.floor(found=40)
-def test_mutants_of_boxes_are_found() -> None:
+@pytest.mark.floor(found=20)
+def test_mutants_of_boxes_are_found(pytestconfig: pytest.Config) -> None:
     """All but a flush less, or input and output exchanged in place, which are one: those plans are as right."""
     for inplace in (False, True):
         text = boxed("dgx_h100(2)", inplace).text
-        for seed in range(40):
+        for seed in range(40 if is_thorough(pytestconfig) else 20):
             other = mutant(text, seed, (*SWITCHED, lose))
             if other is None or json.loads(other[1]) == json.loads(text):
                 continue

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import is_thorough
 from tests.floors import reached
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopodesignError, TopologyError
 from topodesign.base.options import declared
@@ -87,10 +88,11 @@ def hold(made: Compiled) -> None:
 
 @pytest.mark.parametrize("target", BACKENDS)
 @pytest.mark.parametrize("spec", FAMILIES)
-@pytest.mark.floor(executed=8, refused=0)
-def test_what_is_not_refused_runs(spec: str, target: str) -> None:
-    for plan in plans(spec, FAMILIES[spec]):
-        for inplace in (False, True):
+@pytest.mark.floor(executed=4, refused=0)
+def test_what_is_not_refused_runs(spec: str, target: str, pytestconfig: pytest.Config) -> None:
+    """In place and not; a quick run takes turns."""
+    for place, plan in enumerate(plans(spec, FAMILIES[spec])):
+        for inplace in (False, True) if is_thorough(pytestconfig) or target == "jax" else (bool(place % 2),):
             made = compiled(plan, target, inplace=inplace)
             if made is not None:
                 hold(made)
