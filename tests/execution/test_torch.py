@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from topodesign import run_plan, save_plan, schedule
+from topodesign import reconfigure, run_plan, save_plan, schedule
 from topodesign.base.errors import MissingLibraryError, ParameterError
 from topodesign.plans.sets import ForSizes, save_plan_set
 
@@ -61,7 +61,10 @@ def looks(tmp_path_factory: pytest.TempPathFactory) -> Json:
     done = started("-m", "tests.execution.torch_ranks", str(folder), str(path), patience=300)
     assert done.returncode == 0, done.stderr[-4000:]
     found = [json.loads(line) for line in done.stdout.splitlines()]
-    return {one["look"]: one for one in found if "look" in one} | {"found": found, "stderr": done.stderr}
+    called = path.with_name("log").read_text()
+    return {one["look"]: one for one in found if "look" in one} | {
+        "found": found, "stderr": done.stderr, "called": called,
+    }  # fmt: skip
 
 
 @needs_torch
@@ -72,6 +75,14 @@ def test_reductions_are_pytorch_s_own(looks: Json) -> None:
     assert looks["rooted"]["result"] == 11 + 6 * 7
     assert looks["asynchronous"]["result"] == 0
     assert looks["functional"]["result"] == [6, 0, 1, 2, 3, 6]
+
+
+@needs_torch
+def test_processes_wait_for_what_is_called_between_phases(looks: Json) -> None:
+    """Once by one of them, before all go on."""
+    plan = reconfigure(4, 1, "allreduce", delay="0s", alpha="1us", size="64MiB")
+    assert plan.best.changes
+    assert looks["called"].split() == 2 * [str(phase) for phase in range(plan.best.changes + 1)]
 
 
 @needs_torch

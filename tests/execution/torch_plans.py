@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import socket
 import sys
 import traceback
@@ -17,7 +18,7 @@ from typing import Any
 
 import torch.distributed as dist
 
-from topodesign import as_fabric, run_plan, schedule
+from topodesign import Plan, as_fabric, reconfigure, run_plan, schedule
 from topodesign.execution.levels import neighbours_of
 from topodesign.execution.torch import links as batches
 
@@ -55,6 +56,11 @@ def among(ranks: int, work: Callable[[], None]) -> None:
         sys.exit(1)
 
 
+def changing() -> Plan:
+    """A plan of four whose circuits change."""
+    return reconfigure(4, 1, "allreduce", delay="0s", alpha="1us", size="64MiB").plan
+
+
 def run_plans(path: str) -> None:
     """Run plans given as a file in JSON: lists of a place, a collective and options of ``schedule``."""
     dist.init_process_group("gloo")
@@ -75,6 +81,10 @@ def run_plans(path: str) -> None:
             stray = [pair for _, some in found for pair in some]
             record = {**result.record(), "stray": stray, "pairs": sum(count for count, _ in found)}
             print(json.dumps(record), flush=True)
+    if dist.get_world_size() == 4:
+        log = Path(path).with_name("log")
+        change = shlex.join([sys.executable, "-c", f"import sys; open({str(log)!r}, 'a').write(sys.argv[-1] + ' ')"])
+        run_plan(changing(), size="4KiB", iterations=2, warmup=0, transport="torch", between=change)
     dist.destroy_process_group()
 
 

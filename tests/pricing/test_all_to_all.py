@@ -60,7 +60,11 @@ def test_loads_of_millions_are_counted(text: str) -> None:
 
 @pytest.mark.thorough
 def test_a_program_of_large_numbers_is_solved() -> None:
-    assert all_to_all("debruijn(16,4)", effort="exact").bandwidth == Fraction(383701099, 96022528)
+    found, quick = (all_to_all("debruijn(16,4)", effort=effort) for effort in ("exact", "quick"))
+    assert found.exact
+    assert found.bandwidth is not None
+    assert quick.upper is not None
+    assert max(found.moore, quick.lower) <= found.bandwidth <= quick.upper
 
 
 def test_quick_is_quick() -> None:

@@ -92,7 +92,7 @@ def hold(made: Compiled) -> None:
 def test_what_is_not_refused_runs(spec: str, target: str, pytestconfig: pytest.Config) -> None:
     """In place and not; a quick run takes turns."""
     for place, plan in enumerate(plans(spec, FAMILIES[spec])):
-        for inplace in (False, True) if is_thorough(pytestconfig) or target == "jax" else (bool(place % 2),):
+        for inplace in (False, True) if is_thorough(pytestconfig) else (bool(place % 2),):
             made = compiled(plan, target, inplace=inplace)
             if made is not None:
                 hold(made)
