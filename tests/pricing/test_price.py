@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -14,9 +15,11 @@ from tests.samples.loads import reference_layer_loads, spff_loads
 from tests.samples.topologies import regular_digraphs
 from topodesign import build
 from topodesign.base.compiled import Kernel
+from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, TopologyError
-from topodesign.pricing import kernels
-from topodesign.pricing.closed_form import distances, layer_loads, price, price_at_least
+from topodesign.pricing import closed_form, kernels
+from topodesign.pricing.closed_form import distances, girth, layer_loads, price, price_at_least, undirected_girth
+from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import Topology
 
 
@@ -111,6 +114,34 @@ def test_more_than_sixty_four_neighbours_take_the_other_way() -> None:
     wide = build("product(complete(66),uniring(1,3))")
     assert price(wide) == price(wide, all_sources=True)
     assert price(wide).bandwidth == Fraction(wide.nodes - 1, wide.nodes)
+
+
+def test_as_much_work_as_is_said_is_done_the_other_way_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    topology = build("complete(66)")
+    work = len(topology.representatives or ()) * 66 * 65 * 65
+    monkeypatch.setattr(closed_form, "_MOST_WIDE_WORK", work)
+    assert price(topology) == Cost(1, Fraction(65, 66))
+    monkeypatch.setattr(closed_form, "_MOST_WIDE_WORK", work - 1)
+    with pytest.raises(TopologyError, match="more than 64 neighbours"):
+        price(topology)
+
+
+def test_all_sources_are_looked_at_whatever_a_symmetry_says() -> None:
+    """A false one says that all nodes are like one of them, where another is farther from all, or near a cycle."""
+    ring = [(1, 2), (2, 3), (3, 1)]
+    both = Topology.from_links(4, [*ring, (0, 1), *((v, u) for u, v in [*ring, (0, 1)])])
+    one_way = Topology.from_links(4, [*ring, (0, 1), (3, 0)])
+
+    def false(true: Topology, node: int) -> Topology:
+        return replace(true, symmetry=Symmetry(4, (node,), lambda: [np.array([1, 2, 3, 0])]))
+
+    near, far = false(both, 1), false(both, 0)
+    assert layer_loads(near, all_sources=True) == brute_force_loads(both) != layer_loads(near)
+    assert price(near, all_sources=True) == price(both) != price(near)
+    assert undirected_girth(far, all_sources=True) == undirected_girth(both) == 3
+    assert undirected_girth(far) != 3
+    assert girth(false(one_way, 0), all_sources=True) == girth(one_way) == 3
+    assert girth(false(one_way, 0)) == 4
 
 
 def test_known_prices() -> None:

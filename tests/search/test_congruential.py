@@ -85,7 +85,7 @@ def test_what_is_found_is_what_was_asked_for(nodes: int, degree: int, steps: int
     assert specs == search_congruential(Target(nodes, degree, duplex=False), steps, 60, seed=1)
 
 
-@pytest.mark.parametrize(("nodes", "degree"), [(400, 4), (300, 5), (350, 3)])
+@pytest.mark.parametrize(("nodes", "degree"), [pytest.param(400, 4, marks=pytest.mark.thorough), (300, 5), (350, 3)])
 def test_what_is_found_costs_less_than_a_generalized_kautz_digraph(nodes: int, degree: int) -> None:
     before = price_deferred(f"genkautz({degree},{nodes})")
     specs = search_congruential(Target(nodes, degree, duplex=False), before.steps, 300)
