@@ -56,7 +56,7 @@ def test_price_is_the_largest_ratio_over_all_sets_of_links(topology: Topology) -
 
 
 @given(regular_digraphs(most_nodes=14, most_degree=5))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_price_equals_the_linear_program(topology: Topology) -> None:
     assert layer_loads(topology) == spff_loads(topology)
 

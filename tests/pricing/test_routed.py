@@ -73,7 +73,14 @@ def test_congestion_by_replay_of_plans(spec: str, name: str, shown: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("spec", "shown"), [("torus(64,64)", "1.1846"), ("torus(16,16,16)", "1.0342"), ("torus(8,8,8,8)", "1.0073")]
+    ("spec", "shown"),
+    [
+        ("torus(64,64)", "1.1846"),
+        *(
+            pytest.param(*case, marks=pytest.mark.thorough)
+            for case in (("torus(16,16,16)", "1.0342"), ("torus(8,8,8,8)", "1.0073"))
+        ),
+    ],
 )
 def test_congestion_of_swing_by_counting(spec: str, shown: str) -> None:
     """Counted on 4096 nodes, message by message, as the formula says, and below the limit for large sides."""
