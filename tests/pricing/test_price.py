@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,15 @@ from topodesign.base.compiled import Kernel
 from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, TopologyError
 from topodesign.pricing import closed_form, kernels
-from topodesign.pricing.closed_form import distances, girth, layer_loads, price, price_at_least, undirected_girth
+from topodesign.pricing.closed_form import (
+    distances,
+    girth,
+    larger,
+    layer_loads,
+    price,
+    price_at_least,
+    undirected_girth,
+)
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import Topology
 
@@ -165,10 +174,29 @@ def test_what_cannot_be_priced_is_refused() -> None:
         price(Topology.from_links(2, []))
     with pytest.raises(TopologyError, match="at least 2"):
         price(Topology.from_links(1, [(0, 0)]))
-    with pytest.raises(TopologyError, match="switches"):
-        price(Topology.from_links(3, [(0, 2), (2, 0), (1, 2), (2, 1)], switches=[2]))
+    switched = Topology.from_links(3, [(0, 2), (2, 0), (1, 2), (2, 1)], switches=[2])
+    for asked in (price, layer_loads, lambda topology: price_at_least(topology, 1)):
+        with pytest.raises(TopologyError, match="switches"):
+            asked(switched)
     with pytest.raises(TopologyError, match="ports"):
         price(Topology.from_links(2, [(0, 1, 2**30), (1, 0, 2**30)]))
+
+
+COLUMN = st.lists(st.tuples(st.integers(0, 99), st.integers(1, 99)), min_size=1, max_size=5)
+
+
+@given(COLUMN, COLUMN)
+def test_of_two_columns_the_larger_fraction_is_taken_at_each_distance(one: list[Any], other: list[Any]) -> None:
+    """As of the sources that two threads look at; one may reach farther than the other."""
+    found = larger(*(tuple(np.array(rows).T) for rows in (one, other)))
+    wanted = [max(Fraction(*row) for row in both if row is not None) for both in itertools.zip_longest(one, other)]
+    assert [Fraction(p, q) for p, q in zip(*(side.tolist() for side in found), strict=True)] == wanted
+
+
+def test_what_has_no_cycle_has_no_girth() -> None:
+    path = [(0, 1), (1, 2)]
+    assert girth(Topology.from_links(3, path)) is None
+    assert undirected_girth(Topology.from_links(3, [*path, *((v, u) for u, v in path)])) is None
 
 
 def test_distances_mark_what_is_not_reached() -> None:
