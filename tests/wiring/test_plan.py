@@ -165,6 +165,23 @@ def test_panels_of_a_field_are_patched_to_each_other() -> None:
     assert all(connect.a.panel == connect.b.panel for connect in apart.connects)
 
 
+def test_a_heading_says_what_is_wired_how() -> None:
+    topology = build("circulant(12,2,3)")
+    plan = make_plan(topology, inventory_of(12, 4, (50,)))
+    rest = f"12 nodes, {plan.mode}: {len(plan.connects)} cross-connects"
+    assert plan.heading() == f"{topology.spec}, {rest}"
+    assert replace(plan, topology=replace(topology, spec=None)).heading() == rest
+
+
+def test_three_lanes_of_every_host_at_each_panel_are_split_in_duplex_links_too() -> None:
+    topology = build("circulant(8,1,2,3)")
+    plan = make_plan(topology, inventory_of(8, 6, (24, 24)), mode="duplex")
+    assert traced(plan) == wanted(topology)
+    assert Counter((one.host, one.panel) for one in plan.fixed) == {
+        (host.name, panel.name): 3 for host in plan.inventory.hosts for panel in plan.inventory.panels
+    }
+
+
 def test_uneven_panels() -> None:
     for spec in ("circulant(12,2,3)", "genkautz(4,12)"):
         plan = make_plan(build(spec), inventory_of(12, 4, (30, 20)))
