@@ -17,6 +17,7 @@ from topodesign.catalog.exchange_search import ExchangeSearch
 from topodesign.catalog.files import write_rows
 from topodesign.catalog.packing import pack_catalog
 from topodesign.cli.main import run
+from topodesign.search.target import Target
 
 SIZE = (32, 5)
 
@@ -57,6 +58,18 @@ def test_rankings_take_it_and_frontiers_of_allreduce_do_not(searched: Path, dupl
     assert str(ranking.best.spec) in specs
     assert ranking.best.all_to_all.upper <= Fraction(203, 100)  # where rows have 2.12
     assert not specs & {str(one.spec) for one in pareto(*SIZE, bidirectional=duplex, catalog=searched)}
+
+
+def test_line_graphs_and_topologies_of_a_port_less_are_offered(tmp_path: Path) -> None:
+    for degree in (3, 4):
+        write_rows(tmp_path, degree, Catalog().rows(degree, 12, 12))
+    search = ExchangeSearch(tmp_path, Catalog(tmp_path), ([12, 36, 48], [3, 4], [False]), 0)
+    search.turn(Target(36, 3, duplex=False))
+    search.turn(Target(36, 4, duplex=False))
+    found = {one.nodes: one.spec for one in search.new if one.spec.startswith(("line", "spare"))}
+    assert build(found[36]).nodes == 36
+    assert any(one.spec.startswith("spare") for one in search.new)
+    assert [path.name for path in search.save()] == ["exchange_03.tsv", "exchange_04.tsv"]
 
 
 def test_verify_finds_what_is_wrong(searched: Path, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from topodesign.base.progress import tell
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.exchange import EXCHANGE, Exchange, unbeaten
+from topodesign.catalog.idle import with_idle_ports
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.price import price_topology, wrong_bounds
 from topodesign.catalog.quality import runtime
@@ -48,15 +49,16 @@ class ExchangeSearch:
         from topodesign.search.low_distances import orbits_to_search  # noqa: PLC0415  heavy
 
         nodes, degrees, wirings = grid
-        self.directory, self.catalog, self.seed = directory, catalog, seed
+        self.directory, self.catalog, self.degrees, self.seed = directory, catalog, degrees, seed
         self.turns, self.new, self.gain = 0, list[Exchange](), 0.0
         self.known: dict[tuple[int, int], list[Exchange]] = {}
         self.tried: dict[Target, int] = defaultdict(int)
         self.orbits: dict[Target, list[int]] = {}
         self.kept: dict[int, dict[int, list[Exchange]]] = {}
-        for degree in degrees:
+        for degree in sorted({*degrees, *(degree - 1 for degree in degrees)}):  # those of a port less are not changed
             source = directory if EXCHANGE.path(directory, degree).exists() else catalog.directory
             self.kept[degree] = _by_nodes(EXCHANGE.known(source, degree))
+        for degree in degrees:
             for n in nodes:
                 self._found(n, degree)
                 for duplex in wirings:
@@ -94,23 +96,30 @@ class ExchangeSearch:
     def save(self) -> list[Path]:
         """Write the files."""
         return [
-            EXCHANGE.write(self.directory, degree, (one for some in kept.values() for one in some))
-            for degree, kept in self.kept.items()
+            EXCHANGE.write(self.directory, degree, (one for some in self.kept[degree].values() for one in some))
+            for degree in self.degrees
         ]
 
     def turn(self, target: Target) -> None:
-        """Search in one way after the other, and then longer."""
+        """Look at what expansions of other sizes give, then at one number of orbits after the other, ever longer."""
         from topodesign.search.low_distances import search_low_distances  # noqa: PLC0415  heavy
 
         number = self.tried[target]
         self.turns, self.tried[target] = self.turns + 1, number + 1
-        if number == 0 and target.nodes % target.degree == 0:
-            for base in self._found(target.nodes // target.degree, target.degree):
-                self._offer(line_spec(parse(base.spec)), target)
+        if number == 0:
+            self._expand(target)
         turn, place = divmod(number, len(self.orbits[target]))
         spec = search_low_distances(target, self.orbits[target][place], turn, seed=self.seed + turn)
         if spec is not None:
             self._offer(spec, target)
+
+    def _expand(self, target: Target) -> None:
+        """Offer line graphs, and topologies of a port less, which stays free."""
+        nodes, degree = target.size
+        for base in self._found(nodes // degree, degree) if nodes % degree == 0 else ():
+            self._offer(line_spec(parse(base.spec)), target)
+        for base in self._found(nodes, degree - 1):
+            self._offer(with_idle_ports(parse(base.spec)), target)
 
     def _found(self, nodes: int, degree: int) -> list[Exchange]:
         """Return what is known of a size, which may be none of the grid."""
