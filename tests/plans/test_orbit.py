@@ -68,7 +68,7 @@ def test_the_form_is_checked() -> None:
         {"generators": orbit.generators[:, 1:]},
         {"representatives": (0, 1)},
         {"representatives": (1,)},
-        {"rounds": replace(orbit.rounds, collective=BROADCAST.at(0))},
+        {"own": replace(orbit.own, collective=BROADCAST.at(0))},
     ):
         with pytest.raises(ScheduleError):
             replace(orbit, **wrong)

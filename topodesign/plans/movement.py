@@ -83,6 +83,10 @@ class Movement(ABC):
     def fits(self, topology: Topology) -> bool:
         """Return whether it is for as many nodes, or these very links, as far as it says."""
 
+    def unfold(self) -> Movement:
+        """Return what it stands for: itself, unless a symmetry folds it."""
+        return self
+
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return the columns by name."""
         return {column.name: getattr(self, column.name) for table in self.TABLES.values() for column in table}

@@ -1,15 +1,16 @@
-"""Rounds of a symmetric topology: one block of every orbit, and the symmetry that takes it to all others.
+"""Plans of a symmetric topology: what moves of one node of every orbit, and the symmetry that takes it to all others.
 
-A schedule of N nodes has about N^2 rows. Where a group of automorphisms takes a few nodes to all others, the rows of
-the blocks of these few say everything.
+A plan of N nodes has about N^2 rows. Where a group of automorphisms takes a few nodes to all others, the rows of the
+blocks of these few, or of their trees (:mod:`topodesign.plans.orbit_trees`), say everything.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Generic, Self, TypeVar
 from zipfile import ZipFile
 
 import numpy as np
@@ -25,110 +26,103 @@ from topodesign.plans.rounds_ops import blocks_named, canonical, check_rows, fin
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology
 
+MOST_WHOLE = 2**22  # sends, or edges of trees, up to which what a symmetry could fold is written out
 COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, ALL_TO_ALL)
 """Those of which a symmetry takes blocks to blocks: no root stands out."""
 
 
-@dataclass(frozen=True, eq=False)
-class OrbitRounds(Movement):
-    """The rows of the representatives' blocks, and the generators of a group that takes them to all others.
+Own = TypeVar("Own", bound=Movement)
 
-    Every block belongs to a node: its source or destination alone, and that of an ordered pair to the source. The rows
-    of the blocks of node v are those of its representative with every node x called p(x), where p is the permutation
-    that takes the representative to v: the one that :meth:`~topodesign.topology.symmetry.Symmetry.transversals` takes,
+
+@dataclass(frozen=True, eq=False)
+class Folded(Movement, Generic[Own]):
+    """What moves of the representatives, and the generators of a group that takes it to all others.
+
+    What moves of node v is that of its representative with every node x called p(x), where p is the permutation that
+    takes the representative to v: the one that :meth:`~topodesign.topology.symmetry.Symmetry.transversals` takes,
     composed along a breadth-first tree in the order of the generators and, after them, their inverses. Whatever the
-    group, this makes one schedule; where no permutation but the identity leaves a node where it is, p is unique.
+    group, this makes one plan; where no permutation but the identity leaves a node where it is, p is unique.
 
     Attributes
     ----------
     generators
         Permutations of the nodes, int32 of shape ``(g, nodes)``.
     representatives
-        One node of every orbit that has blocks, its smallest or another.
-    rounds
-        The rows of their blocks, with the header of the whole schedule.
+        One node of every orbit that moves something, its smallest or another.
+    own
+        What moves of these, with the header of the whole.
     """
 
-    kind: ClassVar = "orbitrounds"
-    TABLES: ClassVar = Rounds.TABLES | {
+    whole_kind: ClassVar[type[Movement]]
+    """What it unfolds to."""
+    GENERATED: ClassVar = {
         "generators": (Column("generators", "images of the nodes, generator after generator", np.int32),),
-        "representatives": (Column("representatives", "one node of every orbit that has blocks"),),
+        "representatives": (Column("representatives", "one node of every orbit that moves something"),),
     }
 
     generators: NDArray[np.int32]
     representatives: tuple[int, ...]
-    rounds: Rounds
+    own: Own
 
     def __post_init__(self) -> None:
         """Check the form (not the meaning: that is the verifier's) and take the generators over."""
-        if self.rounds.collective not in COLLECTIVES:
-            known = ", ".join(map(str, COLLECTIVES))
-            raise ScheduleError(f"orbits are of {known} of all nodes, not of {self.rounds.collective!r}")
         shape = np.shape(self.generators)
-        if getattr(self.generators, "dtype", None) != np.int32 or len(shape) != 2 or shape[1] != self.nodes:
-            raise ScheduleError(f"generators must be an int32 array of shape (g, {self.nodes})")
+        if getattr(self.generators, "dtype", None) != np.int32 or len(shape) != 2:
+            raise ScheduleError("generators must be an int32 array with a row for each")
         object.__setattr__(self, "generators", owned(self.generators))
         chosen = np.array(self.representatives, dtype=np.int64)
         if not np.array_equal(self.symmetry.represented_by[chosen], chosen):
             raise ScheduleError("the representatives must be nodes of different orbits")
-        if not np.all(np.isin(node_of(self.collective, self.rounds.block, self.nodes), chosen)):
-            raise ScheduleError("only blocks of the representatives have rows of their own")
+        if not np.all(np.isin(self.owner, chosen)):
+            raise ScheduleError("only what moves of the representatives has rows of its own")
+
+    @property
+    @abstractmethod
+    def owner(self) -> IntArray:
+        """Of which node every row of the first table is."""
 
     @property
     def collective(self) -> Collective:
         """What it is for."""
-        return self.rounds.collective
+        return self.own.collective
 
     @property
     def nodes(self) -> int:
         """Number of nodes N, switches included."""
-        return self.rounds.nodes
-
-    @property
-    def units(self) -> int:
-        """Units per shard."""
-        return self.rounds.units
+        return int(self.generators.shape[1])
 
     @cached_property
     def sends(self) -> int:
-        """Number of sends of the whole schedule."""
-        own = np.bincount(node_of(self.collective, self.rounds.block, self.nodes), minlength=self.nodes)
+        """Number of sends, or of trees, of the whole plan."""
         known = self.symmetry.represented_by
-        return sum(own[known[known >= 0]].tolist())
+        return sum(np.bincount(self.owner, minlength=self.nodes)[known[known >= 0]].tolist())
 
     @cached_property
     def symmetry(self) -> Symmetry:
         """The group that the generators make, and the representatives."""
         return Symmetry(self.nodes, self.representatives, partial(tuple, self.generators))
 
-    def __repr__(self) -> str:
-        """Return a short description."""
-        return (
-            f"<OrbitRounds {self.collective}, {self.nodes} nodes, {self.rounds.steps} steps, "
-            f"{len(self)} sends of {len(self.representatives)} nodes' blocks>"
-        )
-
     def fits(self, topology: Topology) -> bool:
-        """Return whether it is for as many nodes."""
-        return self.nodes == topology.nodes
+        """Return whether it is for as many nodes, or these very links."""
+        return self.nodes == topology.nodes and self.own.fits(topology)
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return the columns by name: of its own rows, and the generators one after the other."""
         chosen = np.array(self.representatives, dtype=np.int64)
-        return {**self.rounds.columns(), "generators": self.generators.ravel(), "representatives": chosen}
+        return {**self.own.columns(), "generators": self.generators.ravel(), "representatives": chosen}
 
     def __len__(self) -> int:
         """Return the number of rows that it has itself."""
-        return len(self.rounds)
+        return len(self.own)
 
     def table(self) -> dict[str, NDArray[Any]]:
         """Return the columns of its own rows."""
-        return self.rounds.columns()
+        return self.own.table()
 
     def header(self) -> dict[str, Any]:
-        """Return that of its rounds, and how many generators and representatives there are."""
+        """Return that of its own rows, and how many generators and representatives there are."""
         counts = {"generators": len(self.generators), "representatives": len(self.representatives)}
-        return {**self.rounds.header(), **counts}
+        return {**self.own.header(), **counts}
 
     @classmethod
     def read(cls, archive: ZipFile, header: Mapping[str, Any], topology: Topology, collective: Collective) -> Self:
@@ -137,19 +131,57 @@ class OrbitRounds(Movement):
         count = read_integer(header, "generators", 0, MAX_ROWS // nodes)
         generators = read_column(archive, "generators", count * nodes, np.int32).reshape(count, nodes)
         chosen = read_column(archive, "representatives", read_integer(header, "representatives", 0, nodes), np.int64)
-        return cls(generators, tuple(chosen.tolist()), Rounds.read(archive, header, topology, collective))
+        return cls(generators, tuple(chosen.tolist()), cls.whole_kind.read(archive, header, topology, collective))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OrbitRounds(Folded[Rounds]):
+    """The rows of the representatives' blocks, and the generators of a group that takes them to all others.
+
+    Every block belongs to a node: its source or destination alone, and that of an ordered pair to the source.
+    """
+
+    kind: ClassVar = "orbitrounds"
+    whole_kind: ClassVar = Rounds
+    TABLES: ClassVar = Rounds.TABLES | Folded.GENERATED
+
+    def __post_init__(self) -> None:
+        """Check the form (not the meaning: that is the verifier's) and take the generators over."""
+        if self.collective not in COLLECTIVES:
+            known = ", ".join(map(str, COLLECTIVES))
+            raise ScheduleError(f"orbits are of {known} of all nodes, not of {self.collective!r}")
+        if self.own.nodes != self.nodes:
+            raise ScheduleError(f"generators must be of {self.own.nodes} nodes, not of {self.nodes}")
+        super().__post_init__()
+
+    @property
+    def owner(self) -> IntArray:
+        """The node that the block of every row belongs to."""
+        return node_of(self.collective, self.own.block, self.nodes)
+
+    @property
+    def units(self) -> int:
+        """Units per shard."""
+        return self.own.units
+
+    def __repr__(self) -> str:
+        """Return a short description."""
+        return (
+            f"<OrbitRounds {self.collective}, {self.nodes} nodes, {self.own.steps} steps, "
+            f"{len(self)} sends of {len(self.representatives)} nodes' blocks>"
+        )
 
     def unfold(self) -> Rounds:
         """Return the whole schedule, in canonical form."""
         total = self.sends
         check_rows(total)
-        columns = {name: np.empty(total, dtype=getattr(self.rounds, name).dtype) for name in COLUMNS}
+        columns = {name: np.empty(total, dtype=getattr(self.own, name).dtype) for name in COLUMNS}
         at = 0
         for rows in self._images():
             for name, column in columns.items():
                 column[at : at + len(rows[name])] = rows[name]
             at += len(rows["src"])
-        return canonical(self.rounds.having(**columns))
+        return canonical(self.own.having(**columns))
 
     def gathered(self, topology: Topology) -> Rounds:
         """Return the rows with each link replaced by the first of its orbit; of a symmetry that is free.
@@ -158,14 +190,14 @@ class OrbitRounds(Movement):
         the whole schedule what the first carries of these rows.
         """
         self.symmetry.check(topology)
-        link = self.symmetry.link_orbits(topology)[find_links(topology, self.rounds)]
-        return self.rounds.having(src=topology.src[link].astype(np.int32), dst=topology.dst[link].astype(np.int32))
+        link = self.symmetry.link_orbits(topology)[find_links(topology, self.own)]
+        return self.own.having(src=topology.src[link].astype(np.int32), dst=topology.dst[link].astype(np.int32))
 
     def _images(self) -> Iterator[dict[str, NDArray[Any]]]:
         """Yield the rows of the blocks of every node."""
-        node = node_of(self.collective, self.rounds.block, self.nodes)
+        node = self.owner
         for representative in self.representatives:
-            own = self.rounds.rows(node == representative).columns()
+            own = self.own.rows(node == representative).columns()
             for _, permutation in self.symmetry.transversals(representative):
                 yield moved(self.collective, own, permutation)
 
@@ -222,4 +254,4 @@ def _same_rows(one: dict[str, NDArray[Any]], other: dict[str, NDArray[Any]]) -> 
 
 def reverse_orbit(orbit: OrbitRounds) -> OrbitRounds:
     """Return the schedule backwards in time over the links turned round, as :func:`reverse` does."""
-    return OrbitRounds(orbit.generators, orbit.representatives, reverse(orbit.rounds))
+    return OrbitRounds(orbit.generators, orbit.representatives, reverse(orbit.own))

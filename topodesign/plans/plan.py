@@ -86,9 +86,10 @@ class Plan(Result):
 
     def moving(self, kind: type[Moved]) -> Moved:
         """Return what moves, for those who can do something with one kind alone; raises InfeasibleError for others."""
-        if not isinstance(self.movement, kind):
+        moved = self.movement if isinstance(self.movement, kind) else self.movement.unfold()
+        if not isinstance(moved, kind):
             raise InfeasibleError(f"a plan in {self.kind} has no {kind.kind}")
-        return self.movement
+        return moved
 
     def saying(self, *notes: str) -> Plan:
         """Return the same with more notes."""

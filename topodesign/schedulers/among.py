@@ -15,7 +15,6 @@ from fractions import Fraction
 from topodesign.base.errors import InfeasibleError, ParameterError, TopologyError
 from topodesign.collectives import Collective
 from topodesign.plans.group_ops import alongside, carried_over, empty, part_of_topology, restricted
-from topodesign.plans.orbit import OrbitRounds
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.schedulers.method import Method, Request, cost_in, planned
@@ -93,7 +92,7 @@ def _through(request: Request, method: Method, one: Collective, made: Made) -> R
 
 def _best(plans: list[Plan]) -> Rounds | None:
     """Return the rounds with the fewest steps, and then the least bandwidth."""
-    moved = [one.movement.unfold() if isinstance(one.movement, OrbitRounds) else one.movement for one in plans]
+    moved = [one.movement.unfold() for one in plans]
     those = [(plan, rounds) for plan, rounds in zip(plans, moved, strict=True) if isinstance(rounds, Rounds)]
     if len(those) < len(plans):
         raise ParameterError(f"plans in {plans[0].kind} are not carried over to some of the nodes")

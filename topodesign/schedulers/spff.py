@@ -91,7 +91,7 @@ def spff_orbit(
     collective = as_collective(collective)
     if collective == ALLREDUCE:
         first, second = (spff_orbit(topology, part, chunks=chunks) for part in ALLREDUCE.parts)
-        return OrbitRounds(first.generators, first.representatives, allreduce(first.rounds, second.rounds))
+        return OrbitRounds(first.generators, first.representatives, allreduce(first.own, second.own))
     if collective == ALLGATHER:
         return reverse_orbit(spff_orbit(topology.transpose(), chunks=chunks))
     if collective != REDUCE_SCATTER:

@@ -210,20 +210,27 @@ class Symmetry:
 
         Then there is one permutation alone that takes a representative to a node of its orbit, and what is laid down
         for the representatives has one image for every node, which the whole group keeps.
+        """
+        return self.free_order(np.arange(self.nodes)) is not None
+
+    def free_order(self, nodes: Nodes) -> int | None:
+        """Return the order of the group if none but the identity leaves one of some nodes where it is, else None.
 
         Notes
         -----
         Let H be the stabilizer of the first representative r. If it leaves the images of r under the generators where
-        they are, then H is normal, since stabilizers in an orbit are conjugate and of one size; so it leaves the whole
-        orbit where it is. If it is the stabilizer of the other representatives, too, it leaves all nodes where they
-        are. The stabilizer of r leaves x where it is exactly when the map from the node v to the image of x under
-        some permutation that takes r to v is well-defined, that is when all generators commute with it.
+        they are, then H is normal, since stabilizers in an orbit are conjugate and of one size. If it leaves the other
+        representatives where they are, too, then so does it all of their orbits, and H is the identity. So the order is
+        the size of the orbit of r, and other orbits of that size have stabilizers of one element, too. The stabilizer
+        of r leaves x where it is exactly when the map from the node v to the image of x under some permutation that
+        takes r to v is well-defined, that is when all generators commute with it.
         """
-        roots = np.unique(self.represented_by)
-        first = roots[:1]
-        self._require_representative(int(first[0]))  # the smallest: -1 if some node is the image of none
-        points = np.concatenate((self.generators[:, first].ravel().astype(np.int64), roots))
-        return self._fixes(int(first[0]), points) and all(self._fixes(root, first) for root in roots[1:].tolist())
+        every = np.unique(self.represented_by)
+        first = int(every[0] if every[0] < 0 else self.represented_by[nodes].min())
+        self._require_representative(first)  # -1 if some node is the image of none
+        sizes = np.bincount(self.represented_by)[np.unique(self.represented_by[nodes])]
+        points = np.concatenate((self.generators[:, first].astype(np.int64), every))
+        return int(sizes[0]) if np.all(sizes == sizes[0]) and self._fixes(first, points) else None
 
     def _fixes(self, representative: int, points: NDArray[np.integer]) -> bool:
         """Return whether the stabilizer of a representative leaves the points where they are."""

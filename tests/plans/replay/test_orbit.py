@@ -54,16 +54,16 @@ def test_right_orbits_are_right(spec: str, collective: str) -> None:
 
 def damaged(orbit: OrbitRounds, random: np.random.Generator) -> OrbitRounds:
     """With one entry changed, or a row less or twice."""
-    rounds, row = orbit.rounds, int(random.integers(len(orbit)))
+    rounds, row = orbit.own, int(random.integers(len(orbit)))
     name = str(random.choice([*COLUMNS, "drop", "twice"]))
     if name == "drop":
-        return replace(orbit, rounds=rounds.rows(np.delete(np.arange(len(rounds)), row)))
+        return replace(orbit, own=rounds.rows(np.delete(np.arange(len(rounds)), row)))
     if name == "twice":
-        return replace(orbit, rounds=rounds.rows(np.append(np.arange(len(rounds)), row)))
+        return replace(orbit, own=rounds.rows(np.append(np.arange(len(rounds)), row)))
     column = getattr(rounds, name).copy()
     top = {"step": rounds.steps + 1, "lo": rounds.units, "hi": rounds.units + 1}.get(name, rounds.nodes)
     column[row] = random.integers(top)
-    return replace(orbit, rounds=rounds.having(**{name: column}))
+    return replace(orbit, own=rounds.having(**{name: column}))
 
 
 @pytest.mark.parametrize("collective", COLLECTIVES)
@@ -125,7 +125,7 @@ def test_all_to_all_is_folded_by_its_sources() -> None:
     assert len(orbit) == 5
     assert orbit.unfold() == rounds
     assert alike(topology, orbit)
-    assert not alike(topology, replace(orbit, rounds=orbit.rounds.rows(np.arange(4))))
+    assert not alike(topology, replace(orbit, own=orbit.own.rows(np.arange(4))))
 
 
 def test_no_orbit_without_a_symmetry() -> None:

@@ -77,4 +77,4 @@ class OfOrbits(Kind[OrbitRounds]):
         first, second = self.moved, self.like(other)
         if not np.array_equal(first.generators, second.generators) or first.representatives != second.representatives:
             raise InfeasibleError("plans of different symmetries are not put after one another")
-        return OrbitRounds(first.generators, first.representatives, allreduce(first.rounds, second.rounds))
+        return OrbitRounds(first.generators, first.representatives, allreduce(first.own, second.own))

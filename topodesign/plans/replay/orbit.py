@@ -44,7 +44,7 @@ def verify_orbit(topology: Topology, orbit: OrbitRounds, claim: Cost | None = No
     Verdict, cost, redundant and refilled units are those of the unfolded schedule; examples of problems are of the
     representatives' blocks, by rows of the orbit. The topology's own symmetry is not looked at.
     """
-    rounds, symmetry, collective = orbit.rounds, orbit.symmetry, orbit.collective
+    rounds, symmetry, collective = orbit.own, orbit.symmetry, orbit.collective
     link = find_links(topology, rounds)
     try:
         symmetry.check(topology)
@@ -81,7 +81,7 @@ def _by_orbit_size(symmetry: Symmetry, chosen: Ints) -> Iterator[tuple[int, Ints
 
 def _cost(topology: Topology, orbit: OrbitRounds, link: Ints, members: int) -> Cost:
     """Return the steps and y of all images of the rows; sends over links that do not exist carry nothing in it."""
-    rounds, links = orbit.rounds, len(topology.src)
+    rounds, links = orbit.own, len(topology.src)
     if rounds.units * max(1, len(rounds)) * rounds.nodes >= 2**63:
         raise TooLargeError(f"{rounds.units} units per shard are too many for the images of {len(rounds)} sends")
     if rounds.steps * links > MAX_LOADS:
@@ -104,7 +104,7 @@ def _cost(topology: Topology, orbit: OrbitRounds, link: Ints, members: int) -> C
 
 def _add_images(topology: Topology, orbit: OrbitRounds, link: Ints, loads: Ints) -> None:
     """Add what all images of the rows carry to the loads by step and link."""
-    rounds = orbit.rounds
+    rounds = orbit.own
     node = node_of(orbit.collective, rounds.block, rounds.nodes)
     for representative in np.unique(node).tolist():
         own, carried = _carried(rounds, (node == representative) & (link >= 0), link, len(topology.src))
