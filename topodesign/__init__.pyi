@@ -62,6 +62,7 @@ from topodesign.optima.uneven import price_uneven as price_uneven
 from topodesign.plans.files import load_plan as load_plan
 from topodesign.plans.files import save_plan as save_plan
 from topodesign.plans.orbit import OrbitRounds as OrbitRounds
+from topodesign.plans.orbit_trees import OrbitTrees as OrbitTrees
 from topodesign.plans.paths import Paths as Paths
 from topodesign.plans.plan import Plan as Plan
 from topodesign.plans.replay.plans import verify as verify

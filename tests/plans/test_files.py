@@ -11,6 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from topodesign.base.errors import FileFormatError, ScheduleError, TopodesignErr
 from topodesign.collectives import ALL_TO_ALL, COLLECTIVES
 from topodesign.fabrics.fabric import parse_price
 from topodesign.fabrics.presets import build_fabric
+from topodesign.optima.forest import schedule as forest
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.kinds import KINDS, kind_named
@@ -62,6 +64,11 @@ def orbit_plan(collective: str = "allreduce") -> Plan:
     return Plan(topology, orbit, cost_claim(cost_of(topology, orbit.unfold())), generator={"method": "spff"})
 
 
+def orbit_trees_plan() -> Plan:
+    with mock.patch.object(forest, "MOST_EDGES", 0):
+        return schedule("dgx_a100(2)", "allreduce", method="forest")
+
+
 def paths_plan(collective: str = "all-to-all") -> Plan:
     paths = some_paths(collective, 5, 2, random.Random(5))  # noqa: S311  a sample
     plan = Plan(paths.topology, paths, generator={"method": "random"})
@@ -91,6 +98,7 @@ PLANS: dict[str, Callable[[], Plan]] = {
     "paths": paths_plan,
     "timed": timed_plan,
     "orbitrounds": orbit_plan,
+    "orbittrees": orbit_trees_plan,
     "routed": routed_plan,
     "phases": phases_plan,
     "stages": stages_plan,

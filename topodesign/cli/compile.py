@@ -272,14 +272,17 @@ def _make_directory(output: Path) -> None:
         raise FileFormatError(f"{output}: {error.strerror or error}") from None
 
 
+_TREES = frozenset({"trees", "orbittrees"})
+
+
 def _check_parts(plan: Plan, parts: int) -> None:
-    if parts > 1 and plan.kind != "trees":
+    if parts > 1 and plan.kind not in _TREES:
         raise ParameterError("--parts is for trees; leave it out")
 
 
 def _print(made: Compiled, output: Path) -> None:
     """Print what was found out about the program, and where it is."""
-    trees = made.plan.kind == "trees"
+    trees = made.plan.kind in _TREES
     best = made.plan.notes if trees and made.fewer_trees is None else ()
     if form() == "text":
         found = made.heading() if made.report is None else str(made.report)

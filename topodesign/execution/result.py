@@ -94,7 +94,7 @@ class RunResult(TextResult):
 
     title: str  # the plan in a line
     collective: str  # what is done
-    kind: str  # how data move: rounds, orbitrounds, trees, paths, timed, together
+    kind: str  # how data move: rounds, orbitrounds, trees, orbittrees, paths, timed, together
     spec: str | None  # what names and rebuilds the place; null for links that have no spec
     ranks: int  # threads or processes, one for every node that is no switch
     rank: int  # which of them this is, 0 for all threads

@@ -138,7 +138,8 @@ def trade_offs(question: Question, *, latency: Latency = USUAL, sizes: Sequence[
 
 def _with_trees(question: Question, k: int) -> Trees:
     fabric = question.fabric
-    return tree_schedule(fabric.topology, question.collective, k, question.shards, fabric.names)
+    trees: Trees = tree_schedule(fabric.topology, question.collective, k, question.shards, fabric.names).unfold()
+    return trees
 
 
 def _measured(fabric: Fabric, k: int, schedule: Trees, latency: Latency, sizes: Sequence[Fraction]) -> Limited:

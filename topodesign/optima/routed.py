@@ -258,7 +258,7 @@ def _trees(topology: Topology, collective: str) -> Iterator[Passing]:
     if topology.nodes > MOST_TREES:
         raise TooLargeError(f"trees are counted here among at most {MOST_TREES} nodes")
     if collective == "allreduce":
-        trees, _ = allreduce_schedule(topology)
+        trees = allreduce_schedule(topology)[0].unfold()
     else:
         trees = forest_schedule(topology, as_collective(collective))
     for parts in PARTS:

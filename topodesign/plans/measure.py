@@ -10,6 +10,7 @@ import numpy as np
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ScheduleError
 from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.plans.paths import Paths
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import find_links
@@ -77,20 +78,21 @@ class TreeFigures:
         }
 
 
-def tree_figures(fabric: Fabric, schedule: Trees, measured: tuple[Fraction, int] | None = None) -> TreeFigures:
+def tree_figures(fabric: Fabric, schedule: Trees | OrbitTrees) -> TreeFigures:
     """Return what valid trees reach."""
-    if not len(schedule):
+    own, times = (schedule, Fraction(1)) if isinstance(schedule, Trees) else (schedule.own, schedule.images)
+    if not len(own):
         raise ScheduleError("the schedule has no trees")
-    owners, shards = schedule.collective.shards(len(schedule.compute_nodes)), schedule.shards
-    inverse, height = (schedule.inverse_rate, schedule.height) if measured is None else measured
-    bandwidth = shards * fabric.unit / inverse
-    return TreeFigures(Fraction(max(schedule.phase_weights), shards), height, owners / bandwidth, bandwidth)
+    owners, shards = own.collective.shards(len(own.compute_nodes)), own.shards
+    bandwidth = shards * fabric.unit * times / own.inverse_rate
+    return TreeFigures(times * max(own.phase_weights) / shards, own.height, owners / bandwidth, bandwidth)
 
 
-def per_root(fabric: Fabric, schedule: Trees) -> str:
+def per_root(fabric: Fabric, schedule: Trees | OrbitTrees) -> str:
     """Return how many trees every root has, in words."""
     k = tree_figures(fabric, schedule).k
-    unit = "" if schedule.shard is None else " and unit of shard size"
+    own = schedule if isinstance(schedule, Trees) else schedule.own
+    unit = "" if own.shard is None else " and unit of shard size"
     return f"{k} {'tree' if k == 1 else 'trees'} per root{unit}"
 
 

@@ -83,7 +83,7 @@ class Movement(ABC):
     def fits(self, topology: Topology) -> bool:
         """Return whether it is for as many nodes, or these very links, as far as it says."""
 
-    def unfold(self) -> Movement:
+    def unfold(self) -> Any:
         """Return what it stands for: itself, unless a symmetry folds it."""
         return self
 
@@ -100,6 +100,11 @@ class Movement(ABC):
         """Return the number of sends, trees or paths."""
         first, *_ = next(iter(self.TABLES.values()))
         return len(getattr(self, first.name))
+
+    @property
+    def sends(self) -> int:
+        """Number of sends, trees or paths, those too that a symmetry stands for."""
+        return len(self)
 
     def __eq__(self, other: object) -> bool:
         """Return whether all fields are equal, columns row by row."""

@@ -26,7 +26,6 @@ from topodesign.plans.rounds_ops import blocks_named, canonical, check_rows, fin
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology
 
-MOST_WHOLE = 2**22  # sends, or edges of trees, up to which what a symmetry could fold is written out
 COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, ALL_TO_ALL)
 """Those of which a symmetry takes blocks to blocks: no root stands out."""
 
@@ -53,7 +52,7 @@ class Folded(Movement, Generic[Own]):
         What moves of these, with the header of the whole.
     """
 
-    whole_kind: ClassVar[type[Movement]]
+    whole_kind: ClassVar[type[Any]]
     """What it unfolds to."""
     GENERATED: ClassVar = {
         "generators": (Column("generators", "images of the nodes, generator after generator", np.int32),),
@@ -101,6 +100,10 @@ class Folded(Movement, Generic[Own]):
     def symmetry(self) -> Symmetry:
         """The group that the generators make, and the representatives."""
         return Symmetry(self.nodes, self.representatives, partial(tuple, self.generators))
+
+    def alike(self, other: Folded[Any]) -> bool:
+        """Whether another plan is folded by the same permutations and representatives."""
+        return self.representatives == other.representatives and np.array_equal(self.generators, other.generators)
 
     def fits(self, topology: Topology) -> bool:
         """Return whether it is for as many nodes, or these very links."""

@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import ScheduleError
+from topodesign.base.memory import VARIABLE, memory_limit
+from topodesign.base.units import rounded_size
 from topodesign.base.wording import with_article
 from topodesign.collectives import ALLREDUCE, COLLECTIVES, Collective
 from topodesign.plans.archive import MAX_ROWS
@@ -29,6 +31,7 @@ TREE_COLLECTIVES = tuple(
 )
 """Those that spanning trees can do: everything goes from one node to all, or from all to one."""
 MAX_WEIGHT = 2**31 - 1
+_PER_ROW = 64  # bytes for a vertex of a route while a plan is made and verified, measured
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,6 +324,16 @@ class Trees(Movement):
     def owners(self) -> list[int]:
         """The nodes that ``shard`` has sizes of."""
         return [node for node in range(self.topology.nodes) if node not in self.topology.switches]
+
+
+def too_many_rows(rows: int) -> str | None:
+    """Return why no plan has trees of so many rows one by one; None if one may."""
+    if rows > MAX_ROWS:
+        return f"a plan has at most {MAX_ROWS}"
+    needed, limit = rows * _PER_ROW, memory_limit()
+    if needed <= limit:
+        return None
+    return f"need about {rounded_size(needed)}; set {VARIABLE} to raise the limit of {rounded_size(limit)}"
 
 
 def passing(topology: Topology, members: Collection[int]) -> Topology:

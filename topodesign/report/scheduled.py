@@ -13,6 +13,7 @@ from topodesign.base.wording import counted
 from topodesign.collectives import Collective
 from topodesign.optima.forest.describe import TreeFacts, tree_summary
 from topodesign.plans.orbit import OrbitRounds
+from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import Report
 from topodesign.plans.rounds import Rounds
@@ -87,11 +88,6 @@ class OtherMethod(Cost):
     KEYS = (key("method", "Its name."), *keys_of(Cost.KEYS))
 
 
-def sends_of(plan: Plan) -> int:
-    """Return the sends of a plan in steps, those that its symmetry stands for too."""
-    return plan.movement.sends if isinstance(plan.movement, OrbitRounds) else len(plan.movement)
-
-
 class InSteps(Scheduled):
     """A plan in steps, whichever way its sends are kept."""
 
@@ -101,7 +97,7 @@ class InSteps(Scheduled):
         "*cost",
         key("bandwidth_float=float(cost.bandwidth)", "The same, rounded."),
         key("units_per_shard", "Parts that a shard is cut into.", kind=int, value=lambda one: one.plan.movement.units),
-        key("sends", "Sends.", kind=int, value=lambda one: sends_of(one.plan)),
+        key("sends=plan.movement.sends", "Sends."),
         _noted("bandwidth_lost_by_chunks=lost", "What the number of units loses.", Fraction, "0"),
         _noted("bandwidth_lost_at_most=lost_at_most", "What it could lose, by Theorem 21.", Fraction, "0"),
         _noted("other_methods=others", "Methods that are better in steps or bandwidth.", list[OtherMethod], ()),
@@ -126,7 +122,7 @@ class InRounds(InSteps):
         groups = "" if plan.collective.groups is None else f" in {len(plan.collective.groups)} groups"
         head = f"{plan.collective} on {nodes} nodes{groups}: {cost.steps} steps, y = {cost.bandwidth}"
         moved = cast("Rounds | OrbitRounds", plan.movement)
-        sends = f"{sends_of(plan)} sends"
+        sends = f"{moved.sends} sends"
         if isinstance(moved, OrbitRounds):
             sends += f", kept as {len(moved)}, those of the blocks of {counted(len(moved.representatives), 'node')}"
         size = f"{sends}, {moved.units} unit(s) per shard, method {plan.generator['method']}, verified"
@@ -152,12 +148,12 @@ class OverTrees(Scheduled):
     @property
     def trees(self) -> TreeFacts:
         """The trees."""
-        return TreeFacts(self.plan.fabric, cast("Trees", self.plan.movement))
+        return TreeFacts(self.plan.fabric, cast("Trees | OrbitTrees", self.plan.movement))
 
     @property
     def summary(self) -> str:
         """The same for people."""
-        return tree_summary(self.plan.fabric, cast("Trees", self.plan.movement))
+        return tree_summary(self.plan.fabric, cast("Trees | OrbitTrees", self.plan.movement))
 
     def said(self, written: str) -> str:
         """Return what the trees reach."""
@@ -266,6 +262,7 @@ KINDS: dict[str, type[Scheduled]] = {
     "rounds": InRounds,
     "orbitrounds": InRounds,
     "trees": OverTrees,
+    "orbittrees": OverTrees,
     "paths": OverPaths,
     "stages": InStages,
     "timed": InTimedSends,

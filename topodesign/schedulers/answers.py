@@ -11,6 +11,7 @@ from topodesign.base.units import Quantity, as_size
 from topodesign.collectives import Collective
 from topodesign.fabrics.places import named_preset
 from topodesign.plans.measure import tree_figures
+from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.plans.plan import Plan
 from topodesign.plans.trees import Trees
 from topodesign.schedulers.method import Request
@@ -39,7 +40,7 @@ def fabric_root(request: Request) -> int | None:
     return None if request.root_name is None else compute_node(request.fabric, request.root_name)
 
 
-def tree_plan(request: Request, trees: Trees, made: Mapping[str, Any], *notes: str) -> Plan:
+def tree_plan(request: Request, trees: Trees | OrbitTrees, made: Mapping[str, Any], *notes: str) -> Plan:
     """Return the plan over trees of the fabric that is asked about, with what they reach as its claim."""
     figures = tree_figures(request.fabric, trees)
     return Plan(request.fabric, trees, figures.claim(), spec_of(request), dict(made), notes)

@@ -183,7 +183,7 @@ def _entry(
     try:
         left = part_of(before.fabric, without=names[:1])
         bound = cut_bound(Question(left, before.collective))
-        found = {"repaired": repaired_plan(before, names[:1]).plan} if isinstance(before.movement, Trees) else {}
+        found = {"repaired": repaired_plan(before, names[:1]).plan} if before.kind in {"trees", "orbittrees"} else {}
     except (InfeasibleError, TopologyError):
         return FailurePlan(what, names, None, None, "nothing")
     if not found or found["repaired"].claim["algorithmic_bandwidth"] < _NEAR * bound:

@@ -15,7 +15,7 @@ MAY_BE_FASTER = "switches copy or add here, which may be faster: --method in-net
 
 def _make(request: Request) -> list[Plan]:
     """Return the plan; of an allreduce its note says of which kind it is and whether another may be faster."""
-    from topodesign.optima.forest.schedule import allreduce_schedule, forest_schedule  # noqa: PLC0415  not for rounds
+    from topodesign.optima.forest.schedule import allreduce_schedule, spanning, tree_schedule  # noqa: PLC0415  not for rounds
 
     fabric, collective, names = request.fabric, request.collective, request.fabric.names
     root = fabric_root(request)
@@ -30,7 +30,7 @@ def _make(request: Request) -> list[Plan]:
         if fabric.multicast | fabric.aggregation:
             notes.append(MAY_BE_FASTER)
     else:
-        trees = forest_schedule(fabric.topology, collective, k=request.fixed_k, root=root, shard=shard, names=names)
+        trees = tree_schedule(fabric.topology, spanning(collective, root), request.fixed_k, shard, names)
         if len(collective.parts) > 1:
             notes.append(
                 f"a reduce-scatter and then an allgather; with {fixed} no allreduce of another kind is looked for"

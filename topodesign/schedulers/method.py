@@ -22,7 +22,7 @@ from topodesign.fabrics.part import chosen_nodes, listed, part_of
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
 from topodesign.fabrics.unwinding import unwind
 from topodesign.plans.kinds import kind_of
-from topodesign.plans.orbit import MOST_WHOLE, OrbitRounds
+from topodesign.plans.orbit import OrbitRounds
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed_ops import LinkTimes, link_times
@@ -31,6 +31,7 @@ from topodesign.topology.link_table import Link, LinkTable, read_link_table
 from topodesign.topology.topology import Topology
 
 Progress = Callable[[float], None]
+MOST_WHOLE = 2**22  # sends up to which the plan of a symmetric topology is written out
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ class Replanned(Result):
 def repaired_plan(plan: Plan, without: Some) -> Replanned:
     """Return a plan for what a failure leaves, from one over trees or paths; see :func:`topodesign.replan`."""
     begun, gone = Stopwatch(), tuple(map(str, as_list(without)))
-    moved = plan.movement
+    moved = plan.movement.unfold()
     if not gone:
         raise ParameterError("say what has failed with --without")
     if not isinstance(moved, Trees | Paths):

@@ -104,7 +104,7 @@ def find_shifts(topology: Topology) -> Shifts | None:
     for place, values in _digits(len(nodes)):
         if any(place < high and low < place * values for low, high in taken):
             continue
-        one = _extended(topology, nodes, _rotated(len(nodes), place, values))
+        one = extended(topology, nodes, _rotated(len(nodes), place, values))
         if one is None or not _fits(one, values, generators):
             continue
         generators.append(one)
@@ -160,7 +160,7 @@ def _rotated(count: int, place: int, values: int) -> IntArray:
     return number + ((digit + 1) % values - digit) * place
 
 
-def _extended(topology: Topology, nodes: IntArray, image: IntArray) -> IntArray | None:
+def extended(topology: Topology, nodes: IntArray, image: IntArray) -> IntArray | None:
     """Return the automorphism that takes nodes, in their order, to the given ones of them; None if none is found.
 
     A switch goes to where its neighbours, with the capacities to and from them, go together: sums of random numbers are

@@ -25,9 +25,12 @@ def made(topology: Topology, shard: tuple[int, ...] | None = None) -> Trees | No
     best = optimum(topology, weights=shard)
     k = smallest_trees(topology, weights=shard, best=best)
     fixed = fixed_optimum(topology, k, weights=shard, best=best)
-    trees = boxed_trees(topology, ALLGATHER, fixed, scaled(shard_sizes(topology, shard), k), shard)
-    if trees is not None:
-        assert verify_trees(trees, best.inverse_rate).ok
+    folded = boxed_trees(topology, ALLGATHER, fixed, scaled(shard_sizes(topology, shard), k), shard)
+    if folded is None:
+        return None
+    assert verify_trees(folded, best.inverse_rate).ok
+    trees = folded.unfold()
+    assert verify_trees(trees, best.inverse_rate).ok
     return trees
 
 

@@ -14,7 +14,7 @@ from topodesign import compile_plan, load_plan, run_plan, save_plan, schedule, s
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.plans.kinds import KINDS, kind_named, kind_of
 from topodesign.plans.kinds.phases import OfPhases
-from topodesign.plans.kinds.pipelines import OfPaths, OfTrees
+from topodesign.plans.kinds.pipelines import OfOrbitTrees, OfPaths, OfTrees
 from topodesign.plans.kinds.routes import OfRouted
 from topodesign.plans.kinds.stages import OfStages
 from topodesign.plans.kinds.steps import OfOrbits, OfRounds
@@ -27,7 +27,8 @@ from topodesign.report.charts.link_use import link_use_chart
 
 def test_kinds_are_found_by_name() -> None:
     found = [kind_named(name) for name in KINDS]
-    assert found == [OfRounds, OfTrees, OfOrbits, OfPaths, OfTimed, OfRouted, OfTogether, OfPhases, OfStages]
+    in_trees, in_steps = [OfTrees, OfOrbitTrees], [OfOrbits, OfPaths, OfTimed, OfRouted, OfTogether, OfPhases, OfStages]
+    assert found == [OfRounds, *in_trees, *in_steps]
     assert [one.movement.kind for one in found] == list(KINDS)
 
 

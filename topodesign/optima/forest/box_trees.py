@@ -18,8 +18,9 @@ from topodesign.collectives import Collective
 from topodesign.optima.forest.low_trees import of_columns
 from topodesign.optima.forest.packing import Packing, pack_trees
 from topodesign.optima.forest.tree_counts import FixedOptimum
-from topodesign.plans.trees import Trees
+from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.solve.maxflow import compute_nodes, violated_cut
+from topodesign.topology.shifts import extended
 from topodesign.topology.topology import IntArray, Topology
 
 
@@ -39,7 +40,7 @@ def boxed_trees(
     fixed: FixedOptimum,
     demand: IntArray,
     shard: tuple[int, ...] | None,
-) -> Trees | None:
+) -> OrbitTrees | None:
     """Return out-trees with the throughput of an optimum; None where the fabric is none of equal boxes with room.
 
     ``demand`` are the trees of every compute node.
@@ -51,7 +52,13 @@ def boxed_trees(
     if violated_cut(found.box, found.box.capacity, numbers)[1] is not None:
         return None
     packing = pack_trees(found.box, [(place, number) for place, number in enumerate(numbers.tolist()) if number])
-    return of_columns(topology, collective, fixed, shard, _columns(found, packing, demand))
+    own = of_columns(topology, collective, fixed, shard, _columns(found, packing, demand))
+    turned = np.roll(np.arange(len(found.nodes)), -found.box.nodes)
+    image = extended(topology, found.nodes, turned)
+    if image is None:  # the boxes are alike, but not all around them
+        image = np.arange(topology.nodes)
+        image[found.nodes] = found.nodes[turned]
+    return OrbitTrees.of(image.astype(np.int32)[None, :], own)
 
 
 def _boxes(topology: Topology, demand: IntArray) -> _Boxes | None:
@@ -84,7 +91,7 @@ def _boxes(topology: Topology, demand: IntArray) -> _Boxes | None:
 
 
 def _columns(found: _Boxes, packing: Packing, demand: IntArray) -> dict[str, IntArray]:
-    """Return the columns of trees of all nodes, by root: those of the roots in the first box, moved on box by box."""
+    """Return the columns of trees of all nodes, of the roots in the first box."""
     size, boxes, every = found.box.nodes, found.number, len(found.nodes)
     root, weight, src, dst, hop = [], [], [], [], []
     far = np.arange(1, boxes) * size
@@ -107,19 +114,17 @@ def _columns(found: _Boxes, packing: Packing, demand: IntArray) -> dict[str, Int
             hop.append(through[np.stack((np.ones_like(entrance), entrance, np.ones_like(entrance)), axis=1)])
             root.append(place)
             weight.append(high - low)
-    moved = np.arange(boxes)[:, None, None] * size
-    tiled = np.tile(np.array(weight, dtype=np.int64), boxes)
     lengths = np.full(every - 1, 2)
     lengths[far - 1] = 3
-    hops = np.array(hop)
+    hops = np.concatenate(hop)
     return {
-        "root": found.nodes[(np.array(root) + moved[:, 0]).ravel()],
-        "weight": tiled,
-        "tree": np.repeat(np.arange(len(tiled)), every - 1),
-        "src": found.nodes[((np.array(src) + moved) % every).ravel()],
-        "dst": found.nodes[((np.array(dst) + moved) % every).ravel()],
-        "route_edge": np.arange(len(tiled) * (every - 1)),
-        "route_weight": np.repeat(tiled, every - 1),
-        "hop_start": np.concatenate(([0], np.cumsum(np.tile(lengths, len(tiled))))),
-        "hop": np.where(hops < 0, -1 - hops, found.nodes[(hops + moved) % every]).ravel(),
+        "root": found.nodes[root],
+        "weight": np.array(weight, dtype=np.int64),
+        "tree": np.repeat(np.arange(len(root)), every - 1),
+        "src": found.nodes[np.concatenate(src)],
+        "dst": found.nodes[np.concatenate(dst)],
+        "route_edge": np.arange(len(root) * (every - 1)),
+        "route_weight": np.repeat(weight, every - 1),
+        "hop_start": np.concatenate(([0], np.cumsum(np.tile(lengths, len(root))))),
+        "hop": np.where(hops < 0, -1 - hops, found.nodes[hops % every]),
     }

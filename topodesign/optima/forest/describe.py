@@ -25,6 +25,7 @@ from topodesign.base.units import format_rate, format_time
 from topodesign.base.wording import counted
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.measure import TreeFigures, per_root, tree_figures
+from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.plans.trees import Trees
 from topodesign.topology.topology import IntArray, Topology
 
@@ -177,7 +178,7 @@ class TreeFacts(Declared):
     """A schedule over trees on a fabric."""
 
     fabric: Fabric
-    schedule: Trees
+    schedule: Trees | OrbitTrees
 
     KEYS = (
         key("fabric=fabric.name", "What it is called."),
@@ -185,14 +186,19 @@ class TreeFacts(Declared):
         key("switches=len(fabric.topology.switches)", "Switches."),
         key("collective=schedule.collective.name", "What is done."),
         "method",
-        key("concurrent=schedule.concurrent", "Whether both halves of an allreduce run at the same time."),
+        key("concurrent=own.concurrent", "Whether both halves of an allreduce run at the same time."),
         "shards",
         "k",
-        key("trees=len(schedule)", "Different trees."),
+        key("trees=schedule.sends", "Different trees."),
         key("height=reached.height", "Links of the longest way in a tree."),
         key("inv_x_star=reached.inverse_rate", "Seconds that a byte of a shard takes at best: 1/x*."),
         "*rate relays in_network",
     )
+
+    @property
+    def own(self) -> Trees:
+        """The trees, or those that a symmetry takes to all others."""
+        return _own(self.schedule)
 
     @cached_property
     def reached(self) -> TreeFigures:
@@ -207,12 +213,12 @@ class TreeFacts(Declared):
     @property
     def method(self) -> str:
         """How it was made."""
-        return "in-network" if len(self.schedule.relays) else "forest"
+        return "in-network" if len(self.own.relays) else "forest"
 
     @property
     def shards(self) -> dict[str, int] | None:
         """Sizes of shards by node, where --shards gave them; else null."""
-        shard = self.schedule.shard
+        shard = self.own.shard
         names = (self.fabric.names[node] for node in self.fabric.compute)
         return None if shard is None else dict(zip(names, shard, strict=True))
 
@@ -224,7 +230,7 @@ class TreeFacts(Declared):
     @property
     def relays(self) -> list[str]:
         """Switches that add or copy in trees."""
-        return [self.fabric.names[switch] for switch in self.schedule.relays.tolist()]
+        return [self.fabric.names[switch] for switch in self.own.relays.tolist()]
 
     @property
     def in_network(self) -> Saved | None:
@@ -233,24 +239,37 @@ class TreeFacts(Declared):
         return None if pruned is None else Saved(pruned)
 
 
-def tree_summary(fabric: Fabric, schedule: Trees) -> str:
+def tree_summary(fabric: Fabric, schedule: Trees | OrbitTrees) -> str:
     """Return the same for people."""
-    reached = tree_figures(fabric, schedule)
+    reached, own, number = tree_figures(fabric, schedule), _own(schedule), schedule.sends
     time = format_time(reached.inverse_rate * 10**9)
-    groups = f" in {schedule.groups} groups at once" if schedule.groups > 1 else ""
+    groups = f" in {own.groups} groups at once" if own.groups > 1 else ""
+    kept = f", kept as {len(own)}" if len(own) < number else ""
     lines = [
         f"algorithmic bandwidth {format_rate(reached.bandwidth)}{groups}, 1/x* = {time} per GB of shard",
-        f"{per_root(fabric, schedule)}, {len(schedule)} different ones, height {reached.height}",
+        f"{per_root(fabric, schedule)}, {number} different ones{kept}, height {reached.height}",
     ]
-    if len(schedule.relays):
-        trees = counted(len(schedule), "different tree")
-        through = counted(len(schedule.relays), "switch", "switches")
-        lines[1] = f"{trees} through {through} that copy or add, height {reached.height}"
+    if len(own.relays):
+        through = counted(len(own.relays), "switch", "switches")
+        lines[1] = f"{counted(number, 'different tree')} through {through} that copy or add, height {reached.height}"
     pruned = _in_network(fabric, schedule)
     return "\n".join(lines if pruned is None else [*lines, str(pruned)])
 
 
-def _in_network(fabric: Fabric, schedule: Trees) -> Pruned | None:
-    if len(schedule.relays) or schedule.collective.group is not None or not fabric.multicast | fabric.aggregation:
+def _own(schedule: Trees | OrbitTrees) -> Trees:
+    return schedule if isinstance(schedule, Trees) else schedule.own
+
+
+def _in_network(fabric: Fabric, schedule: Trees | OrbitTrees) -> Pruned | None:
+    own = _own(schedule)
+    if len(own.relays) or own.collective.group is not None or not fabric.multicast | fabric.aggregation:
         return None
-    return prune(schedule, fabric.multicast, fabric.aggregation)
+    if isinstance(schedule, OrbitTrees):  # shares of traffic are the same of all images if these switches stay such
+        kept = all(
+            {int(image[switch]) for switch in able} == able
+            for able in (fabric.multicast, fabric.aggregation)
+            for image in schedule.generators
+        )
+        if not kept:
+            return None
+    return prune(own, fabric.multicast, fabric.aggregation)

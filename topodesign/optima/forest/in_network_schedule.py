@@ -45,7 +45,7 @@ def in_network_schedule(
         return plain, f"{_PLAIN}; {_claim(plain, most)}"
     graph = _promoted(graph, relays)
     kind = collective.dual if collective.reduces else collective
-    trees = out_trees(graph, kind, None, _weights(graph, kind, relays), None)
+    trees = out_trees(graph, kind, None, _weights(graph, kind, relays), None).unfold()
     if collective.reduces:
         trees = backwards(trees, _promoted(topology, relays))
     trees = replace(_pruned(trees, relays), topology=topology, shard=None)

@@ -27,6 +27,7 @@ import numpy as np
 from topodesign.base.arrays import sealed
 from topodesign.collectives import Collective
 from topodesign.optima.forest.tree_counts import FixedOptimum
+from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.plans.trees import Trees
 from topodesign.solve.maxflow import compute_nodes
 from topodesign.solve.program import NO_BOUND, Entries, Program
@@ -410,7 +411,7 @@ def shifted_trees(
     shard: tuple[int, ...] | None,
     *,
     higher: Trees | None = None,
-) -> Trees | None:
+) -> OrbitTrees | None:
     """Return low out-trees with the throughput of an optimum, if the fabric has a symmetry that moves all nodes.
 
     ``demand`` are the trees of every compute node. Only trees lower than ``higher`` are of use; without these, they are
@@ -424,7 +425,8 @@ def shifted_trees(
     low = find_low_trees(group, numbers, *(() if higher is None else (higher.height, list(_seeds(group, higher)))))
     if low is None:
         return None
-    return of_columns(topology, collective, fixed, shard, _columns(group, low))
+    own = of_columns(topology, collective, fixed, shard, _columns(low))
+    return OrbitTrees.of(group.generators, own)
 
 
 def of_columns(
@@ -468,36 +470,21 @@ def _seeds(group: Shifts, trees: Trees) -> Iterator[Seed]:
         yield int(place[root]), {node: depth[image[node]] for node in range(len(image)) if image[node] in depth}
 
 
-def _columns(group: Shifts, low: LowTrees) -> dict[str, IntArray]:
-    """Return the columns of trees of all nodes, by root: those of the representatives shifted by the whole group."""
-    count, each = len(low.weight), len(low.ways[0])
-    edges = count * group.order * each
-    hops = [np.array([vertex for way in ways for vertex in way], dtype=np.int64) for ways in low.ways]
-    lengths = [np.array([len(way) for way in ways], dtype=np.int64) for ways in low.ways]
-    ends = [np.cumsum(length) - 1 for length in lengths]
-    roots = group.elements[:, [ways[0][0] for ways in low.ways]]
-    order = np.argsort(roots.ravel(), kind="stable")
-    element, tree = np.divmod(order, count)
-    src, dst = (np.empty((len(order), each), dtype=np.int64) for _ in range(2))
-    hop = np.empty(group.order * sum(map(len, hops)), dtype=np.int64)
-    at = 0
-    for row, (one, which) in enumerate(zip(element.tolist(), tree.tolist(), strict=True)):
-        image = group.elements[one][hops[which]]
-        src[row] = image[ends[which] - lengths[which] + 1]
-        dst[row] = image[ends[which]]
-        hop[at : at + len(image)] = image
-        at += len(image)
-    weight = np.array(low.weight, dtype=np.int64)[tree]
-    hop_start = np.zeros(edges + 1, dtype=np.int64)
-    np.cumsum(np.array(lengths)[tree].ravel(), out=hop_start[1:])
+def _columns(low: LowTrees) -> dict[str, IntArray]:
+    """Return the columns of the trees of the representatives."""
+    ways = [way for tree in low.ways for way in tree]
+    hop = np.array([vertex for way in ways for vertex in way], dtype=np.int64)
+    hop_start = np.concatenate(([0], np.cumsum([len(way) for way in ways])))
+    weight = np.array(low.weight, dtype=np.int64)
+    number = np.repeat(np.arange(len(weight)), [len(tree) for tree in low.ways])
     return {
-        "root": roots.ravel()[order].astype(np.int64),
+        "root": np.array([tree[0][0] for tree in low.ways], dtype=np.int64),
         "weight": weight,
-        "tree": np.repeat(np.arange(len(order)), each),
-        "src": src.ravel(),
-        "dst": dst.ravel(),
-        "route_edge": np.arange(edges),
-        "route_weight": np.repeat(weight, each),
+        "tree": number,
+        "src": hop[hop_start[:-1]],
+        "dst": hop[hop_start[1:] - 1],
+        "route_edge": np.arange(len(ways)),
+        "route_weight": weight[number],
         "hop_start": hop_start,
         "hop": hop,
     }

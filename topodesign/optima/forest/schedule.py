@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -10,9 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from topodesign.base.claims import Among, Claim, Of
-from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
-from topodesign.base.memory import VARIABLE, memory_limit
-from topodesign.base.units import rounded_size
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, Collective, as_collective
 from topodesign.optima.forest.allreduce import MOST_NODES, AllreduceOptimum, Phase, allreduce_optimum, not_looked_for
 from topodesign.optima.forest.bottleneck import optimum, shard_sizes
@@ -21,13 +20,16 @@ from topodesign.optima.forest.low_trees import shifted_trees
 from topodesign.optima.forest.packing import pack_trees
 from topodesign.optima.forest.switch_removal import Pieces, Split, joined, remove_switches
 from topodesign.optima.forest.tree_counts import fixed_optimum, smallest_trees
-from topodesign.plans.archive import MAX_ROWS
-from topodesign.plans.trees import MAX_WEIGHT, TREE_COLLECTIVES, Trees
+from topodesign.plans.orbit_trees import OrbitTrees
+from topodesign.plans.trees import MAX_WEIGHT, TREE_COLLECTIVES, Trees, too_many_rows
 from topodesign.solve.maxflow import compute_nodes, scaled, violated_cut
+from topodesign.topology.shifts import find_shifts
 from topodesign.topology.topology import IntArray, Topology
 
+AnyTrees = Trees | OrbitTrees
+
+MOST_EDGES = 2**20  # edges of trees up to which those that a symmetry could fold are written out
 _TRIES = 100
-_PER_ROW = 64  # bytes for a vertex of a route while a plan is made and verified, measured
 
 
 def forest_schedule(
@@ -81,7 +83,11 @@ def forest_schedule(
         raise ParameterError(f"{kind} has one shard, without a size")
     if kind.rooted and kind.root not in compute_nodes(topology):
         raise ParameterError(f"{kind} needs a compute node as its root, not {kind.root}")
-    return tree_schedule(topology, kind, k, None if shard is None else tuple(shard), names)
+    nodes = topology.nodes - len(topology.switches)
+    if nodes > MOST_NODES and not kind.rooted:
+        _check_size(topology, nodes if shard is None else sum(map(bool, shard)), len(kind.movements))
+    trees: Trees = tree_schedule(topology, kind, k, None if shard is None else tuple(shard), names).unfold()
+    return trees
 
 
 def tree_schedule(
@@ -90,24 +96,25 @@ def tree_schedule(
     k: int | None,
     shard: tuple[int, ...] | None,
     names: Sequence[str] | None = None,
-) -> Trees:
-    """Return what :func:`forest_schedule` does, of a collective with its root."""
+) -> AnyTrees:
+    """Return what :func:`forest_schedule` does, of a collective with its root; many trees folded by a symmetry."""
     if not collective.reduces:
         return out_trees(topology, collective, k, shard, names)
     if not collective.copies:
-        return backwards(out_trees(topology.transpose(), collective.dual, k, shard, names), topology)
+        return _turned(out_trees(topology.transpose(), collective.dual, k, shard, names), topology)
     if k is None and shard is None:
         return allreduce_schedule(topology, names=names)[0]
     return _in_turn(topology, k, shard, names)
 
 
-def allreduce_schedule(topology: Topology, *, names: Sequence[str] | None = None) -> tuple[Trees, str]:
+def allreduce_schedule(topology: Topology, *, names: Sequence[str] | None = None) -> tuple[AnyTrees, str]:
     """Return the fastest allreduce for large sizes, and in words what it is and whether there may be a faster one.
 
     It is concurrent where that is faster than a reduce-scatter and then an allgather (ForestColl, appendix F). The
     roots then own different shares of the data.
     """
-    if (nodes := topology.nodes - len(topology.switches)) > MOST_NODES:  # of fewer some may be no roots
+    nodes = topology.nodes - len(topology.switches)
+    if nodes > MOST_NODES and find_shifts(topology) is None:  # of fewer some may be no roots
         _check_size(topology, nodes, 2)
     optimum(topology, names=names)  # says by name what cannot be reached
     best = allreduce_optimum(topology)
@@ -136,8 +143,8 @@ def _check_size(topology: Topology, roots: int, phases: int) -> None:
     that only switches join: there are no fewer.
     """
     nodes = compute_nodes(topology)
-    trees, most = phases * roots, min(MAX_ROWS, memory_limit() // _PER_ROW)
-    if 3 * trees * (len(nodes) - 1) <= most:
+    trees = phases * roots
+    if too_many_rows(3 * trees * (len(nodes) - 1)) is None:
         return
     from scipy.sparse import coo_array  # noqa: PLC0415  heavy
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
@@ -146,17 +153,11 @@ def _check_size(topology: Topology, roots: int, phases: int) -> None:
     links = (np.ones(int(direct.sum())), (topology.src[direct], topology.dst[direct]))
     parts = connected_components(coo_array(links, shape=(topology.nodes,) * 2), directed=False)[0]
     rows = trees * (2 * (len(nodes) - 1) + parts - len(topology.switches) - 1)
-    needed = rows * _PER_ROW
-    if rows > MAX_ROWS:
-        why = f"a plan has at most {MAX_ROWS}"
-    elif needed > memory_limit():
-        why = f"need about {rounded_size(needed)}; set {VARIABLE} to raise the limit of {rounded_size(memory_limit())}"
-    else:
-        return
-    raise TooLargeError(
-        f"trees of {roots} roots over {len(nodes)} nodes have {rows} rows or more, and {why}; schedule fewer nodes, or "
-        "ask topodesign optimum for the rate alone"
-    )
+    if why := too_many_rows(rows):
+        raise TooLargeError(
+            f"trees of {roots} roots over {len(nodes)} nodes have {rows} rows or more, and {why}; schedule fewer "
+            "nodes, or ask topodesign optimum for the rate alone"
+        )
 
 
 def spanning(collective: Collective, root: int | None = None) -> Collective:
@@ -176,24 +177,45 @@ def out_trees(
     names: Sequence[str] | None = None,
     *,
     phases: int = 1,
-) -> Trees:
-    """Return an allgather or a broadcast, one of so many phases of a plan."""
+) -> AnyTrees:
+    """Return an allgather or a broadcast, one of so many phases of a plan; many trees folded by a symmetry."""
     sizes = shard
     if collective.rooted:
         sizes = tuple((compute_nodes(topology) == collective.root).astype(int).tolist())
-    _check_size(topology, int(np.count_nonzero(shard_sizes(topology, sizes))), phases)
+    roots = int(np.count_nonzero(shard_sizes(topology, sizes)))
+    if find_shifts(topology) is None:
+        _check_size(topology, roots, phases)
     best = optimum(topology, weights=sizes, names=names)
     k = smallest_trees(topology, weights=sizes, best=best) if k is None else k
     fixed = fixed_optimum(topology, k, weights=sizes, best=best)
     demand = scaled(shard_sizes(topology, sizes), k)
     low = shifted_trees(topology, collective, fixed, demand, shard)
     if low is not None:
-        return low
-    trees = boxed_trees(topology, collective, fixed, demand, shard)
-    if trees is None:
+        return _kept(low, phases)
+    boxed = boxed_trees(topology, collective, fixed, demand, shard)
+    if boxed is not None:
+        trees = _kept(boxed, phases)
+    else:
+        _check_size(topology, roots, phases)
         split = remove_switches(fixed.topology, demand.tolist())
         trees = packed(topology, collective, split, demand.tolist(), rate=fixed.tree_rate, shard=shard)
-    return shifted_trees(topology, collective, fixed, demand, shard, higher=trees) or trees
+    low = shifted_trees(topology, collective, fixed, demand, shard, higher=_own(trees))
+    return trees if low is None else _kept(low, phases)
+
+
+def _own(trees: AnyTrees) -> Trees:
+    return trees.own if isinstance(trees, OrbitTrees) else trees
+
+
+def _kept(trees: OrbitTrees, phases: int) -> AnyTrees:
+    """Return trees one by one, unless with so many phases they are many, and a symmetry of the fabric folds them."""
+    if phases * len(trees.own.tree) * trees.images <= MOST_EDGES:
+        return trees.unfold()
+    with contextlib.suppress(TopologyError):
+        trees.symmetry.check(trees.topology)
+        if trees.symmetry.free_order(trees.own.compute_nodes) is not None:
+            return trees
+    return trees.unfold()
 
 
 def packed(
@@ -262,11 +284,21 @@ def backwards(out_trees: Trees, topology: Topology) -> Trees:
     return replace(out_trees.reverse(), topology=topology)
 
 
-def _in_turn(topology: Topology, k: int | None, sizes: tuple[int, ...] | None, names: Sequence[str] | None) -> Trees:
+def _turned(trees: AnyTrees, topology: Topology) -> AnyTrees:
+    """Return the same of trees that may be folded."""
+    if isinstance(trees, OrbitTrees):
+        return replace(trees, own=backwards(trees.own, topology))
+    return backwards(trees, topology)
+
+
+def _in_turn(topology: Topology, k: int | None, sizes: tuple[int, ...] | None, names: Sequence[str] | None) -> AnyTrees:
     """Return a reduce-scatter and then an allgather."""
     out = out_trees(topology, ALLGATHER, k, sizes, names, phases=2)
-    back = out if topology.is_duplex else out_trees(topology.transpose(), ALLGATHER, k, sizes, names)
-    return side_by_side(topology, (backwards(back, topology), out), concurrent=False)
+    back = out if topology.is_duplex else out_trees(topology.transpose(), ALLGATHER, k, sizes, names, phases=2)
+    back = _turned(back, topology)
+    if isinstance(out, OrbitTrees) and isinstance(back, OrbitTrees) and out.alike(back):
+        return replace(out, own=side_by_side(topology, (back.own, out.own), concurrent=False))
+    return side_by_side(topology, (back.unfold(), out.unfold()), concurrent=False)
 
 
 def _concurrent(topology: Topology, best: AllreduceOptimum) -> Trees:

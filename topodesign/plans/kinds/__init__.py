@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 KINDS = {
     "rounds": "topodesign.plans.kinds.steps:OfRounds",
     "trees": "topodesign.plans.kinds.pipelines:OfTrees",
+    "orbittrees": "topodesign.plans.kinds.pipelines:OfOrbitTrees",
     "orbitrounds": "topodesign.plans.kinds.steps:OfOrbits",
     "paths": "topodesign.plans.kinds.pipelines:OfPaths",
     "timed": "topodesign.plans.kinds.times:OfTimed",

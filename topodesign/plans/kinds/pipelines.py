@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +15,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeErro
 from topodesign.plans.added import added
 from topodesign.plans.kinds.kind import Kind
 from topodesign.plans.measure import path_claim, tree_figures
+from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.found import Found
@@ -127,6 +129,42 @@ class OfTrees(Kind[Trees]):
     def image(self, order: IntArray) -> Plan:
         """Return the plan with node v called ``order[v]``."""
         return replace(self.plan, movement=relabelled(self.moved, order))
+
+
+class OfOrbitTrees(OfTrees):
+    """A compressed form of trees: replay, figures and time work on the orbits, all else on the trees one by one."""
+
+    movement = OrbitTrees  # type: ignore[assignment]  # which unfolds to trees
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan, self.folded = plan, plan.moving(OrbitTrees)
+
+    @cached_property
+    def moved(self) -> Trees:  # type: ignore[override]  # what others have from the start
+        """What it unfolds to."""
+        return self.folded.unfold()
+
+    def replayed(self) -> Found:
+        """Return what a check of the representatives' trees finds, with the symmetry."""
+        return replayed_trees(self.plan.fabric, self.folded)
+
+    def measures(self) -> Mapping[str, Fraction]:
+        """Return trees per root, height and rates."""
+        return tree_figures(self.plan.fabric, self.folded).claim()
+
+    def timed(self, now: Conditions) -> Run:
+        """Return how long the pipelines take."""
+        return run_trees(self.plan, self.folded, now)
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether it is one-shot."""
+        return self.folded.own.one_shot
+
+    @property
+    def relays(self) -> IntArray:
+        """No switch adds or copies in them."""
+        return self.folded.own.relays
 
 
 class OfPaths(Kind[Paths]):

@@ -75,6 +75,6 @@ class OfOrbits(Kind[OrbitRounds]):
     def then(self, other: Plan) -> Movement:
         """Return the allreduce of this reduce-scatter and an allgather after it, by the same symmetry."""
         first, second = self.moved, self.like(other)
-        if not np.array_equal(first.generators, second.generators) or first.representatives != second.representatives:
+        if not first.alike(second):
             raise InfeasibleError("plans of different symmetries are not put after one another")
         return OrbitRounds(first.generators, first.representatives, allreduce(first.own, second.own))

@@ -12,6 +12,8 @@ It shares no code with what makes the trees. A tree schedule is right if and onl
   weights times the rate, in integers;
 * of several groups each has trees of its own, which do that over its members with all other vertices as switches that
   only forward, and whose weights add up to the same;
+* trees that a symmetry folds are those of the representatives and their images, once that is proven to be one of the
+  fabric (:mod:`topodesign.plans.replay.images`): they are right if these few are, and loads add up by orbits;
 * the weights of the trees of a root are, in each phase, in proportion to the root's shard; or, where switches add and
   copy in a concurrent allreduce, the same in both phases, and shards are what comes of it. An allreduce may be without
   in-trees: then the trees of every node carry all that it has, are of one weight in all, and every node adds up.
@@ -27,11 +29,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.declared import Declared
+from topodesign.base.errors import TopologyError
 from topodesign.base.units import exact_rate
 from topodesign.base.wording import with_article
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.plans.replay.found import SHOWN, Found, marked
+from topodesign.plans.replay.images import Images, images_of
 from topodesign.plans.trees import Trees
 from topodesign.topology.topology import IntArray
 
@@ -82,16 +87,18 @@ class TreesFound(Declared):
     KEYS = "trees k height inv_x_star algorithmic_bandwidth"
 
 
-def replayed_trees(fabric: Fabric, trees: Trees) -> Found:
+def replayed_trees(fabric: Fabric, trees: Trees | OrbitTrees) -> Found:
     """Replay the trees of a plan, with what switches of its fabric can do and limits that links share."""
     report = verify_trees(trees, names=fabric.names, multicast=fabric.multicast, aggregation=fabric.aggregation)
     if not report.ok or report.inverse_rate is None:
         return Found(report.problems or ("it has no trees",))
-    problems = overloaded(fabric, loads_of(trees), trees.rate) if fabric.shared else ()
+    own, images = (trees if isinstance(trees, Trees) else trees.own), images_of(trees)
+    problems = overloaded(fabric, images.loads(loads_of(own)), own.rate) if fabric.shared else ()
     if problems:
         return Found(problems)
-    owners, shards = trees.collective.shards(len(trees.compute_nodes)), trees.shards
-    weights = [int(half.sum()) // trees.groups for half in np.split(trees.weight, [trees.reduce_trees])]
+    owners, shards = own.collective.shards(len(own.compute_nodes)), own.shards
+    halves = np.split(own.weight, [own.reduce_trees])
+    weights = [images.times * int(half.sum()) // own.groups for half in halves]
     bandwidth = shards * fabric.unit / report.inverse_rate
     figures = {
         "k": Fraction(max(weights), shards),
@@ -116,7 +123,7 @@ def overloaded(fabric: Fabric, loads: IntArray, rate: Fraction) -> tuple[str, ..
 
 
 def verify_trees(
-    schedule: Trees,
+    trees: Trees | OrbitTrees,
     claim: Fraction | None = None,
     names: Sequence[str] | None = None,
     *,
@@ -128,6 +135,12 @@ def verify_trees(
     ``multicast`` and ``aggregation`` are the switches that can copy, and that can add; another ``inverse_rate``
     than the one that is claimed is a problem.
     """
+    schedule = trees if isinstance(trees, Trees) else trees.own
+    try:
+        images = images_of(trees)
+    except TopologyError as error:
+        wrong = f"the symmetry is none of the topology: {error}"
+        return TreesReport(schedule.collective, 0, 0, None, Fraction(0), (wrong,))
     called = [str(vertex) for vertex in range(schedule.topology.nodes)] if names is None else names
     able = np.zeros((2, schedule.topology.nodes), dtype=np.bool_)  # to add, to copy
     able[0, list(aggregation)] = able[1, list(multicast)] = True
@@ -140,17 +153,17 @@ def verify_trees(
         found = list(_tree_problems(one, compute, able | compute, called))
         heights.append(0 if found else _height(one, compute))
         found += _route_problems(one, compute, called)
-        found += _share_problems(one, compute, called)
+        found += _share_problems(one, images, compute, called)
         problems += [f"group {number}: {problem}" for problem in found] if len(groups) > 1 else found
         if compute.sum() > 1:
             weights.add(tuple(int(half.sum()) for half in np.split(one.weight, [one.reduce_trees])))
             inverse = _inverse_rate(one, int(compute.sum()))
-            taken.append(None if inverse is None else inverse / one.shards)
+            taken.append(None if inverse is None else inverse / one.shards / images.times)
     if sum(map(len, groups)) != len(schedule):
         problems.append("some trees are of no group")
     if len(weights) > 1:
         problems.append("the trees of one group have another weight in all than those of another")
-    loads = loads_of(schedule)
+    loads = images.loads(loads_of(schedule))
     problems += _capacity_problems(schedule, loads, called)
     inverse = None if None in taken else max(filter(None, taken), default=None)
     inverse = None if inverse is None else inverse * schedule.shards
@@ -159,7 +172,7 @@ def verify_trees(
     full = [Fraction(max(load), int(c)) for load, c in zip(loads.T.tolist(), schedule.topology.capacity, strict=True)]
     return TreesReport(
         collective=schedule.collective,
-        trees=len(schedule),
+        trees=len(schedule) * images.times,
         height=max(heights),
         inverse_rate=inverse,
         fullest=max(full, default=Fraction(0)) * schedule.rate,
@@ -302,11 +315,14 @@ def _capacity_problems(schedule: Trees, loads: IntArray, called: Sequence[str]) 
         yield from marked(over, words, "overloaded links")
 
 
-def _share_problems(schedule: Trees, compute: NDArray[np.bool_], called: Sequence[str]) -> Iterator[str]:
+def _share_problems(
+    schedule: Trees, images: Images, compute: NDArray[np.bool_], called: Sequence[str]
+) -> Iterator[str]:
     """Yield roots whose trees do not carry, in one of the phases, their share of the data."""
     totals = np.zeros((2, len(compute)), dtype=np.int64)
     phase = (np.arange(len(schedule)) >= schedule.reduce_trees).astype(np.int64)
     np.add.at(totals, (phase, schedule.root), schedule.weight)
+    totals = images.totals(totals)
     used = [0 if one.adds else 1 for one in schedule.collective.movements]
     if len(used) > 1 and not schedule.reduce_trees:
         used = [1]

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.base.latency import Latency
+from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.plans.plan import Plan
 from topodesign.plans.timing.chunked import (
     Chains,
@@ -41,13 +42,13 @@ from topodesign.plans.trees import Trees
 _MOST_TICKS = 2**62
 
 
-def run_trees(plan: Plan, trees: Trees, now: Conditions) -> PipelineSimulation:
+def run_trees(plan: Plan, trees: Trees | OrbitTrees, now: Conditions) -> PipelineSimulation:
     """Time the trees of a plan."""
     return simulate_trees(trees, **conditions_of_pipelines(plan, now))
 
 
 def simulate_trees(
-    schedule: Trees,
+    trees: Trees | OrbitTrees,
     *,
     latency: Latency,
     size: Fraction,
@@ -63,28 +64,48 @@ def simulate_trees(
     its slowest route.
     """
     check_chunks(latency, size, unit, chunks, "the data of a tree")
-    happens, loss = _lose(schedule, tuple(sorted(set(failed_links))))
+    failed = tuple(sorted(set(failed_links)))
+    folded = trees if isinstance(trees, OrbitTrees) and not failed and _alike(trees, of_links) else None
+    schedule: Trees = trees.unfold() if folded is None else folded.own
+    happens, loss = _lose(schedule, failed)
     groups = []
     for number, one in enumerate(schedule.alone()):
         own = happens[schedule.team[schedule.tree] == number]
-        phases = _phases(one, own, Fraction(size), Fraction(unit))
-        chains = None if of_links is None else _chains(one, own, of_links, latency.gap)
+        starts = _starts(one, own, folded)
+        phases = _phases(one, own, Fraction(size), Fraction(unit), (starts, folded))
+        chains = None if of_links is None else _chains(one, own, of_links, (starts - 1) * latency.gap)
         groups.append(in_phases("in trees of", phases, chains, latency, chunks, size=Fraction(size), loss=loss))
     last = max(groups, key=lambda one: one.time)
     busy = [np.zeros(len(schedule.topology.src)), *(one.utilisation * float(one.time) for one in groups if one.phases)]
     return replace(last, utilisation=np.sum(busy, axis=0) / float(last.time or 1))
 
 
-def _phases(schedule: Trees, happens: NDArray[np.bool_], size: Fraction, unit: Fraction) -> list[Phase]:
+def _alike(folded: OrbitTrees, of_links: Sequence[Fraction] | None) -> bool:
+    """Whether latencies are the same for all links of an orbit, so that images take as long as what they are of."""
+    first = folded.symmetry.link_orbits(folded.topology).tolist()
+    return of_links is None or all(of_links[at] == own for at, own in zip(first, of_links, strict=True))
+
+
+def _phases(
+    schedule: Trees,
+    happens: NDArray[np.bool_],
+    size: Fraction,
+    unit: Fraction,
+    whole: tuple[int, OrbitTrees | None],
+) -> list[Phase]:
+    """Return what each phase does; ``whole`` are the messages of the busiest port, and what trees are folded in."""
+    starts, folded = whole
     inward = np.arange(len(schedule)) < schedule.reduce_trees
     phases = []
-    starts, switches = _starts(schedule, happens), _switches(schedule, happens)
+    switches, images = _switches(schedule, happens), Fraction(1) if folded is None else folded.images
     for trees in [inward | ~inward] if schedule.concurrent else [inward, ~inward]:
         edges, weight = happens & trees[schedule.tree], schedule.weight[trees]
         if edges.any():
             times = 2 if schedule.concurrent else len(schedule.compute_nodes) if schedule.one_shot else 1
-            per_weight = size * times / int(weight.sum())
-            load = _link_loads(schedule, edges) * float(schedule.rate) / schedule.topology.capacity
+            per_weight = size * times / (int(weight.sum()) * images)
+            carried = _link_loads(schedule, edges)
+            carried = carried if folded is None else folded.spread(carried)
+            load = carried * float(schedule.rate) / schedule.topology.capacity
             busy = 8 * per_weight / (schedule.rate * unit)
             way = _longest(schedule, edges)
             height = sum(node not in schedule.topology.switches for node in way[:-1])
@@ -93,23 +114,25 @@ def _phases(schedule: Trees, happens: NDArray[np.bool_], size: Fraction, unit: F
     return phases
 
 
-def _starts(schedule: Trees, happens: NDArray[np.bool_]) -> int:
+def _starts(schedule: Trees, happens: NDArray[np.bool_], folded: OrbitTrees | None) -> int:
     """Return how many messages the busiest port of a node starts at most: one to each node or switch that takes it.
 
     Of two phases one after the other the larger number counts for both, so that a step takes as long in both.
     """
     inward = schedule.tree < schedule.reduce_trees
     halves = [inward | ~inward] if schedule.concurrent else [inward, ~inward]
-    return max(_starts_at_once(schedule, happens & half) for half in halves)
+    return max(_starts_at_once(schedule, happens & half, folded) for half in halves)
 
 
-def _starts_at_once(schedule: Trees, happens: NDArray[np.bool_]) -> int:
+def _starts_at_once(schedule: Trees, happens: NDArray[np.bool_], folded: OrbitTrees | None) -> int:
     own = happens & ~np.isin(schedule.src, sorted(schedule.topology.switches))
     route = np.flatnonzero(own[schedule.route_edge])
     edge, first = schedule.route_edge[route], schedule.hop_start[:-1][route]
     nodes = schedule.topology.nodes
-    port = schedule.src[edge].astype(np.int64) * nodes + schedule.hop[first + 1]
-    ports = np.unique(port * nodes + schedule.dst[edge]) // nodes
+    src, through, dst = schedule.src[edge], schedule.hop[first + 1], schedule.dst[edge]
+    if folded is not None:  # a port of a representative starts what all images together do
+        src, through, dst = folded.brought_back(src, through, dst)
+    ports = np.unique((src * nodes + through) * nodes + dst) // nodes
     return int(np.unique(ports, return_counts=True)[1].max(initial=1))
 
 
@@ -160,14 +183,14 @@ def _longest(schedule: Trees, happens: NDArray[np.bool_]) -> tuple[int, ...]:
     return tuple(way[::-1])
 
 
-def _chains(schedule: Trees, happens: NDArray[np.bool_], latency: Sequence[Fraction], gap: Fraction) -> list[Chains]:
+def _chains(schedule: Trees, happens: NDArray[np.bool_], latency: Sequence[Fraction], wait: Fraction) -> list[Chains]:
     """Return the chains of every phase that has edges, from leaf to root or from root to leaf, or one after the other.
 
-    What a switch sends that adds or copies is of no length, but takes the latency of its links.
+    ``wait`` is how long the last message of the busiest port waits for those before it. What a switch sends that adds
+    or copies is of no length, but takes the latency of its links.
     """
-    waits = _starts(schedule, happens) - 1  # gaps before the last message of the busiest port
-    common = math.lcm(gap.denominator, *(one.denominator for one in latency))
-    if common * (max(latency) + waits * gap) * len(schedule.hop) >= _MOST_TICKS:
+    common = math.lcm(wait.denominator, *(one.denominator for one in latency))
+    if common * (max(latency) + wait) * len(schedule.hop) >= _MOST_TICKS:
         raise TooLargeError("latencies of links have no common tick that 64 bits can count; use rounder numbers")
     ticks = np.array([int(one * common) for one in latency], dtype=np.int64)
     route, (src, dst) = _hops(schedule)
@@ -176,7 +199,7 @@ def _chains(schedule: Trees, happens: NDArray[np.bool_], latency: Sequence[Fract
     of_edge = np.zeros(len(schedule.tree), dtype=np.int64)
     np.maximum.at(of_edge, schedule.route_edge, of_route)
     nodes = schedule.topology.nodes
-    of_edge += np.where(np.isin(schedule.src, schedule.relays), 0, waits * int(gap * common))
+    of_edge += np.where(np.isin(schedule.src, schedule.relays), 0, int(wait * common))
     inward = schedule.tree < schedule.reduce_trees
     near = (np.where(inward, schedule.dst, schedule.src) + schedule.tree * nodes)[happens]
     far = (np.where(inward, schedule.src, schedule.dst) + schedule.tree * nodes)[happens]

@@ -1,0 +1,133 @@
+"""Trees of a symmetric fabric: those of one root of every orbit, and the symmetry that takes them to all others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from itertools import repeat
+from operator import itemgetter
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.errors import ScheduleError, TooLargeError
+from topodesign.plans.orbit import Folded
+from topodesign.plans.trees import Trees, too_many_rows
+from topodesign.topology.symmetry import Symmetry
+from topodesign.topology.topology import IntArray, Topology
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OrbitTrees(Folded[Trees]):
+    """The trees of the representatives, and the generators of a group that takes them to those of all other roots.
+
+    They are of all nodes, each root with trees of its own, and of no switch that adds or copies.
+    """
+
+    kind: ClassVar = "orbittrees"
+    whole_kind: ClassVar = Trees
+    TABLES: ClassVar = Trees.TABLES | Folded.GENERATED
+
+    def __post_init__(self) -> None:
+        """Check the form (not the meaning: that is the verifier's) and take the generators over."""
+        if self.collective.group is not None or self.collective.several or self.collective.rooted:
+            raise ScheduleError(f"trees are folded of all nodes with a root each, not of {self.collective!r}")
+        if self.own.topology.nodes != self.nodes:
+            raise ScheduleError(f"generators must be of {self.own.topology.nodes} nodes, not of {self.nodes}")
+        if len(self.own.relays):
+            raise ScheduleError("trees through switches that add or copy are not folded")
+        super().__post_init__()
+
+    @classmethod
+    def of(cls, generators: NDArray[np.int32], own: Trees) -> OrbitTrees:
+        """Return trees whose roots are the first nodes of their orbits, folded by a group that these make."""
+        whole = Symmetry(generators.shape[1], (), partial(tuple, generators))
+        return cls(generators, tuple(np.unique(whole.orbit_of).tolist()), own)
+
+    @property
+    def owner(self) -> IntArray:
+        """The root of every tree."""
+        return self.own.root
+
+    @property
+    def topology(self) -> Topology:
+        """The fabric."""
+        return self.own.topology
+
+    @property
+    def images(self) -> Fraction:
+        """How many images a tree has."""
+        return Fraction(self.sends, max(1, len(self)))
+
+    def __repr__(self) -> str:
+        """Return a short description."""
+        return f"<OrbitTrees {self.collective}, {self.sends} trees as {len(self)}, rate {self.own.rate}>"
+
+    def spread(self, loads: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what links carry of all trees, from what they carry of those it has itself; of a free symmetry."""
+        first = self.symmetry.link_orbits(self.topology)
+        sums, size = np.bincount(first, loads, len(first)), np.bincount(first, minlength=len(first))
+        carried: NDArray[np.float64] = (sums / size.clip(1))[first] * float(self.images)
+        return carried
+
+    def brought_back(self, nodes: IntArray, *points: IntArray) -> tuple[IntArray, ...]:
+        """Return the representatives of nodes, and where what takes these there takes points, row by row."""
+        roots, back = self.symmetry.represented_by[nodes], [np.empty_like(column) for column in points]
+        order = np.argsort(nodes, kind="stable")
+        start = np.searchsorted(nodes[order], np.arange(self.nodes + 1)).tolist()
+        inverse = np.empty(self.nodes, dtype=np.int64)
+        for root in np.unique(roots).tolist():
+            for node, permutation in self.symmetry.transversals(root):
+                rows = order[start[node] : start[node + 1]]
+                if len(rows):
+                    inverse[permutation] = np.arange(self.nodes)
+                    for column, there in zip(points, back, strict=True):
+                        there[rows] = inverse[column[rows]]
+        return roots, *back
+
+    def unfold(self) -> Trees:
+        """Return all trees: in-trees, from the last root to the first, and then out-trees from the first on."""
+        own = self.own
+        rows = max(len(column) for column in own.columns().values()) * self.sends // max(1, len(self))
+        if why := too_many_rows(rows):
+            raise TooLargeError(f"this takes trees one by one, which have {rows} rows, and {why}; take fewer nodes")
+        edge = np.searchsorted(own.tree, np.arange(len(self) + 1))
+        route = np.searchsorted(own.route_edge, edge)
+        ends = own.hop_start[route]
+        edges, routes, hops = (list(map(slice, cuts[:-1], cuts[1:])) for cuts in (edge, route, ends))
+        images: list[tuple[bool, int, int, NDArray[np.int32]]] = []  # of out-trees, and in-trees the other way round
+        for tree, root in enumerate(own.root.tolist()):
+            points = np.concatenate((own.src[edges[tree]], own.dst[edges[tree]], own.hop[hops[tree]]))
+            nodes, those = self.symmetry.images(root, points)
+            out = tree >= own.reduce_trees
+            keys = nodes.tolist() if out else (-nodes).tolist()
+            images += zip(repeat(out), keys, repeat(tree), those)
+        images.sort(key=itemgetter(0, 1, 2))
+        trees = [tree for _, _, tree, _ in images]
+
+        def moved(first: IntArray, last: IntArray) -> IntArray:
+            """Return part of the images' points."""
+            return np.concatenate([image[first[tree] : last[tree]] for _, _, tree, image in images]).astype(np.int64)
+
+        def each(column: IntArray, cuts: list[slice]) -> IntArray:
+            """Return a column that is the same for all images."""
+            parts = [column[cut] for cut in cuts]
+            return np.concatenate([parts[tree] for tree in trees])
+
+        size, number = np.diff(edge), np.arange(len(trees))
+        before = np.cumsum(size[trees]) - size[trees] - edge[trees]  # rows of other trees, less those before its own
+        none = np.zeros(len(size), dtype=np.int64)
+        return own.having(
+            root=np.abs([key for _, key, _, _ in images]).astype(np.int64),
+            weight=own.weight[trees],
+            tree=np.repeat(number, size[trees]),
+            src=moved(none, size),
+            dst=moved(size, 2 * size),
+            route_edge=each(own.route_edge, routes) + np.repeat(before, np.diff(route)[trees]),
+            route_weight=each(own.route_weight, routes),
+            hop_start=np.concatenate(([0], np.cumsum(each(np.diff(own.hop_start), routes)))),
+            hop=moved(2 * size, 2 * size + np.diff(ends)),
+            reduce_trees=sum(not out for out, _, _, _ in images),
+        )
