@@ -10,9 +10,12 @@ d-1 at most, and reaches 1 + (d-1) + ... + (d-1)^k nodes at most. As all of them
 
 from __future__ import annotations
 
+import functools
+
 from topodesign.base.wording import counted
 
 
+@functools.lru_cache(1024)
 def moore_order(degree: int, steps: int, *, duplex: bool = False) -> int:
     """Return the number of nodes M that Moore's bound allows.
 

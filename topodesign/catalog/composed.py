@@ -125,6 +125,7 @@ class _Composer:
         self._catalog = catalog
         self._rows: dict[tuple[int, int], list[Row]] = {}
         self._optimal: dict[Target, tuple[int, Spec] | None] = {}
+        self._single: dict[Target, list[tuple[int, str]]] = {}
         self.duplex = duplex
 
     def rows(self, nodes: int, degree: int) -> list[Row]:
@@ -200,9 +201,9 @@ class _Composer:
     def _choices(self, target: Target) -> Iterator[tuple[int, Spec]]:
         nodes, degree, duplex = target.nodes, target.degree, target.duplex
         best: int | None = None
-        for steps, spec in self._factors(target):
+        for steps, text in self._factors(target):
             best = steps if best is None else min(best, steps)
-            yield steps, spec
+            yield steps, parse(text)
         if nodes <= MOST_NODES and best is not None:
             return  # the catalog knows products of its sizes
         for first in (n for n in range(2, min(nodes // 2, MOST_NODES) + 1) if nodes % n == 0):
@@ -212,24 +213,29 @@ class _Composer:
                     continue
                 if best is not None and _least(one) + _least(other) >= best:
                     continue
-                left = min(self._factors(one), key=lambda pair: (pair[0], len(str(pair[1]))), default=None)
+                left = min(self._factors(one), key=lambda pair: (pair[0], len(pair[1])), default=None)
                 if left is None or (best is not None and left[0] + _least(other) >= best):
                     continue
                 right = self.optimal(other)
                 if right is not None and (best is None or left[0] + right[0] < best):
                     best = left[0] + right[0]
-                    yield best, product_spec(left[1], right[1])
+                    yield best, product_spec(parse(left[1]), right[1])
 
-    def _factors(self, target: Target) -> Iterator[tuple[int, Spec]]:
-        """Yield single bandwidth-optimal topologies."""
+    def _factors(self, target: Target) -> list[tuple[int, str]]:
+        """Return single bandwidth-optimal topologies, as texts: most are not looked at any further."""
+        if target not in self._single:
+            self._single[target] = list(self._singles(target))
+        return self._single[target]
+
+    def _singles(self, target: Target) -> Iterator[tuple[int, str]]:
         nodes, degree = target.nodes, target.degree
         if degree == nodes - 1:
-            yield 1, Spec("complete", (nodes,))
+            yield 1, f"complete({nodes})"
         elif degree == 1 and nodes <= _MOST_RING and not target.duplex:
-            yield nodes - 1, Spec("uniring", (1, nodes))
+            yield nodes - 1, f"uniring(1,{nodes})"
         for row in self.rows(nodes, degree):
             if row.cost.bandwidth == Fraction(nodes - 1, nodes) and (row.duplex or not target.duplex):
-                yield row.cost.steps, parse(row.spec)
+                yield row.cost.steps, row.spec
 
 
 def lined(base: Candidate, nodes: int, degree: int, times: int) -> Candidate:

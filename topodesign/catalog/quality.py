@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from topodesign.base.cost import Cost, keeps_port_free, least_steps, lower_bounds
+from topodesign.base.cost import Cost, keeps_port_free, lower_bounds, moore_bound
 from topodesign.base.declared import key
 from topodesign.base.memory import uncollected
+from topodesign.base.moore import why_impossible
 from topodesign.base.records import Result, ResultList, Table
 from topodesign.base.units import format_bandwidth, format_size, format_time
 from topodesign.catalog.records import record_orders, recorded
@@ -243,7 +244,9 @@ def _bounds(nodes: int, degree: int, *, duplex: bool) -> _Times:
     if nodes <= degree + 1:
         bounds = lower_bounds(nodes, degree, duplex=duplex)
         return tuple((cost.steps, *cost.bandwidth.as_integer_ratio()) for cost in bounds)
-    steps = least_steps(nodes, degree, duplex=duplex).steps
+    steps = moore_bound(nodes, degree, duplex=duplex)
+    if degree > (2 if duplex else 1) and why_impossible(nodes, degree, steps, duplex=duplex) is not None:
+        steps += 1  # as least_steps says, of which words are not needed
     if keeps_port_free(nodes, degree, duplex=duplex):
         return ((steps, (nodes - 1) * degree, nodes * (degree - 1)),)
     return ((steps, nodes - 1, nodes),)
@@ -277,6 +280,9 @@ def _ratio(
 
 def _least(costs: _Times, per_step: int, per_size: int) -> tuple[int, int]:
     """Return the least time of steps and fractions, as a fraction of some unit in which coefficients are integers."""
+    if len(costs) == 1:
+        ((steps, n, d),) = costs
+        return per_step * steps * d + per_size * n, d
     least, unit = 0, 0
     for steps, n, d in costs:
         time = per_step * steps * d + per_size * n

@@ -12,6 +12,7 @@ Combinatorics Wiki, The Degree/Diameter Problem, tables for general digraphs and
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left
 
 from topodesign.base.cost import Cost, least_steps, lower_bounds
 
@@ -55,7 +56,7 @@ def recorded(nodes: int, degree: int, least: int, *, duplex: bool) -> int:
     if nodes <= degree + 1 or (duplex and degree not in GRAPHS):
         return least
     if duplex:
-        return max(least, 2 + sum(order < nodes for order in GRAPHS[degree]))
+        return max(least, 2 + bisect_left(GRAPHS[degree], nodes))
     steps = 1
     while nodes > _largest_digraph(degree, steps):
         steps += 1

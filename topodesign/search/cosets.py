@@ -14,7 +14,6 @@ from topodesign.topology.topology import IntArray
 
 _LARGE, _MANY, _FEW = 2048, 128, 6
 """Order from which on tables can take a hundred megabytes, and how many others, and such, are kept in memory."""
-_TOGETHER = 2**20  # products that are worked out at the same time, which takes some tens of bytes for each
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,17 +56,24 @@ def _numbered(spec: Spec) -> Numbered:
     subgroup = np.zeros(1, dtype=np.int64)
     while len(subgroup) < size:
         subgroup = np.concatenate((subgroup, base.multiply(_power(base, generator, len(subgroup)), subgroup)))[:size]
-    number = np.full(base.order, -1, dtype=np.int64)
-    heads: list[int] = []
-    for element in elements.tolist():
-        if number[element] < 0:
-            number[base.multiply(subgroup, np.int64(element))] = np.arange(size) + len(heads) * size  # type: ignore[arg-type]
-            heads.append(element)
+    first, step, known = elements, generator, 1  # the least element of every coset, looking at more and more of it
+    while known < size:
+        first = np.minimum(first, first[base.multiply(step, elements)])
+        step, known = base.multiply(step, step), 2 * known
+    tops = np.flatnonzero(first == elements)
+    number = np.empty(base.order, dtype=np.int64)
+    number[base.multiply(subgroup[None, :], tops[:, None]).ravel()] = elements
     element = np.argsort(number)
-    coset, turn = (np.empty((base.order, len(heads)), dtype=np.int32) for _ in range(2))
-    for first in range(0, base.order, rows := max(1, _TOGETHER // len(heads))):
-        some = slice(first, first + rows)
-        coset[some], turn[some] = np.divmod(number[base.multiply(np.array(heads)[None, :], element[some, None])], size)
+    coset, turn = (np.empty((base.order, len(tops)), dtype=np.int32) for _ in range(2))
+    number32, backs = number.astype(np.int32), _power(base, tops, base.order - 1)
+    coset_of, turn_of = np.divmod(number32[base.multiply(tops, generator)], size)  # what multiplying by h does
+    here, turned = np.divmod(number32[base.multiply(tops[None, :], backs[:, None])], size)
+    for element_of_h in subgroup:  # every element is the inverse of a head, times a power of h
+        rows = number[base.multiply(backs, element_of_h)]
+        coset[rows], turn[rows] = here, turned
+        turned += turn_of[here]
+        turned[turned >= size] -= size
+        here = coset_of[here]
     turns = Turns(coset, turn, size)
     return Numbered(base, element, number, turns, number[_power(base, element, base.order - 1)])
 

@@ -136,10 +136,11 @@ class Topology:
         _check_capacity(weight)  # before they are added up, so that no sum wraps round
         key = source * nodes + target
         if len(key) and not np.all(key[1:] > key[:-1]):
-            order = np.argsort(key, kind="stable")
-            key = key[order]
+            order = None if capacity is None else np.argsort(key, kind="stable")
+            key = np.sort(key) if order is None else key[order]
             first = np.flatnonzero(np.concatenate(([True], key[1:] > key[:-1])))
-            key, weight = key[first], np.add.reduceat(weight[order], first)
+            weight = np.diff(first, append=len(key)) if order is None else np.add.reduceat(weight[order], first)
+            key = key[first]
         return cls(
             nodes,
             sealed(key // nodes),
@@ -233,12 +234,11 @@ class Topology:
     @cached_property
     def is_duplex(self) -> bool:
         """Whether every link has its reverse with the same capacity (self-loops are their own reverse)."""
-        order = np.lexsort((self.src, self.dst))
-        return (
-            np.array_equal(self.src, self.dst[order])
-            and np.array_equal(self.dst, self.src[order])
-            and np.array_equal(self.capacity, self.capacity[order])
-        )
+        back = self.dst * self.nodes + self.src
+        if not np.array_equal(np.sort(back), self.src * self.nodes + self.dst):
+            return False
+        alike = len(back) == 0 or self.capacity.min() == self.capacity.max()
+        return bool(alike or np.array_equal(self.capacity, self.capacity[np.argsort(back)]))
 
     @cached_property
     def self_loops(self) -> int:
