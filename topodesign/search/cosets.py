@@ -68,8 +68,8 @@ def _numbered(spec: Spec) -> Numbered:
     number32, backs = number.astype(np.int32), _power(base, tops, base.order - 1)
     coset_of, turn_of = np.divmod(number32[base.multiply(tops, generator)], size)  # what multiplying by h does
     here, turned = np.divmod(number32[base.multiply(tops[None, :], backs[:, None])], size)
-    for element_of_h in subgroup:  # every element is the inverse of a head, times a power of h
-        rows = number[base.multiply(backs, element_of_h)]
+    for at in range(size):  # every element is the inverse of a head, times a power of h
+        rows = number[base.multiply(backs, subgroup[at : at + 1])]
         coset[rows], turn[rows] = here, turned
         turned += turn_of[here]
         turned[turned >= size] -= size
