@@ -36,8 +36,10 @@ COMMANDS = (
     "optimum randomregular(50,4,0) --collective all-to-all",
     "optimum randomregular(100,4,0) --collective all-to-all",
     "optimum mi250(2)",
-    "optimum mi250(64)",
-    "optimum dgx_a100(512)",
+    "schedule mi250(64) -o boxes.npz",
+    "schedule dgx_a100(512) -o many.npz",
+    "verify many.npz",
+    "schedule dgx_a100(512) --collective allgather -o one.npz",
     "pareto -n 100000 -d 16",
     "pareto -n 1000000 -d 8",
 )
@@ -67,7 +69,7 @@ GROWTH = {
     "compile": ("compile plan{}.npz -o plan{}.xml", (50, 100, 200)),
     "folded": ("schedule torus({0},{0}) -o folded.npz", (30, 50, 80)),
     "optimum": ("optimum dgx_a100({})", (128, 256, 512)),
-    "trees": ("schedule dgx_a100({}) -o trees.npz", (16, 32, 64)),
+    "trees": ("schedule dgx_a100({}) -o trees.npz", (128, 256, 512)),
     "flows": ("optimum randomregular({},4,0) --collective all-to-all", (50, 70, 100)),
     "timed": (f"schedule torus({{0}},{{0}},{{0}}) {TIMED} -o t.npz", (6, 8, 10)),
 }

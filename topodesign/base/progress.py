@@ -10,13 +10,25 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
-from typing import TypeVar
+from typing import Self, TypeVar
 
 T = TypeVar("T")
 
 SECONDS = 0.1  # how long a piece is to take; one that turns out longer makes the next ones shorter
 _GROWTH = 4
 Progress = Callable[[float], None]  # what is told the share of the work that is done, from 0 to 1
+
+
+class Share(float):
+    """A share of the work that is done, with words on how it goes."""
+
+    words: str
+
+    def __new__(cls, share: float, words: str) -> Self:
+        """Return the share with words."""
+        made = super().__new__(cls, share)
+        made.words = words
+        return made
 
 
 def part(progress: Progress | None, begin: float, end: float) -> Progress | None:

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import Annotated, TypedDict
 
-from topodesign.base.options import Option
+from topodesign.base.arguments import MOST_SEED
+from topodesign.base.options import Option, Whole
 from topodesign.base.units import Quantity
 
 SIZES = Option(
@@ -46,6 +47,21 @@ class OwnWorkOptions(TypedDict, total=False):
         Option(
             "Egress bandwidth of a node over all its links, 100Gbps if nothing is said; fabrics have their own.",
             metavar="RATE",
+        ),
+    ]
+
+
+class ImproveOptions(TypedDict, total=False):
+    """How a catalog is searched."""
+
+    seed: Annotated[int, Option("Seed of all searches.", Whole(0, MOST_SEED), default=0, metavar="S")]
+    jobs: Annotated[
+        int | None,
+        Option(
+            "Processes that search, each at sizes of its own.  [default: one per core; 1 for less than 30 seconds, or "
+            "for all-to-all]",
+            Whole(1, 256),
+            metavar="J",
         ),
     ]
 

@@ -13,25 +13,29 @@ also where the row has some that an older version has found.
 
 from __future__ import annotations
 
+import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from topodesign.base.arguments import as_choice, as_path
 from topodesign.base.declared import key, row_of
 from topodesign.base.doors import members
 from topodesign.base.errors import ParameterError
-from topodesign.base.progress import tell
+from topodesign.base.options import read, takes
+from topodesign.base.progress import Share
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_time
+from topodesign.base.work_options import ImproveOptions
 from topodesign.catalog.closure import close
 from topodesign.catalog.exchange import OBJECTIVES, Exchange
 from topodesign.catalog.exchange_search import ExchangeSearch
 from topodesign.catalog.files import degrees_of_grid, make_directory, read_rows, stored_file, write_rows
+from topodesign.catalog.improve_jobs import Run, Spent, search_in_jobs
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.rows import Row
 from topodesign.catalog.search_state import SearchState
@@ -51,6 +55,9 @@ _LEAST_SECONDS = 0.01
 """What a turn counts as having taken at least, so that one that finds nothing to do is not taken for ever."""
 _SAVE = 60.0  # seconds between writing the files
 _CLOSING = 0.25  # of the time, what expansions of rows that have to be built may take beside it
+
+
+_WORTH_JOBS = 30.0  # seconds of a search from which on several processes start
 
 
 @dataclass(frozen=True)
@@ -93,11 +100,15 @@ class Improvement(Result):
     in the bandwidth factor of all-to-all."""
     files: tuple[Path, ...]  # what was written
     kept: tuple[Exchange, ...] = ()  # what is new of what is kept for all-to-all
+    # what each kind of search took and gained: where effort went, and where it paid
+    strategies: tuple[Spent, ...] = ()
 
     def heading(self) -> str:
-        """Return the counts."""
+        """Return the counts, and what each kind of search took and gained."""
         new = len(self.rows) + len(self.kept)
-        return f"{self.turns} searches: {new} new rows, ratios to the bound lower by {self.gain:.3f} in all"
+        head = f"{self.turns} searches: {new} new rows, ratios to the bound lower by {self.gain:.3f} in all"
+        each = [f"  {one.name}: {one.searches} in {one.seconds:.1f} s, gain {one.gain:.3f}" for one in self.strategies]
+        return "\n".join([head, *each])
 
     KEYS = (
         "turns",
@@ -106,6 +117,7 @@ class Improvement(Result):
             "By how much the ratios of the best to the bound are lower over all sizes, for an allreduce of 1 MiB or "
             "for the bandwidth factor of all-to-all.",
         ),
+        key("strategies", "What each kind of search took and gained, those that gained most first."),
         "rows",
         key("kept", "What is new of what is kept for all-to-all alone."),
         key("files", "The files that were written.", kind=tuple[str, ...]),
@@ -119,6 +131,7 @@ class Improvement(Result):
         return [{name: row[name] for name in shown} for one in self.rows for row in one.to_records()]
 
 
+@takes(ImproveOptions)
 def improve_catalog(
     directory: str | Path,
     nodes: range,
@@ -129,8 +142,8 @@ def improve_catalog(
     duplex: bool | None = None,
     only: str | None = None,
     objective: str = "allreduce",
-    seed: int = 0,
     progress: Callable[[float], None] | None = None,
+    **options: Unpack[ImproveOptions],
 ) -> Improvement:
     """Search for better topologies of a grid of sizes for some time, and write the files of its degrees.
 
@@ -162,10 +175,11 @@ def improve_catalog(
     objective
         ``allreduce``, or ``all-to-all``: topologies of small distances, which files of their own keep where no row
         takes as little. Rows stay as they are.
-    seed
-        Seed of all random choices.
     progress
-        Called after every turn with the share of the time that is used.
+        Called now and then with the share of the time that is used, a :class:`~topodesign.base.progress.Share` whose
+        words are the searches a second and the new rows a minute.
+    **options
+        As :class:`~topodesign.base.work_options.ImproveOptions` says.
 
     Raises
     ------
@@ -180,7 +194,9 @@ def improve_catalog(
     >>> [path.name for path in improve_catalog("better", range(3, 5), [2], time_limit="1s").files]
     ['degree_02.tsv']
     """
-    seconds = float(as_time(time_limit))
+    said = read(ImproveOptions, options, "improve_catalog")
+    seconds, seed = float(as_time(time_limit)), said["seed"]
+    jobs = said["jobs"] or (1 if seconds < _WORTH_JOBS else os.cpu_count() or 1)
     directory, source = as_path(directory), as_catalog(catalog)
     degrees = degrees_of_grid(nodes, degrees)
     wirings = [True, False] if duplex is None else [duplex]
@@ -190,50 +206,112 @@ def improve_catalog(
         raise ParameterError("turns of one kind are for allreduce; all-to-all has only one")
     make_directory(directory)
     if not for_allreduce:
+        if said["jobs"]:
+            raise ParameterError("all-to-all is searched in one process; leave jobs out")
         search = ExchangeSearch(directory, source, (sizes_among(nodes), degrees, wirings), seed)
         search.go(seconds, progress)
         return Improvement(search.turns, (), search.gain, tuple(search.save()), tuple(search.new))
-    rows = {
-        degree: read_rows(directory if stored_file(directory, degree).exists() else source.directory, degree)
-        for degree in degrees
-    }
-    state = SearchState(sizes_among(nodes), rows, source)
-    run = _Run(directory, state, wirings, seed, only=kind)
-    run.go(seconds, progress)
+    make = _Work(directory, nodes, degrees, source.directory, wirings, seed, kind, jobs)
+    run = make(None)
+    run.go(seconds, progress, None if jobs == 1 else (make, jobs))
     if kind is None:
-        close(state, seconds=seconds * _CLOSING)
-    return Improvement(run.turns, tuple(run.state.new), run.gain, tuple(run.save()))
+        close(run.state, seconds=seconds * _CLOSING)
+    each = tuple(sorted(run.spent.values(), key=lambda one: (-one.gain, -one.seconds)))
+    return Improvement(run.turns, tuple(run.state.new), run.gain, tuple(run.save()), strategies=each)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What to search, for processes to be told."""
+
+    directory: Path
+    nodes: range
+    degrees: Sequence[int]
+    source: Path
+    wirings: Sequence[bool]
+    seed: int
+    only: str | None
+    jobs: int
+
+    def __call__(self, place: int | None) -> _Run:
+        """Return the run of one of several processes; without a place of all sizes, or of none if others search."""
+        rows = {
+            degree: read_rows(self.directory if stored_file(self.directory, degree).exists() else self.source, degree)
+            for degree in self.degrees
+        }
+        state = SearchState(sizes_among(self.nodes), rows, as_catalog(self.source))
+        sizes = [(degree, n) for degree in self.degrees for n in sorted(state.nodes)]
+        own = sizes if self.jobs == 1 else [] if place is None else sizes[place :: self.jobs]
+        return _Run(self.directory, state, self.wirings, self.seed, only=self.only, sizes=own)
 
 
 class _Run:
     """A run: what is known, and what the kinds of turns have gained."""
 
     def __init__(
-        self, directory: Path, state: SearchState, wirings: Sequence[bool], seed: int, *, only: str | None = None
+        self,
+        directory: Path,
+        state: SearchState,
+        wirings: Sequence[bool],
+        seed: int,
+        *,
+        only: str | None = None,
+        sizes: Iterable[tuple[int, int]] | None = None,
     ) -> None:
         self.directory, self.state, self.seed, self.only = directory, state, seed, only
-        self.turns, self.gain = 0, 0.0
+        self.spent: dict[str, Spent] = {}
         self.purses: dict[_Kind, _Purse] = defaultdict(_Purse)
         self.waiting = DeferralQueue(state)
-        for degree in state.degrees:
-            for n in sorted(state.nodes):
-                for wiring in wirings:
-                    self._plan(Target(n, degree, wiring))
+        self._start = self._saved = time.monotonic()
+        every = [(degree, n) for degree in state.degrees for n in sorted(state.nodes)]
+        for degree, n in every if sizes is None else sizes:
+            for wiring in wirings:
+                self._plan(Target(n, degree, wiring))
         if self.waiting:
             self.purses[_DEFERRALS] = _Purse()
 
-    def go(self, seconds: float, progress: Callable[[float], None] | None) -> None:
-        """Take turns until the time is used up; what is found is kept if that is interrupted."""
-        start = saved = time.monotonic()
+    @property
+    def turns(self) -> int:
+        """How many turns were taken."""
+        return sum(one.searches for one in self.spent.values())
+
+    @property
+    def gain(self) -> float:
+        """What they gained."""
+        return sum(one.gain for one in self.spent.values())
+
+    def go(
+        self,
+        seconds: float,
+        progress: Callable[[float], None] | None,
+        others: tuple[Callable[[int], Run], int] | None = None,
+    ) -> None:
+        """Take turns until the time is used up, or let others; what is found is kept if that is interrupted."""
+        self._start = self._saved = time.monotonic()
+
+        def told(spent: dict[str, Spent]) -> None:
+            self.spent = spent
+            self._tell(seconds, progress)
+
         try:
-            while (now := time.monotonic()) - start < seconds and self._turn():
-                if now - saved > _SAVE:
-                    self.save()
-                    saved = now
-                tell(progress, (now - start) / seconds)
+            if others is not None:
+                search_in_jobs(*others, seconds, self.state, told)
+            while others is None and time.monotonic() - self._start < seconds and self.turn():
+                self._tell(seconds, progress)
         except KeyboardInterrupt:
             self.save()
             raise
+
+    def _tell(self, seconds: float, progress: Callable[[float], None] | None) -> None:
+        """Write the files every minute, and tell how it goes."""
+        now = time.monotonic()
+        if now - self._saved > _SAVE:
+            self.save()
+            self._saved = now
+        if progress is not None:
+            spent = max(1e-3, now - self._start)
+            rows = 60 * len(self.state.new) / spent
+            progress(Share(spent / seconds, f"{self.turns / spent:.1f} searches a second, {rows:.1f} rows a minute"))
 
     def save(self) -> list[Path]:
         """Write the files."""
@@ -255,12 +333,12 @@ class _Run:
                     kind = _Kind(degree, target.duplex, nodes.bit_length() // 2, strategy, orbits.bit_length() // 2)
                     self.purses[kind].searches.append((target, orbits))
 
-    def _turn(self) -> bool:
+    def turn(self) -> bool:
         """Search once, where that is worth most; False if there is nothing left to search."""
         while self.purses:
             kind = max(self.purses, key=lambda one: self.purses[one].gain / self.purses[one].seconds)
             if (turn := self._next(kind)) is not None:
-                self._take(self.purses[kind], turn)
+                self._take(kind, turn)
                 return True
             del self.purses[kind]
         return False
@@ -280,11 +358,12 @@ class _Run:
         purse.tried[chosen] += 1
         return partial(kind.strategy.search, self.state, target, draw)
 
-    def _take(self, purse: _Purse, turn: Callable[[], float]) -> None:
+    def _take(self, kind: _Kind, turn: Callable[[], float]) -> None:
         """Take a turn and note what it gains in which time."""
-        self.turns += 1
-        began = time.process_time()
+        began, purse = time.process_time(), self.purses[kind]
         gain = turn()
-        purse.seconds += max(_LEAST_SECONDS, time.process_time() - began)
+        seconds = max(_LEAST_SECONDS, time.process_time() - began)
+        purse.seconds += seconds
         purse.gain += gain
-        self.gain += gain
+        name = DEFERRAL if kind.strategy is None else kind.strategy.name
+        self.spent[name] = self.spent.get(name, Spent(name)) + Spent(name, 1, seconds, gain)

@@ -62,6 +62,7 @@ class SearchState:
         self._fastest: dict[Target, Row | None] = {}
         self._means: dict[Target, list[Cost]] = {}
         self._new: dict[tuple[int, int, int, Fraction], Row] = {}
+        self._touched: set[tuple[int, int]] = set()
 
     @property
     def new(self) -> list[Row]:
@@ -228,6 +229,26 @@ class SearchState:
         self.rows[target.size] = worth_keeping([*self.rows[target.size], *fresh])
         self._forget(target)
 
+    def touched(self) -> dict[tuple[int, int], list[Row]]:
+        """Return the rows of all sizes whose rows have changed since this was asked last."""
+        found = {size: self.rows[size] for size in sorted(self._touched)}
+        self._touched.clear()
+        return found
+
+    def merge(self, size: tuple[int, int], rows: Sequence[Row]) -> float:
+        """Keep rows of a size that another search has, where they are better or of a newer version; return the gain."""
+        wirings = [Target(*size, duplex) for duplex in (False, True)] if size[1] > 2 else [Target(*size, duplex=False)]
+        before, mine = sum(map(self.ratio, wirings)), {(row.key, row.duplex): row for row in self.rows[size]}
+        theirs = {(row.key, row.duplex): row for row in rows}
+        newer = {key: row for key, row in theirs.items() if key not in mine or row.version > mine[key].version}
+        fresh = [row for key, row in newer.items() if key not in mine]
+        self.rows[size] = []
+        self.put(wirings[0], (mine | newer).values())
+        self.deferred |= {row.either_way for row in rows if _is_up_to_date(row)}
+        for row in fresh:
+            self._new[row.nodes, row.degree, row.cost.steps, row.cost.bandwidth] = row
+        return before - sum(map(self.ratio, wirings))
+
     def add(self, rows: Sequence[Row]) -> None:
         """Keep rows of one size where nothing dominates them, and note them as new."""
         self.put(Target(rows[0].nodes, rows[0].degree, duplex=False), rows)
@@ -236,7 +257,8 @@ class SearchState:
                 self._new[row.nodes, row.degree, row.cost.steps, row.cost.bandwidth] = row
 
     def _forget(self, target: Target) -> None:
-        """Forget what was computed from the rows of a size."""
+        """Forget what was computed from the rows of a size, which have changed."""
+        self._touched.add(target.size)
         for wiring in (True, False):
             self._ratios.pop(replace(target, duplex=wiring), None)
             self._fastest.pop(replace(target, duplex=wiring), None)

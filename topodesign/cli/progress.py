@@ -10,6 +10,8 @@ from contextlib import contextmanager, suppress
 
 import click
 
+from topodesign.base.progress import Share
+
 _UNTIL_BAR = 0.5  # seconds that something may take before a terminal shows how far it is
 _UNTIL_ESTIMATE = 2.0  # seconds after which an estimate is said elsewhere
 _WORTH_SAYING = 30.0  # seconds that must be left for that
@@ -54,7 +56,8 @@ class _Estimate:
         self._said = True
         left = spent * (1 - share) / done
         if left > _WORTH_SAYING:
-            click.echo(f"topodesign: {self._text}: about {_span(left)} left", err=True)
+            words = f", {share.words}" if isinstance(share, Share) else ""
+            click.echo(f"topodesign: {self._text}: about {_span(left)} left{words}", err=True)
 
 
 class _Bar:
@@ -105,7 +108,8 @@ class _Bar:
 
             def show() -> None:
                 if self._share is not None:
-                    bar.update(task, completed=self._share, total=1.0)
+                    words = [self._text, *([self._share.words] if isinstance(self._share, Share) else [])]
+                    bar.update(task, completed=self._share, total=1.0, description=", ".join(words))
 
             with suppress(RuntimeError):
                 bar.start()
