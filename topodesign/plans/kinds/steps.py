@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
-import numpy as np
-
 from topodesign.base.errors import InfeasibleError
 from topodesign.plans.kinds.kind import Kind
 from topodesign.plans.measure import cost_claim, cost_of
