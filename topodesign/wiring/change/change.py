@@ -100,6 +100,8 @@ class _Search:
         found: list[Found] = []
         refused: list[InfeasibleError] = []
         for place in dict.fromkeys(map(self._place, options)):
+            if found and self.problem.could_keep(place) <= max(one.kept for one in found):
+                continue
             try:
                 found.append(self.problem.exhausted(self._placed(place), swaps=False)[0])
             except InfeasibleError as error:
@@ -108,7 +110,7 @@ class _Search:
                 return found[-1], most, proof
         if not found:
             found.append(self._planned(refused[0]))
-        best = self.problem.improved(max(found, key=lambda one: one.kept), seed=self.seed)
+        best = self.problem.improved(max(found, key=lambda one: one.kept), most, seed=self.seed)
         best, searched = self.problem.exhausted(best, swaps=True)
         return best, best.kept if searched else most, Proof.SEARCH if searched else proof
 
@@ -153,7 +155,7 @@ class _Search:
                 except InfeasibleError as error:
                     refused.append(error)
                     continue
-                found = self.problem.improved(found, seed=self.seed) if hosts is None else found
+                found = self.problem.improved(found, most, seed=self.seed) if hosts is None else found
                 self.wiring = Patches(self.plan)
                 changes.append(self.change(found, most))
                 if changes[-1].fewest:

@@ -24,7 +24,8 @@ _SELDOM = 32  # proposals of which one turns a path round, which takes much long
 _IDLE = 2  # of links that could stay nowhere one is moved, to make room for others
 _TRIES = 4
 _FAR = 2**32  # a patch that does not stay weighs more than any path is long
-_LOST = 8  # patches that a path has lost when it is given up: to lose so many is hardly ever accepted
+_MOST_LOST = 8  # patches that a proposal is ever accepted to lose
+_SLACK = 1  # patches that a path may lose more on its way, and bring back
 
 
 class Fields(NamedTuple):
@@ -53,8 +54,8 @@ class Places(NamedTuple):
 
     ``place``: the host of each node. ``row``: the pair of two hosts, -1 if they have no patch, shape ``(hosts,
     hosts)``. ``kind``: which hosts can stand for each other. ``links``: links of node x from ``first[x]`` on, up to
-    ``first[x + 1]``. ``near``: hosts that host h shares patches with, from ``start[h]`` on. ``nodes``: the two nodes of
-    each link.
+    ``first[x + 1]``. ``near``: hosts that host h shares patches of a side and field with, from
+    ``start[(h * sides + side) * fields + field]`` on. ``nodes``: the two nodes of each link.
     """
 
     place: Ints
@@ -230,22 +231,27 @@ def _home(fields: Fields, link: int | np.int64, shift: int | np.int64) -> int:
 
 
 @compiled
-def _bring(fields: Fields, link: int | np.int64, to: int, path: Ints, mark: Ints, seed: Masks) -> int:
-    """Move a link to another field and others out of its way; return how many had to, -1 if it cannot be and is not."""
-    back, least = int(fields.field[link]), fields.kept[0] - _LOST
+def _bring(
+    fields: Fields, link: int | np.int64, to: int, path: Ints, mark: Ints, seed: Masks, least: int | np.int64
+) -> int:
+    """Move a link to another field and others out of its way; return how many had to, -1 if it cannot be and is not.
+
+    It is not, too, if fewer than ``least`` patches would stay then.
+    """
+    back = int(fields.field[link])
     put(fields, link, to)
     mark[link] = 1
     length, fits = 0, True
     for end in range(2):
         key = fields.ends[link, end]
         if fits and fields.room[key, to] < 0:
-            steps = _alternate(fields, key, (to, back), path[length:], mark, seed, least)
+            steps = _alternate(fields, key, (to, back), path[length:], mark, seed, least - _SLACK)
             fits = steps > 0
             length += abs(steps)
     mark[link] = 0
     for key in fields.ends[link]:
         fits = fits and fields.room[key, to] >= 0 and fields.room[key, back] >= 0
-    if fits:
+    if fits and fields.kept[0] >= least:
         return length
     _undo(fields, path, length, to, back)
     put(fields, link, back)
@@ -273,6 +279,31 @@ def _swap(fields: Fields, places: Places, x: int | np.int64, y: int | np.int64) 
                 _pair_with(fields, link, pair)
 
 
+@inlined
+def _others(places: Places, x: int | np.int64, y: int | np.int64, node: int | np.int64) -> np.int64:
+    """Return the host of a node when two have exchanged theirs."""
+    return places.place[y if node == x else x if node == y else node]
+
+
+@compiled
+def _gains(fields: Fields, places: Places, x: int | np.int64, y: int | np.int64) -> int:
+    """Return a number of patches that no exchange of the hosts of two nodes exceeds in bringing back."""
+    gain = 0
+    for node in (x, y):
+        for entry in range(places.first[node], places.first[node + 1]):
+            link = places.links[entry]
+            field = fields.field[link]
+            if node == y and (places.nodes[link, 0] == x or places.nodes[link, 1] == x):
+                continue
+            if _stays(fields, link, field):
+                gain -= 1
+            u, v = _others(places, x, y, places.nodes[link, 0]), _others(places, x, y, places.nodes[link, 1])
+            pair = places.row[u, v]
+            if pair >= 0 and fields.have[pair, field] > 0:
+                gain += 1
+    return gain
+
+
 @tiered(lambda fields, places, proposals, swaps, warmth, seed, best, enough: proposals * max(20, len(places.place)))
 def improve(
     fields: Fields,
@@ -290,7 +321,7 @@ def improve(
     Fields and hosts of the best are left in ``best``. Hosts are exchanged with ``swaps`` only. It ends when as many as
     are ``enough`` stay.
     """
-    links, nodes = len(fields.field), len(places.place)
+    links, nodes, sides = len(fields.field), len(places.place), len(fields.room) // len(places.place)
     path, mark = np.empty(2 * links + 2, dtype=np.int64), np.zeros(links, dtype=np.int64)
     occupant = np.empty(nodes, dtype=np.int64)
     for node in range(nodes):
@@ -305,18 +336,28 @@ def improve(
         before = fields.kept[0]
         link = np.int64(next_random(seed) % np.uint64(links))
         choice = np.int64(next_random(seed) % np.uint64(ONE))
-        x, y, back, length, to = 0, 0, 0, 0, 0
-        swapping = swaps and choice % _SELDOM != 0
-        if swapping:  # bring a node to a host that shares a patch with the host of a node that it wants a link with
-            x, y = places.nodes[link, choice // _SELDOM % 2], places.nodes[link, 1 - choice // _SELDOM % 2]
-            host = places.place[y]
-            row = places.start[host + 1] - places.start[host]
+        lost, drawn, chance = 0, np.int64(next_random(seed) % np.uint64(ONE)), q
+        while lost < _MOST_LOST and drawn < chance:
+            lost += 1
+            chance = chance * q // ONE
+        if swaps and choice % _SELDOM != 0:
+            # bring a node to a host that shares a patch in its link's field with the host of the link's other node
+            end = choice // _SELDOM % 2
+            x, y = places.nodes[link, 1 - end], places.nodes[link, end]
+            spot = (places.place[y] * sides + end % sides) * fields.room.shape[1] + fields.field[link]
+            row = places.start[spot + 1] - places.start[spot]
             if row == 0:
                 continue
-            y = occupant[places.near[places.start[host] + choice // (2 * _SELDOM) % row]]
+            y = occupant[places.near[places.start[spot] + choice // (2 * _SELDOM) % row]]
             if x == y or places.kind[places.place[x]] != places.kind[places.place[y]]:
                 continue
+            if _gains(fields, places, x, y) < -lost:
+                continue
             _swap(fields, places, x, y)
+            if fields.kept[0] < before - lost:
+                _swap(fields, places, x, y)
+                continue
+            occupant[places.place[x]], occupant[places.place[y]] = x, y
         else:
             if _stays(fields, link, fields.field[link]):
                 continue
@@ -325,21 +366,7 @@ def improve(
                 to = choice % fields.room.shape[1]
                 if to == back or proposal % _IDLE:
                     continue
-            length = _bring(fields, link, to, path, mark, seed)
-            if length < 0:
-                continue
-        chance = ONE
-        for _ in range(before - fields.kept[0]):
-            chance = chance * q // ONE
-        if fields.kept[0] < before and np.int64(next_random(seed) % np.uint64(ONE)) >= chance:
-            if swapping:
-                _swap(fields, places, x, y)
-            else:
-                _undo(fields, path, length, to, back)
-                put(fields, link, back)
-            continue
-        if swapping:
-            occupant[places.place[x]], occupant[places.place[y]] = x, y
+            _bring(fields, link, to, path, mark, seed, before - lost)
         if fields.kept[0] > most:
             most = fields.kept[0]
             best[0][:] = fields.field

@@ -30,11 +30,15 @@ from topodesign.wiring.plan.decompose import split, without_loops
 MOST_EXHAUSTED = 8  # hosts up to which all their orders are gone through
 
 _EFFORT = 2**31  # of the search through fields over all orders: branches times links times fields
-_LITTLE = 2**26  # with the hosts as they are
+_LITTLE = 2**24  # with the hosts as they are
+_NEAR = 4  # more patches that could stay up to which it is begun for many hosts: it seldom ends where more could
 _FIRST = 2**15  # before machine code is made for it
-_WARMTHS = 16, 3, 8, 4, 8  # what is accepted at first, by the share that it is of all
-_PROPOSALS = 2**20
+_WARMTHS = 16, 16, 3, 8, 4, 8, 3, 8, 4, 8  # what is accepted at first, by the share that it is of all
+_PROPOSALS = 2**19  # of a walk
+_WALKED = 2**20  # of all walks
+_TURNS = 2, 8  # the same where fields alone change, which takes more loss to get anywhere
 _TURNED = 2**25  # proposals that change fields alone, times hosts
+_FEWER = 4  # links for each patch that could stay from which on there are the fewer proposals the more
 _A_LINK = 2**11  # proposals for each link at most
 _WIDE = 2**10  # hosts from which on there are the fewer proposals the more hosts, by the square: paths grow with them
 _AROUND = 2**14  # links times fields up to which the fields of others are sought around all patches that can stay
@@ -126,13 +130,20 @@ class Problem:
                 return options[-1]
         return max(options, key=lambda one: one.kept, default=None)
 
-    def improved(self, found: Found, *, seed: int) -> Found:
-        """Exchange hosts and fields together, and return what keeps most."""
-        best = found
-        for attempt, warmth in enumerate(kernels.ONE // one for one in _WARMTHS):
-            place = best.place if attempt else self._spread(best, seed)
-            other = self._improve(place, best.field, _PROPOSALS, warmth=warmth, seed=seed + attempt, swaps=True)
+    def improved(self, found: Found, most: int, *, seed: int) -> Found:
+        """Exchange hosts and fields together, and return what keeps most; ``most`` is what could be kept."""
+        best, place = found, self._spread(found, seed)
+        if self._state(place, found.field).kept[0] < found.kept:
+            place = found.place
+        walks = _WALKED // max(self._proposals(_PROPOSALS), 1)
+        for attempt, warmth in enumerate(kernels.ONE // one for one in _WARMTHS[:walks]):
+            if best.kept == most:
+                break
+            other = self._improve(
+                place, best.field, _PROPOSALS, warmth=warmth, seed=seed + attempt, swaps=True, enough=most
+            )
             best = max(best, other, key=lambda one: one.kept)
+            place = best.place
         return best
 
     def _spread(self, found: Found, seed: int) -> tuple[int, ...]:
@@ -154,8 +165,8 @@ class Problem:
 
         The search ends undecided where it takes too long; what it found by then is returned.
         """
-        hosts = len(self.room)
-        if swaps and hosts > MOST_EXHAUSTED:
+        many = len(self.room) > MOST_EXHAUSTED
+        if many and (swaps or self.could_keep(found.place) > found.kept + _NEAR):
             return found, False
         places = self._orders(found.kept) if swaps else [(self.could_keep(found.place), found.place)]
         a_branch = max(len(self.nodes) * self.room.shape[2], 1)
@@ -301,18 +312,38 @@ class Problem:
         return [] if field is None else [field]
 
     def _turned(self, place: Sequence[int], field: IntArray, seed: int) -> Found:
+        most = self.could_keep(place)
         proposals = _TURNED // max(len(self.room), 2**8)
-        return self._improve(place, field, proposals, warmth=kernels.ONE // 8, seed=seed, swaps=False)
+        proposals = min(proposals, proposals * _FEWER * most // max(len(self.nodes), 1))
+        best = self._improve(place, field, 0, warmth=0, seed=seed, swaps=False, enough=most)
+        for warmth in (kernels.ONE // one for one in _TURNS):
+            other = self._improve(place, best.field, proposals, warmth=warmth, seed=seed, swaps=False, enough=most)
+            best = max(best, other, key=lambda one: one.kept)
+        return best
+
+    def _proposals(self, most: int) -> int:
+        hosts = max(len(self.room), _WIDE)
+        return min(most * _WIDE**2 // hosts**2, _A_LINK * len(self.nodes))
 
     def _improve(
-        self, place: Sequence[int], field: IntArray, proposals: int, *, warmth: int, seed: int, swaps: bool
+        self,
+        place: Sequence[int],
+        field: IntArray,
+        proposals: int,
+        *,
+        warmth: int,
+        seed: int,
+        swaps: bool,
+        enough: int,
     ) -> Found:
         state = self._state(place, field)
         nodes = len(self.room)
         ends = self.nodes.ravel() if swaps else np.zeros(0, dtype=np.int64)
-        touching = self.index >= 0
-        host, near = np.nonzero(touching | touching.T)
-        first, start = (np.cumsum([0, *np.bincount(rows, minlength=nodes)], dtype=np.int64) for rows in (ends, host))
+        one, other, there = np.array(self.patches, dtype=np.int64).reshape(-1, 3).T
+        _, sides, fields = self.room.shape
+        spot = np.concatenate((one * sides * fields, (other * sides + sides - 1) * fields)) + np.tile(there, 2)
+        sizes = (ends, nodes), (spot, self.room.size)
+        first, start = (np.cumsum([0, *np.bincount(rows, minlength=size)], dtype=np.int64) for rows, size in sizes)
         places = kernels.Places(
             np.array(place, dtype=np.int64),
             self.index,
@@ -320,13 +351,12 @@ class Problem:
             first,
             np.argsort(ends, kind="stable") // 2,
             start,
-            near.astype(np.int64),
+            np.concatenate((other, one))[np.argsort(spot, kind="stable")],
             self.nodes,
         )
-        proposals = min(proposals * _WIDE**2 // max(nodes, _WIDE) ** 2, _A_LINK * len(self.nodes))
+        proposals = self._proposals(proposals)
         best = np.empty(len(self.nodes), dtype=np.int64), np.empty(nodes, dtype=np.int64)
         random = np.array([2 * seed + 1], dtype=np.uint64)
-        enough = len(self.patches) if swaps else self.could_keep(place)
         kept = kernels.improve(state, places, proposals, swaps, warmth, random, best, enough)
         return Found(tuple(best[1].tolist()), best[0], int(kept))
 

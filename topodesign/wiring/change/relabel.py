@@ -13,7 +13,7 @@ from topodesign.topology.isomorphism import isomorphism
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.change import relabel_kernels as kernels
 from topodesign.wiring.change.kept_bound import most_kept
-from topodesign.wiring.plan.decompose import unit_links
+from topodesign.wiring.plan.decompose import unit_links, without_loops
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,16 +57,17 @@ def relabel(existing: Topology, wanted: Topology, *, seed: int = 0) -> Relabelli
         raise ParameterError(f"{wanted.nodes} nodes do not fit on {nodes} hosts")
     if nodes > _MOST_NODES:
         raise ParameterError(f"relabelling takes at most {_MOST_NODES} nodes, not {nodes}")
+    existing, wanted = without_loops(existing), without_loops(wanted)
     have, want = _matrix(existing, nodes), _matrix(wanted, nodes)
     best = _same(have, want)
     if best.kept < best.most and nodes == wanted.nodes:
-        found = isomorphism(_plain(existing), _plain(wanted))
+        found = isomorphism(existing, wanted)
         if found.place is not None:
             best = Relabelling(found.place, best.most, best.most)
         elif found.decided and have.sum() == want.sum():
             best = replace(best, most=best.most - _least_apart(existing, wanted))
     if best.kept < best.most:
-        best = replace(best, most=min(best.most, most_kept(_plain(existing), _plain(wanted))))
+        best = replace(best, most=min(best.most, most_kept(existing, wanted)))
     if best.kept < best.most:
         best = _anneal(have, want, best, _spread(existing, wanted, best, seed), seed)
     if best.kept < best.most and nodes <= MOST_EXHAUSTED:
@@ -74,21 +75,8 @@ def relabel(existing: Topology, wanted: Topology, *, seed: int = 0) -> Relabelli
     return replace(best, place=best.place[: wanted.nodes])
 
 
-def _plain(topology: Topology) -> Topology:
-    """Return the topology without self-loops; what is known of its symmetry stays true."""
-    real = topology.src != topology.dst
-    return Topology.from_arrays(
-        topology.nodes,
-        topology.src[real],
-        topology.dst[real],
-        topology.capacity[real],
-        symmetry=topology.symmetry,
-    )
-
-
-def _least_apart(existing: Topology, wanted: Topology) -> int:
+def _least_apart(one: Topology, other: Topology) -> int:
     """Return how many links of topologies with equally many differ at least if they are not isomorphic."""
-    one, other = _plain(existing), _plain(wanted)
     both_ways = one.is_duplex and other.is_duplex
     # were it one where all degrees are alike, it would have to be between the same nodes
     alike = one.is_regular and other.is_regular
@@ -101,7 +89,6 @@ def _matrix(topology: Topology, nodes: int) -> NDArray[np.int16]:
         raise ParameterError(f"relabelling takes at most {most} parallel links, not {topology.capacity.max()}")
     matrix = np.zeros((nodes, nodes), dtype=np.int16)
     matrix[topology.src, topology.dst] = topology.capacity
-    np.fill_diagonal(matrix, 0)
     return matrix
 
 
@@ -146,7 +133,7 @@ def _spread(existing: Topology, wanted: Topology, best: Relabelling, seed: int) 
         arcs = np.column_stack(unit_links(topology))
         return labelled(nodes, np.concatenate([np.insert(arcs[:, ::way], 2, way, axis=1) for way in (1, -1)]))
 
-    have, want = ends(_plain(existing)), ends(_plain(wanted))
+    have, want = ends(existing), ends(wanted)
     return np.array(spread(have, want, np.zeros(nodes, dtype=np.int64), best.place, seed=seed), dtype=np.int64)
 
 

@@ -79,11 +79,12 @@ def unit_edges(topology: Topology) -> tuple[IntArray, IntArray]:
 
 
 def without_loops(topology: Topology) -> Topology:
-    """Return the topology without its self-loops (and then without a spec)."""
+    """Return the topology without its self-loops (and then without a spec); its symmetry stays true."""
     if not topology.self_loops:
         return topology
     kept = topology.src != topology.dst
-    return Topology.from_arrays(topology.nodes, topology.src[kept], topology.dst[kept], topology.capacity[kept])
+    links = topology.src[kept], topology.dst[kept], topology.capacity[kept]
+    return Topology.from_arrays(topology.nodes, *links, symmetry=topology.symmetry)
 
 
 def _split_links(nodes: int, src: IntArray, dst: IntArray, lanes: IntArray, seed: int) -> IntArray:
