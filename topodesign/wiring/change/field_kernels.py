@@ -280,9 +280,9 @@ def _swap(fields: Fields, places: Places, x: int | np.int64, y: int | np.int64) 
 
 
 @inlined
-def _others(places: Places, x: int | np.int64, y: int | np.int64, node: int | np.int64) -> np.int64:
+def _others(places: Places, x: int | np.int64, y: int | np.int64, node: int | np.int64) -> int:
     """Return the host of a node when two have exchanged theirs."""
-    return places.place[y if node == x else x if node == y else node]
+    return int(places.place[y if node == x else x if node == y else node])
 
 
 @compiled

@@ -243,7 +243,7 @@ class _Room:
             return None
         most = found.most // (2 if self.duplex else 1)
         if placed.kept < most:
-            placed, _ = problem.exhausted(problem.improved(placed, seed=seed), swaps=True)
+            placed, _ = problem.exhausted(problem.improved(placed, most, seed=seed), swaps=True)
         links = max(len(problem.nodes), len(self.patches))
         return self.grown(name, topology, links - placed.kept, links - most, workload)
 
