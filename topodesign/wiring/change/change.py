@@ -16,7 +16,7 @@ import numpy as np
 from topodesign.base.claims import Proof
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.topology.topology import IntArray, Topology
-from topodesign.wiring.change.fields import Found, Problem
+from topodesign.wiring.change.fields import MOST_EXHAUSTED, Found, Problem
 from topodesign.wiring.change.kept_bound import most_kept
 from topodesign.wiring.change.patches import Change, Patches, wired_topology
 from topodesign.wiring.change.relabel import relabel
@@ -103,7 +103,9 @@ class _Search:
             if found and self.problem.could_keep(place) <= max(one.kept for one in found):
                 continue
             try:
-                found.append(self.problem.exhausted(self._placed(place), swaps=False)[0])
+                found.append(self._placed(place))
+                if len(self.hosts) <= MOST_EXHAUSTED or self.problem.could_keep(place) >= most:
+                    found[-1] = self.problem.exhausted(found[-1], swaps=False)[0]
             except InfeasibleError as error:
                 refused.append(error)
             if found and found[-1].kept == most:

@@ -30,12 +30,12 @@ from topodesign.wiring.plan.decompose import split, without_loops
 MOST_EXHAUSTED = 8  # hosts up to which all their orders are gone through
 
 _EFFORT = 2**31  # of the search through fields over all orders: branches times links times fields
-_LITTLE = 2**24  # with the hosts as they are
+_LITTLE = 2**26  # with the hosts as they are
 _NEAR = 4  # more patches that could stay up to which it is begun for many hosts: it seldom ends where more could
 _FIRST = 2**15  # before machine code is made for it
-_WARMTHS = 16, 16, 3, 8, 4, 8, 3, 8, 4, 8  # what is accepted at first, by the share that it is of all
+_WARMTHS = 16, 6, 16, 3, 8, 4, 8, 3, 8, 4  # what is accepted at first, by the share that it is of all
 _PROPOSALS = 2**19  # of a walk
-_WALKED = 2**20  # of all walks
+_WALKED = 3 * _PROPOSALS  # of all walks
 _TURNS = 2, 8  # the same where fields alone change, which takes more loss to get anywhere
 _TURNED = 2**25  # proposals that change fields alone, times hosts
 _FEWER = 4  # links for each patch that could stay from which on there are the fewer proposals the more

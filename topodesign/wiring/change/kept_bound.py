@@ -27,7 +27,7 @@ _MOST_WALKS = 2**22  # so that a matrix of them takes 50 MB at most, and no numb
 _MOST_COUNTED = 2**60  # of those that never turn round
 _LONGEST = 64
 _EFFORT = 2**27  # steps of walks that never turn round
-_AT_ONCE = 2**20  # of them
+_AT_ONCE = 2**18  # of them
 
 
 def most_kept(one: Topology, other: Topology) -> int:
