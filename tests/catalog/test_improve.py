@@ -255,7 +255,7 @@ def test_linear_congruential_digraphs_are_better_than_generalized_kautz_ones(tmp
     run = _Run(tmp_path, state, [True, False], 0, only=congruential.name)
     assert [one for purse in run.purses.values() for one in purse.searches] == [(target, 0)]
     before = state.ratio(target)
-    assert run._turn()
+    assert run.turn()
     assert run.gain == pytest.approx(before - state.ratio(target))
     assert run.gain > 0
     (best,) = state.front(target)

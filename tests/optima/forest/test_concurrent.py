@@ -53,9 +53,15 @@ def throughput(schedule: Trees) -> Fraction:
     return shards / schedule.inverse_rate
 
 
+def trees(topology: Topology) -> tuple[Trees, str]:
+    schedule, words = allreduce_schedule(topology)
+    assert isinstance(schedule, Trees)  # none of these is large enough to stay folded
+    return schedule, words
+
+
 def check(topology: Topology) -> Trees:
     """The optimum of the linear program, by a schedule that the verifier measures itself."""
-    schedule, _ = allreduce_schedule(topology)
+    schedule = trees(topology)[0]
     best = allreduce_optimum(topology)
     assert throughput(schedule) == best.throughput
     assert schedule.concurrent == (best.throughput > best.composed)
@@ -98,7 +104,7 @@ def test_what_is_chosen_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "; proven: no" in allreduce_schedule(build("complete(4)"))[1]
     monkeypatch.setattr(allreduce, "MOST_NODES", 64)
     long = path(65)  # more nodes than a linear program is solved for
-    schedule, words = allreduce_schedule(long)
+    schedule, words = trees(long)
     assert not schedule.concurrent
     bound = allreduce_optimum(long).bound
     assert f"at most {float(bound / throughput(schedule) - 1):.2%} is left to gain (by cuts alone: above 64" in words
@@ -110,7 +116,7 @@ def test_what_is_chosen_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     concurrent = check(odd)
     monkeypatch.setattr(forest, "MAX_WEIGHT", int(throughput(concurrent)))
-    schedule, words = allreduce_schedule(odd)
+    schedule, words = trees(odd)
     assert not schedule.concurrent
     assert verify_trees(schedule).ok
     assert "not proven" in words

@@ -67,7 +67,7 @@ def test_folded_plans_are_like_the_whole(
 def test_only_with_all_links_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(method, "MOST_WHOLE", 0)
     folded = schedule("torus(3,4)")
-    one = replace(folded, movement=folded.movement.unfold())  # type: ignore[attr-defined]
+    one = replace(folded, movement=folded.movement.unfold())
     assert str(simulate(folded, failed=[(0, 1)])) == str(simulate(one, failed=[(0, 1)]))
     assert schedule("mesh(3,4)").kind == "rounds"
 
