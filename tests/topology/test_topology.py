@@ -18,7 +18,6 @@ from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
 from topodesign.base.spec import parse
 from topodesign.fabrics.places import as_fabric
-from topodesign.topology.files import from_graph
 from topodesign.topology.groups import cyclic
 from topodesign.topology.library import as_topology
 from topodesign.topology.symmetry import Symmetry
@@ -151,7 +150,7 @@ def test_undirected_and_multigraphs_from_networkx(graph: Drawn) -> None:
     assert topology.is_duplex
 
 
-@pytest.mark.parametrize("take", [Topology.from_networkx, from_graph, as_fabric, as_topology])
+@pytest.mark.parametrize("take", [Topology.from_networkx, as_fabric, as_topology])
 def test_a_weight_is_not_taken_for_anything(take: Callable[[nx.Graph], object]) -> None:
     """It could be a capacity or a length: only where it makes no difference nothing is said."""
     plain, weighted = nx.cycle_graph(5), nx.cycle_graph(5)
