@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -54,6 +54,7 @@ _HOPED, _HOPED_SECONDS = 0.03, 0.3
 _LEAST_SECONDS = 0.01
 """What a turn counts as having taken at least, so that one that finds nothing to do is not taken for ever."""
 _SAVE = 60.0  # seconds between writing the files
+_ALL = slice(None)  # of the sizes
 _CLOSING = 0.25  # of the time, what expansions of rows that have to be built may take beside it
 
 
@@ -240,9 +241,8 @@ class _Work:
             for degree in self.degrees
         }
         state = SearchState(sizes_among(self.nodes), rows, as_catalog(self.source))
-        sizes = [(degree, n) for degree in self.degrees for n in sorted(state.nodes)]
-        own = sizes if self.jobs == 1 else [] if place is None else sizes[place :: self.jobs]
-        return _Run(self.directory, state, self.wirings, self.seed, only=self.only, sizes=own)
+        part = _ALL if self.jobs == 1 else slice(0) if place is None else slice(place, None, self.jobs)
+        return _Run(self.directory, state, self.wirings, self.seed, only=self.only, part=part)
 
 
 class _Run:
@@ -256,7 +256,7 @@ class _Run:
         seed: int,
         *,
         only: str | None = None,
-        sizes: Iterable[tuple[int, int]] | None = None,
+        part: slice = _ALL,
     ) -> None:
         self.directory, self.state, self.seed, self.only = directory, state, seed, only
         self.spent: dict[str, Spent] = {}
@@ -264,7 +264,7 @@ class _Run:
         self.waiting = DeferralQueue(state)
         self._start = self._saved = time.monotonic()
         every = [(degree, n) for degree in state.degrees for n in sorted(state.nodes)]
-        for degree, n in every if sizes is None else sizes:
+        for degree, n in every[part]:
             for wiring in wirings:
                 self._plan(Target(n, degree, wiring))
         if self.waiting:

@@ -80,7 +80,7 @@ class TreeFigures:
 
 def tree_figures(fabric: Fabric, schedule: Trees | OrbitTrees) -> TreeFigures:
     """Return what valid trees reach."""
-    own, times = (schedule, Fraction(1)) if isinstance(schedule, Trees) else (schedule.own, schedule.images)
+    own, times = schedule.own, schedule.images
     if not len(own):
         raise ScheduleError("the schedule has no trees")
     owners, shards = own.collective.shards(len(own.compute_nodes)), own.shards
@@ -91,8 +91,7 @@ def tree_figures(fabric: Fabric, schedule: Trees | OrbitTrees) -> TreeFigures:
 def per_root(fabric: Fabric, schedule: Trees | OrbitTrees) -> str:
     """Return how many trees every root has, in words."""
     k = tree_figures(fabric, schedule).k
-    own = schedule if isinstance(schedule, Trees) else schedule.own
-    unit = "" if own.shard is None else " and unit of shard size"
+    unit = "" if schedule.own.shard is None else " and unit of shard size"
     return f"{k} {'tree' if k == 1 else 'trees'} per root{unit}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from itertools import repeat
 from operator import itemgetter
 from typing import ClassVar
@@ -56,6 +56,11 @@ class OrbitTrees(Folded[Trees]):
         """The fabric."""
         return self.own.topology
 
+    @cached_property
+    def link_orbits(self) -> IntArray:
+        """The first link of every link's orbit."""
+        return self.symmetry.link_orbits(self.topology)
+
     @property
     def images(self) -> Fraction:
         """How many images a tree has."""
@@ -67,7 +72,7 @@ class OrbitTrees(Folded[Trees]):
 
     def spread(self, loads: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return what links carry of all trees, from what they carry of those it has itself; of a free symmetry."""
-        first = self.symmetry.link_orbits(self.topology)
+        first = self.link_orbits
         sums, size = np.bincount(first, loads, len(first)), np.bincount(first, minlength=len(first))
         carried: NDArray[np.float64] = (sums / size.clip(1))[first] * float(self.images)
         return carried

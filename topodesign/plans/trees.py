@@ -157,6 +157,16 @@ class Trees(Movement):
         return f"<Trees {self.collective}, {len(self)} trees, height {self.height}, rate {self.rate}>"
 
     @property
+    def own(self) -> Trees:
+        """The trees that are written out: all, unless a symmetry folds them."""
+        return self
+
+    @property
+    def images(self) -> Fraction:
+        """How many trees each of these stands for."""
+        return Fraction(1)
+
+    @property
     def one_shot(self) -> bool:
         """Whether it is an allreduce whose nodes send all that they have, and add up all that they get."""
         return self.collective.like(ALLREDUCE) and not self.reduce_trees and len(self) > 0

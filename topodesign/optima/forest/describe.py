@@ -198,7 +198,7 @@ class TreeFacts(Declared):
     @property
     def own(self) -> Trees:
         """The trees, or those that a symmetry takes to all others."""
-        return _own(self.schedule)
+        return self.schedule.own
 
     @cached_property
     def reached(self) -> TreeFigures:
@@ -241,7 +241,7 @@ class TreeFacts(Declared):
 
 def tree_summary(fabric: Fabric, schedule: Trees | OrbitTrees) -> str:
     """Return the same for people."""
-    reached, own, number = tree_figures(fabric, schedule), _own(schedule), schedule.sends
+    reached, own, number = tree_figures(fabric, schedule), schedule.own, schedule.sends
     time = format_time(reached.inverse_rate * 10**9)
     groups = f" in {own.groups} groups at once" if own.groups > 1 else ""
     kept = f", kept as {len(own)}" if len(own) < number else ""
@@ -256,12 +256,8 @@ def tree_summary(fabric: Fabric, schedule: Trees | OrbitTrees) -> str:
     return "\n".join(lines if pruned is None else [*lines, str(pruned)])
 
 
-def _own(schedule: Trees | OrbitTrees) -> Trees:
-    return schedule if isinstance(schedule, Trees) else schedule.own
-
-
 def _in_network(fabric: Fabric, schedule: Trees | OrbitTrees) -> Pruned | None:
-    own = _own(schedule)
+    own = schedule.own
     if len(own.relays) or own.collective.group is not None or not fabric.multicast | fabric.aggregation:
         return None
     if isinstance(schedule, OrbitTrees):  # shares of traffic are the same of all images if these switches stay such

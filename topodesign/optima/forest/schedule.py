@@ -199,12 +199,8 @@ def out_trees(
         _check_size(topology, roots, phases)
         split = remove_switches(fixed.topology, demand.tolist())
         trees = packed(topology, collective, split, demand.tolist(), rate=fixed.tree_rate, shard=shard)
-    low = shifted_trees(topology, collective, fixed, demand, shard, higher=_own(trees))
+    low = shifted_trees(topology, collective, fixed, demand, shard, higher=trees.own)
     return trees if low is None else _kept(low, phases)
-
-
-def _own(trees: AnyTrees) -> Trees:
-    return trees.own if isinstance(trees, OrbitTrees) else trees
 
 
 def _kept(trees: OrbitTrees, phases: int) -> AnyTrees:

@@ -9,7 +9,6 @@ import numpy as np
 from topodesign.base.errors import TooLargeError, TopologyError
 from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.plans.trees import Trees
-from topodesign.topology.symmetry import joined
 from topodesign.topology.topology import IntArray
 
 
@@ -50,7 +49,4 @@ def images_of(trees: Trees | OrbitTrees) -> Images:
     times = symmetry.free_order(trees.own.compute_nodes)
     if times is None:
         raise TopologyError("it leaves compute nodes where they are, so that trees have several images there")
-    link = np.arange(len(topology.src))
-    for generator in trees.generators:
-        link = joined(link, topology.link_index(generator[topology.src], generator[topology.dst]))
-    return Images(times, symmetry.represented_by, link)
+    return Images(times, symmetry.represented_by, symmetry.link_orbits(topology))

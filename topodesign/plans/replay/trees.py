@@ -92,7 +92,7 @@ def replayed_trees(fabric: Fabric, trees: Trees | OrbitTrees) -> Found:
     report = verify_trees(trees, names=fabric.names, multicast=fabric.multicast, aggregation=fabric.aggregation)
     if not report.ok or report.inverse_rate is None:
         return Found(report.problems or ("it has no trees",))
-    own, images = (trees if isinstance(trees, Trees) else trees.own), images_of(trees)
+    own, images = trees.own, images_of(trees)
     problems = overloaded(fabric, images.loads(loads_of(own)), own.rate) if fabric.shared else ()
     if problems:
         return Found(problems)
@@ -135,7 +135,7 @@ def verify_trees(
     ``multicast`` and ``aggregation`` are the switches that can copy, and that can add; another ``inverse_rate``
     than the one that is claimed is a problem.
     """
-    schedule = trees if isinstance(trees, Trees) else trees.own
+    schedule = trees.own
     try:
         images = images_of(trees)
     except TopologyError as error:

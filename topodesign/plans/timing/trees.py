@@ -82,8 +82,10 @@ def simulate_trees(
 
 def _alike(folded: OrbitTrees, of_links: Sequence[Fraction] | None) -> bool:
     """Whether latencies are the same for all links of an orbit, so that images take as long as what they are of."""
-    first = folded.symmetry.link_orbits(folded.topology).tolist()
-    return of_links is None or all(of_links[at] == own for at, own in zip(first, of_links, strict=True))
+    if of_links is None:
+        return True
+    first = folded.link_orbits.tolist()
+    return all(of_links[at] == own for at, own in zip(first, of_links, strict=True))
 
 
 def _phases(
