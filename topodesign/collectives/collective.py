@@ -72,38 +72,21 @@ class Movement:
 
 @dataclass(frozen=True)
 class Collective:
-    """What a collective does, for any number of nodes.
+    """What a collective does, for any number of nodes."""
 
-    Attributes
-    ----------
-    name
-        What it is called, as in ``--collective``.
-    movements
-        What happens to its blocks, one after the other.
-    root
-        The node of a collective that has one; None for others, and as long as it is not chosen.
-    group
-        The members, ascending; None for all nodes that compute. Other nodes may pass data on.
-    groups
-        Where several groups do the same at once, each for itself: the members of each, ascending, in the order in which
-        they were given; ``group`` are then all of them together. None for one.
-    roots
-        The root of each of several groups, in their order, of a collective that has one.
-    several
-        The collectives that run at the same time, each for itself: of :func:`together` alone, which has no movements
-        and no blocks of its own.
-    labels
-        Pairs (runtime, what it calls the collective) where that is not the name without hyphens; None where it has
-        none.
-    """
-
-    name: str
-    movements: tuple[Movement, ...]
-    root: int | None = None
+    name: str  # what it is called, as in ``--collective``
+    movements: tuple[Movement, ...]  # what happens to its blocks, one after the other
+    root: int | None = None  # the node of a collective that has one; None for others, and as long as it is not chosen
+    # the members, ascending; None for all nodes that compute. Others may pass data on
     group: tuple[int, ...] | None = None
+    # pairs (runtime, what it calls the collective) where that is not the name without hyphens; None where it has none
     labels: tuple[tuple[str, str | None], ...] = ()
+    # where several groups do the same at once, each for itself: the members of each, ascending, in the order in which
+    # they were given; ``group`` are then all of them together. None for one
     groups: tuple[tuple[int, ...], ...] | None = None
+    # the root of each of several groups, in their order, of a collective that has one
     roots: tuple[int, ...] | None = None
+    # those that run at the same time, each for itself: of :func:`together` alone, which has no movements and blocks
     several: tuple[Collective, ...] = ()
 
     def __str__(self) -> str:

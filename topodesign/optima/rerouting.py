@@ -61,14 +61,7 @@ def rerouted(paths: Paths, left: Fabric, order: Sequence[int], slower: Mapping[t
                     kept.append((block, part, way))
     if max(weight for _, weight, _ in kept) > MAX_WEIGHT:
         raise TooLargeError("the paths need more than 31 bits of weight")
-    columns = (
-        [block for block, _, _ in kept],
-        [weight for _, weight, _ in kept],
-        np.cumsum([0, *(len(way) for _, _, way in kept)]),
-        [vertex for _, _, way in kept for vertex in way],
-    )
-    arrays = (np.array(column, dtype=np.int64) for column in columns)
-    return Paths(collective, topology, paths.units * scale, *arrays, amounts=_amounts(paths, known))
+    return Paths.of(collective, topology, paths.units * scale, kept, _amounts(paths, known))
 
 
 def _renamed(paths: Paths, known: IntArray, count: int) -> IntArray:

@@ -8,7 +8,7 @@ replay, is in :mod:`topodesign.plans.kinds`.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Callable, Mapping
 from dataclasses import Field as DataclassField
 from dataclasses import fields, replace
@@ -79,9 +79,10 @@ class Movement(ABC):
         def collective(self) -> Collective:
             """What it is for."""
 
-    @abstractmethod
     def fits(self, topology: Topology) -> bool:
         """Return whether it is for as many nodes, or these very links, as far as it says."""
+        own: Any = self
+        return bool(own.topology == topology if hasattr(own, "topology") else own.nodes == topology.nodes)
 
     def unfold(self) -> Any:
         """Return what it stands for: itself, unless a symmetry folds it."""

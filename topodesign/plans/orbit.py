@@ -41,15 +41,6 @@ class Folded(Movement, Generic[Own]):
     takes the representative to v: the one that :meth:`~topodesign.topology.symmetry.Symmetry.transversals` takes,
     composed along a breadth-first tree in the order of the generators and, after them, their inverses. Whatever the
     group, this makes one plan; where no permutation but the identity leaves a node where it is, p is unique.
-
-    Attributes
-    ----------
-    generators
-        Permutations of the nodes, int32 of shape ``(g, nodes)``.
-    representatives
-        One node of every orbit that moves something, its smallest or another.
-    own
-        What moves of these, with the header of the whole.
     """
 
     whole_kind: ClassVar[type[Any]]
@@ -59,9 +50,9 @@ class Folded(Movement, Generic[Own]):
         "representatives": (Column("representatives", "one node of every orbit that moves something"),),
     }
 
-    generators: NDArray[np.int32]
-    representatives: tuple[int, ...]
-    own: Own
+    generators: NDArray[np.int32]  # permutations of the nodes, of shape ``(g, nodes)``
+    representatives: tuple[int, ...]  # one node of every orbit that moves something, its smallest or another
+    own: Own  # what moves of these, with the header of the whole
 
     def __post_init__(self) -> None:
         """Check the form (not the meaning: that is the verifier's) and take the generators over."""

@@ -7,6 +7,7 @@ sizes is set by the fullest link alone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -34,23 +35,6 @@ class Paths(Movement):
     block's source, others, its destination. Nodes on the way store what they receive and pass it on; switches pass it
     on as it comes. The units of a block are given to its paths in their order, the first ones to the first.
 
-    Attributes
-    ----------
-    collective
-        One of ``PATH_COLLECTIVES``, with its root and group if it has them.
-    topology
-        Links with capacities, switches included.
-    units
-        Number of equal parts of a block, or of a piece where blocks have several.
-    block, weight
-        One entry for every path, shape ``(P,)``. Blocks are numbered as
-        :meth:`~topodesign.collectives.collective.Collective.blocks` says.
-    hop_start, hop
-        Vertices of the paths; ``hop_start`` has shape ``(P + 1,)``.
-    amounts
-        Pieces of every block of an all-to-all, in the order of their numbers, or None where all are alike. Data of a
-        node are then counted as if all blocks to others had the mean.
-
     All arrays are read-only int64.
     """
 
@@ -62,13 +46,15 @@ class Paths(Movement):
         "hops": (Column("hop", "vertices of paths"),),
     }
 
-    collective: Collective
-    topology: Topology
-    units: int
+    collective: Collective  # one of ``PATH_COLLECTIVES``, with its root and group if it has them
+    topology: Topology  # links with capacities, switches included
+    units: int  # equal parts of a block, or of a piece where blocks have several
     block: IntArray
     weight: IntArray
     hop_start: IntArray
     hop: IntArray
+    # pieces of every block of an all-to-all by number, None where all are alike; data of a node are then counted as
+    # if all blocks to others had the mean
     amounts: tuple[int, ...] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -92,6 +78,21 @@ class Paths(Movement):
         blocks = self.collective.block_count(nodes)
         self.check_ranges(block=(0, blocks - 1), weight=(1, MAX_WEIGHT), hop=(0, nodes - 1))
         check_cuts(self.hop_start, self.hop, len(self.block), "paths")
+
+    @classmethod
+    def of(
+        cls,
+        collective: Collective,
+        topology: Topology,
+        units: int,
+        rows: Sequence[tuple[int, int, Sequence[int]]],
+        amounts: tuple[int, ...] | None = None,
+    ) -> Paths:
+        """Return paths of block, weight and vertices."""
+        block, weight = (np.array([row[at] for row in rows], dtype=np.int64) for at in (0, 1))
+        start = np.cumsum([0, *(len(way) for *_, way in rows)], dtype=np.int64)
+        hop = np.array([vertex for *_, way in rows for vertex in way], dtype=np.int64)
+        return cls(collective, topology, units, block, weight, start, hop, amounts=amounts)
 
     def __repr__(self) -> str:
         """Return a short description."""
@@ -159,7 +160,3 @@ class Paths(Movement):
         """Return what a file says of it beside columns; amounts only where they differ, so that others are as ever."""
         said = super().header()
         return said if self.amounts is not None else {name: one for name, one in said.items() if name != "amounts"}
-
-    def fits(self, topology: Topology) -> bool:
-        """Return whether it is for these very links."""
-        return self.topology == topology

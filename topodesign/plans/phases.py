@@ -32,25 +32,7 @@ _SECONDS = Field(lambda header, name: read_fraction(header, name, positive=False
 
 @dataclass(frozen=True, eq=False)
 class Phases(Movement):
-    """Columns of sends as :class:`~topodesign.plans.rounds.Rounds` has them, and of circuits.
-
-    Attributes
-    ----------
-    collective, nodes, units, steps, reduce_steps, step, src, dst, block, lo, hi
-        As those of rounds.
-    ports
-        Ports of a node, d: each sends and receives at B/d.
-    delay
-        Seconds that a change takes.
-    moving
-        Whether only ports whose circuit changes are dark; else all are, at every change.
-    duplex
-        Whether a port's circuits there and back lead to the same port of the same node.
-    first_step
-        The step with which each phase begins, ascending from 1.
-    phase, circuit_src, src_port, circuit_dst, dst_port
-        A circuit a row: in which phase, counted from 0, from which node and port to which.
-    """
+    """Columns of sends as :class:`~topodesign.plans.rounds.Rounds` has them, and of circuits."""
 
     kind: ClassVar = "phases"
     FIELDS: ClassVar = {
@@ -77,10 +59,10 @@ class Phases(Movement):
     units: int
     steps: int
     reduce_steps: int
-    ports: int
-    delay: Fraction
-    moving: bool
-    duplex: bool
+    ports: int  # ports of a node, d: each sends and receives at B/d
+    delay: Fraction  # seconds that a change takes
+    moving: bool  # whether only ports whose circuit changes are dark; else all are, at every change
+    duplex: bool  # whether a port's circuits there and back lead to the same port of the same node
     step: NDArray[np.int32]
     src: NDArray[np.int32]
     dst: NDArray[np.int32]

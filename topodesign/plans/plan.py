@@ -23,31 +23,17 @@ class Plan(Result):
     """How a collective runs on a topology or fabric.
 
     ``verify``, ``simulate``, ``compile_plan`` and ``save_plan`` take any plan, whatever moves in it.
-
-    Attributes
-    ----------
-    place
-        Where it runs: a topology, or a fabric, which has names and bandwidths of its own.
-    movement
-        What moves when: rounds, pipelined trees or timed sends.
-    claim
-        What it is said to cost, by name: exact numbers that the verifier finds out for itself and compares. Rounds
-        claim ``steps`` and ``bandwidth`` (the factor y), trees ``k``, ``height``, ``inv_x_star`` and
-        ``algorithmic_bandwidth``, timed sends ``time`` in seconds.
-    spec
-        Text that rebuilds the place, or None.
-    generator
-        What made it: method and options, as JSON holds them.
-    notes
-        What its maker has to say about it.
     """
 
-    place: Topology | Fabric
-    movement: Movement
+    place: Topology | Fabric  # where it runs: a topology, or a fabric, which has names and bandwidths of its own
+    movement: Movement  # what moves when: rounds, pipelined trees, timed sends or another kind
+    # what it is said to cost, by name: exact numbers that the verifier finds out for itself and compares. Rounds
+    # claim ``steps`` and ``bandwidth`` (y), trees ``k``, ``height``, ``inv_x_star`` and ``algorithmic_bandwidth``,
+    # timed sends ``time`` in seconds
     claim: Mapping[str, Fraction] = field(default_factory=dict)
-    spec: str | None = None
-    generator: Mapping[str, Any] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    spec: str | None = None  # text that rebuilds the place
+    generator: Mapping[str, Any] = field(default_factory=dict)  # what made it: method and options, as JSON holds them
+    notes: tuple[str, ...] = ()  # what its maker has to say about it
 
     def __post_init__(self) -> None:
         """Check that what moves fits the place, and take its spec over if nothing else is said."""

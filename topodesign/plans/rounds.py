@@ -12,7 +12,6 @@ from topodesign.base.errors import ScheduleError
 from topodesign.collectives import Collective
 from topodesign.plans.archive import MAX_INTEGER
 from topodesign.plans.movement import MAX_STEPS, Column, Movement, check_intervals, integer
-from topodesign.topology.topology import Topology
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,23 +26,6 @@ class Rounds(Movement):
     ``reduce_steps`` and an allgather in the steps after. Blocks are numbered as
     :meth:`~topodesign.collectives.collective.Collective.blocks` says: most are called by a node, their source or their
     destination.
-
-    Attributes
-    ----------
-    collective
-        What it is for, with root and group if it has them.
-    nodes
-        Number of nodes N, switches included.
-    units
-        Number of equal parts of a block; ``lo`` and ``hi`` count them.
-    steps
-        Number of communication steps; rows have steps 1 to ``steps``.
-    reduce_steps
-        Steps in which receivers add: none for an allgather, all for a reduce-scatter, the first ones of an allreduce.
-    step, src, dst, block
-        int32 arrays of shape ``(rows,)``.
-    lo, hi
-        int64 arrays of shape ``(rows,)``.
     """
 
     kind: ClassVar = "rounds"
@@ -63,10 +45,11 @@ class Rounds(Movement):
         )
     }
 
-    collective: Collective
-    nodes: int
-    units: int
-    steps: int
+    collective: Collective  # what it is for, with root and group if it has them
+    nodes: int  # number of nodes N, switches included
+    units: int  # equal parts of a block, which ``lo`` and ``hi`` count
+    steps: int  # communication steps, counted from 1
+    # steps in which receivers add: none for an allgather, all for a reduce-scatter, the first of an allreduce
     reduce_steps: int
     step: NDArray[np.int32]
     src: NDArray[np.int32]
@@ -91,10 +74,6 @@ class Rounds(Movement):
             f"<Rounds {self.collective}, {self.nodes} nodes, {self.steps} steps, "
             f"{len(self)} sends, {self.units} units per shard>"
         )
-
-    def fits(self, topology: Topology) -> bool:
-        """Return whether it is for as many nodes."""
-        return self.nodes == topology.nodes
 
     def rows(self, chosen: NDArray[Any]) -> Self:
         """Return the same with some of the sends, by a mask or their numbers."""

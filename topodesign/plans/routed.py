@@ -23,17 +23,6 @@ class Routed(Movement):
     Row i says: at ``step[i]`` the first node of route ``route[i]`` sends the units ``lo[i] <= unit < hi[i]`` of
     ``block[i]`` over the links of the route to its last node; nodes between pass them on without storing them, in the
     same step. All else is as in :class:`~topodesign.plans.rounds.Rounds`: with a link for every route it is one.
-
-    Attributes
-    ----------
-    collective, units, steps, reduce_steps
-        As of rounds.
-    topology
-        The links.
-    step, route, block, lo, hi
-        One entry for every send; all arrays are int64 and read-only.
-    hop_start, hop
-        Vertices of the routes: those of route r are ``hop[hop_start[r]:hop_start[r + 1]]``.
     """
 
     kind: ClassVar = "routed"
@@ -51,7 +40,7 @@ class Routed(Movement):
     }
 
     collective: Collective
-    topology: Topology
+    topology: Topology  # the links
     units: int
     steps: int
     reduce_steps: int
@@ -76,10 +65,6 @@ class Routed(Movement):
     def __repr__(self) -> str:
         """Return a short description."""
         return f"<Routed {self.collective}, {self.topology.nodes} nodes, {self.steps} steps, {len(self)} sends>"
-
-    def fits(self, topology: Topology) -> bool:
-        """Return whether it is for these very links."""
-        return self.topology == topology
 
     @cached_property
     def lengths(self) -> IntArray:

@@ -40,19 +40,7 @@ def _rates(header: Mapping[str, Any], name: str) -> tuple[Fraction, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Stages(Movement):
-    """Trees of all stages, in their order.
-
-    Attributes
-    ----------
-    collective, topology
-        An allreduce of all nodes that compute, and the physical fabric, switches included.
-    rates
-        Capacity that a unit of weight takes in each stage.
-    does, trees
-        A stage a row: its place in ``DOES``, and how many trees it has.
-    root, weight, tree, src, dst, route_edge, route_weight, hop_start, hop
-        As those of :class:`~topodesign.plans.trees.Trees`. Members of a group are those that trees of a stage join.
-    """
+    """Trees of all stages, in their order."""
 
     kind: ClassVar = "stages"
     FIELDS: ClassVar = {"rates": Field(_rates, lambda rates: list(map(str, rates)))}
@@ -64,9 +52,9 @@ class Stages(Movement):
         ),
     }
 
-    collective: Collective
-    topology: Topology
-    rates: tuple[Fraction, ...]
+    collective: Collective  # an allreduce of all nodes that compute
+    topology: Topology  # the physical fabric, switches included
+    rates: tuple[Fraction, ...]  # capacity that a unit of weight takes in each stage
     does: IntArray
     trees: IntArray
     root: IntArray
@@ -187,10 +175,6 @@ class Stages(Movement):
     def __repr__(self) -> str:
         """Return a short description."""
         return f"<Stages {self.collective}, {', '.join(DOES[one].name for one in self.does.tolist())}>"
-
-    def fits(self, topology: Topology) -> bool:
-        """Return whether it is for these very links."""
-        return self.topology == topology
 
 
 def _groups(trees: Trees) -> list[list[int]]:

@@ -35,32 +35,6 @@ class Timed(Movement):
     Where a block is added up, what is sent is the partial sum that the sender has when it starts, and the receiver adds
     it to its own when it is there. Elsewhere the receiver stores it.
 
-    Attributes
-    ----------
-    collective
-        What it is for, with root and group if it has them.
-    nodes
-        Number of nodes N, switches included.
-    units
-        Number of equal parts of a block; ``lo`` and ``hi`` count them.
-    tick
-        Seconds of one tick.
-    size
-        Bytes of the whole data M that the times are for.
-    overlap
-        When a link is free for the next send: False says when all data have arrived, True as soon as it has been
-        transmitted, its latency (or what is left of it) running on: a latency before the end. TACOS leaves open which
-        of the two is meant; the first is the safe one.
-    start, end
-        Ticks from the start of the collective, int64 arrays of shape ``(rows,)``.
-    part, src, dst, block
-        int32 arrays of shape ``(rows,)``; ``part`` is the index of the movement of the collective that a send belongs
-        to: 0, and 1 in the allgather of an allreduce.
-    lo, hi
-        int64 arrays of shape ``(rows,)``.
-    latency, per_unit
-        Ticks of every link of the topology, in its order, int64 arrays of shape ``(links,)``.
-
     References
     ----------
     TACOS: Topology-Aware Collective Algorithm Synthesizer for Distributed Machine Learning (time-expanded networks).
@@ -82,11 +56,13 @@ class Timed(Movement):
         LINKS: (Column("latency", "ticks of latency"), Column("per_unit", "ticks of a unit")),
     }
 
-    collective: Collective
-    nodes: int
-    units: int
-    tick: Fraction
-    size: Fraction
+    collective: Collective  # what it is for, with root and group if it has them
+    nodes: int  # number of nodes N, switches included
+    units: int  # equal parts of a block, which ``lo`` and ``hi`` count
+    tick: Fraction  # seconds of one tick
+    size: Fraction  # bytes of the whole data M that the times are for
+    # whether a link is free for the next send as soon as it has transmitted, its latency running on; else when all
+    # data have arrived, which is the safe one of the two that TACOS leaves open
     overlap: bool
     start: NDArray[np.int64]
     end: NDArray[np.int64]

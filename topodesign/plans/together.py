@@ -31,21 +31,14 @@ _FIELDS = frozenset({"units", "size", "begin", "rows"})
 
 @dataclass(frozen=True, eq=False)
 class Together(Movement):
-    """Timed sends of several collectives.
-
-    Attributes
-    ----------
-    streams
-        The sends of each collective, with its own size and number of units; nodes, ticks, latencies of links, and when
-        links are free again are the same for all.
-    begins
-        Ticks from the start of the plan until each collective begins: none of its sends is earlier.
-    """
+    """Timed sends of several collectives."""
 
     kind: ClassVar = "together"
     TABLES: ClassVar = Timed.TABLES
 
+    # of each collective, with its own size and units; nodes, ticks, latencies and ``overlap`` are the same
     streams: tuple[Timed, ...]
+    # ticks from the start of the plan until each collective begins: none of its sends is earlier
     begins: tuple[int, ...]
 
     def __post_init__(self) -> None:

@@ -7,10 +7,11 @@ small chunks, so that the time for large sizes is set by the fullest link alone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
@@ -54,34 +55,6 @@ class Trees(Movement):
     An allreduce without in-trees is *one-shot*: the trees of a root carry all the data that it has, and every node adds
     up what it gets of all. It takes half as many steps, and N times the data.
 
-    Attributes
-    ----------
-    collective
-        One of ``TREE_COLLECTIVES``, with its root if it has one.
-    topology
-        The physical fabric, switches included.
-    rate
-        Capacity that one unit of weight takes: a tree of weight w takes ``w * rate`` of every link it goes over.
-    root, weight
-        One entry for every tree, shape ``(T,)``.
-    tree, src, dst
-        One row for every tree edge, shape ``(E,)``, all edges of one tree together, trees ascending.
-    route_edge, route_weight
-        One row for every physical route of a tree edge, shape ``(R,)``, edges ascending; the weights of an edge's
-        routes add up to the weight of its tree.
-    hop_start, hop
-        ``hop[hop_start[r]:hop_start[r + 1]]`` are the nodes of route r: the edge's src, switches, its dst.
-        ``hop_start`` has shape ``(R + 1,)``.
-    reduce_trees
-        The first so many trees are in-trees, the rest out-trees. In an allreduce the in-trees run first
-        (reduce-scatter), then the out-trees (allgather), and links are shared among the trees of each phase alone.
-    shard
-        Relative shard sizes of the compute nodes in ascending order, or None where they are equal. For broadcast and
-        reduce None, as the only shard is the root's.
-    concurrent
-        Whether the phases of an allreduce run at the same time: a root sends every chunk out as soon as it is complete
-        there, and links are shared among the trees of both phases, whose weights add up to the same.
-
     All arrays are read-only int64.
     """
 
@@ -107,8 +80,9 @@ class Trees(Movement):
         "hops": (Column("hop", "vertices of routes"),),
     }
 
-    collective: Collective
-    topology: Topology
+    collective: Collective  # one of ``TREE_COLLECTIVES``, with its root if it has one
+    topology: Topology  # the physical fabric, switches included
+    # capacity that a unit of weight takes: a tree of weight w takes ``w * rate`` of every link it goes over
     rate: Fraction
     root: IntArray
     weight: IntArray
@@ -119,8 +93,14 @@ class Trees(Movement):
     route_weight: IntArray
     hop_start: IntArray
     hop: IntArray
+    # the first so many trees are in-trees, the rest out-trees. In an allreduce the in-trees run first, then the others,
+    # and links are shared among the trees of each phase alone
     reduce_trees: int
+    # relative shard sizes of the compute nodes in ascending order, or None where they are equal; None of broadcast
+    # and reduce
     shard: tuple[int, ...] | None = None
+    # whether the phases of an allreduce run at the same time: a root sends every chunk out as soon as it is complete
+    # there, and links are shared among the trees of both phases, whose weights add up to the same
     concurrent: bool = False
 
     def __post_init__(self) -> None:
@@ -151,6 +131,26 @@ class Trees(Movement):
         if np.any(np.diff(self.tree) < 0) or np.any(np.diff(self.route_edge) < 0):
             raise ScheduleError("columns 'tree' and 'route_edge' must ascend")
         check_cuts(self.hop_start, self.hop, len(self.route_edge), "routes")
+
+    @classmethod
+    def of_ways(
+        cls,
+        collective: Collective,
+        topology: Topology,
+        trees: Sequence[tuple[int, int, Sequence[Sequence[int]]]],
+        *,
+        rate: Fraction = Fraction(1),
+        **more: Any,
+    ) -> Trees:
+        """Return trees of root, weight and the way of every edge, which has one alone; in-trees first."""
+        ways = [way for *_, own in trees for way in own]
+        hop = np.array(list(chain.from_iterable(ways)), dtype=np.int64)
+        start = np.cumsum([0, *map(len, ways)], dtype=np.int64)
+        root, weight = (np.array([tree[at] for tree in trees], dtype=np.int64) for at in (0, 1))
+        tree = np.repeat(np.arange(len(trees)), [len(own) for *_, own in trees])
+        edges = tree, hop[start[:-1]], hop[start[1:] - 1]
+        routes = np.arange(len(ways)), weight[tree], start, hop
+        return cls(collective, topology, rate, root, weight, *edges, *routes, **more)
 
     def __repr__(self) -> str:
         """Return a short description."""
@@ -291,10 +291,6 @@ class Trees(Movement):
             hop=self.hop[::-1].copy(),
             reduce_trees=len(self) - self.reduce_trees,
         )
-
-    def fits(self, topology: Topology) -> bool:
-        """Return whether it is for these very links."""
-        return self.topology == topology
 
     def some(self, chosen: NDArray[np.bool_], **changes: Any) -> Trees:
         """Return some of the trees, with other fields."""

@@ -17,8 +17,6 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
-import numpy as np
-
 from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.collectives import ALL_TO_ALL
@@ -69,14 +67,9 @@ def exchange_plan(request: Request) -> Plan:
     else:
         raise TooLargeError(f"links of these boxes share data in {cuts} parts; NICs of rounder bandwidths will do")
     rows = [*_inner(small, flow.units * cuts), *_outer(small, flow, cuts)]
-    columns = (
-        [source * fabric.topology.nodes + goal for source, goal, _, _ in rows],
-        [weight for _, _, weight, _ in rows],
-        list(itertools.accumulate((len(way) for *_, way in rows), initial=0)),
-        list(itertools.chain.from_iterable(way for *_, way in rows)),
-    )
-    arrays = (np.array(column, dtype=np.int64) for column in columns)
-    paths = Paths(ALL_TO_ALL, fabric.topology, flow.units * cuts, *arrays)
+    nodes = fabric.topology.nodes
+    named = [(source * nodes + goal, weight, way) for source, goal, weight, way in rows]
+    paths = Paths.of(ALL_TO_ALL, fabric.topology, flow.units * cuts, named)
     claim = path_claim(fabric, paths)
     each = len(next(iter(small.members.values())))
     least = plan.claim["inv_x_star"] / (1 + Fraction(plan.generator["lost"])) * each**2

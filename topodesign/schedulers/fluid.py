@@ -76,7 +76,8 @@ def _uneven(request: Request, fabric: Fabric, collective: Collective) -> Plan:
     found = [path._replace(weight=path.weight // common) for path in found]
     nodes = list(fabric.compute)
     pieces = tuple(demand[np.ix_(nodes, nodes)].ravel().tolist())
-    movement = _columns(collective, fabric, whole // common, found, pieces)
+    rows = [(path.block, path.weight, path.hops) for path in found]
+    movement = Paths.of(collective, fabric.topology, whole // common, rows, pieces)
     claim = Claim.to_bound(Of.TIME, flow.time, Among.FLOWS, flow.time)
     made = {"method": "fluid", "traffic": str(request.shards) if isinstance(request.shards, str | Path) else "a matrix"}
     words = f"uneven traffic, {sum(pieces)} pieces; {claim}"
@@ -149,21 +150,7 @@ def _paths(fabric: Fabric, collective: Collective, flow: DemandFlow, chunks: int
         weights = _rounded(fabric, found, [Fraction(weight * chunks, units) for weight in weights], chunks)
         units = chunks
     found = [path._replace(weight=weight) for path, weight in zip(found, weights, strict=True) if weight]
-    return _columns(collective, fabric, units, found)
-
-
-def _columns(
-    collective: Collective, fabric: Fabric, units: int, found: list[_Path], amounts: tuple[int, ...] | None = None
-) -> Paths:
-    """Return paths as columns."""
-    columns = (
-        [path.block for path in found],
-        [path.weight for path in found],
-        list(itertools.accumulate((len(path.hops) for path in found), initial=0)),
-        list(itertools.chain.from_iterable(path.hops for path in found)),
-    )
-    arrays = (np.array(column, dtype=np.int64) for column in columns)
-    return Paths(collective, fabric.topology, units, *arrays, amounts=amounts)
+    return Paths.of(collective, fabric.topology, units, [(path.block, path.weight, path.hops) for path in found])
 
 
 class _Path(NamedTuple):

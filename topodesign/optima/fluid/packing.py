@@ -11,14 +11,11 @@ or to add; where it is, they go through those that can.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
-
-import numpy as np
 
 from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.errors import InfeasibleError, TooLargeError
@@ -157,31 +154,20 @@ def _trees(problem: Problem, sent: list[_Sent]) -> Trees:
     both = problem.collective.like(ALLREDUCE)
     inward = [one._replace(edges=tuple(edge[::-1] for edge in reversed(one.edges))) for one in sent if one.adds]
     every = inward + [one for one in sent if not one.adds]
-    edges = [(at, edge) for at, one in enumerate(every) for edge in one.edges]
-    columns = {
-        "root": [one.root for one in every],
-        "weight": [one.weight for one in every],
-        "tree": [at for at, _ in edges],
-        "src": [edge[0] for _, edge in edges],
-        "dst": [edge[-1] for _, edge in edges],
-        "route_edge": list(range(len(edges))),
-        "route_weight": [every[at].weight for at, _ in edges],
-        "hop_start": list(itertools.accumulate((len(edge) for _, edge in edges), initial=0)),
-        "hop": list(itertools.chain.from_iterable(edge for _, edge in edges)),
-    }
     shard = None
-    if both and set(columns["src"]) <= set(problem.network.nodes.tolist()):  # otherwise shares are what comes of it
+    senders = {edge[0] for one in every for edge in one.edges}
+    if both and senders <= set(problem.network.nodes.tolist()):  # otherwise shares are what comes of it
         share = dict.fromkeys(problem.fabric.compute, 0)
         for one in inward:
             share[one.root] += one.weight
         groups = problem.network.teams or (problem.fabric.compute,)
         even = all(len({share[node] for node in group}) == 1 for group in groups)
         shard = None if even else tuple(share.values())
-    made = Trees(
+    ways = [(one.root, one.weight, one.edges) for one in every]
+    made = Trees.of_ways(
         problem.collective,
         problem.fabric.topology,
-        Fraction(1),
-        **{name: np.array(column, dtype=np.int64) for name, column in columns.items()},
+        ways,
         reduce_trees=len(inward),
         shard=shard,
         concurrent=both,

@@ -32,14 +32,14 @@ from typing import Literal
 
 import numpy as np
 
-from topodesign.base.errors import TooLargeError
+from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.optima.forest.balance import switch_balance
 from topodesign.optima.forest.bottleneck import optimum, with_capacity
-from topodesign.optima.forest.cut_program import CutProgram
 from topodesign.optima.forest.switch_removal import check_balance, remove_switches
 from topodesign.solve import flow_kernels
-from topodesign.solve.certificate import Certificate
+from topodesign.solve.certificate import Certificate, common_denominator
 from topodesign.solve.maxflow import (
+    LARGEST,
     Side,
     balanced_part,
     compute_nodes,
@@ -68,6 +68,9 @@ _Reached = tuple[Fraction, tuple[Fraction, ...], _Halves]
 """A throughput, with the shares of the roots and the capacities that reach it."""
 
 MOST_NODES = 128  # compute nodes up to which the linear program is solved
+_ROUNDS = 1000
+_GRID = 2**24  # as long as integers on a grid find cuts, they do; then the fractions that are optimal decide
+_SLACK = 1e-7
 
 
 @dataclass(frozen=True)
@@ -193,7 +196,7 @@ def _tight_sets(topology: Topology, nodes: list[int], time: Fraction) -> list[fr
 # -- the program ------------------------------------------------------------------------------------------------------
 
 
-class _Cuts(CutProgram[_Reached]):
+class _Cuts:
     """The linear program of the sets that are known.
 
     Its columns are x, then b, then what neither phase uses, and r is the rest of c. Nothing is unused where capacities
@@ -223,6 +226,35 @@ class _Cuts(CutProgram[_Reached]):
             for side in (np.arange(topology.nodes) == node, np.arange(topology.nodes) != node):
                 for phase in PHASES:
                     self._add(phase, side)
+
+    def settle(self, known: Fraction, bound: Fraction) -> Certificate:
+        """Solve and add cuts until none is violated, or no more is left than is known to be reached."""
+        scale = Fraction(_GRID) / bound
+        for _ in range(_ROUNDS):
+            self.program.solve()
+            values = self.program.values(scale)
+            more_is_left = int(values[self.total].sum()) > known * scale + len(values)
+            if more_is_left and self._add_violated(values, scale, _GRID * _SLACK + len(values)):
+                continue
+            solution = self.program.certificate()
+            whole = _whole(solution.columns)
+            if not solution.proven or sum(solution.columns[at] for at in self.total.tolist()) <= known or whole is None:
+                return solution
+            if not self._add_violated(*whole, 0):
+                return solution
+        return self.program.certificate()
+
+    def reached(self, solution: Certificate) -> Iterator[_Reached]:
+        """Yield what a solution reaches, exactly as it is if its integers are small enough, or else rounded down."""
+        scale = Fraction(_GRID) / max(solution.columns)
+        rounded = np.array([int(value * scale) for value in solution.columns], dtype=np.int64), scale
+        for whole in (_whole(solution.columns), rounded):
+            try:
+                if whole is not None:
+                    yield self._reached(*whole)
+                    return
+            except (InfeasibleError, TooLargeError):
+                continue
 
     def bound(self, solution: Certificate) -> _Bound:
         """Return a bound on the throughput that holds whether the prices are optimal or not, with what proves it.
@@ -317,3 +349,11 @@ class _Cuts(CutProgram[_Reached]):
             "broadcast": [one - other for one, other in zip(own, unused, strict=True)],
             "reduction": [-other for other in unused],
         }
+
+
+def _whole(columns: Sequence[Fraction]) -> tuple[IntArray, Fraction] | None:
+    """Return columns times a number that makes all whole, and the number; None if that takes more than 64 bits."""
+    common = common_denominator(columns)
+    if common * sum(columns) >= LARGEST:
+        return None
+    return np.array([int(value * common) for value in columns], dtype=np.int64), Fraction(common)

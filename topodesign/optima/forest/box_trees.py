@@ -11,14 +11,16 @@ more.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from topodesign.base.arrays import sealed
 from topodesign.collectives import Collective
-from topodesign.optima.forest.low_trees import of_columns
 from topodesign.optima.forest.packing import Packing, pack_trees
 from topodesign.optima.forest.tree_counts import FixedOptimum
 from topodesign.plans.orbit_trees import OrbitTrees
+from topodesign.plans.trees import Trees
 from topodesign.solve.maxflow import compute_nodes, violated_cut
 from topodesign.topology.shifts import extended
 from topodesign.topology.topology import IntArray, Topology
@@ -52,7 +54,8 @@ def boxed_trees(
     if violated_cut(found.box, found.box.capacity, numbers)[1] is not None:
         return None
     packing = pack_trees(found.box, [(place, number) for place, number in enumerate(numbers.tolist()) if number])
-    own = of_columns(topology, collective, fixed, shard, _columns(found, packing, demand))
+    columns: dict[str, Any] = {name: sealed(column) for name, column in _columns(found, packing, demand).items()}
+    own = Trees(collective, topology, fixed.tree_rate, **columns, reduce_trees=0, shard=shard)
     turned = np.roll(np.arange(len(found.nodes)), -found.box.nodes)
     image = extended(topology, found.nodes, turned)
     if image is None:  # the boxes are alike, but not all around them

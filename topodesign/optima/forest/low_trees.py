@@ -17,14 +17,13 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
 
-from topodesign.base.arrays import sealed
 from topodesign.collectives import Collective
 from topodesign.optima.forest.tree_counts import FixedOptimum
 from topodesign.plans.orbit_trees import OrbitTrees
@@ -425,27 +424,9 @@ def shifted_trees(
     low = find_low_trees(group, numbers, *(() if higher is None else (higher.height, list(_seeds(group, higher)))))
     if low is None:
         return None
-    own = of_columns(topology, collective, fixed, shard, _columns(low))
+    trees = [(tree[0][0], weight, tree) for weight, tree in zip(low.weight, low.ways, strict=True)]
+    own = Trees.of_ways(collective, topology, trees, rate=fixed.tree_rate, reduce_trees=0, shard=shard)
     return OrbitTrees.of(group.generators, own)
-
-
-def of_columns(
-    topology: Topology,
-    collective: Collective,
-    fixed: FixedOptimum,
-    shard: tuple[int, ...] | None,
-    columns: Mapping[str, IntArray],
-) -> Trees:
-    """Return out-trees of columns that were made for them."""
-    return Trees(
-        collective=collective,
-        topology=topology,
-        rate=fixed.tree_rate,
-        reduce_trees=0,
-        shard=shard,
-        concurrent=False,
-        **{name: sealed(column) for name, column in columns.items()},
-    )
 
 
 def _seeds(group: Shifts, trees: Trees) -> Iterator[Seed]:
@@ -468,23 +449,3 @@ def _seeds(group: Shifts, trees: Trees) -> Iterator[Seed]:
             depth[v] = depth[u] + 1
         image = group.elements[element[root]].tolist()
         yield int(place[root]), {node: depth[image[node]] for node in range(len(image)) if image[node] in depth}
-
-
-def _columns(low: LowTrees) -> dict[str, IntArray]:
-    """Return the columns of the trees of the representatives."""
-    ways = [way for tree in low.ways for way in tree]
-    hop = np.array([vertex for way in ways for vertex in way], dtype=np.int64)
-    hop_start = np.concatenate(([0], np.cumsum([len(way) for way in ways])))
-    weight = np.array(low.weight, dtype=np.int64)
-    number = np.repeat(np.arange(len(weight)), [len(tree) for tree in low.ways])
-    return {
-        "root": np.array([tree[0][0] for tree in low.ways], dtype=np.int64),
-        "weight": weight,
-        "tree": number,
-        "src": hop[hop_start[:-1]],
-        "dst": hop[hop_start[1:] - 1],
-        "route_edge": np.arange(len(ways)),
-        "route_weight": weight[number],
-        "hop_start": hop_start,
-        "hop": hop,
-    }

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
-
-import numpy as np
 
 from topodesign.collectives import ALLREDUCE, BROADCAST, REDUCE
-from topodesign.optima.forest.schedule import forest_schedule
+from topodesign.optima.forest.schedule import forest_schedule, side_by_side
 from topodesign.plans.plan import Plan
 from topodesign.plans.trees import Trees
 from topodesign.schedulers.answers import fabric_root, tree_plan
@@ -38,21 +35,14 @@ def _joined(inward: Trees, outward: Trees, shard: tuple[int, ...]) -> Trees:
     """Return the allreduce of in-trees and out-trees of one rate in all: at the same time, if that is no slower."""
     totals = [int(half.weight.sum()) for half in (inward, outward)]
     common = math.lcm(*totals)
+    rate = min(half.rate * total for half, total in zip((inward, outward), totals, strict=True)) / common
     scaled = [
-        replace(half, weight=half.weight * (common // total), route_weight=half.route_weight * (common // total))
+        half.having(
+            weight=half.weight * (common // total), route_weight=half.route_weight * (common // total), rate=rate
+        )
         for half, total in zip((inward, outward), totals, strict=True)
     ]
-    rate = min(half.rate * total for half, total in zip((inward, outward), totals, strict=True)) / common
-    first, second = scaled
-    columns: dict[str, Any] = {
-        name: np.concatenate((getattr(first, name), getattr(second, name) + more))
-        for name, more in (
-            ("root", 0), ("weight", 0), ("tree", len(first)), ("src", 0), ("dst", 0),
-            ("route_edge", len(first.tree)), ("route_weight", 0), ("hop", 0),
-        )
-    }  # fmt: skip
-    columns["hop_start"] = np.concatenate((first.hop_start, second.hop_start[1:] + first.hop_start[-1]))
-    trees = replace(first, collective=ALLREDUCE, reduce_trees=len(first), rate=rate, shard=shard, **columns)
+    trees = side_by_side(inward.topology, scaled, concurrent=False).having(shard=shard)
     at_once = rate_of(trees.topology, trees.link_loads.sum(axis=0))
     return replace(trees, rate=at_once, concurrent=True) if 2 * at_once >= rate else trees
 

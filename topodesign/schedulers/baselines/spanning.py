@@ -71,8 +71,8 @@ def path_plan(request: Request, name: str) -> Plan:
     apart = starts != goals
     pairs = list(zip(starts[apart].tolist(), goals[apart].tolist(), strict=True))
     ways = Router(topology, fabric.names).paths(pairs, [1] * len(pairs), by_step=False)
-    columns = ([1] * len(pairs), np.cumsum([0, *map(len, ways)]), [vertex for way in ways for vertex in way])
-    movement = Paths(collective, topology, 1, blocks[apart], *(np.array(one, dtype=np.int64) for one in columns))
+    rows = [(block, 1, way) for block, way in zip(blocks[apart].tolist(), ways, strict=True)]
+    movement = Paths.of(collective, topology, 1, rows)
     made = {"method": name, "root": request.root_name}
     return Plan(fabric, movement, path_claim(fabric, movement), spec_of(request), made)
 
@@ -115,26 +115,8 @@ def assembled(fabric: Fabric, collective: Collective, inward: Sequence[Tree], ou
         shares[tree.root] += tree.weight
     own = shares[list(fabric.compute)]
     shard = None if collective.rooted or own.min() == own.max() else tuple((own // np.gcd.reduce(own)).tolist())
-    trees = [*inward, *outward]
-    edges = [(at, way) for at, tree in enumerate(trees) for way in tree.ways]
-    ends = np.array([(at, way[0], way[-1]) for at, way in edges], dtype=np.int64).T.copy()
-    weight = np.array([tree.weight for tree in trees], dtype=np.int64)
-    made = Trees(
-        collective=collective,
-        topology=topology,
-        rate=Fraction(1),
-        root=np.array([tree.root for tree in trees], dtype=np.int64),
-        weight=weight,
-        tree=ends[0].copy(),
-        src=ends[1].copy(),
-        dst=ends[2].copy(),
-        route_edge=np.arange(len(edges), dtype=np.int64),
-        route_weight=weight[ends[0]],
-        hop_start=np.cumsum([0, *(len(way) for _, way in edges)], dtype=np.int64),
-        hop=np.array([node for _, way in edges for node in way], dtype=np.int64),
-        reduce_trees=len(inward),
-        shard=shard,
-    )
+    trees = [(tree.root, tree.weight, tree.ways) for tree in (*inward, *outward)]
+    made = Trees.of_ways(collective, topology, trees, reduce_trees=len(inward), shard=shard)
     least = min(rate_of(topology, load) for load in made.link_loads if load.any())
     at_once = rate_of(topology, made.link_loads.sum(axis=0))
     # One rate is for both phases. After one another they take 1/rate each, at the same time 1/at_once.

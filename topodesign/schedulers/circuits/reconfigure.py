@@ -98,41 +98,20 @@ class Phase(Declared):
 
 @dataclass(frozen=True, repr=False)
 class Reconfiguration(Result):
-    """How fast a collective is over circuits that change.
+    """How fast a collective is over circuits that change."""
 
-    Attributes
-    ----------
-    nodes, degree
-        N and the ports of a node.
-    collective
-        What is done, of all nodes or in several groups.
-    cabling
-        Whether a circuit leads one way or back as well.
-    dark
-        Which ports send nothing while circuits change.
-    work
-        What it is timed for.
-    size, bandwidth
-        Bytes of the data M, and bits per second of all ports of a node.
-    contenders
-        Verified plans, the fastest first: what was found, what is published, and what never changes.
-    claim
-        How near the fastest is to what no plan beats.
-    topologies
-        With how many topologies the bound might be met; null where that is not known.
-    """
-
-    nodes: int
-    degree: int
-    collective: Collective
-    cabling: Literal["simplex", "duplex"]
-    dark: Literal["all", "moved"]
-    work: Work
-    size: Fraction
-    bandwidth: Fraction
+    nodes: int  # N
+    degree: int  # ports of a node
+    collective: Collective  # what is done, of all nodes or in several groups
+    cabling: Literal["simplex", "duplex"]  # whether a circuit leads one way or back as well
+    dark: Literal["all", "moved"]  # which ports send nothing while circuits change
+    work: Work  # what it is timed for
+    size: Fraction  # bytes of the data M
+    bandwidth: Fraction  # bits per second of all ports of a node
+    # verified plans, the fastest first: what was found, what is published, and what never changes
     contenders: tuple[Contender, ...]
-    claim: Claim
-    topologies: int | None
+    claim: Claim  # how near the fastest is to what no plan beats
+    topologies: int | None  # with how many topologies the bound might be met; null where that is not known
 
     KEYS: ClassVar[Keys] = (
         "nodes degree",
