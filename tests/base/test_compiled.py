@@ -69,8 +69,8 @@ from topodesign.schedulers.ten import (
 )
 from topodesign.schedulers.ten.copying import copy_chunks
 from topodesign.schedulers.ten.forward import forward_chunks
+from topodesign.schedulers.ten.merging import repaired
 from topodesign.schedulers.ten.network import chunks_of, network_of
-from topodesign.schedulers.ten.repair import repaired
 from topodesign.solve import flow_kernels
 from topodesign.solve.maxflow import balanced_part
 from topodesign.topology import symmetry

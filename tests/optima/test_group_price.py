@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.fabrics.part import Others
-from topodesign.optima.fluid import groups
+from topodesign.optima.fluid import packing
 from topodesign.optima.forest.allreduce import allreduce_optimum
 from topodesign.optima.forest.bottleneck import optimum
 from topodesign.optima.group_price import price_groups
@@ -108,7 +108,7 @@ def test_members_out_of_reach_and_programs_too_large(monkeypatch: pytest.MonkeyP
     for collective, words in (("allgather", "no way leads from '0' to '10'"), ("all-to-all", "cannot be reached")):
         with pytest.raises(InfeasibleError, match=words):
             price_groups("torus(4,4)", collective, ["0,10"], others="vanish")
-    monkeypatch.setattr(groups, "MOST_SOURCES", 0)
+    monkeypatch.setattr(packing, "MOST_SOURCES", 0)
     for collective in ("allgather", "allreduce"):
         with pytest.raises(TooLargeError, match="too many to prove"):
             price_groups("torus(4,4)", collective, "4x4:0")
@@ -128,7 +128,7 @@ def test_both_phases_at_once_are_no_slower_and_what_is_said_names_it(group: Any,
 
 def test_what_is_too_large_for_both_at_once_is_not_proven(monkeypatch: pytest.MonkeyPatch) -> None:
     exact = price_groups("mesh(4,4)", "allreduce", "4x4:0")
-    monkeypatch.setattr(groups, "MOST_SOURCES", 4)
+    monkeypatch.setattr(packing, "MOST_SOURCES", 4)
     found = price_groups("mesh(4,4)", "allreduce", "4x4:0")
     assert found.bandwidth == found.in_turn == exact.in_turn
     assert found.bound == found.floor <= exact.bandwidth < found.bandwidth

@@ -12,11 +12,10 @@ from tests.floors import reached
 from topodesign import Plan, schedule, simulate, verify
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER
-from topodesign.plans.added import added
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.replay.stages import replayed_stages
 from topodesign.plans.stages import Stages
-from topodesign.plans.transfers import Transfers
+from topodesign.plans.transfers import Transfers, added
 
 PLACES = ["dgx_a100(2)", "dgx_a100(3)", "dgx1_v100(2)", "mi250(2)", "complete(5)", "kautz(2,2)"]
 

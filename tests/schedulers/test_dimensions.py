@@ -12,8 +12,7 @@ from topodesign.graphs.expansions.product import graph as product
 from topodesign.plans.measure import cost_of
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
-from topodesign.schedulers.digits import by_digits
-from topodesign.schedulers.dimensions import by_dimensions
+from topodesign.schedulers.dimensions import by_digits, by_dimensions
 from topodesign.schedulers.peel import distance_bound, exchange
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.factors import named_factors

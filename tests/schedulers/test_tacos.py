@@ -34,9 +34,8 @@ from topodesign.schedulers.ten.copying import copy_chunks
 from topodesign.schedulers.ten.event_kernels import queue_for, reach
 from topodesign.schedulers.ten.forward import distances_to, forward_chunks
 from topodesign.schedulers.ten.greedy import best_of
-from topodesign.schedulers.ten.merging import merged
+from topodesign.schedulers.ten.merging import merged, repaired
 from topodesign.schedulers.ten.network import Network, chunks_of, network_of, timed_from
-from topodesign.schedulers.ten.repair import repaired
 from topodesign.schedulers.ten.trees import along_trees
 from topodesign.topology.library import build
 from topodesign.topology.link_table import LinkTable

@@ -22,7 +22,7 @@ from topodesign.plans.together import Together
 from topodesign.schedulers.scheduling import schedule
 from topodesign.schedulers.ten.copying import only_needed, relays_of
 from topodesign.schedulers.ten.greedy import synthesize
-from topodesign.schedulers.ten.sharing import SharedLinks
+from topodesign.schedulers.ten.merging import SharedLinks
 from topodesign.schedulers.traffic import plan_traffic
 
 

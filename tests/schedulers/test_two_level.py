@@ -13,7 +13,7 @@ from topodesign import as_fabric, compile_plan, run_plan, schedule, simulate, ve
 from topodesign.base.errors import InfeasibleError
 from topodesign.fabrics.drawing import duplex
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.timing.stages import run_stages
+from topodesign.plans.timing.trees import run_stages
 
 NS = Fraction(1, 10**9)
 

@@ -1,7 +1,7 @@
-"""Collectives: one a file, each a value that says where data starts, where it must end and whether it is added up.
+"""Collectives: each a value that says where data starts, where it must end and whether it is added up.
 
-Imports base alone. To add one, copy a file of this folder and list its value in ``COLLECTIVES``: the verifier, the
-simulator and the files of plans take it from there, and schedulers and compilers say which ones they can do.
+Imports base alone. To add one, write its value below and list it in ``COLLECTIVES``: the verifier, the simulator and
+the files of plans take it from there, and schedulers and compilers say which ones they can do.
 """
 
 from __future__ import annotations
@@ -12,15 +12,7 @@ from typing import Any
 
 from topodesign.base.errors import ParameterError
 from topodesign.base.wording import suggest
-from topodesign.collectives.all_to_all import ALL_TO_ALL
-from topodesign.collectives.allgather import ALLGATHER
-from topodesign.collectives.allreduce import ALLREDUCE
-from topodesign.collectives.broadcast import BROADCAST
 from topodesign.collectives.collective import Collective, Movement, together
-from topodesign.collectives.gather import GATHER
-from topodesign.collectives.reduce import REDUCE
-from topodesign.collectives.reduce_scatter import REDUCE_SCATTER
-from topodesign.collectives.scatter import SCATTER
 
 __all__ = [
     "ALLGATHER",
@@ -38,6 +30,17 @@ __all__ = [
     "from_record",
     "together",
 ]
+
+_NONE = (("msccl", None), ("msccl-executor", None), ("rccl", None))  # their parsers know no such word
+
+ALLGATHER = Collective("allgather", (Movement("each", "all"),))
+REDUCE_SCATTER = Collective("reduce-scatter", (Movement("all", "each"),), labels=(("msccl", "reduce_scatter"),))
+ALLREDUCE = Collective("allreduce", (Movement("all", "each"), Movement("each", "all")))
+BROADCAST = Collective("broadcast", (Movement("root", "all"),))
+REDUCE = Collective("reduce", (Movement("all", "root"),))
+SCATTER = Collective("scatter", (Movement("root", "each"),), labels=_NONE)
+GATHER = Collective("gather", (Movement("each", "root"),), labels=_NONE)
+ALL_TO_ALL = Collective("all-to-all", (Movement("each", "each"),))
 
 COLLECTIVES: Mapping[str, Collective] = MappingProxyType(
     {one.name: one for one in (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, BROADCAST, REDUCE, SCATTER, GATHER, ALL_TO_ALL)}

@@ -21,7 +21,8 @@ one ``.npy`` for every column of the movement
 
 Versions: a key that is not known is refused, since it may be one that is misspelt; so a header with new keys is a new
 version, with its own reader in ``READERS``. Readers are never removed: the schedule files (version 1) and tree schedule
-files (version 2) of earlier programs, whose unknown keys were ignored, are still read like that.
+files (version 2) of earlier programs, whose headers have the fields of movement, place and plan on one level and whose
+unknown keys were ignored, are still read like that.
 """
 
 from __future__ import annotations
@@ -37,13 +38,15 @@ from topodesign.base.arguments import as_path
 from topodesign.base.errors import FileFormatError, ParameterError, UnitError
 from topodesign.base.strict_json import parse_json
 from topodesign.base.version import __version__
-from topodesign.collectives import from_record
+from topodesign.collectives import Collective, as_collective, from_record
 from topodesign.fabrics.fabric import Fabric, Price, Shared, format_price, parse_price
 from topodesign.plans.archive import (
     LINK_COLUMNS,
     MAX_HEADER,
+    MAX_ROWS,
     check_members,
     open_archive,
+    read_column,
     read_fraction,
     read_integer,
     read_integers,
@@ -52,9 +55,11 @@ from topodesign.plans.archive import (
     read_texts,
     write_archive,
 )
-from topodesign.plans.earlier_files import EARLIER
 from topodesign.plans.kinds import KINDS, kind_named, kind_of
+from topodesign.plans.movement import MAX_STEPS
 from topodesign.plans.plan import Plan
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.trees import Trees
 from topodesign.topology.topology import Topology
 
 FORMAT = "topodesign plan"
@@ -292,6 +297,85 @@ def _read_version_1(archive: ZipFile, fields: Mapping[str, Any]) -> Plan:
     )
 
 
+# -- the files of earlier programs ------------------------------------------------------------------------------------
+
+_CALLED = MappingProxyType({"block": "owner"})
+
+
+def _rounds(archive: ZipFile, fields: Mapping[str, Any]) -> Plan:
+    check_members(archive, [_CALLED.get(name, name) for name in Rounds.column_names()])
+    topology = read_links(archive, fields)
+    collective = as_collective(fields.get("collective", ""))
+    rows = read_integer(fields, "rows", 0, MAX_ROWS)
+    columns: dict[str, Any] = {
+        name: read_column(archive, _CALLED.get(name, name), rows, dtype) for name, _, dtype in Rounds.TABLES["rows"]
+    }
+    header = {name: field.read(fields, name) for name, field in Rounds.FIELDS.items()}
+    rounds = Rounds(collective=collective, nodes=topology.nodes, **header, **columns)
+    spec, generator = _about(fields)
+    claim = fields.get("claim")
+    return Plan(topology, rounds, {} if claim is None else _claim(claim), spec, generator)
+
+
+def _claim(claim: object) -> dict[str, Fraction]:
+    try:
+        if isinstance(claim, dict):
+            steps = read_integer(claim, "steps", 0, MAX_STEPS)
+            return {"steps": Fraction(steps), "bandwidth": read_fraction(claim, "bandwidth", positive=False)}
+    except FileFormatError:
+        pass
+    raise FileFormatError("'claim' in header.json must be null or have 'steps' and 'bandwidth' as \"p/q\"")
+
+
+def _trees(archive: ZipFile, fields: Mapping[str, Any]) -> Plan:
+    check_members(archive, Trees.column_names())
+    topology = read_links(archive, fields)
+    (spec, generator), claim = _about(fields), fields.get("claim")
+    if not isinstance(claim, dict):
+        raise FileFormatError("'claim' in header.json must be an object")
+    fabric = Fabric(
+        name=read_texts([fields.get("fabric")], "fabric")[0],
+        names=read_texts(fields.get("names"), "names"),
+        topology=topology,
+        unit=read_fraction(fields, "unit"),
+        classes=("",) * len(topology.src),
+        multicast=frozenset(read_integers(fields.get("multicast"), "multicast")),
+        aggregation=frozenset(read_integers(fields.get("aggregation"), "aggregation")),
+    )
+    claimed = {key: read_fraction(claim, key) for key in ("k", "inv_x_star", "algorithmic_bandwidth")}
+    claimed["height"] = Fraction(read_integer(claim, "height", 0, MAX_ROWS))
+    trees = Trees.read(archive, fields, topology, _rooted(archive, fields))
+    return Plan(fabric, trees, claimed, spec, generator)
+
+
+def _rooted(archive: ZipFile, fields: Mapping[str, Any]) -> Collective:
+    """Return the collective, whose root is that of the first tree."""
+    collective = as_collective(fields.get("collective", ""))
+    roots = read_column(archive, "root", read_integer(fields, "trees", 0, MAX_ROWS), Trees.TABLES["trees"][0].dtype)
+    return collective.at(int(roots[0])) if collective.rooted and len(roots) else collective
+
+
+def _about(fields: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
+    """Return the spec and what made the plan."""
+    spec, generator = fields.get("spec"), fields.get("generator")
+    if not (spec is None or isinstance(spec, str)):
+        raise FileFormatError("'spec' in header.json must be text or null")
+    if not isinstance(generator, dict):
+        raise FileFormatError("'generator' in header.json must be an object")
+    return spec, generator
+
+
+def _refuse(_archive: ZipFile, _fields: Mapping[str, Any]) -> Plan:
+    """Refuse: version 1 did not always say ``concurrent``, and claimed less; such files are quickly made anew."""
+    raise FileFormatError("it was written by an earlier version; make it anew with 'topodesign schedule'")
+
+
 Reader = Callable[[ZipFile, Mapping[str, Any]], Plan]
-READERS: Mapping[str, Mapping[int, Reader]] = MappingProxyType({FORMAT: {VERSION: _read_version_1}, **EARLIER})
+READERS: Mapping[str, Mapping[int, Reader]] = MappingProxyType(
+    {
+        FORMAT: {VERSION: _read_version_1},
+        "topodesign schedule": {1: _rounds},
+        "topodesign tree schedule": {1: _refuse, 2: _trees},
+    }
+)
 """The readers by format and version."""

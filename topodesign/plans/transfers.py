@@ -5,18 +5,24 @@ Switches have no rank: what goes through them is a send from node to node, and n
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeAlias
 
 import numpy as np
 
+from topodesign.base.arrays import sealed
 from topodesign.base.errors import ScheduleError
-from topodesign.collectives import Collective
+from topodesign.collectives import ALLGATHER, Collective
 from topodesign.plans.journeys import journeys
 from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import blocks_named, renamed
+from topodesign.plans.rounds_ops import blocks_named, check_rows, check_units, renamed
+from topodesign.plans.stages import Part, Stages
 from topodesign.plans.timed import Timed
+from topodesign.plans.trees import Trees
 from topodesign.plans.unroll import numbers_without
 from topodesign.topology.topology import IntArray
 
@@ -32,7 +38,7 @@ class Transfers:
     * ``start``, ``end``, ``part``, ``src``, ``dst``, ``block``, ``lo``, ``hi``: int64 arrays of shape ``(rows,)``;
       ``start < end``, in steps or ticks; ``part`` counts the movements of the collective.
     * ``amounts``: pieces of every block in the order of their numbers, None where all are of one size.
-    * ``sums``: where ranks add up for themselves, what, as :func:`topodesign.plans.added.added` says; else None.
+    * ``sums``: where ranks add up for themselves, what, as :func:`topodesign.plans.transfers.added` says; else None.
     """
 
     collective: Collective  # among ranks, which are the nodes in ascending order, without switches
@@ -94,3 +100,128 @@ def _among_ranks(
         moved.lo,
         moved.hi,
     )
+
+
+_Send: TypeAlias = tuple[int, int, int, int, Fraction, Fraction]  # step, sender, receiver, block, part
+_Sum: TypeAlias = tuple[int, int, int, int, Fraction, Fraction]  # step, rank, block of the sum, block added, part
+
+
+def added(stages: Stages) -> Transfers:
+    """Return the transfers of stages, among ranks, with their sums.
+
+    ``sums`` has a row for everything that is added: step, rank, block of the sum, block that is added, first unit and
+    the one after the last. Rows of one sum follow one another; the first is copied.
+    """
+    number, computes = numbers_without(stages.topology.nodes, stages.topology.switches)
+    ranks = int(computes.sum())
+    sends: list[_Send] = []
+    sums: list[_Sum] = []
+    names = _names(stages, ranks)
+    step = 0
+    for at, trees in enumerate(stages.each):
+        carried = _carried(trees, stages, at)
+        height = trees.height
+        partial = (len(stages.each) + at) * ranks
+        for tree, edges in _edges(trees, number.tolist()).items():
+            root = int(number[trees.root[tree]])
+            part = carried[tree]
+            if tree < trees.reduce_trees:
+                blocks = names[at], names[at + 1], partial
+                _up(sends, sums, edges, root, part, steps=(step, height), names=blocks)
+            else:
+                depth = {root: 0}
+                for one, other in edges:
+                    depth[other] = depth[one] + 1
+                    sends.append((step + depth[other], one, other, names[at][root], *part))
+        step += height
+        if trees.one_shot:
+            for group in trees.collective.groups or (trees.collective.group or (),):
+                members = sorted(int(number[node]) for node in group)
+                part = stages.parts[at][group[0]]
+                sums += [
+                    (step, one, names[at + 1][one], names[at][other], *part)
+                    for one in members
+                    for other in members
+                    if len(members) > 1
+                ]
+    check_rows(len(sends) + len(sums))
+    ends = {end for one in (*sends, *sums) for end in one[4:]}
+    units = math.lcm(*(end.denominator for end in ends))
+    check_units(units * ranks)
+    table = _table(sends, units)
+    table = table[:, np.lexsort((table[3], table[4], table[2], table[1], table[0]))]
+    end, src, dst, block, low, high = (sealed(np.ascontiguousarray(column)) for column in table)
+    made = _table(sums, units)
+    made = sealed(np.ascontiguousarray(made[:, np.argsort(made[0], kind="stable")]))
+    times = (sealed(end - 1), end, sealed(np.ones_like(end)))  # and what is moved is copied
+    return Transfers(stages.collective, ranks, units, Fraction(1), *times, src, dst, block, low, high, sums=made)
+
+
+def _table(rows: list[_Send], units: int) -> IntArray:
+    """Return columns of rows whose parts are in units."""
+    return np.array([(*one[:4], int(one[4] * units), int(one[5] * units)) for one in rows], dtype=np.int64).T
+
+
+def _names(stages: Stages, ranks: int) -> list[list[int]]:
+    """Return the blocks in which every rank has what it has, before each stage and after the last."""
+    last = 2 * len(stages.each) * ranks
+    names = [[last] * ranks]
+    for at, trees in reversed(list(enumerate(stages.each))):
+        # What is gathered is received where it belongs.
+        own = names[0] if trees.collective.like(ALLGATHER) else [at * ranks + rank for rank in range(ranks)]
+        names.insert(0, own)
+    return names
+
+
+def _edges(trees: Trees, number: list[int]) -> dict[int, list[tuple[int, int]]]:
+    found: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for tree, src, dst in zip(trees.tree.tolist(), trees.src.tolist(), trees.dst.tolist(), strict=True):
+        found[tree].append((number[src], number[dst]))
+    return found
+
+
+def _carried(trees: Trees, stages: Stages, at: int) -> list[Part]:
+    """Return the part of the data that every tree carries: of what its root has before, or after a reduce-scatter."""
+    held = stages.parts[at + 1 if trees.reduce_trees else at]
+    whole: dict[int, int] = defaultdict(int)
+    roots, weights = trees.root.tolist(), trees.weight.tolist()
+    for root, weight in zip(roots, weights, strict=True):
+        whole[root] += weight
+    taken: dict[int, int] = defaultdict(int)
+    found = []
+    for root, weight in zip(roots, weights, strict=True):
+        lo, hi = held[root]
+        first, taken[root] = taken[root], taken[root] + weight
+        found.append(tuple(lo + (hi - lo) * Fraction(end, whole[root]) for end in (first, taken[root])))
+    return found  # type: ignore[return-value]  # pairs
+
+
+def _up(
+    sends: list[_Send],
+    sums: list[_Sum],
+    edges: list[tuple[int, int]],
+    root: int,
+    part: Part,
+    *,
+    steps: tuple[int, int],
+    names: tuple[list[int], list[int], int],
+) -> None:
+    """Add what an in-tree sends: leaves what they have, others the sum of that and of what has come."""
+    step, height = steps
+    before, after, partial = names
+    come: dict[int, list[int]] = defaultdict(list)
+    level: dict[int, int] = defaultdict(int)
+
+    def add_up(node: int, block: int, at: int) -> None:
+        sums.extend((at, node, block, other, *part) for other in sorted([before[node], *come[node]]))
+
+    for src, dst in edges:
+        block = before[src]
+        if come[src]:
+            block = partial + src
+            add_up(src, block, step + level[src])
+        level[src] += 1
+        level[dst] = max(level[dst], level[src])
+        come[dst].append(block)
+        sends.append((step + level[src], src, dst, block, *part))
+    add_up(root, after[root], step + height)

@@ -37,11 +37,9 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed import Timed
 from topodesign.plans.timed_ops import LinkTimes, in_turn, reverse_timed
-from topodesign.schedulers.answers import spec_of
-from topodesign.schedulers.box_exchange import exchange_plan
-from topodesign.schedulers.box_ways import Boxes, Hop, Way, boxes_in
+from topodesign.schedulers.box_ways import Boxes, Hop, Way, boxes_in, exchange_plan
 from topodesign.schedulers.in_order import Flights, Messages, run
-from topodesign.schedulers.method import Method, Request
+from topodesign.schedulers.method import Method, Request, spec_of
 from topodesign.topology.topology import Topology
 
 _MOST_CHUNKS = 64

@@ -18,11 +18,10 @@ from topodesign.base.units import format_time
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
-from topodesign.schedulers.answers import spec_of
 from topodesign.schedulers.demands import ONE_MOVEMENT, SECONDS, asked_of, setting_of
 from topodesign.schedulers.exact_rounds import FewestRounds, fewest_rounds, fewest_steps, least_rounds
 from topodesign.schedulers.exact_time import fastest
-from topodesign.schedulers.method import Method, Request
+from topodesign.schedulers.method import Method, Request, spec_of
 from topodesign.schedulers.tacos_ilp import greedy
 
 _WHY = {

@@ -37,11 +37,10 @@ from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.pricing.crossovers import winners
 from topodesign.pricing.groups import in_turn_of
-from topodesign.schedulers.answers import check_root, sizes_of
 from topodesign.schedulers.demands import Proof, asked_of
 from topodesign.schedulers.exact import METHOD, rounds_claim
 from topodesign.schedulers.exact_rounds import FewestRounds, fewest_rounds, fewest_steps
-from topodesign.schedulers.method import Progress, Request, cost_in
+from topodesign.schedulers.method import Progress, Request, check_root, cost_in, sizes_of
 from topodesign.schedulers.steps_bound import lower_bound_lp
 from topodesign.topology.topology import Topology
 

@@ -30,8 +30,7 @@ from topodesign.pricing.flows.demands import DemandFlow, UnreachableError, deman
 from topodesign.pricing.flows.flow_optimum import FLOWS, best_flow
 from topodesign.pricing.flows.paths import taken_apart
 from topodesign.pricing.traffic_matrix import as_demand
-from topodesign.schedulers.answers import fabric_root, spec_of
-from topodesign.schedulers.method import Method, Request
+from topodesign.schedulers.method import Method, Request, fabric_root, spec_of
 
 
 def _make(request: Request) -> list[Plan]:

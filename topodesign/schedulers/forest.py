@@ -1,14 +1,14 @@
-"""Plans over spanning trees of any fabric, as fast as any for large sizes (ForestColl)."""
+"""Plans over trees: spanning ones, as fast as any for large sizes (ForestColl), or through switches (NVLS, SHARP)."""
 
 from __future__ import annotations
 
-from topodesign.base.errors import ParameterError
+from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.wording import with_article
+from topodesign.collectives import ALLREDUCE
 from topodesign.fabrics.node_values import as_shards
 from topodesign.plans.plan import Plan
-from topodesign.plans.trees import TREE_COLLECTIVES
-from topodesign.schedulers.answers import fabric_root, tree_plan
-from topodesign.schedulers.method import Method, Request
+from topodesign.plans.trees import MAX_WEIGHT, TREE_COLLECTIVES
+from topodesign.schedulers.method import Method, Request, fabric_root, tree_plan
 
 MAY_BE_FASTER = "switches copy or add here, which may be faster: --method in-network"
 
@@ -41,3 +41,30 @@ def _make(request: Request) -> list[Plan]:
 
 OPTIONS = frozenset({"root", "fixed_k", "shards", "only", "without"})
 METHOD = Method("forest", OPTIONS, TREE_COLLECTIVES, _make, movement="trees", fabrics=True)
+
+
+def _in_network(request: Request) -> list[Plan]:
+    """Return the plan over trees through switches which copy and add; its note says how good it is."""
+    from topodesign.optima.fluid.packing import packing  # noqa: PLC0415  not for rounds
+    from topodesign.optima.forest.in_network_schedule import in_network_schedule  # noqa: PLC0415
+
+    fabric = request.fabric
+    copies, adds = fabric.multicast, fabric.aggregation
+    if not copies | adds:
+        raise InfeasibleError(f"no switch of {fabric.name} copies or adds; use --method forest")
+    root = fabric_root(request)
+    if request.collective.like(ALLREDUCE):
+        found = packing(fabric, request.collective, units=MAX_WEIGHT, spared=False)
+        trees = found.trees
+        note = f"switches {'copy and add' if len(trees.relays) else 'only forward'}; {found.claim}"
+    else:
+        trees, note = in_network_schedule(
+            fabric.topology, request.collective, copies, adds, root=root, names=fabric.names
+        )
+    return [tree_plan(request, trees, {"method": "in-network", "root": request.root_name}, note)]
+
+
+_IN_NETWORK = frozenset({"root", "only", "without"})
+IN_NETWORK = Method(
+    "in-network", _IN_NETWORK, TREE_COLLECTIVES, _in_network, movement="trees", fabrics=True, auto=False
+)

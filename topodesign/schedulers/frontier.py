@@ -22,8 +22,7 @@ from topodesign.fabrics.part import Others
 from topodesign.fabrics.places import PlaceLike
 from topodesign.plans.plan import Plan
 from topodesign.pricing.groups import in_turn_of
-from topodesign.schedulers.answers import check_root, sizes_of
-from topodesign.schedulers.method import Request, planned
+from topodesign.schedulers.method import Request, check_root, planned, sizes_of
 from topodesign.schedulers.pipeline import METHOD, MOST_CHUNKS, Point, copying, finished, frontier_of, pipelines
 from topodesign.topology.topology import Topology
 

@@ -1,4 +1,4 @@
-"""The contract of schedulers: what they are asked, and what they say of themselves."""
+"""The contract of schedulers: what they are asked, what they say of themselves, and what their plans share."""
 
 from __future__ import annotations
 
@@ -14,18 +14,22 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError
 from topodesign.base.latency import ALPHA
 from topodesign.base.options import with_fields
+from topodesign.base.units import Quantity, as_size
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
 from topodesign.fabrics.groups import as_groups, roots_of
 from topodesign.fabrics.node_values import as_ready
 from topodesign.fabrics.part import chosen_nodes, listed, part_of
-from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
+from topodesign.fabrics.places import PlaceLike, as_fabric, as_place, named_preset
 from topodesign.fabrics.unwinding import unwind
 from topodesign.plans.kinds import kind_of
+from topodesign.plans.measure import tree_figures
 from topodesign.plans.orbit import OrbitRounds
+from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed_ops import LinkTimes, link_times
+from topodesign.plans.trees import Trees
 from topodesign.schedulers.options import EVERYONES, OPTIONS, ScheduleOptions
 from topodesign.topology.link_table import Link, LinkTable, read_link_table
 from topodesign.topology.topology import Topology
@@ -335,3 +339,32 @@ def folds(topology: Topology, sends: int) -> bool:
 def cost_in(plan: Plan) -> Cost:
     """Return the cost that a plan of rounds claims."""
     return Cost(int(plan.claim["steps"]), plan.claim["bandwidth"])
+
+
+def spec_of(request: Request) -> str | None:
+    """Return what rebuilds the place that is asked about, where all of it takes part as it is."""
+    return None if request.only or request.without or request.unwind else named_preset(request.place)
+
+
+def check_root(collective: Collective, root: str | int | None) -> None:
+    """Refuse a collective without the root that it needs, or with one that it does not have."""
+    if (root is None and collective.roots is None) == collective.rooted:
+        raise ParameterError(f"{collective} {'needs a' if collective.rooted else 'has no'} root")
+
+
+def sizes_of(sizes: Quantity | Iterable[Quantity]) -> tuple[Fraction, ...]:
+    """Return bytes of one size of data or several."""
+    return tuple(map(as_size, [sizes] if isinstance(sizes, str | int | float | Fraction) else sizes))
+
+
+def fabric_root(request: Request) -> int | None:
+    """Return the number that the root has in the fabric that is asked about, of which it is a compute node."""
+    from topodesign.fabrics.part import compute_node  # noqa: PLC0415  heavy
+
+    return None if request.root_name is None else compute_node(request.fabric, request.root_name)
+
+
+def tree_plan(request: Request, trees: Trees | OrbitTrees, made: Mapping[str, Any], *notes: str) -> Plan:
+    """Return the plan over trees of the fabric that is asked about, with what they reach as its claim."""
+    figures = tree_figures(request.fabric, trees)
+    return Plan(request.fabric, trees, figures.claim(), spec_of(request), dict(made), notes)

@@ -11,12 +11,11 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import ALLGATHER, ALLREDUCE
 from topodesign.plans.plan import Plan
 from topodesign.plans.trees import Trees
-from topodesign.schedulers.answers import tree_plan
 from topodesign.schedulers.baselines.mpi import stars
 from topodesign.schedulers.baselines.spanning import spanning_plan
 from topodesign.schedulers.for_size import time_of
-from topodesign.schedulers.in_network import METHOD as IN_NETWORK
-from topodesign.schedulers.method import Method, Request
+from topodesign.schedulers.forest import IN_NETWORK
+from topodesign.schedulers.method import Method, Request, tree_plan
 
 
 def _make(request: Request) -> list[Plan]:

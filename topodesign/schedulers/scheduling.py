@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Unpack
+from typing import Unpack, cast
 
 from topodesign.base import doors
 from topodesign.base.doors import load
@@ -17,6 +17,15 @@ from topodesign.schedulers.choice import make_plan
 from topodesign.schedulers.method import Method, Progress, Request
 from topodesign.schedulers.options import ScheduleOptions
 
+_ELSEWHERE = {
+    "taccl-like": "tacos_ilp:TACCL_LIKE",
+    "digits": "dimensions:DIGITS",
+    "in-network": "forest:IN_NETWORK",
+    "blueconnect": "baselines.hierarchical:BLUECONNECT",
+    "chain": "baselines.ring:CHAIN",
+}
+"""Methods that stand in the file of one like them; ``mpi`` and ``passing`` have several by name."""
+
 
 class _Methods(Mapping[str, Method]):
     """Methods, each imported when it is asked for."""
@@ -25,12 +34,12 @@ class _Methods(Mapping[str, Method]):
         """Return the method of a name."""
         if name not in SCHEDULERS:
             raise KeyError(name)
-        module, found = name.replace("-", "_"), None
-        if name in BASELINES:
-            several = (load(f"schedulers.baselines.{one}:METHODS") for one in ("mpi", "passing"))
-            module, found = f"baselines.{module}", next((some[name] for some in several if name in some), None)
-        method: Method = load(f"schedulers.{module}:METHOD") if found is None else found
-        return method
+        several = ("mpi", "passing") if name in BASELINES and name not in _ELSEWHERE else ()
+        for methods in (load(f"schedulers.baselines.{one}:METHODS") for one in several):
+            if name in methods:
+                return cast("Method", methods[name])
+        own = f"{'baselines.' if name in BASELINES else ''}{name.replace('-', '_')}:METHOD"
+        return cast("Method", load(f"schedulers.{_ELSEWHERE.get(name, own)}"))
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names."""

@@ -16,9 +16,8 @@ from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import rescale
 from topodesign.plans.timed import Timed
 from topodesign.plans.timed_ops import in_turn, timed_of
-from topodesign.schedulers.answers import spec_of
 from topodesign.schedulers.demands import asked_of, complete, lean, setting_of, written
-from topodesign.schedulers.method import Method, Request
+from topodesign.schedulers.method import Method, Request, spec_of
 from topodesign.schedulers.ten.greedy import Made, synthesize
 from topodesign.schedulers.ten.network import Network, grain_of, network_of, rounding
 from topodesign.schedulers.traffic import plan_traffic

@@ -33,7 +33,6 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.replay.timed import verify_timed
 from topodesign.plans.timed import Timed
 from topodesign.schedulers import tacos
-from topodesign.schedulers.answers import spec_of
 from topodesign.schedulers.demands import (
     ONE_MOVEMENT,
     SECONDS,
@@ -46,7 +45,7 @@ from topodesign.schedulers.demands import (
     written,
 )
 from topodesign.schedulers.exact_time import least_time
-from topodesign.schedulers.method import Method, Request
+from topodesign.schedulers.method import Method, Request, spec_of
 from topodesign.solve.program import Entries, Program
 
 MOST_STEPS = 64
@@ -290,3 +289,26 @@ def greedy(request: Request, setting: Setting) -> tuple[list[Send], Timed | None
 
 OPTIONS = tacos.OPTIONS - {"auto_chunks", "symmetric", "traffic"} | {"window"}
 METHOD = Method("tacos-ilp", OPTIONS, ONE_MOVEMENT, _make, movement="sends", fabrics=True, auto=False)
+
+
+def _taccl_like(request: Request) -> list[Plan]:
+    """Return the TACCL-like baseline of TACOS: every chunk takes its quickest ways, and then waits.
+
+    TACOS, section VII-C, for want of a TACCL to run: its own integer program, which ignores during synthesis that
+    chunks are in each other's way. Its optimum needs no program: a chunk is nowhere sooner than over quickest ways, and
+    a tree of those brings it to all at once. Chunks are sent in the order in which they would be if none waited.
+    """
+    where, setting = setting_of(request)
+    alone = complete(setting, crowded=False)
+    timed = written(setting, lean(setting, one_by_one(setting, alone)[0]))
+    made = {"method": "taccl-like", "uncrowded": str(setting.ending(alone) * setting.tick)}
+    return [Plan(where, timed, {"time": timed.time}, spec_of(request), generator=made)]
+
+
+_TACCL_OPTIONS = frozenset(
+    {
+        *("root", "only", "without", "group", "placement", "chunks"),
+        *("link_table", "alpha", "bandwidth", "overlap", "ready", "unwind"),
+    }
+)
+TACCL_LIKE = Method("taccl-like", _TACCL_OPTIONS, ONE_MOVEMENT, _taccl_like, movement="sends", fabrics=True, auto=False)

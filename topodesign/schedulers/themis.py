@@ -28,10 +28,9 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import Part, allreduce, assemble, check_rows, check_units, rescale, reverse
 from topodesign.plans.timed_ops import LinkTimes, timed_of
-from topodesign.schedulers.answers import spec_of
-from topodesign.schedulers.method import Method, Request
+from topodesign.schedulers.method import Method, Request, spec_of
 from topodesign.schedulers.spff import check_chunks, spff
-from topodesign.schedulers.ten.sharing import SharedLinks
+from topodesign.schedulers.ten.merging import SharedLinks
 from topodesign.topology.factors import factors_of
 from topodesign.topology.topology import Topology
 

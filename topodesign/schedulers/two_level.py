@@ -21,10 +21,9 @@ from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.stages import Stages
 from topodesign.plans.trees import Trees
-from topodesign.schedulers.answers import spec_of
 from topodesign.schedulers.baselines.spanning import Ranks, Tree, assembled, routed
 from topodesign.schedulers.for_size import time_of
-from topodesign.schedulers.method import Method, Request
+from topodesign.schedulers.method import Method, Request, spec_of
 
 _Groups = Sequence[Sequence[int]]
 

@@ -15,8 +15,7 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER
 from topodesign.fabrics.part import Others
 from topodesign.fabrics.presets import build_fabric
-from topodesign.optima.fluid.groups import problem_in_groups
-from topodesign.optima.fluid.packing import packing
+from topodesign.optima.fluid.packing import packing, problem_in_groups
 from topodesign.optima.group_price import price_groups
 from topodesign.plans.measure import tree_figures
 from topodesign.plans.plan import Plan

@@ -13,11 +13,8 @@ from tests.samples.relays import Relays
 from topodesign import compile_plan, load_plan, run_plan, save_plan, schedule, simulate, verify
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.plans.kinds import KINDS, kind_named, kind_of
-from topodesign.plans.kinds.phases import OfPhases
-from topodesign.plans.kinds.pipelines import OfOrbitTrees, OfPaths, OfTrees
-from topodesign.plans.kinds.routes import OfRouted
-from topodesign.plans.kinds.stages import OfStages
-from topodesign.plans.kinds.steps import OfOrbits, OfRounds
+from topodesign.plans.kinds.pipelines import OfOrbitTrees, OfPaths, OfStages, OfTrees
+from topodesign.plans.kinds.steps import OfOrbits, OfPhases, OfRounds, OfRouted
 from topodesign.plans.kinds.times import OfTimed, OfTogether
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds_ops import canonical

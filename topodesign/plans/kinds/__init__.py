@@ -23,10 +23,10 @@ KINDS = {
     "orbitrounds": "topodesign.plans.kinds.steps:OfOrbits",
     "paths": "topodesign.plans.kinds.pipelines:OfPaths",
     "timed": "topodesign.plans.kinds.times:OfTimed",
-    "routed": "topodesign.plans.kinds.routes:OfRouted",
+    "routed": "topodesign.plans.kinds.steps:OfRouted",
     "together": "topodesign.plans.kinds.times:OfTogether",
-    "phases": "topodesign.plans.kinds.phases:OfPhases",
-    "stages": "topodesign.plans.kinds.stages:OfStages",
+    "phases": "topodesign.plans.kinds.steps:OfPhases",
+    "stages": "topodesign.plans.kinds.pipelines:OfStages",
 }
 """The kinds by name: where their protocol is, which is loaded when a plan of the kind is met."""
 

@@ -1,4 +1,4 @@
-"""Kinds whose data flow in pipelines of chunks, each with a share of its links: trees and paths."""
+"""Kinds whose data flow in pipelines of chunks, each with a share of its links: trees, paths, and trees in stages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
-from topodesign.plans.added import added
 from topodesign.plans.kinds.kind import Kind
 from topodesign.plans.measure import path_claim, tree_figures
 from topodesign.plans.orbit_trees import OrbitTrees
@@ -20,13 +19,14 @@ from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.found import Found
 from topodesign.plans.replay.paths import replayed_paths
+from topodesign.plans.replay.stages import replayed_stages
 from topodesign.plans.replay.trees import replayed_trees
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.stages import Stages
 from topodesign.plans.timing.conditions import Conditions, Run
 from topodesign.plans.timing.paths import run_paths
-from topodesign.plans.timing.trees import run_trees
-from topodesign.plans.transfers import Transfers, transfers_of_rounds
+from topodesign.plans.timing.trees import run_stages, run_trees
+from topodesign.plans.transfers import Transfers, added, transfers_of_rounds
 from topodesign.plans.trees import Trees, relabelled
 from topodesign.plans.unroll import ranks_of, unroll, unroll_paths
 from topodesign.topology.topology import IntArray, Topology
@@ -227,3 +227,44 @@ class OfPaths(Kind[Paths]):
                     found.setdefault((way[0], vertex), tuple(way))
                     way = [vertex]
         return {ends: way for ends, way in found.items() if len(way) > 1}
+
+
+class OfStages(Kind[Stages]):
+    """Trees of groups, stage by stage."""
+
+    movement, words, pace, program, title = Stages, "stages", "pipelines", "stages", ("stages",)
+
+    def replayed(self) -> Found:
+        """Return what a check of the trees of every stage, and of what is added up, finds."""
+        return replayed_stages(self.plan.fabric, self.moved)
+
+    def in_rounds(self, _parts: int = 1, /) -> tuple[Topology, Rounds]:
+        """Refuse: rounds have one place for every sum."""
+        raise InfeasibleError(NO_ROUNDS)
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether ranks add up for themselves: they do."""
+        return True
+
+    def transfers(self, parts: int = 1) -> tuple[Transfers, ...]:
+        """Return what ranks send and add up, if no switch has to do the work of one."""
+        check_by_ranks(self)
+        check_one_part(parts)
+        return (added(self.moved),)
+
+    @property
+    def relays(self) -> IntArray:
+        """The switches that add or copy, ascending."""
+        return self.moved.relays
+
+    def measures(self) -> Mapping[str, Fraction]:
+        """Return the height and the rate."""
+        return {
+            "height": Fraction(self.moved.height),
+            "algorithmic_bandwidth": self.plan.fabric.unit / self.moved.inverse_rate,
+        }
+
+    def timed(self, now: Conditions) -> Run:
+        """Return how long the stages take, one after the other."""
+        return run_stages(self.plan, self.moved, now)

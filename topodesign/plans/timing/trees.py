@@ -19,6 +19,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.base.latency import Latency
 from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.plans.plan import Plan
+from topodesign.plans.stages import Stages
 from topodesign.plans.timing.chunked import (
     Chains,
     Phase,
@@ -293,3 +295,28 @@ def _link_loads(schedule: Trees, happens: NDArray[np.bool_]) -> NDArray[np.float
     loads = np.zeros(len(topology.src), dtype=np.float64)
     np.add.at(loads, link, weight)
     return loads
+
+
+def run_stages(plan: Plan, stages: Stages, now: Conditions) -> PipelineSimulation:
+    """Time the stages of a plan."""
+    if now.failed:
+        raise ParameterError("what failed links break is not told of stages; make the plan again with --without")
+    asked = conditions_of_pipelines(plan, now)
+    runs = []
+    for number, trees in enumerate(stages.each):
+        runs.append(simulate_trees(trees, **asked | {"size": now.size * stages.share(number)}))
+    time = sum((one.time for one in runs), Fraction(0))
+    busy = np.sum([one.utilisation * float(one.time) for one in runs], axis=0)
+    return replace(
+        runs[0],
+        time=time,
+        utilisation=busy / float(time or 1),
+        how="in stages of",
+        phase_ends=tuple(accumulate(one.time for one in runs)),
+        chunks=max(one.chunks for one in runs),
+        optimum=sum((one.optimum for one in runs), Fraction(0)),
+        phases=tuple(phase for one in runs for phase in one.phases),
+        smallest=min(one.smallest for one in runs),
+        size=now.size,
+        critical=tuple(way for one in runs for way in one.critical),
+    )

@@ -27,7 +27,7 @@ from topodesign.plans.timing.plans import simulate
 from topodesign.pricing.mix import PRICED, Mix, read_mix
 from topodesign.report.boxes.candidates import Graph, graphs_of
 from topodesign.report.boxes.nics import Numbered, number_nics
-from topodesign.schedulers.answers import sizes_of
+from topodesign.schedulers.method import sizes_of
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.library import TopologyLike
 

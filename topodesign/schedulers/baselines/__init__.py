@@ -1,10 +1,10 @@
 """Baselines: the algorithms that libraries of collectives use, as plans on the links that there are.
 
 Each is written down as it was published, between ranks that may send to any other, with the formula of its cost where
-every message has a link of its own; one a file with ``METHOD``, the short ones of MPI libraries together in ``mpi``,
-and those for tori in ``passing``. On all other topologies messages between nodes that are not neighbours go over
-shortest paths, balanced over the links, and wait at nodes on the way, but for those of ``passing``, which pass through:
-so a plan is one that can run, with the congestion that follows. ``auto`` asks none of them.
+every message has a link of its own; one a file with ``METHOD`` or beside one like it, the short ones of MPI libraries
+in ``mpi``, and those for tori in ``passing``. On all other topologies messages between nodes that are not neighbours go
+over shortest paths, balanced over the links, and wait at nodes on the way, but for those of ``passing``, which pass
+through: so a plan is one that can run, with the congestion that follows. ``auto`` asks none of them.
 
 * :mod:`~topodesign.schedulers.baselines.baseline`: what all have in common; from a collective to its dual.
 * :mod:`~topodesign.schedulers.baselines.messages`: from messages to rounds.

@@ -9,9 +9,8 @@ from topodesign.collectives import ALLREDUCE, BROADCAST, REDUCE
 from topodesign.optima.forest.schedule import forest_schedule, side_by_side
 from topodesign.plans.plan import Plan
 from topodesign.plans.trees import Trees
-from topodesign.schedulers.answers import fabric_root, tree_plan
 from topodesign.schedulers.baselines.spanning import rate_of
-from topodesign.schedulers.method import Method, Request
+from topodesign.schedulers.method import Method, Request, fabric_root, tree_plan
 
 
 def _make(request: Request) -> list[Plan]:

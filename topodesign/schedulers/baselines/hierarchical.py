@@ -89,3 +89,18 @@ def over_boxes(fabric: Fabric, root: int | None) -> list[Ranks]:
 
 
 METHOD = baseline("hierarchical", (ALLGATHER, REDUCE_SCATTER, ALLREDUCE), hierarchical, trees=over_boxes)
+
+
+def blueconnect(topology: Topology, collective: Collective) -> Made:
+    """Return an allgather over rings along all sides of a grid; on a fabric the boxes are a side.
+
+    Cho, Finkler, Serrano, Kung and Hunter, BlueConnect: Decomposing All-Reduce for Deep Learning on Heterogeneous
+    Network Hierarchy (2019).
+    """
+    sides = sides_of(topology)
+    if sides is None:
+        raise InfeasibleError("blueconnect needs a grid of alike rows, such as a torus or a product")
+    return level_rings(topology, collective, sides)
+
+
+BLUECONNECT = baseline("blueconnect", (ALLGATHER, REDUCE_SCATTER, ALLREDUCE), blueconnect, trees=over_boxes)

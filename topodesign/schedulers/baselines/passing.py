@@ -12,7 +12,7 @@ import numpy as np
 
 from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
-from topodesign.plans.kinds.routes import after
+from topodesign.plans.kinds.steps import after
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import check_rows
 from topodesign.plans.routed import Routed

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
+from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import Part, assemble
@@ -79,3 +79,20 @@ def paths(fabric: Fabric, root: int | None) -> list[Ranks]:
 
 
 METHOD = baseline("ring", (ALLGATHER, REDUCE_SCATTER, ALLREDUCE), ring, trees=paths)
+
+
+def chains(fabric: Fabric, root: int | None) -> list[Ranks]:
+    """Return a path from the root along every ring of the fabric, or the transpose of it.
+
+    C chunks take (N - 2 + C)(alpha + beta M/(R C)) over R rings that share no link. Without a root, as in an allreduce,
+    the first node is it.
+    """
+    root = fabric.compute[0] if root is None else root
+    found = []
+    for ring in ring_orders(fabric):
+        at = ring.index(root)
+        found.append(Ranks(root, 1, list(itertools.pairwise((*ring[at:], *ring[:at])))))
+    return found
+
+
+CHAIN = baseline("chain", (BROADCAST, REDUCE, ALLREDUCE), trees=chains)

@@ -4,7 +4,7 @@
 * ``copying``: chunks that are copied to several nodes; ``forward``: chunks that go to one; ``symmetric``: those of a
   few nodes, copied by a group; ``trees``: sums that go up trees and down others. ``greedy`` makes whole collectives of
   them, and takes the best of many tries.
-* ``repair``, ``merging``, ``sharing``: better times for sends whose ways are settled, of one collective or several.
+* ``merging``: better times for sends whose ways are settled, of one collective or several.
 * ``bound``: what no schedule can be faster than.
 
 Networks are never expanded in time: events are, in the compiled loops of the ``*_kernels``. To add an algorithm, write

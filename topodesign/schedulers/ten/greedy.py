@@ -20,7 +20,7 @@ from topodesign.schedulers.method import Progress, Request
 from topodesign.schedulers.ten.bound import bound_of, bound_of_sums
 from topodesign.schedulers.ten.copying import copy_chunks, only_needed, relays_of
 from topodesign.schedulers.ten.forward import forward_chunks
-from topodesign.schedulers.ten.merging import merged
+from topodesign.schedulers.ten.merging import SharedLinks, merged, repaired
 from topodesign.schedulers.ten.network import (
     Chunks,
     Network,
@@ -32,8 +32,6 @@ from topodesign.schedulers.ten.network import (
     wanted,
     within_teams,
 )
-from topodesign.schedulers.ten.repair import repaired
-from topodesign.schedulers.ten.sharing import SharedLinks
 from topodesign.schedulers.ten.symmetric import bound_symmetric, symmetric, symmetry_of
 from topodesign.schedulers.ten.trees import MOST_SENDS as MOST_ALONG_TREES
 from topodesign.schedulers.ten.trees import along_trees

@@ -1,15 +1,23 @@
-"""Merging: chunks of a block that follow one another over a link go as one send, which has one latency.
+"""Better times for sends whose ways are settled: merged, repaired, or on links that several streams share.
 
-Many small chunks fill long ways as a pipeline does, and pay for it with a latency each. Where nobody downstream is kept
-waiting, or where that is worth it, those that leave a node next to one another are one send of more units.
+Merging: many small chunks fill long ways as a pipeline does, and pay for it with a latency each. Where nobody
+downstream is kept waiting, or where that is worth it, chunks of a block that leave a node next to one another are one
+send of more units.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from topodesign.base.compiled import LARGEST
+from topodesign.base.errors import InfeasibleError
+from topodesign.plans.journeys import journeys
 from topodesign.plans.timed import Timed
 from topodesign.plans.timing.timed import simulate_timed, waits_of
+from topodesign.schedulers.ten.event_kernels import queue_for
+from topodesign.schedulers.ten.forward_kernels import Jobs, Piles, share
+from topodesign.schedulers.ten.network import Chunks, Network, Sends, first_state, wanted
+from topodesign.schedulers.ten.repair_kernels import Books, Wishes, repair
 from topodesign.topology.topology import IntArray, Topology
 
 MOST_SENDS = 2**15  # sends above which nothing is merged: each way to merge is timed exactly
@@ -84,3 +92,106 @@ def _paired(topology: Topology, timed: Timed, *, patient: bool) -> Timed:
     kept = np.ones(len(timed), dtype=np.bool_)
     kept[other] = False
     return timed.having(lo=low, hi=high, start=begin, end=finish).rows(np.flatnonzero(kept))
+
+
+MOST_WISHES = 512  # nodes times chunks that they need, above which nothing is repaired
+_EFFORT = 2**24  # links that are looked at, over all schedules that are tried
+SCHEDULES = 6000  # schedules that are tried at most
+
+
+def repaired(
+    network: Network, chunks: Chunks, sends: Sends, seed: int, *, enough: int = 0, schedules: int = SCHEDULES
+) -> Sends:
+    """Return sends that bring everything no later than these do.
+
+    No schedule can be below ``enough`` ticks: none is looked for once that is reached.
+    """
+    node, chunk = wanted(chunks)
+    web, nodes = network.web, network.topology.nodes
+    if sends.time <= enough or not 1 < len(node) <= MOST_WISHES:
+        return sends
+    arrives = np.full((chunks.number, nodes), LARGEST, dtype=np.int64)
+    np.minimum.at(arrives, (sends.chunk, network.topology.dst[sends.link]), sends.end)
+    ports = len(network.wires.src)
+    longest = int(np.bincount(web.port, minlength=1).max()) * chunks.number + 1
+    wishes = Wishes(
+        node,
+        chunk,
+        chunks.at,
+        chunks.since,
+        np.argsort(arrives[chunk, node], kind="stable"),
+        np.full(len(node), -1, dtype=np.int64),
+    )
+    chunked = [(3, chunks.number * nodes), (1,)]
+    shapes = [(ports, longest)] * 2 + [(ports,), (chunks.number, nodes)] + [(nodes,)] * 4 + chunked
+    books = Books(*(np.zeros(shape, dtype=np.int64) for shape in shapes))
+    tries = min(schedules, _EFFORT // (len(node) * (len(web.dst) + nodes)))
+    if repair(web, wishes, books, enough, tries, first_state(seed)) >= sends.time:
+        return sends
+    return Sends(*books.sends[:, : int(books.rows[0])]).in_order()
+
+
+class SharedLinks:
+    """Streams of sends on one topology: right plans of the same ticks, each as if it were alone.
+
+    ``least`` are the ticks from when on each stream may use each link, shape ``(streams, links)``.
+    """
+
+    def __init__(self, topology: Topology, streams: tuple[Timed, ...], least: IntArray) -> None:
+        self.streams = streams
+        self._links = len(topology.src)
+        parts, base = [], 0
+        for one, early in zip(streams, least, strict=True):
+            parts.append(_jobs_of(topology, one, early, base))
+            base += len(one)
+        starts = np.concatenate([[0], *(np.diff(part.after_start) for part in parts)]).cumsum()
+        self._jobs = Jobs(*map(np.concatenate, zip(*parts, strict=True)))._replace(after_start=starts)
+        order = np.bincount(self._jobs.link, minlength=self._links)
+        self._begin = np.cumsum(order) - order
+        self.stream = np.repeat(np.arange(len(streams)), [len(one) for one in streams])
+        self.remains = np.concatenate([one.end.max(initial=0) - one.start for one in streams]).astype(np.int64)
+        """What is left to do in each stream alone when each send starts."""
+
+    def timed(self, urgency: IntArray) -> tuple[Timed, ...]:
+        """Return the streams with the times that they have together; of sends that wait the most urgent goes first."""
+        jobs = self._jobs
+        rows = len(jobs.link)
+        zeros = [np.zeros(count, dtype=np.int64) for count in (self._links, rows, rows)]
+        times = np.zeros((2, rows), dtype=np.int64)
+        overlap = self.streams[0].overlap
+        free = np.zeros(self._links, dtype=np.int64)
+        queue = queue_for(self._links + rows, self._links + rows)
+        waits = jobs._replace(waits=jobs.waits.copy())
+        if share(waits, urgency.astype(np.int64), overlap, free, queue, Piles(self._begin, *zeros), times) < rows:
+            raise InfeasibleError("sends wait for one another")
+        cuts = np.cumsum([len(one) for one in self.streams])[:-1]
+        starts, ends = np.split(times[0], cuts), np.split(times[1], cuts)
+        return tuple(
+            one.having(start=start.copy(), end=end.copy())
+            for one, start, end in zip(self.streams, starts, ends, strict=True)
+        )
+
+
+def _jobs_of(topology: Topology, one: Timed, early: IntArray, base: int) -> Jobs:
+    """Return the sends of a stream, numbered from a base."""
+    link = topology.link_index(one.src, one.dst)
+    way = journeys(one, topology.switches)
+    if len(way.copied):
+        raise InfeasibleError("what switches copy is not put in another order; take a plan that sends to one at a time")
+    consumer, producer = waits_of(topology, way.whole(one))
+    consumer, producer = way.first[consumer], way.last[producer]
+    order = np.argsort(producer, kind="stable")
+    onward = np.full(len(one), -1, dtype=np.int64)
+    on = np.flatnonzero(way.before >= 0)
+    onward[way.before[on]] = on + base
+    return Jobs(
+        link,
+        one.latency[link] + one.per_unit[link] * (one.hi - one.lo),
+        one.latency[link],
+        early[link],
+        np.where(way.before >= 0, way.before + base, -1),
+        onward,
+        np.bincount(consumer, minlength=len(one)),
+        np.searchsorted(producer[order], np.arange(len(one) + 1)),
+        consumer[order] + base,
+    )
