@@ -25,7 +25,7 @@ from topodesign.plans.replay.plans import verify
 from topodesign.plans.timed_ops import LinkTimes
 from topodesign.plans.timing.plans import simulate
 from topodesign.schedulers.scheduling import schedule
-from topodesign.schedulers.ten.copying import copy_chunks
+from topodesign.schedulers.ten.greedy import copy_chunks
 from topodesign.schedulers.ten.network import Network, chunks_of, network_of
 from topodesign.topology.library import build
 from topodesign.topology.link_table import LinkTable

@@ -72,7 +72,7 @@ from topodesign.plans.timed import Timed as Timed
 from topodesign.plans.timing.plans import simulate as simulate
 from topodesign.plans.timing.plans import training_step as training_step
 from topodesign.plans.timing.timeline import timeline as timeline
-from topodesign.plans.together import Together as Together
+from topodesign.plans.timed import Together as Together
 from topodesign.plans.trees import Trees as Trees
 from topodesign.pricing.all_to_all import all_to_all as all_to_all
 from topodesign.pricing.evaluation import evaluate as evaluate

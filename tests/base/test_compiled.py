@@ -67,8 +67,8 @@ from topodesign.schedulers.ten import (
     symmetric_kernels,
     trees_kernels,
 )
-from topodesign.schedulers.ten.copying import copy_chunks
 from topodesign.schedulers.ten.forward import forward_chunks
+from topodesign.schedulers.ten.greedy import copy_chunks
 from topodesign.schedulers.ten.merging import repaired
 from topodesign.schedulers.ten.network import chunks_of, network_of
 from topodesign.solve import flow_kernels

@@ -14,7 +14,7 @@ import pytest
 from topodesign import compile_phases, compile_plan, reconfigure, schedule, simulate
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.collectives import as_collective
-from topodesign.plans.phases import Phases
+from topodesign.plans.rounds import Phases
 from topodesign.runtime.manifest import MANIFEST
 
 CASES = [

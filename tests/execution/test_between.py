@@ -15,7 +15,7 @@ from topodesign.execution.levels import check_scripts, scripts_of
 from topodesign.execution.ordering import Do
 from topodesign.execution.program import programs_of
 from topodesign.plans.kinds import kind_of
-from topodesign.plans.phases import Phases
+from topodesign.plans.rounds import Phases
 
 
 @pytest.mark.parametrize("collective", ["all-to-all", "allgather", "reduce-scatter", "allreduce"])

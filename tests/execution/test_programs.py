@@ -26,8 +26,7 @@ from topodesign.execution.workspace import Trial, Workspace, extent_of, shares_o
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
-from topodesign.plans.timed import Timed
-from topodesign.plans.together import Together
+from topodesign.plans.timed import Timed, Together
 from topodesign.plans.transfers import Transfers
 from topodesign.schedulers.spff import spff_orbit
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.plans.test_files import phases_plan
 from topodesign.base.errors import ScheduleError
-from topodesign.plans.phases import Phases
+from topodesign.plans.rounds import Phases
 
 
 def moved(collective: str = "allreduce") -> Phases:

@@ -12,7 +12,7 @@ from topodesign.fabrics.part import Others
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.timing.plans import simulate
-from topodesign.schedulers.among import among
+from topodesign.schedulers.choice import among
 from topodesign.schedulers.method import Request
 from topodesign.schedulers.scheduling import METHODS, schedule
 from topodesign.topology.topology import Topology

@@ -10,8 +10,7 @@ import pytest
 
 from topodesign import build_fabric, check_file, check_traces, compile_plan, schedule, simulate, throughput, verify
 from topodesign.base.errors import InfeasibleError
-from topodesign.plans.journeys import journeys
-from topodesign.plans.timed import Timed
+from topodesign.plans.timed import Timed, journeys
 
 PLACES = [
     "boxes(dgx_h100,complete(3))",

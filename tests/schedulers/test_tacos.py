@@ -30,10 +30,9 @@ from topodesign.plans.timing.plans import simulate
 from topodesign.runtime.check import check_file
 from topodesign.schedulers.scheduling import schedule
 from topodesign.schedulers.ten.bound import bound_of, bound_of_sums
-from topodesign.schedulers.ten.copying import copy_chunks
 from topodesign.schedulers.ten.event_kernels import queue_for, reach
 from topodesign.schedulers.ten.forward import distances_to, forward_chunks
-from topodesign.schedulers.ten.greedy import best_of
+from topodesign.schedulers.ten.greedy import best_of, copy_chunks
 from topodesign.schedulers.ten.merging import merged, repaired
 from topodesign.schedulers.ten.network import Network, chunks_of, network_of, timed_from
 from topodesign.schedulers.ten.trees import along_trees

@@ -12,7 +12,7 @@ from tests.samples.inventories import FIVE_HOSTS
 from topodesign import carry_phases, plain_inventory, reconfigure, simulate, verify
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.cli.main import run
-from topodesign.plans.phases import Phases
+from topodesign.plans.rounds import Phases
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.files import as_inventory
 from topodesign.wiring.switches.drivers import DRIVERS

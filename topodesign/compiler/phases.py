@@ -33,8 +33,8 @@ from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import Limits
 from topodesign.compiler.options import CompileOptions
 from topodesign.plans.files import as_plan
-from topodesign.plans.phases import Phases
 from topodesign.plans.plan import Plan
+from topodesign.plans.rounds import Phases
 from topodesign.runtime.manifest import MANIFEST, TARGETS, Manifest, Phase
 from topodesign.runtime.phases import PhasesReport, check_sequence
 

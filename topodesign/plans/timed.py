@@ -1,21 +1,27 @@
 """Timed sends: who sends which part of which block over which link from when to when, in columns.
 
 Rounds say in which order things happen; where links differ in latency and bandwidth there are no steps to count, and a
-plan says for every send when it starts and when its data have arrived.
+plan says for every send when it starts and when its data have arrived. Several collectives at the same time, each with
+a size of its own and not all from the same moment on, are streams of one plan (TACOS, VIII-G).
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Self
+from zipfile import ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.errors import ScheduleError
+from topodesign.base.arrays import sealed
+from topodesign.base.errors import FileFormatError, ScheduleError
 from topodesign.base.units import format_time
-from topodesign.collectives import Collective
+from topodesign.collectives import Collective, together
+from topodesign.plans.archive import MAX_ROWS, read_column, read_integer
 from topodesign.plans.movement import FLAG, FRACTION, LINKS, Column, Movement, check_intervals, integer
 from topodesign.topology.topology import IntArray, Topology
 
@@ -135,3 +141,197 @@ class Timed(Movement):
 
 COLUMNS, LINK_COLUMNS = (tuple(column.name for column in table) for table in Timed.TABLES.values())
 """One entry for every send, and one for every link."""
+
+
+_FIELDS = frozenset({"units", "size", "begin", "rows"})
+
+
+@dataclass(frozen=True, eq=False)
+class Together(Movement):
+    """Timed sends of several collectives, which share a clock and links: none carries two sends at a time."""
+
+    kind: ClassVar = "together"
+    TABLES: ClassVar = Timed.TABLES
+
+    # of each collective, with its own size and units; nodes, ticks, latencies and ``overlap`` are the same
+    streams: tuple[Timed, ...]
+    # ticks from the start of the plan until each collective begins: none of its sends is earlier
+    begins: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        """Check the form (not the meaning: that is the verifier's)."""
+        if not self.streams or len(self.begins) != len(self.streams):
+            raise ScheduleError("there must be at least one stream, and a beginning for each")
+        first = self.streams[0]
+        for one in self.streams[1:]:
+            alike = (one.nodes, one.tick, one.overlap) == (first.nodes, first.tick, first.overlap)
+            if not alike or not np.array_equal(one.latency, first.latency):
+                raise ScheduleError("streams of one plan have the same nodes, ticks and latencies of links")
+        if not all(0 <= begin < MAX_TICKS for begin in self.begins):
+            raise ScheduleError(f"a stream begins at a tick from 0 to {MAX_TICKS - 1}")
+
+    def __repr__(self) -> str:
+        """Return a short description."""
+        return f"<Together {self.collective}, {len(self)} sends, {format_time(self.time)}>"
+
+    @cached_property
+    def collective(self) -> Collective:
+        """All collectives as one value."""
+        return together(one.collective for one in self.streams)
+
+    @property
+    def tick(self) -> Fraction:
+        """Seconds of one tick."""
+        return self.streams[0].tick
+
+    @property
+    def overlap(self) -> bool:
+        """Whether a link is free as soon as it has transmitted."""
+        return self.streams[0].overlap
+
+    @property
+    def size(self) -> Fraction:
+        """Bytes of the data of all streams."""
+        return sum((one.size for one in self.streams), Fraction(0))
+
+    @property
+    def time(self) -> Fraction:
+        """Seconds until the last data of all have arrived."""
+        return max(one.time for one in self.streams)
+
+    def fits(self, topology: Topology) -> bool:
+        """Return whether it is for as many nodes and links."""
+        return self.streams[0].fits(topology)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return the columns by name, those of sends first, stream after stream; those of links once for each."""
+        return {name: np.concatenate([getattr(one, name) for one in self.streams]) for name in self.column_names()}
+
+    def __len__(self) -> int:
+        """Return the number of sends."""
+        return sum(map(len, self.streams))
+
+    def table(self) -> dict[str, NDArray[Any]]:
+        """Return the columns of sends, and the stream of each."""
+        columns = self.columns()
+        return {"stream": self.stream, **{name: columns[name] for name in COLUMNS}}
+
+    @property
+    def stream(self) -> NDArray[np.int64]:
+        """The stream of every send."""
+        return np.repeat(np.arange(len(self.streams)), [len(one) for one in self.streams])
+
+    def header(self) -> dict[str, Any]:
+        """Return seconds per tick and bytes as "p/q", and an object for every stream."""
+        streams = [
+            {"units": one.units, "size": str(one.size), "begin": begin, "rows": len(one)}
+            for one, begin in zip(self.streams, self.begins, strict=True)
+        ]
+        return {"tick": str(self.tick), "overlap": self.overlap, "streams": streams}
+
+    @classmethod
+    def read(cls, archive: ZipFile, header: Mapping[str, Any], topology: Topology, collective: Collective) -> Self:
+        """Return that of a file; its form is checked."""
+        shared: dict[str, Any] = {name: Timed.FIELDS[name].read(header, name) for name in ("overlap", "tick")}
+        streams = header.get("streams")
+        if not isinstance(streams, list) or len(streams) != len(collective.several) or not streams:
+            raise FileFormatError("'streams' in header.json must be a list of one object for each collective")
+        if not all(isinstance(one, dict) and one.keys() == _FIELDS for one in streams):
+            raise FileFormatError("a stream in header.json must have units, size, begin and rows")
+        links = len(topology.src)
+        counts = {
+            table: [links if table == LINKS else read_integer(one, table, 0, MAX_ROWS) for one in streams]
+            for table in Timed.TABLES
+        }
+        if sum(counts["rows"]) > MAX_ROWS:
+            raise FileFormatError(f"a plan has at most {MAX_ROWS} sends")
+        columns = {
+            name: np.split(read_column(archive, name, sum(counts[table]), dtype), np.cumsum(counts[table])[:-1])
+            for table, own in Timed.TABLES.items()
+            for name, _, dtype in own
+        }
+        made = [
+            Timed(
+                own,
+                topology.nodes,
+                **shared,
+                **{name: Timed.FIELDS[name].read(one, name) for name in ("units", "size")},
+                **{name: sealed(column[number].copy()) for name, column in columns.items()},  # type: ignore[arg-type]
+            )
+            for number, (one, own) in enumerate(zip(streams, collective.several, strict=True))
+        ]
+        return cls(tuple(made), tuple(read_integer(one, "begin", 0, MAX_TICKS - 1) for one in streams))
+
+
+class Journeys(NamedTuple):
+    """Which sends are one journey."""
+
+    before: IntArray  # the send that each one goes on with, -1 if it comes from a node
+    depth: IntArray  # how many there are before each
+    # first, last: of every journey its first and its last send
+    first: IntArray
+    last: IntArray
+    lost: IntArray  # sends to a switch that none goes on with, and from one that go on with none
+    copied: IntArray  # sends from a switch that go on with what another one has gone on with before
+
+    def kept(self, which: NDArray[np.bool_]) -> Journeys:
+        """Return some of the journeys."""
+        return self if which.all() else self._replace(first=self.first[which], last=self.last[which])
+
+    def whole(self, timed: Timed) -> Timed:
+        """Return journeys as sends from node to node."""
+        if len(self.last) == len(timed):
+            return timed
+        own = timed.rows(self.last)
+        return own.having(src=timed.src[self.first].copy(), start=timed.start[self.first].copy())
+
+
+def journeys(timed: Timed, switches: Collection[int]) -> Journeys:
+    """Return the journeys of timed sends; where there are no switches each send is one.
+
+    A switch has no data of its own: it passes on what arrives, as it arrives. A send from a switch goes on with the
+    send to it that brought the same units, the earlier first; it starts no earlier than their beginning is there, a
+    latency after the other has started, and ends no earlier than a latency after their end is there. Where more sends
+    leave than have arrived, as a switch copies, all that are left go on with the last. All sends from a node over
+    switches to the next node are one journey, and what counts as sent and delivered are journeys.
+    """
+    rows = np.arange(len(timed))
+    before, depth, nothing = np.full(len(timed), -1), np.zeros(len(timed), dtype=np.int64), rows[:0]
+    if not switches:
+        return Journeys(before, depth, rows, rows, nothing, nothing)
+    switch = np.zeros(timed.nodes, dtype=np.bool_)
+    switch[list(switches)] = True
+    into, out = np.flatnonzero(switch[timed.dst]), np.flatnonzero(switch[timed.src])
+    arriving = _in_turn(timed, into, timed.dst[into])
+    leaving = _in_turn(timed, out, timed.src[out])
+    _, number = np.unique(np.concatenate((arriving, leaving))[:, :-1], axis=0, return_inverse=True)
+    came, went = number[: len(into)], number[len(into) :]
+    many = np.bincount(came, minlength=int(number.max(initial=-1)) + 1)
+    begin = np.cumsum(many) - many
+    place = into[np.lexsort((arriving[:, -1], came))]
+    turn, found = leaving[:, -1], many[went] > 0
+    before[out[found]] = place[(begin[went] + np.minimum(turn, many[went] - 1))[found]]
+    passed = np.zeros(len(timed), dtype=np.bool_)
+    passed[before[before >= 0]] = True
+    lost = np.concatenate((out[before[out] < 0], into[~passed[into]]))
+    first = np.where(before >= 0, before, rows)
+    depth[before >= 0] = 1
+    for _ in range(len(switches)):  # no journey meets a switch twice and leaves time to do so
+        further = before[first] >= 0
+        if not further.any():
+            break
+        depth += further
+        first = np.where(further, before[first], first)
+    last = np.flatnonzero(~switch[timed.dst] & ~switch[timed.src[first]])
+    return Journeys(before, depth, first[last], last, np.sort(lost), np.sort(out[found & (turn >= many[went])]))
+
+
+def _in_turn(timed: Timed, rows: IntArray, switch: NDArray[np.int32]) -> IntArray:
+    """Return for sends at a switch what they carry there, and how many of the same come before."""
+    what = np.stack((switch, timed.part[rows], timed.block[rows], timed.lo[rows], timed.hi[rows])).astype(np.int64)
+    order = np.lexsort((timed.start[rows], *what[::-1]))
+    same = np.append(False, np.all(what[:, order[1:]] == what[:, order[:-1]], axis=0)) if len(rows) else order > 0
+    begin = np.maximum.accumulate(np.where(same, 0, np.arange(len(rows))))
+    turn = np.empty(len(rows), dtype=np.int64)
+    turn[order] = np.arange(len(rows)) - begin
+    return np.column_stack((what.T, turn))

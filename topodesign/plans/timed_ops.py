@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from topodesign.base.arrays import sealed
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError
 from topodesign.collectives import ALLREDUCE, Collective
-from topodesign.plans.journeys import journeys
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import check_rows, find_links, prune
-from topodesign.plans.timed import LINK_COLUMNS, MAX_TICKS, Timed
+from topodesign.plans.timed import LINK_COLUMNS, MAX_TICKS, Timed, journeys
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import IntArray, Topology
 

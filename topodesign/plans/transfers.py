@@ -17,11 +17,10 @@ import numpy as np
 from topodesign.base.arrays import sealed
 from topodesign.base.errors import ScheduleError
 from topodesign.collectives import ALLGATHER, Collective
-from topodesign.plans.journeys import journeys
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import blocks_named, check_rows, check_units, renamed
 from topodesign.plans.stages import Part, Stages
-from topodesign.plans.timed import Timed
+from topodesign.plans.timed import Timed, journeys
 from topodesign.plans.trees import Trees
 from topodesign.plans.unroll import numbers_without
 from topodesign.topology.topology import IntArray
@@ -107,7 +106,11 @@ _Sum: TypeAlias = tuple[int, int, int, int, Fraction, Fraction]  # step, rank, b
 
 
 def added(stages: Stages) -> Transfers:
-    """Return the transfers of stages, among ranks, with their sums.
+    """Return the transfers of stages, among ranks, with their sums: the form from which their programs are made.
+
+    Everything that is sent is stored at the receiver as a copy of its own, and never changes: block number ``r`` is
+    what rank r begins with, the last block the result, and those between are what ranks have on the way. So no rank
+    waits with what it receives for what it sends, and all ranks of a group add up in the same order.
 
     ``sums`` has a row for everything that is added: step, rank, block of the sum, block that is added, first unit and
     the one after the last. Rows of one sum follow one another; the first is copied.

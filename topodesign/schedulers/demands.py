@@ -17,9 +17,8 @@ from topodesign.base.errors import DisconnectedError, ParameterError, ScheduleEr
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, SCATTER, Collective
 from topodesign.collectives.collective import EVERYONE
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.journeys import journeys
 from topodesign.plans.replay.timed import verify_timed
-from topodesign.plans.timed import Timed
+from topodesign.plans.timed import Timed, journeys
 from topodesign.plans.timed_ops import LinkTimes, reverse_timed
 from topodesign.pricing.closed_form import distances
 from topodesign.schedulers.method import Request

@@ -12,7 +12,7 @@ from topodesign.collectives import Collective, as_collective
 from topodesign.fabrics.places import PlaceLike
 from topodesign.plans.plan import Plan
 from topodesign.schedulers import SCHEDULERS
-from topodesign.schedulers.baselines import BASELINES
+from topodesign.schedulers.baselines import BASELINES, FILES
 from topodesign.schedulers.choice import make_plan
 from topodesign.schedulers.method import Method, Progress, Request
 from topodesign.schedulers.options import ScheduleOptions
@@ -21,10 +21,8 @@ _ELSEWHERE = {
     "taccl-like": "tacos_ilp:TACCL_LIKE",
     "digits": "dimensions:DIGITS",
     "in-network": "forest:IN_NETWORK",
-    "blueconnect": "baselines.hierarchical:BLUECONNECT",
-    "chain": "baselines.ring:CHAIN",
 }
-"""Methods that stand in the file of one like them; ``mpi`` and ``passing`` have several by name."""
+"""Methods that stand in the file of one like them."""
 
 
 class _Methods(Mapping[str, Method]):
@@ -34,12 +32,10 @@ class _Methods(Mapping[str, Method]):
         """Return the method of a name."""
         if name not in SCHEDULERS:
             raise KeyError(name)
-        several = ("mpi", "passing") if name in BASELINES and name not in _ELSEWHERE else ()
-        for methods in (load(f"schedulers.baselines.{one}:METHODS") for one in several):
-            if name in methods:
-                return cast("Method", methods[name])
-        own = f"{'baselines.' if name in BASELINES else ''}{name.replace('-', '_')}:METHOD"
-        return cast("Method", load(f"schedulers.{_ELSEWHERE.get(name, own)}"))
+        if name in BASELINES:
+            file = next(file for file, names in FILES.items() if name in names.split())
+            return cast("Method", load(f"schedulers.baselines.{file}:METHODS")[name])
+        return cast("Method", load(f"schedulers.{_ELSEWHERE.get(name, name.replace('-', '_') + ':METHOD')}"))
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names."""

@@ -23,9 +23,8 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.groups import as_groups, roots_of
 from topodesign.fabrics.traffic import Stream, as_streams
 from topodesign.plans.plan import Plan
-from topodesign.plans.timed import Timed
+from topodesign.plans.timed import Timed, Together
 from topodesign.plans.timed_ops import LinkTimes, common_ticks
-from topodesign.plans.together import Together
 from topodesign.schedulers.method import Request, spec_of
 from topodesign.schedulers.ten.greedy import Made, synthesize
 from topodesign.schedulers.ten.merging import SharedLinks

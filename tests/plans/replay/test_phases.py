@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tests.plans.test_phases import moved
-from topodesign.plans.phases import Phases
-from topodesign.plans.replay.phases import verify_phases
+from topodesign.plans.replay.steps import verify_phases
+from topodesign.plans.rounds import Phases
 
 
 def right(phases: Phases) -> bool:

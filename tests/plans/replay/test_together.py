@@ -8,7 +8,7 @@ import pytest
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.replay.timed import verify_together
-from topodesign.plans.together import Together
+from topodesign.plans.timed import Together
 from topodesign.schedulers.scheduling import schedule
 
 

@@ -11,8 +11,8 @@ import pytest
 from tests.plans.test_files import phases_plan
 from topodesign.base.errors import ParameterError
 from topodesign.collectives import ALLGATHER, COLLECTIVES
-from topodesign.plans.phases import Phases
 from topodesign.plans.plan import Plan
+from topodesign.plans.rounds import Phases
 from topodesign.plans.rounds_ops import assemble
 from topodesign.plans.timing.plans import simulate
 

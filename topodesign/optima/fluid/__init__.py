@@ -12,8 +12,6 @@
     mirrored kind.
 ``fluid_optimum``
     The optimum of a collective on a fabric, with its proof.
-``groups``
-    The same of an allreduce in several groups at once.
 ``packing``
     The same trees on links told apart, as a plan.
 

@@ -198,6 +198,9 @@ def problem_in_groups(
 ) -> Problem:
     """Return the fluid program of a collective over trees in one group or several, costs as for ``network_of``.
 
+    Each group has trees of its own over its members and the switches; other nodes pass data on or do not. Where
+    automorphisms exchange groups one of each kind is solved, and its columns stand for all.
+
     Raises TooLargeError if too many roots in groups are unlike.
     """
     single = collective.single

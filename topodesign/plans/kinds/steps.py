@@ -15,20 +15,16 @@ from topodesign.plans.kinds.kind import Kind
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.movement import Movement
 from topodesign.plans.orbit import OrbitRounds
-from topodesign.plans.phases import Phases
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.found import Found
 from topodesign.plans.replay.orbit import verify_orbit
-from topodesign.plans.replay.phases import verify_phases
 from topodesign.plans.replay.rounds import claimed_cost, verify_rounds
-from topodesign.plans.replay.routed import replayed_routed
-from topodesign.plans.rounds import Rounds
+from topodesign.plans.replay.steps import replayed_routed, verify_phases
+from topodesign.plans.rounds import Phases, Rounds, Routed
 from topodesign.plans.rounds_ops import allreduce, relabel
-from topodesign.plans.routed import Routed
 from topodesign.plans.timing.conditions import Conditions, Run, links_of
-from topodesign.plans.timing.phases import run_phases
 from topodesign.plans.timing.rounds import run_rounds
-from topodesign.plans.timing.routed import run_routed
+from topodesign.plans.timing.steps import run_phases, run_routed
 from topodesign.topology.topology import IntArray, Topology
 
 

@@ -13,11 +13,10 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.replay.found import Found
 from topodesign.plans.replay.timed import replayed_timed, replayed_together
 from topodesign.plans.rounds import Rounds
-from topodesign.plans.timed import Timed
+from topodesign.plans.timed import Timed, Together
 from topodesign.plans.timed_ops import in_turn, rounds_of
 from topodesign.plans.timing.conditions import Conditions, Run
 from topodesign.plans.timing.timed import run_timed
-from topodesign.plans.together import Together
 from topodesign.plans.transfers import Transfers, transfers_of_timed
 from topodesign.topology.topology import Topology
 

@@ -38,11 +38,9 @@ from topodesign.base.units import format_size, format_time
 from topodesign.collectives import Collective
 from topodesign.collectives.collective import EVERYONE
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.journeys import Journeys, journeys
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.found import SHOWN, WASTED, Found, listed, wasteful
-from topodesign.plans.timed import MAX_TICKS, Timed
-from topodesign.plans.together import Together
+from topodesign.plans.timed import MAX_TICKS, Journeys, Timed, Together, journeys
 from topodesign.topology.topology import Topology
 
 MAX_CELLS = 2**27  # cells of all sends, and of all blocks and nodes, that are looked at

@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 from topodesign.base.declared import key
 from topodesign.base.errors import ParameterError, ScheduleError
 from topodesign.base.units import format_size, format_time
-from topodesign.plans.journeys import journeys
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.timed import Cells, cells_of
-from topodesign.plans.timed import MAX_TICKS, Timed
+from topodesign.plans.timed import MAX_TICKS, Timed, journeys
 from topodesign.plans.timed_ops import LinkTimes, common_ticks
 from topodesign.plans.timing.conditions import SHOWN, USE_KEYS, Conditions, Run, links_of
 from topodesign.topology.link_table import LinkTable

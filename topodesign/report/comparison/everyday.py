@@ -17,7 +17,7 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.presets import build_fabric
 from topodesign.graphs.mms import mms
 from topodesign.pricing.workload import Workload
-from topodesign.schedulers.baselines.double_binary_tree import two_trees
+from topodesign.schedulers.baselines.trees import two_trees
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 

@@ -1,20 +1,18 @@
 """Baselines: the algorithms that libraries of collectives use, as plans on the links that there are.
 
 Each is written down as it was published, between ranks that may send to any other, with the formula of its cost where
-every message has a link of its own; one a file with ``METHOD`` or beside one like it, the short ones of MPI libraries
-in ``mpi``, and those for tori in ``passing``. On all other topologies messages between nodes that are not neighbours go
-over shortest paths, balanced over the links, and wait at nodes on the way, but for those of ``passing``, which pass
-through: so a plan is one that can run, with the congestion that follows. ``auto`` asks none of them.
+every message has a link of its own: those of MPI libraries in ``mpi``, others over ``rings`` and ``trees``, and those
+for tori in ``passing``. On all other topologies messages between nodes that are not neighbours go over shortest paths,
+balanced over the links, and wait at nodes on the way, but for those of ``passing``, which pass through: so a plan is
+one that can run, with the congestion that follows. ``auto`` asks none of them.
 
 * :mod:`~topodesign.schedulers.baselines.baseline`: what all have in common; from a collective to its dual.
-* :mod:`~topodesign.schedulers.baselines.messages`: from messages to rounds.
-* :mod:`~topodesign.schedulers.baselines.routing`: shortest paths.
+* :mod:`~topodesign.schedulers.baselines.messages`: from messages to rounds, over shortest paths.
 * :mod:`~topodesign.schedulers.baselines.cycles`: Hamiltonian cycles that share no link.
 * :mod:`~topodesign.schedulers.baselines.spanning`: from trees of ranks to weighted trees with routes.
-* :mod:`~topodesign.schedulers.baselines.passing`: schemes whose messages pass through nodes, in routed rounds.
 * :mod:`~topodesign.schedulers.baselines.levels`: the sides of products, the boxes of fabrics and rings through them.
 
-To add one, copy ``multitree.py`` and list it in ``BASELINES``.
+To add one, copy ``multitree`` of ``trees.py`` and list it in ``BASELINES`` and ``FILES``.
 """
 
 BASELINES = {
@@ -41,4 +39,12 @@ BASELINES = {
     "bucket": "buckets along all sides of a torus at once",
     "dimension-order": "all messages at once along the sides of a torus, passing through",
 }
-"""What there is to choose from, with words for help texts; the file has the name with underscores."""
+"""What there is to choose from, with words for help texts."""
+
+FILES = {
+    "mpi": "direct spread-out pairwise linear binomial bruck halving-doubling scatter-allgather",
+    "rings": "ring chain hierarchical blueconnect",
+    "trees": "double-binary-tree blink multitree",
+    "passing": "swing bine recursive ternary bruck-3 bucket dimension-order",
+}
+"""In which file each is, whose ``METHODS`` have it."""

@@ -14,7 +14,7 @@ from topodesign.fabrics.contraction import boxes_of
 from topodesign.fabrics.fabric import Fabric
 from topodesign.pricing.closed_form import distances
 from topodesign.schedulers.baselines.cycles import Cycle, link_disjoint_cycles, shortest_tour
-from topodesign.schedulers.baselines.routing import Router
+from topodesign.schedulers.baselines.messages import Router
 from topodesign.topology.topology import IntArray, Topology
 
 _MOST_EDGES = 2**20  # edges of all trees of a plan, to which the number of rings is limited

@@ -33,8 +33,7 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.rounds_ops import Part
 from topodesign.schedulers.baselines.baseline import baseline
 from topodesign.schedulers.baselines.cycles import link_disjoint_cycles, shortest_tour
-from topodesign.schedulers.baselines.messages import Made, deliveries, formula, in_rounds, queued
-from topodesign.schedulers.baselines.routing import Router
+from topodesign.schedulers.baselines.messages import Made, Router, deliveries, formula, in_rounds, queued
 from topodesign.schedulers.baselines.spanning import Ranks
 from topodesign.topology.topology import Topology
 

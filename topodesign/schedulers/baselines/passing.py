@@ -14,8 +14,8 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
 from topodesign.plans.kinds.steps import after
 from topodesign.plans.plan import Plan
+from topodesign.plans.rounds import Routed
 from topodesign.plans.rounds_ops import check_rows
-from topodesign.plans.routed import Routed
 from topodesign.pricing.routed.grid import Grid, grid_of
 from topodesign.pricing.routed.schemes import SCHEMES
 from topodesign.pricing.routed.spread import Roads, spread

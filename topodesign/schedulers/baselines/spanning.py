@@ -16,7 +16,7 @@ from topodesign.plans.measure import path_claim
 from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Plan
 from topodesign.plans.trees import Trees
-from topodesign.schedulers.baselines.routing import Path, Router
+from topodesign.schedulers.baselines.messages import Path, Router
 from topodesign.schedulers.method import Request, fabric_root, spec_of, tree_plan
 from topodesign.topology.topology import IntArray, Topology
 

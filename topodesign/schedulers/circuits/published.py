@@ -16,8 +16,8 @@ import numpy as np
 from topodesign.base.errors import TopodesignError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, Collective
 from topodesign.plans.kinds import kind_of
-from topodesign.plans.phases import Phases
 from topodesign.plans.plan import Plan
+from topodesign.plans.rounds import Phases
 from topodesign.plans.rounds_ops import assemble
 from topodesign.schedulers.circuits.sequence import (
     Sequence,

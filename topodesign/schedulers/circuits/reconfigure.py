@@ -31,8 +31,8 @@ from topodesign.base.wording import counted
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective, as_collective
 from topodesign.fabrics.groups import Groups, Placement, as_groups
 from topodesign.fabrics.places import as_fabric
-from topodesign.plans.phases import Phases
 from topodesign.plans.plan import Plan
+from topodesign.plans.rounds import Phases
 from topodesign.plans.timing.plans import simulate
 from topodesign.schedulers.circuits import exact
 from topodesign.schedulers.circuits.bounds import Room, Work, bound
@@ -108,8 +108,7 @@ class Reconfiguration(Result):
     work: Work  # what it is timed for
     size: Fraction  # bytes of the data M
     bandwidth: Fraction  # bits per second of all ports of a node
-    # verified plans, the fastest first: what was found, what is published, and what never changes
-    contenders: tuple[Contender, ...]
+    contenders: tuple[Contender, ...]  # verified plans, the fastest first: found, published, or without changes
     claim: Claim  # how near the fastest is to what no plan beats
     topologies: int | None  # with how many topologies the bound might be met; null where that is not known
 

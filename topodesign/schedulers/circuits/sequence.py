@@ -15,9 +15,8 @@ import numpy as np
 
 from topodesign.base.errors import ScheduleError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, Collective
-from topodesign.plans.phases import Phases
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
+from topodesign.plans.rounds import Phases, Rounds
 from topodesign.plans.rounds_ops import allreduce, assemble, reverse
 from topodesign.schedulers.circuits import kernels
 from topodesign.topology.groups import Group

@@ -19,9 +19,8 @@ from topodesign.collectives import Collective
 from topodesign.plans.group_ops import alongside, carried_over
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.measure import cost_of
-from topodesign.plans.phases import Phases
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
+from topodesign.plans.rounds import Phases, Rounds
 from topodesign.schedulers.circuits.bounds import Room, Work
 from topodesign.schedulers.circuits.published import Candidate, in_turn, published
 from topodesign.schedulers.circuits.sequence import right

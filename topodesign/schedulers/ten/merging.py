@@ -11,8 +11,7 @@ import numpy as np
 
 from topodesign.base.compiled import LARGEST
 from topodesign.base.errors import InfeasibleError
-from topodesign.plans.journeys import journeys
-from topodesign.plans.timed import Timed
+from topodesign.plans.timed import Timed, journeys
 from topodesign.plans.timing.timed import simulate_timed, waits_of
 from topodesign.schedulers.ten.event_kernels import queue_for
 from topodesign.schedulers.ten.forward_kernels import Jobs, Piles, share

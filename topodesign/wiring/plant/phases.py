@@ -22,8 +22,8 @@ from topodesign.base.declared import Declared, key, keys_of
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.progress import Progress, each
 from topodesign.base.records import Table
-from topodesign.plans.phases import Phases
 from topodesign.plans.plan import Plan
+from topodesign.plans.rounds import Phases
 from topodesign.plans.timing.plans import simulate
 from topodesign.schedulers.circuits.reconfigure import Contender, Reconfiguration, claimed
 from topodesign.schedulers.circuits.sequence import Circuits, right

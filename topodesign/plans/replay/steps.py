@@ -1,11 +1,14 @@
-"""The verifier of phases: every port has one circuit at a time, and every send goes over a circuit of its own phase.
+"""The verifier of phases and of routed rounds: what moves is replayed block by block, as rounds are; exact.
 
-What moves is replayed block by block as rounds are, over the circuits that are up in the step of each send; a send over
-another circuit, of an earlier or later phase, has none.
+Of phases every port has one circuit at a time, and every send goes over a circuit of its own phase: over another, of
+an earlier or later one, it has none. Routed rounds are right if and only if every route goes over links, through no
+node twice, and the sends between the ends of routes do what the collective promises, on the graph of these ends.
 """
 
 from __future__ import annotations
 
+import itertools
+from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -13,9 +16,16 @@ import numpy as np
 
 from topodesign.base.cost import Cost
 from topodesign.base.declared import key, keys_of
-from topodesign.plans.phases import Phases
 from topodesign.plans.replay.found import WASTED, Found, marked, wasteful
-from topodesign.plans.replay.rounds import bad_links, find_links, replay_problems, schedule_cost
+from topodesign.plans.replay.rounds import (
+    bad_links,
+    find_links,
+    fullest_of_steps,
+    replay_problems,
+    schedule_cost,
+    verify_rounds,
+)
+from topodesign.plans.rounds import Phases, Routed
 from topodesign.topology.topology import IntArray, Topology
 
 
@@ -91,3 +101,54 @@ def _port_problems(circuits: IntArray, number: int, *, duplex: bool) -> list[str
             "circuits without one back",
         )
     return problems
+
+
+@dataclass(frozen=True, slots=True)
+class RoutedFound(Cost):
+    """What routed rounds cost."""
+
+    hops: int
+    redundant: int
+
+    KEYS = ("steps", key("hops", "Links of the longest way of each step, added up."), "bandwidth", WASTED[0])
+
+
+def replayed_routed(topology: Topology, moved: Routed) -> Found:
+    """Replay routed rounds."""
+    links = {(u, v): at for at, (u, v, _) in enumerate(topology.links()) if u != v}
+    start = moved.hop_start.tolist()
+    routes = [moved.hop[a:b].tolist() for a, b in itertools.pairwise(start)]
+    over = [[links.get(pair, -1) for pair in itertools.pairwise(way)] for way in routes]
+    missing = np.array([-1 in one for one in over], dtype=np.bool_)
+    again = np.array([len(set(way)) < len(way) for way in routes], dtype=np.bool_)
+
+    def words(number: int) -> str:
+        return f"route {number}: {' -> '.join(map(str, routes[number]))}"
+
+    problems = marked(missing, lambda at: f"{words(at)} goes where there is no link", "such routes")
+    problems += marked(again, lambda at: f"{words(at)} meets a node twice", "such routes")
+    if problems:
+        return Found(tuple(problems))
+    report = verify_rounds(moved.joined, moved.rounds)
+    members = moved.collective.members(topology.nodes, topology.switches)
+    share, shards = moved.collective.shares(moved.block, topology.nodes, len(members))
+    carried: dict[tuple[int, int], int] = defaultdict(int)
+    far: dict[int, int] = defaultdict(int)
+    sent: dict[tuple[int, int], int] = defaultdict(int)
+    widths = ((moved.hi - moved.lo) * share).tolist()
+    for step, route, width in zip(moved.step.tolist(), moved.route.tolist(), widths, strict=True):
+        sent[step, route] += width
+    for (step, route), width in sent.items():
+        far[step] = max(far[step], len(over[route]))
+        for link in over[route]:
+            carried[step, link] += width
+    keys = np.array([*carried], dtype=np.int64).reshape(-1, 2)
+    total = fullest_of_steps(keys[:, 0], topology.capacity[keys[:, 1]], np.array([*carried.values()], dtype=np.int64))
+    y, hops = Fraction(topology.degree, shards * moved.units) * total, sum(far.values())
+    return Found(
+        report.problems,
+        {"steps": Fraction(moved.steps), "hops": Fraction(hops), "bandwidth": y},
+        RoutedFound(moved.steps, y, hops, report.redundant),
+        f"{moved.steps} steps over {hops} links, y = {y}",
+        report.found().notes,
+    )

@@ -1,0 +1,185 @@
+"""Rings: over as many as links allow, cut open as chains, along the sides of a grid, or among boxes and in them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from topodesign.base.errors import InfeasibleError
+from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
+from topodesign.fabrics.contraction import boxes_of
+from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.rounds_ops import Part, assemble
+from topodesign.schedulers.baselines.baseline import baseline
+from topodesign.schedulers.baselines.cycles import link_disjoint_cycles, shortest_tour
+from topodesign.schedulers.baselines.levels import box_tours, ring_orders, rows, sides_of
+from topodesign.schedulers.baselines.messages import Made, Path, Router, formula
+from topodesign.schedulers.baselines.spanning import Ranks
+from topodesign.topology.topology import Topology
+
+
+def ring(topology: Topology, collective: Collective) -> Made:
+    """Return an allgather over R rings that share no link, each of which carries 1/R of every block.
+
+    (N-1) alpha + (N-1)/N beta M/R, with beta the time of a byte on a link: optimal where there are as many rings as
+    ports. Where there is no Hamiltonian cycle the ring is a short closed tour, both ways round if the links are duplex,
+    whose messages go over shortest paths.
+
+    Patarasuk and Yuan, Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations (2009).
+    """
+    nodes = topology.nodes
+    cycles = link_disjoint_cycles(topology)
+    if cycles:
+        count = len(cycles)
+        cost = formula(topology, nodes - 1, Fraction(nodes - 1, nodes * count))
+        walks = [list(zip(one, [*one[1:], one[0]], strict=True)) for one in cycles]
+        return Made(around(topology, collective, walks), cost if topology.capacity.max() == 1 else None)
+    router = Router(topology)
+    tour = shortest_tour(router.distance)
+    tours = [tour, (tour[0], *tour[:0:-1])] if topology.is_duplex else [tour]
+    ways: list[list[Path]] = []
+    for one in tours:
+        pairs = list(zip(one, [*one[1:], one[0]], strict=True))
+        ways.append(router.paths(pairs, [1] * len(pairs)))
+    return Made(around(topology, collective, ways), None)
+
+
+def around(topology: Topology, collective: Collective, walks: Sequence[Sequence[Path]]) -> Rounds:
+    """Return an allgather round closed walks, each of which carries an equal part of every block.
+
+    A walk is the ways from every node to the next one, the last one to the first. Data leave a node on the way in the
+    step after they came, so that of a walk of H links it takes H steps less the shortest of its ways.
+    """
+    parts: list[Part] = []
+    steps = 0
+    for at, walk in enumerate(walks):
+        hops = np.array([hop for way in walk for hop in itertools.pairwise(way)], dtype=np.int64)
+        length = np.array([len(way) - 1 for way in walk], dtype=np.int64)
+        begin = np.cumsum(length) - length
+        count = len(hops) - np.roll(length, 1)  # all but the way that leads back to where it began
+        steps = max(steps, int(count.max()))
+        stop = np.repeat(np.arange(len(walk)), count)
+        step = np.arange(len(stop)) - np.repeat(np.cumsum(count) - count, count)
+        place = (begin[stop] + step) % len(hops)
+        parts.append((step + 1, hops[place, 0], hops[place, 1], hops[begin, 0][stop], at, at + 1))
+    return assemble(collective, topology.nodes, len(walks), steps, parts)
+
+
+def paths(fabric: Fabric, root: int | None) -> list[Ranks]:
+    """Return for every node a path along each of the rings of a fabric."""
+    del root
+    return [
+        Ranks(node, 1, list(itertools.pairwise((*one[at:], *one[:at]))))
+        for one in ring_orders(fabric)
+        for at, node in enumerate(one)
+    ]
+
+
+def chains(fabric: Fabric, root: int | None) -> list[Ranks]:
+    """Return a path from the root along every ring of the fabric, or the transpose of it.
+
+    C chunks take (N - 2 + C)(alpha + beta M/(R C)) over R rings that share no link. Without a root, as in an allreduce,
+    the first node is it.
+    """
+    root = fabric.compute[0] if root is None else root
+    found = []
+    for ring in ring_orders(fabric):
+        at = ring.index(root)
+        found.append(Ranks(root, 1, list(itertools.pairwise((*ring[at:], *ring[:at])))))
+    return found
+
+
+def hierarchical(topology: Topology, collective: Collective) -> Made:
+    """Return an allgather over two levels of rings: as BlueConnect with two sides.
+
+    Sergeev and Del Balso, Horovod: fast and easy distributed deep learning in TensorFlow (2018).
+    """
+    sides = sides_of(topology, 2)
+    if sides is None:
+        raise InfeasibleError("hierarchical rings need a grid of alike rows, such as a product of two topologies")
+    return level_rings(topology, collective, sides)
+
+
+def level_rings(topology: Topology, collective: Collective, sides: tuple[int, ...]) -> Made:
+    """Return an allgather along one side of a grid after another, the last one first.
+
+    Of a side p with R rings that share no link, (p-1) steps, and (p-1)/R times the blocks of all sides after it: in all
+    sum (p_i - 1) alpha + sum (p_i - 1) p_(i+1) p_(i+2) ... / (R_i N) beta M. Backwards the reduce-scatter has the most
+    data along the first side.
+    """
+    nodes = topology.nodes
+    node = np.arange(nodes)
+    along = [ring(rows(topology, sides, at), ALLGATHER) for at in range(len(sides))]
+    units = math.lcm(*(one.rounds.units for one in along))
+    parts: list[Part] = []
+    steps, blocks = 0, Fraction(0)
+    for at in reversed(range(len(sides))):
+        one, side = along[at].rounds, sides[at]
+        place = math.prod(sides[:at])
+        first = node[node // place % side == 0][:, None, None]  # the nodes where the rows begin
+        below = np.arange(nodes // (place * side))[None, :, None] * (place * side)  # what all sides after have brought
+        scale = units // one.units
+        parts.append(
+            (
+                steps + one.step,
+                first + one.src * place,
+                first + one.dst * place,
+                first % place + below + one.block * place,
+                one.lo * scale,
+                one.hi * scale,
+            )
+        )
+        steps += one.steps
+        blocks += Fraction((side - 1) * below.size, one.units)
+    rounds = assemble(collective, nodes, units, steps, parts)
+    known = all(one.formula is not None for one in along)
+    return Made(rounds, formula(topology, steps, blocks / nodes) if known else None)
+
+
+def over_boxes(fabric: Fabric, root: int | None) -> list[Ranks]:
+    """Return for every node a path through the nodes of its place in all boxes, and in each box one from there on."""
+    del root
+    boxes = boxes_of(fabric)
+    if boxes is None:
+        raise InfeasibleError(
+            "rings among boxes need boxes with as many nodes each, named box0/gpu0, box0/gpu1 and so on"
+        )
+    tours = box_tours(fabric, boxes)
+    found = []
+    for number, tour in enumerate(tours):
+        for place, node in enumerate(tour):
+            order = [tours[(number + step) % len(tours)] for step in range(len(tours))]
+            edges = [(one[place], other[place]) for one, other in itertools.pairwise(order)]
+            for one in order:
+                edges += itertools.pairwise((*one[place:], *one[:place]))
+            found.append(Ranks(node, 1, edges))
+    return found
+
+
+def blueconnect(topology: Topology, collective: Collective) -> Made:
+    """Return an allgather over rings along all sides of a grid; on a fabric the boxes are a side.
+
+    Cho, Finkler, Serrano, Kung and Hunter, BlueConnect: Decomposing All-Reduce for Deep Learning on Heterogeneous
+    Network Hierarchy (2019).
+    """
+    sides = sides_of(topology)
+    if sides is None:
+        raise InfeasibleError("blueconnect needs a grid of alike rows, such as a torus or a product")
+    return level_rings(topology, collective, sides)
+
+
+_OF_ALL = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE)
+METHODS = {
+    one.name: one
+    for one in (
+        baseline("ring", _OF_ALL, ring, trees=paths),
+        baseline("chain", (BROADCAST, REDUCE, ALLREDUCE), trees=chains),
+        baseline("hierarchical", _OF_ALL, hierarchical, trees=over_boxes),
+        baseline("blueconnect", _OF_ALL, blueconnect, trees=over_boxes),
+    )
+}
