@@ -239,6 +239,22 @@ def orbit_of(rounds: Rounds, symmetry: Symmetry) -> OrbitRounds | None:
     return OrbitRounds(symmetry.generators, tuple(roots.tolist()), rounds.rows(np.isin(node, roots)))
 
 
+def brought_back(symmetry: Symmetry, nodes: IntArray, *points: IntArray) -> tuple[IntArray, ...]:
+    """Return the representatives of nodes, and where what takes these there takes points, row by row."""
+    roots, back = symmetry.represented_by[nodes], [np.empty_like(column) for column in points]
+    order = np.argsort(nodes, kind="stable")
+    start = np.searchsorted(nodes[order], np.arange(symmetry.nodes + 1)).tolist()
+    inverse = np.empty(symmetry.nodes, dtype=np.int64)
+    for root in np.unique(roots).tolist():
+        for node, permutation in symmetry.transversals(root):
+            rows = order[start[node] : start[node + 1]]
+            if len(rows):
+                inverse[permutation] = np.arange(symmetry.nodes)
+                for column, there in zip(points, back, strict=True):
+                    there[rows] = inverse[column[rows]]
+    return roots, *back
+
+
 def _same_rows(one: dict[str, NDArray[Any]], other: dict[str, NDArray[Any]]) -> bool:
     """Return whether two schedules of as many rows have the same ones in any order."""
     pairs = [(rows, np.lexsort([rows[name] for name in COLUMNS])) for rows in (one, other)]

@@ -77,21 +77,6 @@ class OrbitTrees(Folded[Trees]):
         carried: NDArray[np.float64] = (sums / size.clip(1))[first] * float(self.images)
         return carried
 
-    def brought_back(self, nodes: IntArray, *points: IntArray) -> tuple[IntArray, ...]:
-        """Return the representatives of nodes, and where what takes these there takes points, row by row."""
-        roots, back = self.symmetry.represented_by[nodes], [np.empty_like(column) for column in points]
-        order = np.argsort(nodes, kind="stable")
-        start = np.searchsorted(nodes[order], np.arange(self.nodes + 1)).tolist()
-        inverse = np.empty(self.nodes, dtype=np.int64)
-        for root in np.unique(roots).tolist():
-            for node, permutation in self.symmetry.transversals(root):
-                rows = order[start[node] : start[node + 1]]
-                if len(rows):
-                    inverse[permutation] = np.arange(self.nodes)
-                    for column, there in zip(points, back, strict=True):
-                        there[rows] = inverse[column[rows]]
-        return roots, *back
-
     def unfold(self) -> Trees:
         """Return all trees: in-trees, from the last root to the first, and then out-trees from the first on."""
         own = self.own

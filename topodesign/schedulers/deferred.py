@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from topodesign.base.errors import ParameterError, TopologyError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
-from topodesign.plans.orbit import OrbitRounds, reverse_orbit
+from topodesign.plans.orbit import OrbitRounds, brought_back, reverse_orbit
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble, canonical, check_rows, reverse
@@ -65,15 +63,7 @@ def _orbit(topology: Topology, found: Deferral | SplitDeferral) -> OrbitRounds:
     if symmetry is None:
         raise TopologyError("there are no images without a symmetry")
     moves = found.moves
-    order = np.argsort(moves.shard, kind="stable")
-    first = np.searchsorted(moves.shard[order], np.arange(topology.nodes + 1))
-    sender, receiver, block = (np.empty(len(order), np.int64) for _ in range(3))
-    back = np.empty(topology.nodes, np.int64)
-    for root in found.receivers.tolist():
-        for shard, permutation in symmetry.transversals(root):
-            back[permutation] = np.arange(topology.nodes)
-            rows = order[first[shard] : first[shard + 1]]
-            sender[rows], receiver[rows], block[rows] = back[moves.sender[rows]], back[moves.receiver[rows]], root
+    block, sender, receiver = brought_back(symmetry, moves.shard, moves.sender, moves.receiver)
     table = (moves.step, sender, receiver, block, moves.start, moves.stop)
     rounds = canonical(assemble(ALLGATHER, topology.nodes, moves.units, len(found.loads), [table]))
     return OrbitRounds(symmetry.generators, tuple(found.receivers.tolist()), rounds)

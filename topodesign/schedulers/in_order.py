@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topodesign.base.compiled import Ints, compiled, tiered
+from topodesign.base.compiled import Ints, tiered
 from topodesign.schedulers.ten.event_kernels import Queue, pop, push, queue_for
+from topodesign.schedulers.ten.forward_kernels import Piles, put, take_out
 
 _LOOKED_AT = 8  # messages that wait for one port, of which one is taken whose other links are free
 
@@ -61,9 +62,7 @@ class _Sky(NamedTuple):
     next_start: Ints
     next: Ints  # messages that each brings data for
     waits: Ints  # how many each waits for
-    order: Ints  # messages by urgency
-    rank: Ints  # and the place of each there
-    pile: Ints  # where the heap of each link begins
+    rank: Ints  # the place of each by urgency
     latency: Ints
     gap: Ints  # of each link after a message
 
@@ -93,43 +92,17 @@ def run(messages: Messages, latency: Ints, per_unit: Ints, gap: Ints, *, in_turn
         np.append(0, np.cumsum(np.bincount(messages.after, minlength=count))),
         followers,
         waits,
-        order,
         rank,
-        np.append(0, np.cumsum(np.bincount(way[first[:-1]], minlength=len(latency)))),
         latency,
         gap,
     )
     flights = Flights(np.zeros(len(way), dtype=np.int64), np.zeros(len(way), dtype=np.int64))
     # a look that came to be sooner leaves its first entry behind, once for every message at most
     queue = queue_for(count + len(latency), 2 * count + len(latency))
-    _fly(sky, queue, flights, in_turn)
+    many = np.bincount(way[first[:-1]], minlength=len(latency))
+    zeros = (np.zeros(size, dtype=np.int64) for size in (len(latency), count, count))
+    _fly(sky, queue, Piles(np.cumsum(many) - many, *zeros), flights, in_turn)
     return flights
-
-
-@compiled
-def _sift(pile: Ints, size: int | np.int64) -> None:
-    """Put the last of a heap of so many in its place."""
-    at = size - 1
-    while at > 0 and pile[(at - 1) // 2] > pile[at]:
-        pile[at], pile[(at - 1) // 2] = pile[(at - 1) // 2], pile[at]
-        at = (at - 1) // 2
-
-
-@compiled
-def _take(pile: Ints, size: int | np.int64) -> int:
-    """Take the first of a heap of so many out."""
-    least = pile[0]
-    pile[0] = pile[size - 1]
-    at = 0
-    while 2 * at + 1 < size - 1:
-        below = 2 * at + 1
-        if below + 1 < size - 1 and pile[below + 1] < pile[below]:
-            below += 1
-        if pile[at] <= pile[below]:
-            break
-        pile[at], pile[below] = pile[below], pile[at]
-        at = below
-    return least  # type: ignore[no-any-return]
 
 
 def _work(sky: _Sky, *_: object) -> int:
@@ -138,7 +111,7 @@ def _work(sky: _Sky, *_: object) -> int:
 
 @tiered(_work)
 def _fly(  # noqa: C901, PLR0912, PLR0915  one loop of events
-    sky: _Sky, queue: Queue, flights: Flights, in_turn: bool
+    sky: _Sky, queue: Queue, piles: Piles, flights: Flights, in_turn: bool
 ) -> None:
     """Say when each message is on each link of its way."""
     count, never = len(sky.takes), np.int64(-1)
@@ -146,7 +119,6 @@ def _fly(  # noqa: C901, PLR0912, PLR0915  one loop of events
     free = np.zeros(len(sky.gap), dtype=np.int64)
     left = np.zeros(len(sky.gap), dtype=np.int64)  # by port: when the last message that it sent is behind the switch
     looks = np.full(len(sky.gap), never)  # when each port is looked at next
-    pile, size = np.empty(count, dtype=np.int64), np.zeros(len(sky.gap), dtype=np.int64)
     passed = np.empty(_LOOKED_AT, dtype=np.int64)
     for number in range(count):
         if not waits[number]:
@@ -166,9 +138,7 @@ def _fly(  # noqa: C901, PLR0912, PLR0915  one loop of events
                     if waits[number]:
                         continue
                 port = sky.way[sky.first[number]]
-                pile[sky.pile[port] + size[port]] = sky.rank[number]
-                size[port] += 1
-                _sift(pile[sky.pile[port] :], size[port])
+                put(piles, port, number, -sky.rank[number])
                 when = max(now, free[port])
                 if looks[port] == never or when < looks[port]:
                     looks[port] = when
@@ -182,11 +152,9 @@ def _fly(  # noqa: C901, PLR0912, PLR0915  one loop of events
             looks[port] = free[port]
             push(queue, free[port], which, which)
             continue
-        mine, seen, soonest = pile[sky.pile[port] :], 0, never
-        while size[port] and seen < _LOOKED_AT:
-            place = _take(mine, size[port])
-            size[port] -= 1
-            number, at = int(sky.order[place]), now
+        seen, soonest = 0, never
+        while piles.size[port] and seen < _LOOKED_AT:
+            number, at = take_out(piles, port), now
             begin, stop = sky.first[number], sky.first[number + 1]
             for hop in range(begin, stop):
                 at = max(at, free[sky.way[hop]] - sky.ahead[hop])
@@ -194,7 +162,7 @@ def _fly(  # noqa: C901, PLR0912, PLR0915  one loop of events
                 both = sky.latency[port] + sky.latency[sky.way[begin + 1]]
                 at = max(at, left[port] - both - sky.takes[number])
             if at > now:
-                passed[seen] = place
+                passed[seen] = number
                 seen += 1
                 if soonest == never or at < soonest:
                     soonest = at
@@ -213,9 +181,7 @@ def _fly(  # noqa: C901, PLR0912, PLR0915  one loop of events
             soonest = free[port]
             break
         for one in range(seen):
-            mine[size[port]] = passed[one]
-            size[port] += 1
-            _sift(mine, size[port])
-        if size[port]:
+            put(piles, port, passed[one], -sky.rank[passed[one]])
+        if piles.size[port]:
             looks[port] = soonest
             push(queue, int(soonest), which, which)

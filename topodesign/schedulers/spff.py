@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from topodesign.base.arguments import as_integer
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective, as_collective
-from topodesign.plans.orbit import OrbitRounds, reverse_orbit
+from topodesign.plans.orbit import OrbitRounds, brought_back, reverse_orbit
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import MAX_UNITS, allreduce, assemble, canonical, check_rows, reverse
@@ -103,14 +103,7 @@ def spff_orbit(
     roots = np.unique(symmetry.represented_by)
     rows = _split(topology, roots, units, limits)
     # What goes to node v goes, moved by the permutation that takes v to its representative, to the representative.
-    rows = rows[np.argsort(rows[:, 3], kind="stable")]
-    bounds = np.searchsorted(rows[:, 3], np.arange(topology.nodes + 1)).tolist()
-    back = np.empty(topology.nodes, dtype=np.int64)
-    for root in roots.tolist():
-        for node, permutation in symmetry.transversals(root):
-            own = slice(bounds[node], bounds[node + 1])
-            back[permutation] = np.arange(topology.nodes)
-            rows[own, 1:4] = back[rows[own, 1:4]]
+    rows[:, 3], rows[:, 1], rows[:, 2] = brought_back(symmetry, rows[:, 3], rows[:, 1], rows[:, 2])
     return OrbitRounds(symmetry.generators, tuple(roots.tolist()), _schedule(topology, rows, units, len(limits)))
 
 

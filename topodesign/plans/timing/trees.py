@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.base.latency import Latency
+from topodesign.plans.orbit import brought_back
 from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.plans.plan import Plan
 from topodesign.plans.stages import Stages
@@ -135,7 +136,7 @@ def _starts_at_once(schedule: Trees, happens: NDArray[np.bool_], folded: OrbitTr
     nodes = schedule.topology.nodes
     src, through, dst = schedule.src[edge], schedule.hop[first + 1], schedule.dst[edge]
     if folded is not None:  # a port of a representative starts what all images together do
-        src, through, dst = folded.brought_back(src, through, dst)
+        src, through, dst = brought_back(folded.symmetry, src, through, dst)
     ports = np.unique((src * nodes + through) * nodes + dst) // nodes
     return int(np.unique(ports, return_counts=True)[1].max(initial=1))
 

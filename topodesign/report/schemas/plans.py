@@ -38,8 +38,8 @@ VERIFY = either(
         declared(_REPORT, f"a plan {how}", more=declared(found))
         for how, found in {
             "in rounds": "plans.replay.rounds:RoundsReport",
-            "in phases": "plans.replay.phases:PhasesFound",
-            "in routed rounds": "plans.replay.routed:RoutedFound",
+            "in phases": "plans.replay.steps:PhasesFound",
+            "in routed rounds": "plans.replay.steps:RoutedFound",
             "over trees": "optima.forest.describe:TreeFacts",
             "over paths": "plans.replay.paths:PathsFound",
             "in stages": "plans.replay.stages:StagesFound",

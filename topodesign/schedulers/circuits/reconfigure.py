@@ -100,7 +100,7 @@ class Phase(Declared):
 class Reconfiguration(Result):
     """How fast a collective is over circuits that change."""
 
-    nodes: int  # N
+    nodes: int  # number of nodes N
     degree: int  # ports of a node
     collective: Collective  # what is done, of all nodes or in several groups
     cabling: Literal["simplex", "duplex"]  # whether a circuit leads one way or back as well
@@ -108,7 +108,7 @@ class Reconfiguration(Result):
     work: Work  # what it is timed for
     size: Fraction  # bytes of the data M
     bandwidth: Fraction  # bits per second of all ports of a node
-    contenders: tuple[Contender, ...]  # verified plans, the fastest first: found, published, or without changes
+    contenders: tuple[Contender, ...]
     claim: Claim  # how near the fastest is to what no plan beats
     topologies: int | None  # with how many topologies the bound might be met; null where that is not known
 
@@ -125,7 +125,11 @@ class Reconfiguration(Result):
         key("time_s=float(best.time)", "The fastest plan, in seconds."),
         key("bound_s=float(claim.bound)", "What no plan beats, in seconds."),
         key("static_s=float(static.time)", "The fastest plan of a topology that stays; null where there is none."),
-        "topologies claim contenders",
+        "topologies claim",
+        key(
+            "contenders",
+            "Verified plans, the fastest first: what was found, what is published, and what never changes.",
+        ),
         key("phases", "The topologies of the fastest plan, one after the other."),
     )
     ROWS = "contenders"
