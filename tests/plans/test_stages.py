@@ -13,7 +13,7 @@ from topodesign import Plan, schedule, simulate, verify
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER
 from topodesign.plans.kinds import kind_of
-from topodesign.plans.replay.stages import replayed_stages
+from topodesign.plans.replay.pipelines import replayed_stages
 from topodesign.plans.stages import Stages
 from topodesign.plans.transfers import Transfers, added
 

@@ -23,9 +23,8 @@ from topodesign.pricing.baselines import double_binary_tree, shifted_ring, shift
 from topodesign.pricing.workload import as_workload
 from topodesign.schedulers.baselines import BASELINES
 from topodesign.schedulers.baselines.cycles import link_disjoint_cycles, shortest_tour
-from topodesign.schedulers.baselines.levels import factorings, rows, sides_of
 from topodesign.schedulers.baselines.messages import MOST_NODES, Router, deliveries, queued
-from topodesign.schedulers.baselines.rings import around
+from topodesign.schedulers.baselines.rings import around, factorings, rows, sides_of
 from topodesign.schedulers.baselines.trees import two_trees
 from topodesign.schedulers.method import cost_in
 from topodesign.schedulers.scheduling import METHODS, schedule

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from topodesign.solve.assignment import guess_places
+from topodesign.solve.whole import guess_places
 
 
 @pytest.mark.parametrize("n", [2, 5, 9])

@@ -179,17 +179,12 @@ class Stages(Movement):
 
 def _groups(trees: Trees) -> list[list[int]]:
     """Return the nodes that trees join, and those that none does by themselves."""
-    head = list(range(trees.topology.nodes))
+    from scipy.sparse import coo_array  # noqa: PLC0415  heavy
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
 
-    def find(node: int) -> int:
-        while head[node] != node:
-            head[node] = head[head[node]]
-            node = head[node]
-        return node
-
-    for src, dst in set(zip(trees.src.tolist(), trees.dst.tolist(), strict=True)):
-        head[find(src)] = find(dst)
+    web = coo_array((np.ones(len(trees.src)), (trees.src, trees.dst)), shape=(trees.topology.nodes,) * 2)
+    label = connected_components(web, directed=False)[1].tolist()
     groups: dict[int, list[int]] = {}
     for node in trees.compute_nodes.tolist():
-        groups.setdefault(find(node), []).append(node)
+        groups.setdefault(label[node], []).append(node)
     return sorted(groups.values())

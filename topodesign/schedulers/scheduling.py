@@ -21,6 +21,7 @@ _ELSEWHERE = {
     "taccl-like": "tacos_ilp:TACCL_LIKE",
     "digits": "dimensions:DIGITS",
     "in-network": "forest:IN_NETWORK",
+    "one-shot": "two_level:ONE_SHOT",
 }
 """Methods that stand in the file of one like them."""
 

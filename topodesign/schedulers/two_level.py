@@ -1,10 +1,11 @@
-"""A two-level allreduce for little data: boxes add up inside, send one sum to each other box, and spread what comes.
+"""Allreduces for little data: one-shot, and in two levels: boxes add up, send one sum to each other box, and spread it.
 
-Between boxes there is one exchange, a step, in which every node sends to the nodes of its own place in all other boxes
-and adds up what it gets from them. Inside there are two ways. In the one (*one-shot*) all send all they have first, and
-then all that the box has to the other boxes: two steps. In the other each node adds up its part of the data first, and
-sends the sum of that part on to the others of its box in the end: three steps, and as little data as there can be.
-Where a switch of the box copies, or adds, each node sends once. Trees go between boxes twice, there and back.
+In two levels there is one exchange between boxes, a step, in which every node sends to the nodes of its own place in
+all other boxes and adds up what it gets from them. Inside there are two ways. In the one (*one-shot*) all send all they
+have first, and then all that the box has to the other boxes: two steps. In the other each node adds up its part of the
+data first, and sends the sum of that part on to the others of its box in the end: three steps, and as little data as
+there can be. Where a switch of the box copies, or adds, each node sends once. Trees go between boxes twice, there and
+back.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.stages import Stages
 from topodesign.plans.trees import Trees
-from topodesign.schedulers.baselines.spanning import Ranks, Tree, assembled, routed
+from topodesign.schedulers.baselines.baseline import Ranks, Tree, assembled, routed, spanning_plan
+from topodesign.schedulers.baselines.mpi import stars
 from topodesign.schedulers.for_size import time_of
-from topodesign.schedulers.method import Method, Request, spec_of
+from topodesign.schedulers.forest import IN_NETWORK
+from topodesign.schedulers.method import Method, Request, spec_of, tree_plan
 
 _Groups = Sequence[Sequence[int]]
 
@@ -100,3 +103,25 @@ def _stage(fabric: Fabric, does: Collective, groups: _Groups, hubs: Iterable[lis
 
 OPTIONS = frozenset({"only", "without", "by_ranks", "alpha"})
 METHOD = Method("two-level", OPTIONS, (ALLREDUCE,), _make, movement="stages", fabrics=True, auto=False)
+
+
+def _one_shot(request: Request) -> list[Plan]:
+    """Return the one-shot plan over shortest paths, or through switches that copy, whichever takes less time.
+
+    Every node sends all that it has to all others, and adds up what it gets. It takes as many steps as the farthest
+    node is away, where a reduce-scatter and an allgather take as many twice, and moves N times as much in each. Where
+    switches copy, a node may send once. MSCCL++ and TensorRT-LLM call it so; their two-shot is ``--method direct``.
+    """
+    if len(request.fabric.compute) < 2:
+        raise InfeasibleError("one node alone needs no one-shot")
+    gathers = request.asking(ALLGATHER)
+    ways = [spanning_plan(gathers, "one-shot", stars)]
+    if request.fabric.multicast and not request.by_ranks:
+        ways += IN_NETWORK.make(gathers)
+    trees = [one.moving(Trees).having(collective=ALLREDUCE) for one in ways]
+    made = [tree_plan(request, one, {"method": "one-shot"}) for one in trees]
+    return [min(made, key=lambda plan: time_of(plan, request))]
+
+
+_OPTIONS = frozenset({"only", "without", "by_ranks", "alpha"})
+ONE_SHOT = Method("one-shot", _OPTIONS, (ALLREDUCE,), _one_shot, movement="trees", fabrics=True, auto=False)

@@ -1,4 +1,4 @@
-"""Whole numbers that satisfy linear rows: one solver finds them, another proves that there are none.
+"""Whole numbers that satisfy linear rows: one solver finds them, another proves that there are none; and assignments.
 
 HiGHS finds quickly, but what it calls infeasible it concludes from floats. CP-SAT concludes in integers; it is asked
 last, and only where it is installed. Whatever is found is multiplied out in integers.
@@ -6,7 +6,7 @@ last, and only where it is installed. Whatever is found is multiplied out in int
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -56,3 +56,15 @@ def find_whole(
     if exact.solved:
         return Whole(np.array([exact.value(name) for name in names], dtype=np.int64), proven=False)
     return Whole(None, proven=verdict == "infeasible")
+
+
+def guess_places(traffic: Any, distance: Any, rng: np.random.Generator) -> IntArray:
+    """Return a place for each of n things, such that the sum of traffic times distance over all pairs is small.
+
+    It is a permutation, by the fast approximate algorithm of Vogelstein et al. (2015), and seldom the best one.
+    """
+    from scipy.optimize import quadratic_assignment  # noqa: PLC0415  heavy
+
+    found = quadratic_assignment(traffic.astype(float), distance.astype(float), options={"rng": rng})
+    places: IntArray = found.col_ind.astype(np.int64)
+    return places

@@ -13,8 +13,8 @@ from tests.floors import reached
 from topodesign.base.errors import ScheduleError, TopologyError
 from topodesign.collectives import ALL_TO_ALL
 from topodesign.plans.orbit import OrbitRounds, orbit_of
-from topodesign.plans.replay.orbit import verify_orbit
 from topodesign.plans.replay.rounds import verify_rounds
+from topodesign.plans.replay.steps import verify_orbit
 from topodesign.plans.rounds import COLUMNS
 from topodesign.plans.rounds_ops import assemble
 from topodesign.pricing.closed_form import price

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.samples.paths import COLLECTIVES, some_paths
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.plans.paths import Paths
-from topodesign.plans.replay.paths import verify_paths
+from topodesign.plans.replay.pipelines import verify_paths
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.unroll import unroll_paths
 

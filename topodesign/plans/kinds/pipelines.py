@@ -18,13 +18,12 @@ from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.found import Found
-from topodesign.plans.replay.paths import replayed_paths
-from topodesign.plans.replay.stages import replayed_stages
+from topodesign.plans.replay.pipelines import replayed_paths, replayed_stages
 from topodesign.plans.replay.trees import replayed_trees
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.stages import Stages
+from topodesign.plans.timing.chunked import run_paths
 from topodesign.plans.timing.conditions import Conditions, Run
-from topodesign.plans.timing.paths import run_paths
 from topodesign.plans.timing.trees import run_stages, run_trees
 from topodesign.plans.transfers import Transfers, added, transfers_of_rounds
 from topodesign.plans.trees import Trees, relabelled

@@ -17,9 +17,8 @@ from topodesign.plans.movement import Movement
 from topodesign.plans.orbit import OrbitRounds
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.found import Found
-from topodesign.plans.replay.orbit import verify_orbit
 from topodesign.plans.replay.rounds import claimed_cost, verify_rounds
-from topodesign.plans.replay.steps import replayed_routed, verify_phases
+from topodesign.plans.replay.steps import replayed_routed, verify_orbit, verify_phases
 from topodesign.plans.rounds import Phases, Rounds, Routed
 from topodesign.plans.rounds_ops import allreduce, relabel
 from topodesign.plans.timing.conditions import Conditions, Run, links_of

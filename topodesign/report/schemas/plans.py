@@ -41,8 +41,8 @@ VERIFY = either(
             "in phases": "plans.replay.steps:PhasesFound",
             "in routed rounds": "plans.replay.steps:RoutedFound",
             "over trees": "optima.forest.describe:TreeFacts",
-            "over paths": "plans.replay.paths:PathsFound",
-            "in stages": "plans.replay.stages:StagesFound",
+            "over paths": "plans.replay.pipelines:PathsFound",
+            "in stages": "plans.replay.pipelines:StagesFound",
             "in timed sends": "plans.replay.timed:TimedReport",
             "in timed sends of several collectives": "plans.replay.timed:TogetherFound",
         }.items()

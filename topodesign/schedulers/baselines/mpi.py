@@ -31,10 +31,9 @@ from topodesign.collectives import (
 )
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.rounds_ops import Part
-from topodesign.schedulers.baselines.baseline import baseline
+from topodesign.schedulers.baselines.baseline import Ranks, baseline
 from topodesign.schedulers.baselines.cycles import link_disjoint_cycles, shortest_tour
 from topodesign.schedulers.baselines.messages import Made, Router, deliveries, formula, in_rounds, queued
-from topodesign.schedulers.baselines.spanning import Ranks
 from topodesign.topology.topology import Topology
 
 

@@ -16,10 +16,9 @@ from topodesign.optima.forest.schedule import forest_schedule, side_by_side
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import assemble, check_rows
 from topodesign.plans.trees import Trees
-from topodesign.schedulers.baselines.baseline import baseline
-from topodesign.schedulers.baselines.levels import box_tours
+from topodesign.schedulers.baselines.baseline import Ranks, baseline, rate_of
 from topodesign.schedulers.baselines.messages import Made
-from topodesign.schedulers.baselines.spanning import Ranks, rate_of
+from topodesign.schedulers.baselines.rings import box_tours
 from topodesign.schedulers.method import Method, Request, fabric_root, tree_plan
 from topodesign.topology.topology import Topology
 

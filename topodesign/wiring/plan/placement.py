@@ -17,7 +17,7 @@ import numpy as np
 
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import InfeasibleError
-from topodesign.solve.assignment import guess_places
+from topodesign.solve.whole import guess_places
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.inventory.devices import Fixed, Host, Mode
 from topodesign.wiring.inventory.inventory import Inventory
