@@ -84,7 +84,11 @@ class GroupPrice(Result):
     @property
     def claims(self) -> tuple[Claim, ...]:
         """What is said of the bandwidth factor among those of the bound, and among all; and of one after the other."""
-        by = "other nodes pass nothing on" if self.others == "vanish" and not self._whole else ""
+        by = (
+            "other nodes pass nothing on"
+            if self.others == "vanish" and not _is_whole(self.place, self.collective)
+            else ""
+        )
         claims = [Claim.to_bound(Of.FACTOR, self.bandwidth, self.among, self.bound, by=by, missed=self.missed)]
         if self.among is not Among.FLOWS:
             claims.append(
@@ -93,10 +97,6 @@ class GroupPrice(Result):
         if self.in_turn is not None and len(self.collective.single) == 1:  # of several one may begin while others end
             claims.append(Claim.to_bound(Of.FACTOR, self.in_turn, Among.IN_TURN, self.in_turn, by=by))
         return tuple(claims)
-
-    @property
-    def _whole(self) -> bool:
-        return _is_whole(self.place, self.collective)
 
     @property
     def contention(self) -> Fraction:

@@ -178,7 +178,7 @@ class Routed(Result):
             known = "" if way.formula is None else "=" if way.formula == way.bandwidth else "!"
             rows.append((way.name, str(way.steps), str(way.hops), f"{float(way.bandwidth):.4f} {known or ' '}", *cells))
         rows.append(("lower bound", "", "", "", *(f"{format_time(time)}  " for time in self.least)))
-        turns = ", ".join(f"{format_size(_rounded(turn.size))} {turn.name}" for turn in self.turns)
+        turns = ", ".join(f"{format_size(Fraction(math.ceil(turn.size)))} {turn.name}" for turn in self.turns)
         lines = [f"{FASTEST_FROM}: {turns}", "= the formula of the scheme says the same", *self.refused]
         return Table(
             self.heading(),
@@ -188,10 +188,6 @@ class Routed(Result):
             compared=len(timed),
             footnote="\n".join(lines),
         )
-
-
-def _rounded(size: Fraction) -> Fraction:
-    return Fraction(math.ceil(size))
 
 
 def ways_on(topology: Topology, collective: str, progress: Progress | None = None) -> tuple[list[Passing], list[str]]:

@@ -205,7 +205,7 @@ def save_plan_set(folder: str | Path, plans: Iterable[ForSizes], *, alpha: float
     for number, one in enumerate(given):
         collective, claim = one.plan.collective, one.plan.claim
         stem = f"{number:03}-{collective.name}"
-        files[f"{stem}.npz"] = partial(_save, one.plan)
+        files[f"{stem}.npz"] = partial(save_plan, plan=one.plan)
         programs = {}
         for kind, made in one.programs.items():
             runtime, _, variant = kind.partition("-")
@@ -269,10 +269,6 @@ def read_plan_set(folder: str | Path) -> PlanSet:
     path = path if path.name == INDEX else path / INDEX
     with expecting(path, FileKind.PLAN_SET):
         return _read(path.parent, parse_json(read_text(path)))
-
-
-def _save(plan: Plan, path: Path) -> None:
-    save_plan(path, plan)
 
 
 def _write_all(files: Mapping[str, str | bytes], folder: Path) -> None:

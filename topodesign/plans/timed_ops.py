@@ -107,7 +107,8 @@ def timed_of(
 
     Every row is one send, with a latency of its own; sends of a step over one link follow one another as they come.
     """
-    if _refills(rounds):
+    sent = _cells(rounds.rows(rounds.step <= rounds.reduce_steps)).sent
+    if np.any(np.bincount(sent) > 1):  # some node sends a partial sum of the same units twice
         rounds = prune(rounds)
     link = find_links(topology, rounds)
     times = link_times(
@@ -356,8 +357,3 @@ def _places(step: NDArray[np.int32], link: IntArray) -> IntArray:
     first[1:] = (step[1:] != step[:-1]) | (link[1:] != link[:-1])
     begin = np.flatnonzero(first)
     return np.arange(len(step)) - np.repeat(begin, np.diff(np.append(begin, len(step))))
-
-
-def _refills(rounds: Rounds) -> bool:
-    """Return whether some node sends a partial sum of the same units twice."""
-    return bool(np.any(np.bincount(_cells(rounds.rows(rounds.step <= rounds.reduce_steps)).sent) > 1))

@@ -109,7 +109,9 @@ def _make(request: Request) -> list[Plan]:
             lifts += [(lift, replace(boxes, spread=one_by_one)) for lift, boxes in lifts]
         tried = [made for lift, boxes in lifts for made in _fastest(request, boxes, lift, chunks, back=back)]
         found[back] = min(tried, key=lambda made: made.time)
-    halves = _written(request, fabric, [(found[back], back) for back in backwards])
+    units = math.lcm(*(made.chunks * made.lift.units for made in found.values()))
+    times = request.link_times(fabric, ALLGATHER, units, grain=_GRAIN)
+    halves = [_sends(request, fabric, found[back], times, units, back=back) for back in backwards]
     timed = halves[0] if len(halves) == 1 else in_turn(*halves)
     made = found[backwards[-1]]
     words = (
@@ -268,13 +270,6 @@ def _meeting(known: dict[tuple[int, int], list[tuple[int, int, int]]], node: int
         for number, lo, hi in known.get((node, owner), ()):
             if lo < high and low < hi:
                 yield number
-
-
-def _written(request: Request, fabric: Fabric, halves: list[tuple[_Made, bool]]) -> list[Timed]:
-    """Return the sends of each half, all with as many units in a block."""
-    units = math.lcm(*(made.chunks * made.lift.units for made, _ in halves))
-    times = request.link_times(fabric, ALLGATHER, units, grain=_GRAIN)
-    return [_sends(request, fabric, made, times, units, back=back) for made, back in halves]
 
 
 def _sends(request: Request, fabric: Fabric, made: _Made, times: LinkTimes, units: int, *, back: bool) -> Timed:

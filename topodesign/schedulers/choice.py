@@ -50,10 +50,9 @@ def make_plan(request: Request, method: str, methods: Methods) -> Plan:
         request, ask = request.but(collective=request.among, only=(), group=(), placement=None, root=None), among
     # Whoever was late is there when the first part of an allreduce is over.
     after = request if request.ready is None else request.but(ready=None)
-    parts = [
-        ask((after if place else request).asking(part), chosen)
-        for place, part in enumerate(_steps(request.collective, chosen))
-    ]
+    whole = all(request.collective.like(*one.collectives) for one in chosen)
+    steps = (request.collective,) if whole else request.collective.parts
+    parts = [ask((after if place else request).asking(part), chosen) for place, part in enumerate(steps)]
     if not all(parts):
         where = "this topology" if ask is _plans else "these nodes of this topology"
         hint = "" if method == "auto" else "; leave --method out for one that has"
@@ -187,11 +186,6 @@ def _misplaced(option: str, method: Method, methods: Iterable[Method]) -> str:
     if method.fabrics or not users:
         return f"{flag} is not for {method.movement}; leave it out"
     return f"{flag} is for {users[0].movement}; use --method {users[0].name}"
-
-
-def _steps(collective: Collective, methods: list[Method]) -> tuple[Collective, ...]:
-    """Return what the methods are asked for one after the other: the whole, or its parts."""
-    return (collective,) if all(collective.like(*one.collectives) for one in methods) else collective.parts
 
 
 def _plans(request: Request, methods: list[Method]) -> list[Plan]:

@@ -82,14 +82,11 @@ def _make(request: Request) -> list[Plan]:
     return [plan]
 
 
-def _soon(request: Request) -> bool:
-    """Return whether it takes seconds: not much longer than an SPFF schedule of as many sends."""
-    return _within(request, _MOST_WORK)
-
-
 def _within(request: Request, most: int | None) -> bool:
     topology = request.topology
     return why_not(topology, price(topology).steps, most) is None
 
 
-METHOD = Method("deferred", frozenset(), (ALLGATHER, REDUCE_SCATTER), _make, soon=_soon)
+METHOD = Method(
+    "deferred", frozenset(), (ALLGATHER, REDUCE_SCATTER), _make, soon=lambda asked: _within(asked, _MOST_WORK)
+)

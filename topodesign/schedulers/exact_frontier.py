@@ -308,7 +308,8 @@ class _Search:
         cells = [(steps, parts) for steps in range(first, last + 1) for parts in range(1, chunks + 1)]
         fluid: dict[int, Fraction] = {}
         for place, (steps, parts) in enumerate(each(cells, progress)):
-            below = self._best(steps, parts)
+            own = (one.known[0] / c for (s, c), one in self.found.items() if s <= steps and c <= parts)
+            below = min(own, default=None)  # rounds for each chunk
             if below is not None and self.least >= below:
                 continue
             if steps not in fluid:
@@ -325,11 +326,6 @@ class _Search:
             cost = cost_claim(cost_of(self.topology, schedule))
             plan = Plan(self.where, schedule, cost, generator=made, notes=(note,))
             yield Choice(parts, steps, rounds, bound, one.proof, plan)
-
-    def _best(self, steps: int, parts: int) -> Fraction | None:
-        """Return the fewest rounds for each chunk of what has at most so many steps and chunks; None if nothing has."""
-        own = [one.known[0] / c for (s, c), one in self.found.items() if s <= steps and c <= parts]
-        return min(own, default=None)
 
     def _fluid(self, steps: int) -> Fraction:
         """Return rounds for each chunk that nothing of so many steps undercuts, by a linear program if it is quick."""

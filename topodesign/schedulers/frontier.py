@@ -64,10 +64,6 @@ class PipelineFrontier(Result):
         movement = finished(point, self.collective)
         return planned(self.topology, movement, METHOD.name, way=point.way.name, pieces=point.chunks)
 
-    def _best_for(self, point: Point) -> list[str]:
-        """Return the sizes for which a choice is the fastest."""
-        return [format_size(size) for size, best in zip(self.sizes, point.best, strict=True) if best]
-
     def to_records(self) -> list[dict[str, Any]]:
         """Return a row for every choice: steps, bandwidth factor, trees, chunks, and the time for each size."""
         names = [f"time_s of {format_size(size)}" for size in self.sizes]
@@ -78,7 +74,7 @@ class PipelineFrontier(Result):
                 "way": point.way.name,
                 "chunks": point.chunks,
                 **dict(zip(names, point.times, strict=True)),
-                "best_for": self._best_for(point),
+                "best_for": [format_size(size) for size, best in zip(self.sizes, point.best, strict=True) if best],
             }
             for point in self.points
         ]

@@ -105,11 +105,7 @@ def run(messages: Messages, latency: Ints, per_unit: Ints, gap: Ints, *, in_turn
     return flights
 
 
-def _work(sky: _Sky, *_: object) -> int:
-    return 60 * len(sky.way)
-
-
-@tiered(_work)
+@tiered(lambda sky, *_: 60 * len(sky.way))
 def _fly(  # noqa: C901, PLR0912, PLR0915  one loop of events
     sky: _Sky, queue: Queue, piles: Piles, flights: Flights, in_turn: bool
 ) -> None:

@@ -112,7 +112,8 @@ def packing(
         for image in _images(problem, column, weight)
     ]
     trees = _trees(problem, sent)
-    return Packing(trees, _time(problem, trees), best.time_bound * problem.network.scale)
+    time = trees.inverse_rate * problem.shards / trees.shards  # to move a shard of every root
+    return Packing(trees, time, best.time_bound * problem.network.scale)
 
 
 def _whole(columns: tuple[Column, ...], weights: list[Fraction], problem: Problem, units: int | None) -> list[int]:
@@ -183,11 +184,6 @@ def _rate(problem: Problem, trees: Trees) -> Fraction:
     bounds = [Fraction(bound, problem.network.scale) for bound in problem.network.bounds]
     carried: list[int] = problem.network.on_limits(load).tolist()
     return min(bound / many for bound, many in zip(bounds, carried, strict=True) if many)
-
-
-def _time(problem: Problem, trees: Trees) -> Fraction:
-    """Return the time to move a shard of every root."""
-    return trees.inverse_rate * problem.shards / trees.shards
 
 
 MOST_SOURCES = 192  # sorts of trees: of as many a problem takes a minute or two

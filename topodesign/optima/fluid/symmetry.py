@@ -419,16 +419,12 @@ def _exchanged(first: IntArray, one: int, other: int, generators: tuple[IntArray
     pairs = {(one, other)}
     todo = [(one, other)]
     for u, v in todo:
-        first = joined(first, _swap(len(first), u, v))
+        swapped = np.arange(len(first))
+        swapped[[u, v]] = v, u
+        first = joined(first, swapped)
         for generator in generators:
             image = min(int(generator[u]), int(generator[v])), max(int(generator[u]), int(generator[v]))
             if image not in pairs and len(pairs) < len(first):
                 pairs.add(image)
                 todo.append(image)
     return first
-
-
-def _swap(count: int, one: int, other: int) -> IntArray:
-    order = np.arange(count)
-    order[[one, other]] = other, one
-    return order

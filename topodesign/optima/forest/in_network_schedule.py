@@ -39,7 +39,9 @@ def in_network_schedule(
     collective = spanning(collective, root)
     plain = forest_schedule(topology, collective, names=names)
     graph = topology.transpose() if collective.reduces else topology
-    most = _most(graph, collective)
+    nodes = compute_nodes(graph)
+    demand = np.ones(len(nodes), dtype=np.int64) if collective.root is None else (nodes == collective.root).astype(int)
+    most = 1 / worst_ratio(graph, graph.capacity, demand)  # the rate of a root, whatever switches can do
     relays = _as_fast(graph, collective, aggregation if collective.reduces else multicast, plain.inverse_rate)
     if not relays:
         return plain, f"{_PLAIN}; {_claim(plain, most)}"
@@ -53,13 +55,6 @@ def in_network_schedule(
         return plain, f"{_PLAIN}; {_claim(plain, most)}"
     verb = "add" if collective.reduces else "copy"
     return trees, f"switches {verb}: height {trees.height} instead of {plain.height}; {_claim(trees, most)}"
-
-
-def _most(graph: Topology, collective: Collective) -> Fraction:
-    """Return the rate of a root that the narrowest cut allows, whatever switches can do."""
-    nodes = compute_nodes(graph)
-    demand = np.ones(len(nodes), dtype=np.int64) if collective.root is None else (nodes == collective.root).astype(int)
-    return 1 / worst_ratio(graph, graph.capacity, demand)
 
 
 def _claim(trees: Trees, most: Fraction) -> Claim:

@@ -187,11 +187,6 @@ def _oriented(schedule: Trees) -> tuple[NDArray[np.bool_], IntArray, IntArray]:
     return out, near, far
 
 
-def _ends(schedule: Trees) -> IntArray:
-    """Return the vertices of all trees."""
-    return np.concatenate((schedule.root, schedule.src, schedule.dst))
-
-
 def _tree_problems(
     schedule: Trees, compute: NDArray[np.bool_], able: NDArray[np.bool_], called: Sequence[str]
 ) -> Iterator[str]:
@@ -334,7 +329,8 @@ def _share_problems(
             root = called[schedule.collective.root or 0]
             yield f"the root of the {schedule.collective} is {root}, but that of the trees is {called[roots[0]]}"
         return
-    if schedule.concurrent and schedule.shard is None and not compute[_ends(schedule)].all():
+    ends = np.concatenate((schedule.root, schedule.src, schedule.dst))
+    if schedule.concurrent and schedule.shard is None and not compute[ends].all():
 
         def differs(node: int) -> str:
             inward, outward = totals[:, node].tolist()

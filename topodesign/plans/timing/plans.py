@@ -206,8 +206,9 @@ def simulate(
     kind = kind_of(plan)
     if isinstance(plan.place, Fabric) and kind.pace != "pipelines":  # whose shares keep limits
         plan.place.check_unshared(f"simulation of {plan.kind}")
-    if bandwidth is not None and isinstance(plan.place, Fabric) and plan.place.names != _numbers(plan.place):
-        raise ParameterError(f"{plan.place.name} has bandwidths of its own; leave the bandwidth out")
+    named = isinstance(plan.place, Fabric) and plan.place.names != tuple(map(str, range(len(plan.place.names))))
+    if bandwidth is not None and named:
+        raise ParameterError(f"{plan.fabric.name} has bandwidths of its own; leave the bandwidth out")
     down, links = [_link(plan, one) for one in asked["failed"]], asked["links"]
     if without := tuple(asked["without"]):
         down += _dead(plan, without)
@@ -226,10 +227,6 @@ def simulate(
     if (now.jitter or now.ready) and kind.pace != "times":
         raise ParameterError(f"delays are of timed sends, and {plan.kind} have no times of their own; leave them out")
     return Simulation(plan, now, kind.timed(now))
-
-
-def _numbers(fabric: Fabric) -> tuple[str, ...]:
-    return tuple(map(str, range(len(fabric.names))))
 
 
 def _link(plan: Plan, link: str | tuple[int | str, int | str]) -> Link:

@@ -9,7 +9,7 @@ ports move while others send, and two planes in turn take the longer of delay an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -116,15 +116,11 @@ def _loads(phases: Phases) -> dict[int, list[tuple[int, int, int]]]:
     units = np.zeros(len(every), dtype=np.int64)
     np.add.at(units, place, (phases.hi - phases.lo) * share)
     found: dict[int, list[tuple[int, int, int]]] = {}
-    for step, src, dst, count in _split(every.tolist(), units.tolist(), phases.nodes):
-        found.setdefault(step, []).append((src, dst, count))
+    step, ends = np.divmod(every, phases.nodes**2)
+    columns = (step, *np.divmod(ends, phases.nodes), units)
+    for at, src, dst, count in zip(*(column.tolist() for column in columns), strict=True):
+        found.setdefault(at, []).append((src, dst, count))
     return found
-
-
-def _split(keys: list[int], units: list[int], nodes: int) -> Iterator[tuple[int, int, int, int]]:
-    for number, count in zip(keys, units, strict=True):
-        rest, dst = divmod(number, nodes)
-        yield *divmod(rest, nodes), dst, count
 
 
 @dataclass(frozen=True, eq=False)

@@ -105,11 +105,7 @@ def draw(state: Masks) -> int:
     return np.int64(next_random(state) >> np.uint64(22))  # type: ignore[return-value]
 
 
-def _reach_work(web: Web, _: Queue, since: Ints, into: bool) -> int:  # noqa: ARG001
-    return 8 * len(since) * (len(web.dst) + 2 * int(since.shape[1]))
-
-
-@tiered(_reach_work)
+@tiered(lambda web, _queue, since, _into: 8 * len(since) * (len(web.dst) + 2 * int(since.shape[1])))
 def reach(web: Web, queue: Queue, since: Ints, into: bool) -> None:
     """Find when chunks could be at every node at the earliest.
 

@@ -38,11 +38,7 @@ class Piles(NamedTuple):
     urgency: Ints
 
 
-def _route_work(web: Web, trips: Trips, left: Ints, order: Ints, *_: object) -> int:  # noqa: ARG001
-    return len(order) * 60 * int(left.shape[1])
-
-
-@tiered(_route_work)
+@tiered(lambda _web, _trips, left, order, *_: len(order) * 60 * int(left.shape[1]))
 def route(web: Web, trips: Trips, left: Ints, order: Ints, weight: Ints, slack: int, queue: Queue) -> None:
     """Choose the ways of chunks, in an order in which one that comes again chooses again.
 
@@ -130,11 +126,7 @@ def take_out(piles: Piles, link: int) -> int:
     return first  # type: ignore[no-any-return]
 
 
-def _forward_work(web: Web, trips: Trips, *_: object) -> int:  # noqa: ARG001
-    return 60 * int(trips.length.sum())
-
-
-@tiered(_forward_work)
+@tiered(lambda _web, trips, *_: 60 * int(trips.length.sum()))
 def forward(
     web: Web,
     trips: Trips,
@@ -195,11 +187,7 @@ class Jobs(NamedTuple):
     after: Ints  # which sends wait for the delivery of each
 
 
-def _share_work(jobs: Jobs, *_: object) -> int:
-    return 40 * len(jobs.link)
-
-
-@tiered(_share_work)
+@tiered(lambda jobs, *_: 40 * len(jobs.link))
 def share(jobs: Jobs, urgency: Ints, overlap: bool, free: Ints, queue: Queue, piles: Piles, times: Ints) -> int:
     """Start every send as soon as its data and its link are there, the most urgent of those that wait first.
 

@@ -151,7 +151,9 @@ def _whole(request: Request, wires: Network, collective: Collective, units: int)
         turned = network.having(opens=np.zeros_like(network.opens)).turned
         made = _best(request, first._replace(collective=first.collective.dual, network=turned, backwards=True))
         if np.any(wires.opens):
-            made = made._replace(timed=_not_before(wires, made.timed))
+            run = simulate_timed(topology, made.timed, opens=wires.opens)  # none before the ends of its link are ready
+            start, end = (np.array(column, dtype=np.int64) for column in (run.start, run.end))
+            made = made._replace(timed=made.timed.having(start=start, end=end))
     else:
         made = _best(request, first)
     for one in rest:
@@ -229,12 +231,6 @@ def _followed(request: Request, made: Made, part: Part, collective: Collective) 
     if collective == ALLREDUCE:
         bound = max(bound, bound_of_sums(part.network.merging if part.merges else part.network, chunks.number))
     return Made(timed, bound, max(made.tries, second.tries))
-
-
-def _not_before(network: Network, timed: Timed) -> Timed:
-    """Return timed sends none of which is before the ends of its link are ready."""
-    run = simulate_timed(network.topology, timed, opens=network.opens)
-    return timed.having(start=np.array(run.start, dtype=np.int64), end=np.array(run.end, dtype=np.int64))
 
 
 def best_of(

@@ -8,11 +8,7 @@ from topodesign.base.compiled import LARGEST, Ints, Masks, tiered
 from topodesign.schedulers.ten.event_kernels import Queue, Web, draw, pop, push
 
 
-def _spread_work(web: Web, copies: int, *_: object) -> int:
-    return 40 * copies * len(web.dst)
-
-
-@tiered(_spread_work)
+@tiered(lambda web, copies, *_: 40 * copies * len(web.dst))
 def spread_copies(
     web: Web, copies: int, arrival: Ints, over: Ints, queue: Queue, pools: tuple[Ints, Ints, Ints], state: Masks
 ) -> int:

@@ -9,11 +9,7 @@ from topodesign.schedulers.ten.forward_kernels import Jobs
 _FAR = 32  # how much more the length of a way counts than what its last link has to carry
 
 
-def _grow_work(web: Web, roots: Ints, order: Ints, *_: object) -> int:  # noqa: ARG001
-    return 12 * len(order) * len(web.dst)
-
-
-@tiered(_grow_work)
+@tiered(lambda web, _roots, order, *_: 12 * len(order) * len(web.dst))
 def grow(web: Web, roots: Ints, order: Ints, load: Ints, by: Ints, into: bool, queue: Queue, state: Masks) -> int:
     """Grow trees from roots, one after the other in an order, and return how many nodes none has reached.
 
@@ -61,11 +57,7 @@ def grow(web: Web, roots: Ints, order: Ints, load: Ints, by: Ints, into: bool, q
     return lost
 
 
-def _remains_work(jobs: Jobs, *_: object) -> int:
-    return 4 * len(jobs.link)
-
-
-@tiered(_remains_work)
+@tiered(lambda jobs, *_: 4 * len(jobs.link))
 def remains(jobs: Jobs, order: Ints, left: Ints) -> None:
     """Fill in what every send, and the longest chain of those that wait for it, takes; ``order`` has room for all."""
     waits, found, at = jobs.waits.copy(), 0, 0
