@@ -28,7 +28,7 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.trees import Trees
 from topodesign.runtime.mscclpp.check import PlanReport, check_plan, prepare
-from topodesign.runtime.mscclpp.interleave import interleave
+from topodesign.runtime.mscclpp.flat import Flat
 from topodesign.runtime.mscclpp.parse import parse_plan
 from topodesign.schedulers.scheduling import schedule
 
@@ -124,7 +124,7 @@ def test_all_orders_of_two_ranks_agree(case: tuple[str, str, bool]) -> None:
     report = check_plan(plan, interleavings=0)
     assert report.ok, report
     run = prepare(plan, report.root)
-    assert not Explorer(run.program, run.memory(tracks=False), report.launches).run().bad
+    assert not Explorer(run.program, run.memory(), report.launches).run().bad
     reached("compared")
 
 
@@ -224,12 +224,8 @@ def test_the_layers_fit() -> None:
     assert len(body.ranks) == 8
     assert len(body.links) == 28
     assert not list(Mscclpp().lint(program, Options("mscclpp", "some", place=plan.place)))
-    assert not interleave(*_ready(made("dgx_h100(1)", *ALLREDUCE).text), 5)
-
-
-def _ready(text: str) -> tuple[Any, Any, int]:
-    run = prepare(parse_plan(text))
-    return run.program, run.memory(tracks=False), run.launches
+    run = prepare(parse_plan(made("dgx_h100(1)", *ALLREDUCE).text))
+    assert not Flat(run.program, run.memory(), run.launches).random(5)
 
 
 def planes(ranks: int, count: int) -> Fabric:

@@ -25,14 +25,14 @@ from topodesign.runtime.chakra.traces import is_trace_name
 @click.option(
     "--interleavings",
     type=whole(0, 10_000),
-    default=None,
-    show_default="20, of a large MSCCL++ plan fewer",
+    default=20,
+    show_default=True,
     help="Random orders in which a program is executed, besides the exact analysis, or traces are replayed.",
 )
 @seed_option("Seed of the random orders.")
 @click.option("--wiring", type=SPEC, metavar="PLACE", help="Of a set of plans: what is wired, which it has to be for.")
 @json_option
-def command(file: Path, runtime: str, interleavings: int | None, seed: int, wiring: str | None) -> int:
+def command(file: Path, runtime: str, interleavings: int, seed: int, wiring: str | None) -> int:
     """Check a schedule (.npz), a program (.xml, .json, .py, .et), or a set of plans (a directory).
 
     Which of them FILE is, its first bytes tell. A schedule is replayed symbolically (of one of trees, every tree, route
@@ -62,13 +62,11 @@ def command(file: Path, runtime: str, interleavings: int | None, seed: int, wiri
         document, text, right = found.record(), str(found), found.ok
     elif sort is FileKind.PHASES:
         with progress_bar("checking"):
-            orders = {} if interleavings is None else {"interleavings": interleavings}
-            row = topodesign.check_phases(file, seed=seed, **orders)
+            row = topodesign.check_phases(file, seed=seed, interleavings=interleavings)
         document, text, right = row.record(), str(row), row.ok
     elif is_trace_name(file):
         with progress_bar("replaying"):
-            orders = {} if interleavings is None else {"interleavings": interleavings}
-            replayed = topodesign.check_traces(file, seed=seed, **orders)
+            replayed = topodesign.check_traces(file, seed=seed, interleavings=interleavings)
         document, text, right = replayed.record(), str(replayed), replayed.ok
     elif begins_as_module(file) or begins_as_xml(file) or begins_as_json(file):
         os.environ.setdefault("JAX_PLATFORMS", "cpu")  # it lowers a module, and takes no accelerator for that

@@ -93,7 +93,7 @@ def check_plan_set(
     place: PlaceLike | None = None,
     *,
     runtime: str = "msccl",
-    interleavings: int | None = None,
+    interleavings: int = 20,
     seed: int = 0,
     progress: Callable[[float], None] | None = None,
 ) -> SetReport:
@@ -190,7 +190,7 @@ def _of_plan(plans: PlanSet, entry: PlanEntry, found: list[Plan]) -> Iterator[st
 
 
 def _of_program(
-    path: Path, entry: PlanEntry, inplace: bool, topology: Topology | None, asked: tuple[str, int | None, int]
+    path: Path, entry: PlanEntry, inplace: bool, topology: Topology | None, asked: tuple[str, int, int]
 ) -> Iterator[str]:
     """Yield what is wrong with a program."""
     runtime, interleavings, seed = asked

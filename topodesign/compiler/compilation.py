@@ -18,7 +18,7 @@ from topodesign.base.options import read, takes
 from topodesign.base.records import Result
 from topodesign.base.wording import counted, with_article
 from topodesign.collectives import ALLREDUCE, Collective
-from topodesign.compiler.backends.backend import Backend, Checked, Files, Options
+from topodesign.compiler.backends.backend import ORDERS, Backend, Checked, Files, Options
 from topodesign.compiler.columns import columns_of
 from topodesign.compiler.frontends import added, exchange, rounds, trees
 from topodesign.compiler.frontends.permutations import sent_of
@@ -206,11 +206,10 @@ class Compiled(Result):
         runtime = self.options.runtime
         return runtime.name if isinstance(runtime, RuntimeProfile) else runtime
 
-    def checked(self, interleavings: int | None = None) -> Compiled:
+    def checked(self, interleavings: int = ORDERS) -> Compiled:
         """Return the same after an independent reading of the files that finds nothing wrong.
 
-        As many random orders of execution are tried beside the exact analysis, 3 if None, or 2 of a large MSCCL++
-        plan; what is wrong raises CompilationError.
+        As many random orders of execution are tried beside the exact analysis; what is wrong raises CompilationError.
         """
         report = self.backend.check(self.files, self.options, interleavings)
         if not report.ok:

@@ -72,10 +72,10 @@ class PhasePrograms(Result):
         what = f"{self.plan.collective} of {self.manifest.ranks} ranks in {counted(len(self.programs), 'phase')}"
         return f"{what} for {self.manifest.runtime}{checked}"
 
-    def checked(self, interleavings: int | None = None) -> PhasePrograms:
+    def checked(self, interleavings: int = ORDERS) -> PhasePrograms:
         """Return the same after an independent reading of all files, which finds nothing wrong."""
         read = [one.backend.parse(one.files, one.options) for one in self.programs]
-        report = check_sequence(self.manifest, read, interleavings=ORDERS if interleavings is None else interleavings)
+        report = check_sequence(self.manifest, read, interleavings=interleavings)
         if not report.ok:
             raise CompilationError(f"the compiled programs fail their check:\n{report}")
         return replace(self, report=report)

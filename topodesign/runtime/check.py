@@ -11,7 +11,6 @@ from topodesign.runtime.msccl.check import CheckReport, check_program
 from topodesign.runtime.msccl.parse import XmlError, parse_xml, read_text
 from topodesign.runtime.msccl.profiles import get_profile
 from topodesign.runtime.mscclpp.check import PlanReport, check_plan_file
-from topodesign.runtime.mscclpp.interleave import ORDERS
 from topodesign.runtime.report import Finding
 
 
@@ -19,7 +18,7 @@ def check_file(
     path: str | Path,
     runtime: str = "msccl",
     *,
-    interleavings: int | None = None,
+    interleavings: int = 20,
     seed: int = 0,
     root: int | None = None,
 ) -> CheckReport | ModuleReport | PlanReport:
@@ -32,8 +31,7 @@ def check_file(
     runtime
         Whose rules an XML file has to keep.
     interleavings, seed
-        Random orders of execution to try in each mode, and the seed of the first. None are 20, of a large execution
-        plan fewer, at least 2; the report has how many.
+        Random orders of execution to try in each mode, and the seed of the first.
     root
         Root of a collective that has one; None finds it out.
 
@@ -61,5 +59,4 @@ def check_file(
         program = parse_xml(text, profile)
     except XmlError as error:
         return CheckReport("illegal", (Finding("illegal", str(error)),), runtime=profile.name)
-    orders = ORDERS if interleavings is None else interleavings
-    return check_program(program, profile, interleavings=orders, seed=seed, root=root)
+    return check_program(program, profile, interleavings=interleavings, seed=seed, root=root)

@@ -40,7 +40,7 @@ from topodesign.runtime.msccl.profiles import RuntimeProfile, get_profile
 from topodesign.runtime.msccl.steps import BUFFERS
 from topodesign.runtime.mscclpp.check import names
 from topodesign.runtime.mscclpp.contexts import PACKET, contexts
-from topodesign.runtime.mscclpp.interleave import interleave as interleave_plan
+from topodesign.runtime.mscclpp.flat import Flat as FlatPlan
 from topodesign.runtime.mscclpp.limits import EXECUTOR, illegal
 from topodesign.runtime.mscclpp.memory import Memory
 from topodesign.runtime.mscclpp.parse import ExecutionPlan, PlanError, parse_plan
@@ -291,7 +291,6 @@ class _PhaseMemory(Memory):
     """Memory that begins as another phase has left it, and has the result after the last phase alone."""
 
     kept: _Kept
-    last: bool
 
     def fill(self, rank: int, launch: int) -> None:
         """Begin with the inputs, or with what is there."""
@@ -299,10 +298,6 @@ class _PhaseMemory(Memory):
         if self.kept.values:
             size = len(self.kept.values[rank])
             self.values[rank][:size], self.known[rank][:size] = self.kept.values[rank], self.kept.known[rank]
-
-    def results(self, rank: int, launch: int) -> list[Finding]:
-        """Return what is wrong at the end of the last phase."""
-        return super().results(rank, launch) if self.last else []
 
     def keep(self, size: int) -> _Kept:
         """Return what is in the workspaces."""
@@ -339,17 +334,14 @@ def _of_mscclpp(manifest: Manifest, programs: Sequence[ExecutionPlan], seeds: ra
                 scratch=[one.scratch // cell for one in places],
                 halves=[one.half // cell for one in places],
                 semaphores=[gpu.semaphores for gpu in plan.gpus],
-                tracks=seed is None,
             )
-            memory.kept, memory.last = kept, number == len(programs) - 1
+            memory.kept, memory.judged = kept, number == len(programs) - 1
             for work in program.work() if seed is None else ():
                 for place in work.sources + work.targets:
                     if (why := memory.beyond(place, work.size)) is not None:
                         return Finding("out-of-bounds", f"phase {number}: {work.name}: {why}", *work.at)
-            if seed is None:
-                found = next(iter(prove(program, memory, 1)), None)
-            else:
-                found = interleave_plan(program, memory, 1, seed)
+            flat_plan = FlatPlan(program, memory, 1)
+            found = next(iter(prove(flat_plan)), None) if seed is None else flat_plan.random(seed)
             if found is not None:
                 return replace(found, message=f"phase {number}: {found.message}")
             kept = memory.keep(manifest.workspace * program.cells)

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from topodesign import compile_plan, schedule
 from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.runtime.check import check_file
-from topodesign.runtime.mscclpp.check import PlanReport, check_plan, prepare
+from topodesign.runtime.mscclpp.check import PlanReport, check_plan
 from topodesign.runtime.mscclpp.parse import parse_plan
 
 Op = dict[str, Any]
@@ -300,21 +299,6 @@ def test_threadblocks_share_an_operation() -> None:
         gpu["threadblocks"][2]["ops"][1]["tbg_info"]["tbg_size"] = 997
     with pytest.raises(TooLargeError):
         checked(lost)
-
-
-def test_random_orders_by_default_follow_the_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of 20 where they fit, as many as do, and never less than two; as many as are asked for."""
-    text = compile_plan(schedule("torus(2,2)", "all-to-all"), "mscclpp").text
-    plan = parse_plan(text)
-    run = prepare(plan)
-    moves = sum(1 for _ in run.program.work()) + sum(1 for _ in run.program.controls())
-    cells = sum(one.size * len([*one.sources, *one.targets]) for one in run.program.work())
-    order = run.launches * (moves + cells)
-    for budget, orders in ((order * 40, 20), (order * 20, 20), (order * 20 - 1, 19), (order * 5, 5), (0, 2)):
-        monkeypatch.setattr("topodesign.runtime.mscclpp.interleave.BUDGET", budget)
-        assert check_plan(plan).interleavings == orders
-    assert check_plan(plan, interleavings=3).interleavings == 3
-    assert "2 random orders agree" in str(check_plan(plan))
 
 
 def test_roots_are_found_out(tmp_path: Any) -> None:

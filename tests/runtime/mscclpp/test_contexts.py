@@ -21,6 +21,7 @@ from topodesign.compiler.compilation import compile_plan
 from topodesign.plans.plan import Plan
 from topodesign.runtime.mscclpp.check import PlanReport, check_plan, names, prepare
 from topodesign.runtime.mscclpp.contexts import addressed, allocation_multiple, context, contexts
+from topodesign.runtime.mscclpp.flat import Flat
 from topodesign.runtime.mscclpp.limits import EXECUTOR
 from topodesign.runtime.mscclpp.parse import parse_plan
 from topodesign.runtime.mscclpp.prove import prove
@@ -82,7 +83,7 @@ def other(document: Document, **more: Any) -> list[str]:
 def executed(document: Document) -> list[str]:
     """What is found by running it alone, without the rules on sizes."""
     run = prepare(parse_plan(json.dumps(document)))
-    return [str(one) for one in run.findings or prove(run.program, run.memory(), run.launches)]
+    return [str(one) for one in run.findings or prove(Flat(run.program, run.memory(), run.launches))]
 
 
 def check(document: Document) -> PlanReport:

@@ -107,11 +107,8 @@ class Backend(ABC):
         """Return what the reader of the target, which shares no code with :meth:`emit`, makes of the files."""
 
     @abstractmethod
-    def check(self, files: Files, options: Options, interleavings: int | None) -> Checked:
-        """Read the files as the target does and execute them: whether they do what the collective promises.
-
-        Random orders that are None are ``ORDERS``, or fewer where these would take long.
-        """
+    def check(self, files: Files, options: Options, interleavings: int) -> Checked:
+        """Read the files as the target does and execute them: whether they do what the collective promises."""
 
     def accept(self, plan: Plan, options: Options) -> None:
         """Refuse a plan or options that are not for this target."""

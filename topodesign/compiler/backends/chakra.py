@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 from topodesign.base.errors import FileFormatError, InfeasibleError, MissingLibraryError, ParameterError
 from topodesign.base.latency import ALPHA
 from topodesign.base.units import format_size, format_time
-from topodesign.compiler.backends.backend import ORDERS, Backend, Files, Options
+from topodesign.compiler.backends.backend import Backend, Files, Options
 from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import NO_LIMITS, Limits
 from topodesign.compiler.messages import Act, Messages
@@ -176,16 +176,15 @@ class Chakra(Backend):
             raise FileFormatError(str(finding))
         return found
 
-    def check(self, files: Files, options: Options, interleavings: int | None) -> TraceReport:
+    def check(self, files: Files, options: Options, interleavings: int) -> TraceReport:
         """Replay the traces: whether messages match, nothing waits for ever, and all data arrive as they should."""
         from topodesign.runtime.chakra.check import check_job  # noqa: PLC0415  NumPy, which help does without
 
         expected = json.loads(files["expected.json"])
         spec = expected["network"]
         network = Network(spec["topology"], spec["npus_count"], spec["bandwidth"], spec["latency"])
-        orders = ORDERS if interleavings is None else interleavings
         return check_job(
-            self.parse(files, options), network=network, expected=expected["simulator_ns"], interleavings=orders
+            self.parse(files, options), network=network, expected=expected["simulator_ns"], interleavings=interleavings
         )
 
 

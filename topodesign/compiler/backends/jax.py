@@ -129,7 +129,7 @@ class Jax(Backend):
         except ModuleError as error:
             raise FileFormatError(str(error)) from None
 
-    def check(self, files: Files, options: Options, interleavings: int | None) -> ModuleReport:  # noqa: ARG002
+    def check(self, files: Files, options: Options, interleavings: int) -> ModuleReport:  # noqa: ARG002
         """Replay the data of the module, and what JAX makes of it, where that is installed."""
         from topodesign.runtime.jax.check import check_module  # noqa: PLC0415  not for help
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from topodesign.base.errors import InfeasibleError
-from topodesign.compiler.backends.backend import ORDERS, Backend, Files, Options
+from topodesign.compiler.backends.backend import Backend, Files, Options
 from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import Limits, over
 from topodesign.runtime.msccl.parse import Program as Parsed
@@ -81,9 +81,8 @@ class Msccl(Backend):
         """Read the XML as the runtime does."""
         return parse_xml(files[self.ending].decode(), get_profile(options.runtime))
 
-    def check(self, files: Files, options: Options, interleavings: int | None) -> CheckReport:
+    def check(self, files: Files, options: Options, interleavings: int) -> CheckReport:
         """Read the XML as the runtime does, and decide whether it then does what it should."""
         from topodesign.runtime.msccl.check import check_program  # noqa: PLC0415  NumPy, which help does without
 
-        orders = ORDERS if interleavings is None else interleavings
-        return check_program(self.parse(files, options), get_profile(options.runtime), interleavings=orders)
+        return check_program(self.parse(files, options), get_profile(options.runtime), interleavings=interleavings)

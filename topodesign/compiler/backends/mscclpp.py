@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.memory import uncollected
-from topodesign.compiler.backends.backend import ORDERS, Backend, Files, Options
+from topodesign.compiler.backends.backend import Backend, Files, Options
 from topodesign.compiler.ir import Buffer, Program
 from topodesign.compiler.limits import HELP, Limits
 from topodesign.runtime.mscclpp.contexts import PACKET
@@ -80,11 +80,11 @@ class Mscclpp(Backend):
         """Read the plan as MSCCL++ does."""
         return parse_plan(files[self.ending].decode())
 
-    def check(self, files: Files, options: Options, interleavings: int | None) -> PlanReport:
+    def check(self, files: Files, options: Options, interleavings: int) -> PlanReport:
         """Read the plan as MSCCL++ does, and decide whether it then does what it should."""
         from topodesign.runtime.mscclpp.check import check_plan  # noqa: PLC0415  NumPy, which help does without
 
-        return check_plan(self.parse(files, options), interleavings=interleavings, most=ORDERS)
+        return check_plan(self.parse(files, options), interleavings=interleavings)
 
 
 def _one_sided(program: Program, options: Options) -> tuple[list[int], OneSided]:

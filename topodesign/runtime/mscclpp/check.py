@@ -15,7 +15,7 @@ from topodesign.base.memory import uncollected
 from topodesign.collectives import ALL_TO_ALL, COLLECTIVES, Collective
 from topodesign.runtime.memory import Layout, buffer_chunks, distinct_blocks, likely_root
 from topodesign.runtime.mscclpp.contexts import PACKET, allocation_multiple, contexts
-from topodesign.runtime.mscclpp.interleave import ORDERS, affordable, interleave
+from topodesign.runtime.mscclpp.flat import Flat
 from topodesign.runtime.mscclpp.limits import EXECUTOR, ExecutorLimits, illegal, warnings
 from topodesign.runtime.mscclpp.memory import Memory
 from topodesign.runtime.mscclpp.parse import ExecutionPlan, PlanError, parse_plan
@@ -93,9 +93,7 @@ def names() -> dict[str, Collective]:
     return {label: one for one in COLLECTIVES.values() if (label := one.label("mscclpp")) is not None}
 
 
-def check_plan_file(
-    path: Path, *, interleavings: int | None = None, seed: int = 0, root: int | None = None
-) -> PlanReport:
+def check_plan_file(path: Path, *, interleavings: int = 20, seed: int = 0, root: int | None = None) -> PlanReport:
     """Check a file; one that MSCCL++ would not load is ``illegal``."""
     try:
         plan = parse_plan(path)
@@ -108,8 +106,7 @@ def check_plan_file(
 def check_plan(
     plan: ExecutionPlan,
     *,
-    interleavings: int | None = None,
-    most: int = ORDERS,
+    interleavings: int = 20,
     seed: int = 0,
     root: int | None = None,
     allocations: Sequence[int] | None = None,
@@ -117,14 +114,12 @@ def check_plan(
 ) -> PlanReport:
     """Decide whether a plan is correct, for every order of execution, every size of data and repeated launches.
 
-    Random orders that are None are as many of ``most`` as
-    :func:`~topodesign.runtime.mscclpp.interleave.affordable` says; a root
-    that is None is found out. ``allocations`` are the bytes of the allocation that the input of each rank lies
+    A root that is None is found out. ``allocations`` are the bytes of the allocation that the input of each rank lies
     in, for a call of the least chunks; None for the input and no more. They decide where the second half of a double
     scratch buffer begins.
     """
     ranks = len(plan.gpus)
-    require_run(interleavings or 0, root, ranks)
+    require_run(interleavings, root, ranks)
     title = f"{plan.name[:200] or 'unnamed'}, {plan.collective[:40]} of {ranks} ranks, {plan.protocol}"
     mode = "in place" if plan.inplace else "out of place"
 
@@ -153,16 +148,10 @@ def check_plan(
     if findings or collective is None:
         return report(findings)
     run = prepare(plan, root, allocations)
-    if interleavings is None:
-        interleavings = affordable(run.program, run.launches, most)
-    findings = (
-        run.findings
-        or prove(run.program, run.memory(), run.launches)
-        or first_wrong(
-            lambda number: interleave(run.program, run.memory(tracks=False), run.launches, number),
-            range(seed, seed + interleavings),
-        )
-    )
+    findings = run.findings
+    if not findings:
+        flat = Flat(run.program, run.memory(), run.launches)
+        findings = prove(flat) or first_wrong(flat.random, range(seed, seed + interleavings))
     return report(
         findings,
         modes=(mode,),
@@ -207,7 +196,7 @@ class Prepared:
         self.contexts = contexts(plan, self.cell * self.program.cells, allocations)
         self.findings = self.program.findings[:MAX_FINDINGS] or self._unaligned() or self._beyond()
 
-    def memory(self, *, tracks: bool = True) -> Memory:
+    def memory(self) -> Memory:
         """Return memory as it is before the first launch."""
         return Memory(
             self.layout,
@@ -216,7 +205,6 @@ class Prepared:
             scratch=[one.scratch // self.cell for one in self.contexts],
             halves=[one.half // self.cell for one in self.contexts],
             semaphores=[gpu.semaphores for gpu in self.plan.gpus],
-            tracks=tracks,
             sent=self.plan.sent,
         )
 
@@ -229,7 +217,7 @@ class Prepared:
         ][:MAX_FINDINGS]
 
     def _beyond(self) -> list[Finding]:
-        memory = self.memory(tracks=False)
+        memory = self.memory()
 
         def found() -> Iterator[Finding]:
             for work in self.program.work():
@@ -258,7 +246,8 @@ def _root(plan: ExecutionPlan, collective: Collective, chunks: int) -> int:
     if run.findings:  # in place it matters for where buffers are: the right one is none too short
         return min(range(len(plan.gpus)), key=lambda rank: len(Prepared(plan, collective, chunks, rank).findings))
     memory = run.memory()
-    prove(run.program, memory, 1)
+    memory.judged = False
+    prove(Flat(run.program, memory, 1))
     return likely_root(run.layout, lambda rank: not memory.results(rank, 0), lambda rank: memory.from_whom(rank, 0))
 
 

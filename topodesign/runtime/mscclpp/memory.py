@@ -60,9 +60,11 @@ class Memory:
     """Cells of all ranks.
 
     ``scratch`` and ``halves`` are the cells of scratch of each rank, and how many it adds to addresses in scratch in
-    every other launch. ``tracks`` says whether who wrote and read what is kept. ``sent`` are chunks of each block of an
-    all-to-all that must arrive, by sender and receiver; None for all.
+    every other launch. ``sent`` are chunks of each block of an
+    all-to-all that must arrive, by sender and receiver; None for all. ``judged`` says whether results count.
     """
+
+    judged = True
 
     def __init__(
         self,
@@ -74,7 +76,6 @@ class Memory:
         halves: Sequence[int],
         semaphores: Sequence[Sequence[int]],
         seed: int = 0,
-        tracks: bool = True,
         sent: Sequence[int] | None = None,
     ) -> None:
         self.layout = layout
@@ -84,14 +85,14 @@ class Memory:
         self._semaphores = semaphores
         self._seed = seed
         self._wide = 2 if packets else 1
-        self._base: list[dict[str, tuple[int, int]]] = []
+        self.base: list[dict[str, tuple[int, int]]] = []
         sizes = []
         for rank in range(self.ranks):
             (i, i_size), (o, o_size), (_, chunks) = (layout.segment(rank, name) for name in "ios")
             if not layout.inplace:
                 o = i_size
             end = max(i + i_size, o + o_size)
-            self._base.append(
+            self.base.append(
                 {
                     "i": (i * self.cells, i_size * self.cells),
                     "o": (o * self.cells, o_size * self.cells),
@@ -101,8 +102,8 @@ class Memory:
             sizes.append(end * self.cells + scratch[rank])
         self._scratch = scratch
         self._halves = halves
-        given = sum(self._base[rank]["i"][1] for rank in range(self.ranks))
-        check_memory((_PER_CELL if tracks else 40) * sum(sizes) + 32 * given, f"{sum(sizes)} cells of memory")
+        given = sum(self.base[rank]["i"][1] for rank in range(self.ranks))
+        check_memory(_PER_CELL * sum(sizes) + 32 * given, f"{sum(sizes)} cells of memory")
         self.sizes = sizes
         self.values = [np.zeros(size, dtype=np.uint64) for size in sizes]
         self.known = [np.zeros(size, dtype=bool) for size in sizes]
@@ -110,39 +111,37 @@ class Memory:
         self._inputs: dict[int, list[NDArray[np.uint64]]] = {}
         self._sums: dict[int, NDArray[np.uint64]] = {}
         self._sent = sent
-        self._expected = [self._results(rank) for rank in range(self.ranks)]
-        if tracks:
-            self.writer = [np.full(size, _NOBODY, dtype=np.int32) for size in sizes]
-            self.written = [np.zeros(size, dtype=np.int32) for size in sizes]
-            self._reads: list[list[_Readers]] = [[] for _ in sizes]
-            self._fresh = [np.zeros(size, dtype=bool) for size in sizes]  # packets that are not read yet
-            self._teller = [np.full(size, -1, dtype=np.int32) for size in sizes]
-            self.tellings: list[Telling] = []
-        self._tracks = tracks
+        self.expected = [self._results(rank) for rank in range(self.ranks)]
+        self.writer = [np.full(size, _NOBODY, dtype=np.int32) for size in sizes]
+        self.written = [np.zeros(size, dtype=np.int32) for size in sizes]
+        self._reads: list[list[_Readers]] = [[] for _ in sizes]
+        self._fresh = [np.zeros(size, dtype=bool) for size in sizes]  # packets that are not read yet
+        self._teller = [np.full(size, -1, dtype=np.int32) for size in sizes]
+        self.tellings: list[Telling] = []
 
     # -- where things are ---------------------------------------------------------------------------------------------
 
     def span(self, place: Place, size: int, launch: int) -> Span:
         """Return the cells of some elements in a launch."""
-        start = self._base[place.rank][place.buffer][0] + place.start + place.shift
+        start = self.base[place.rank][place.buffer][0] + place.start + place.shift
         if launch % 2:
-            start += self._added(place)
+            start += self.added(place)
         return place.rank, slice(start, start + size * (1 + place.packets))
 
-    def _added(self, place: Place) -> int:
+    def added(self, place: Place) -> int:
         """Return the cells that are added to an address in every other launch."""
         return self._halves[place.half] if place.buffer == "s" and place.half >= 0 else 0
 
     def beyond(self, place: Place, size: int) -> str | None:
         """Return why some elements are not within their buffer, None if they are."""
-        _, length = self._base[place.rank][place.buffer]
+        _, length = self.base[place.rank][place.buffer]
         name = f"{place.buffer}[{place.start // (self.cells * (1 + place.packets))}] of rank {place.rank}"
         if place.packets and (place.buffer != "s" or self._wide == 1):
             return f"{name}: packets are for scratch of the LL protocol"
         if place.start + size * (1 + place.packets) > length:
             had = length // (self.cells * (1 + place.packets))
             return f"{name} and what follows goes beyond the {had} chunks of the buffer"
-        added = self._added(place)
+        added = self.added(place)
         if added and added + place.start + size * (1 + place.packets) > self._scratch[place.rank]:
             return f"{name} and what follows goes beyond the buffer by the half that rank {place.half} adds"
         if place.shift:
@@ -155,16 +154,16 @@ class Memory:
     def name(self, rank: int, cell: int) -> str:
         """Return what people call a cell."""
         for buffer in "oi":
-            base, size = self._base[rank][buffer]
+            base, size = self.base[rank][buffer]
             if base <= cell < base + size:
                 return f"{buffer}[{(cell - base) // self.cells}]"
-        half, at = self._halves[rank], cell - self._base[rank]["s"][0]
+        half, at = self._halves[rank], cell - self.base[rank]["s"][0]
         second = 0 < half <= at
         return f"s[{(at - half * second) // (self.cells * self._wide)}]{' in its second half' if second else ''}"
 
     def callers(self, rank: int) -> list[slice]:
         """Return the cells that the caller uses between launches: input and output."""
-        (i, i_size), (o, o_size) = self._base[rank]["i"], self._base[rank]["o"]
+        (i, i_size), (o, o_size) = self.base[rank]["i"], self.base[rank]["o"]
         if i < o + o_size and o < i + i_size:
             return [slice(min(i, o), max(i + i_size, o + o_size))]
         return [slice(i, i + i_size), slice(o, o + o_size)]
@@ -179,7 +178,7 @@ class Memory:
         """Return the numbers in the input of a rank for a launch."""
         if launch not in self._inputs:
             random = np.random.default_rng([self._seed, launch])
-            sizes = [self._base[one]["i"][1] if self.layout.gives(one) else 0 for one in range(self.ranks)]
+            sizes = [self.base[one]["i"][1] if self.layout.gives(one) else 0 for one in range(self.ranks)]
             self._inputs[launch] = [random.integers(2**64, size=size, dtype=np.uint64) for size in sizes]
         return self._inputs[launch][rank]
 
@@ -188,7 +187,7 @@ class Memory:
         for span in self.callers(rank):
             self.known[rank][span] = False
             self.flags[rank][span] = 0
-        base, size = self._base[rank]["i"]
+        base, size = self.base[rank]["i"]
         if self.layout.gives(rank):
             self.values[rank][base : base + size] = self.input(rank, launch)
             self.known[rank][base : base + size] = True
@@ -214,9 +213,9 @@ class Memory:
         for number, (place, (rank, span)) in enumerate(zip(work.sources, sources, strict=True)):
             values, there = (column[rank][span][:: 1 + place.packets] for column in (self.values, self.known))
             total, known = (total + values, known & there) if number else (values.copy(), there.copy())
-            if self._tracks and place.packets:
+            if place.packets:
                 self._fresh[rank][span] = False
-            elif self._tracks and self._wide > 1:  # what is a packet is read as one, or not at all
+            elif self._wide > 1:  # what is a packet is read as one, or not at all
                 known &= self.flags[rank][span] == 0
         if not known.all() and len(self.uninitialised) < MAX_FINDINGS and work.targets:
             message = f"{work.name} reads what nothing has written"
@@ -228,7 +227,7 @@ class Memory:
             self.known[rank][span][:: 1 + place.packets] = known
             if self._wide > 1:
                 self.flags[rank][span] = launch + 1 if place.packets else 0
-            if place.packets and self._tracks:
+            if place.packets:
                 self._fresh[rank][span] = True
                 self._teller[rank][span] = len(self.tellings) - 1
 
@@ -308,7 +307,7 @@ class Memory:
 
     def _results(self, rank: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Return chunk by chunk of the result: its place from the start of memory, and which chunk it is of whom."""
-        base = self._base[rank]["o"][0]
+        base = self.base[rank]["o"][0]
         start = self.layout.segment(rank, "o")[0]
         rows = [
             (base + (one.address - start) * self.cells, one.chunk, _NOBODY if one.source is None else one.source)
@@ -332,7 +331,7 @@ class Memory:
     def results(self, rank: int, launch: int) -> list[Finding]:
         """Return what is wrong in the output of a rank after a launch, and in its input if that is apart."""
         found: list[Finding] = []
-        for cell, chunk, source in zip(*(column.tolist() for column in self._expected[rank]), strict=True):
+        for cell, chunk, source in zip(*(column.tolist() for column in self.expected[rank]), strict=True):
             right = self.wanted(launch, chunk, source)
             here = slice(cell, cell + self.cells)
             if not np.array_equal(self.values[rank][here], right) or not self.known[rank][here].all():
@@ -341,7 +340,7 @@ class Memory:
                 found.append(Finding("wrong result", message, rank))
                 if len(found) == MAX_FINDINGS:
                     return found
-        base, size = self._base[rank]["i"]
+        base, size = self.base[rank]["i"]
         if not self.layout.inplace and self.layout.gives(rank):
             changed = np.flatnonzero(self.values[rank][base : base + size] != self.input(rank, launch))
             if len(changed):
@@ -351,7 +350,7 @@ class Memory:
 
     def from_whom(self, rank: int, launch: int) -> list[int]:
         """Return the ranks whose input the first chunk of the output of a rank may come from, as it should."""
-        cells, chunks, _ = self._expected[rank]
+        cells, chunks, _ = self.expected[rank]
         here = slice(int(cells[0]), int(cells[0]) + self.cells)
         if not self.known[rank][here].all():
             return []

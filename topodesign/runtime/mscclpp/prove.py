@@ -29,6 +29,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.runtime.mscclpp.flat import Flat
 from topodesign.runtime.mscclpp.memory import Memory, Span, Telling
 from topodesign.runtime.mscclpp.steps import Channel, Control, Phase, Program, Work
 from topodesign.runtime.report import MAX_FINDINGS, Finding, Verdict, place
@@ -113,12 +114,14 @@ class _Block:
         self.clock[:, self.actor] += 1
 
 
-def prove(program: Program, memory: Memory, launches: int) -> list[Finding]:
-    """Decide races, deadlocks, lost signals and results for all orders of execution.
+def prove(flat: Flat) -> list[Finding]:
+    """Decide races, deadlocks, lost signals and results for all orders of execution; all operands are within bounds."""
+    return [] if flat.proven() else explained(flat)
 
-    All operands are within bounds; ``launches`` follow one another.
-    """
-    return _Run(program, memory, launches).run()
+
+def explained(flat: Flat) -> list[Finding]:
+    """Decide the same object by object, in words."""
+    return _Run(flat.program, flat.memory, flat.runs.launches).run()
 
 
 class _Run:
@@ -197,7 +200,7 @@ class _Run:
             block.ends.append(int(block.clock[DATA, block.actor]))
         for block in self.of_rank[rank]:
             np.maximum(clock, block.clock, out=clock)
-        self.wrong += self.memory.results(rank, self.launch[rank])
+        self.wrong += self.memory.results(rank, self.launch[rank]) if self.memory.judged else []
         self.launch[rank] += 1
         if self.launch[rank] < self.launches:
             self._start(rank)
