@@ -11,7 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topodesign.base.cost import Cost, bound_in, check_size, least_steps, lower_bound, lower_bounds, moore_bound
+from topodesign.base.cost import (
+    Cost,
+    bound_in,
+    check_size,
+    commuting_bound,
+    least_steps,
+    lower_bound,
+    lower_bounds,
+    moore_bound,
+)
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.circulant import dicirculant
 from topodesign.pricing.closed_form import price
@@ -53,6 +62,25 @@ def test_moore_bound_is_its_definition(degree: int, duplex: bool) -> None:
     for nodes in range(2, min(reached[-1], 300) + 1):
         enough = next(steps for steps, count in enumerate(reached) if count >= nodes)
         assert moore_bound(nodes, degree, duplex=duplex) == enough
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 5])
+def test_links_taken_in_any_order_reach_as_many_nodes_as_there_are_bags_of_them(degree: int) -> None:
+    bags = [
+        sum(1 for size in range(steps + 1) for _ in itertools.combinations_with_replacement(range(degree), size))
+        for steps in range(8)
+    ]
+    for nodes in range(2, bags[-1] + 1):
+        assert commuting_bound(nodes, degree) == next(steps for steps, count in enumerate(bags) if count >= nodes)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["biring(4,9)", "circulant(50,3,7)", "dicirculant(60,1,7,11)", "torus(3,4,5)", "twistedtorus(4,4)"],
+)
+def test_abelian_groups_take_no_fewer_steps_than_links_in_any_order(text: str) -> None:
+    topology = build(text)
+    assert price(topology).steps >= commuting_bound(topology.nodes, topology.degree)
 
 
 @pytest.mark.parametrize("nodes", [3, 4, 1000])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -127,6 +129,14 @@ def moore_bound(nodes: int, degree: int, *, duplex: bool = False) -> int:
         reached += layer
         steps += 1
     return steps
+
+
+def commuting_bound(nodes: int, degree: int) -> int:
+    """Return the fewest steps to all nodes where links may be taken in any order: in Cayley graphs of abelian groups.
+
+    Within x steps there are as many nodes as ways to take each of d links some times, x times at most in all.
+    """
+    return next(x for x in itertools.count(1) if math.comb(x + degree, degree) >= nodes)
 
 
 @dataclass(frozen=True, slots=True)

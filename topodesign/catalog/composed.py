@@ -13,7 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 
-from topodesign.base.cost import Basis, Cost, keeps_port_free, moore_bound
+from topodesign.base.cost import Basis, Cost, commuting_bound, keeps_port_free, moore_bound
 from topodesign.base.errors import DisconnectedError, ParameterError, SpecError, TopologyError
 from topodesign.base.progress import Progress, each, part, tell
 from topodesign.base.spec import Spec, parse
@@ -43,6 +43,7 @@ _MOST_RETURNS = 2**26
 """Links times sources of bases of line graphs that are looked at for how soon walks come back: about a second."""
 _MOST_FAMILY = 2**21  # links of members of families that are built to see how symmetric they are
 _PER_FAMILY = 2
+_COMMUTING = {"biring", "circulant", "dicirculant", "torus", "twistedtorus", "uniring"}  # links lead on in any order
 _TRIED = 4  # candidates of a kind without a closed form that are built
 _MOST_RING = 8  # nodes of one-way rings that are factors
 
@@ -60,10 +61,10 @@ def composed(
         shelf.put(candidate)
     unpriced = [
         *composer.without_theorem(target),
-        *((one.spec, one.cost.steps) for one in searched.get(target, ())),
+        *((one.spec, one.cost.steps, None) for one in searched.get(target, ())),
     ]
-    for spec, steps in each(unpriced, part(progress, 0.6, 0.8)):
-        shelf.price(spec, steps)
+    for spec, steps, base in each(unpriced, part(progress, 0.6, 0.8)):
+        shelf.price(spec, steps, base)
     beside = () if seconds == 0 else few_away(target, shelf.front, composer.by_theorem, seed)
     for spec, topology in beside:
         shelf.put(_priced(spec, topology))
@@ -85,17 +86,24 @@ class _Shelf:
         """Keep a candidate that nothing dominates."""
         insert(self.front, candidate)
 
-    def price(self, spec: Spec, steps: int = 0) -> None:
+    def price(self, spec: Spec, steps: int = 0, base: Candidate | None = None) -> None:
         """Build a topology without a closed form, price it from its links if it has few orbits, and keep it.
 
-        Not if something is better than what so many steps, or those that one node needs, allow.
+        Not if something is better than what so many steps, or those that one node needs, allow, or the bandwidth factor
+        of a base that has no larger one.
         """
-        candidate = None if self._rules_out(steps) else _from_links(spec, self.target, self._rules_out)
+        if self._rules_out(steps):
+            return
+        exact = base and _exact(base)
+        least = exact.mean.bandwidth if exact and exact.basis is not Basis.BOUND else Fraction(0)
+        if self._rules_out(steps, least):
+            return
+        candidate = _from_links(spec, self.target, lambda far: self._rules_out(far, least))
         if candidate is not None:
             self.put(candidate)
 
-    def _rules_out(self, steps: int) -> bool:
-        least = Cost(steps, Fraction(self.target.nodes - 1, self.target.nodes))
+    def _rules_out(self, steps: int, bandwidth: Fraction = Fraction(0)) -> bool:
+        least = Cost(steps, max(bandwidth, Fraction(self.target.nodes - 1, self.target.nodes)))
         return any(one.mean.dominates(least) and one.mean != least for one in self.front)
 
     def settle(self, progress: Progress | None) -> None:
@@ -165,8 +173,8 @@ class _Composer:
             for row in self.rows(fewer, degree):
                 yield lined(row.candidate, fewer, degree, times)
 
-    def without_theorem(self, target: Target) -> Iterator[tuple[Spec, int]]:
-        """Yield what has to be built to be priced, and steps that it takes at least.
+    def without_theorem(self, target: Target) -> Iterator[tuple[Spec, int, Candidate | None]]:
+        """Yield what has to be built to be priced, steps that it takes at least, and a base that no copies beat.
 
         These are the best few of each kind, which sizes and symmetry tell.
         """
@@ -177,17 +185,20 @@ class _Composer:
             smaller = Target(nodes // copies, degree // copies, target.duplex)
             bases = sorted(self.by_theorem(smaller), key=lambda one: one.rank)
             for base in _frontier(bases)[:_TRIED]:
-                # Ways between copies are ways between what they are copies of.
-                yield Spec("degree", (base.spec, copies)), 0 if base.basis is Basis.BOUND else base.cost.steps
+                # Ways between copies are ways between what they are copies of, whose sets of links are as full; and of
+                # line graphs the steps are known.
+                known = base.basis is not Basis.BOUND or base.spec.name == "line"
+                yield Spec("degree", (base.spec, copies)), base.cost.steps if known else _least(smaller), base
         if target.duplex and degree % 2 == 0:
             bases = sorted(self.by_theorem(replace(target, degree=degree // 2, duplex=False)), key=lambda one: one.rank)
             for base in _frontier(bases)[:_TRIED]:
-                yield Spec("bidirect", (base.spec,)), 0
+                yield Spec("bidirect", (base.spec,)), 0, None
         if nodes * degree <= _MOST_FAMILY:
             for family in FAMILIES:
                 if family.name not in {"genkautz", "genkautzjoined"}:
+                    least = commuting_bound(nodes, degree) if family.name in _COMMUTING else 0
                     for args in itertools.islice(family.find(nodes, degree), _PER_FAMILY):
-                        yield Spec(family.name, tuple(args)), 0
+                        yield Spec(family.name, tuple(args)), least, None
 
     def optimal(self, target: Target) -> tuple[int, Spec] | None:
         """Return the product of bandwidth-optimal factors, or the one factor, with the fewest steps."""

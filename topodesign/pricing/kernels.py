@@ -22,7 +22,7 @@ from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, find, next_
 MAX_NEIGHBOURS = 64  # neighbours that a bit mask can tell apart
 
 _TABLE = 2**16  # masks of up to 16 neighbours are counted in a table, which beats sorting them
-_SETS_PER_GROUP = 24  # up to so many sets of links for each group all are looked at, which beats a flow
+_SETS_PER_GROUP = 80  # up to so many sets of links for each group all are looked at, which beats a flow
 
 
 @compiled

@@ -19,7 +19,7 @@ from fractions import Fraction
 import numpy as np
 
 from topodesign.base.compiled import LARGEST
-from topodesign.base.cost import Cost, lower_bound
+from topodesign.base.cost import Cost, commuting_bound, lower_bound
 from topodesign.base.deadline import Stopwatch
 from topodesign.base.progress import tell
 from topodesign.pricing.kernels import SCALE
@@ -163,8 +163,7 @@ class _Search:
         self.content = int((nodes - 1) * SCALE * self.enough)
         self.fewest = lower_bound(nodes, degree, duplex=self.target.duplex).steps
         if self.orbits == 1 and all(base.abelian for base in groups_to_search(nodes)):
-            while math.comb(self.fewest + degree, degree) < nodes:  # sums of so many terms, in any order
-                self.fewest += 1
+            self.fewest = max(self.fewest, commuting_bound(nodes, degree))
         optimal = [cost.steps for cost in self.known if cost.bandwidth == Fraction(nodes - 1, nodes)]
         most = min([*optimal, self.steps or 4 * self.fewest + 4, MOST_STEPS - 1])
         if self.steps is not None:

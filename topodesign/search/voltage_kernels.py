@@ -123,8 +123,11 @@ def _scratch(nodes: int, links: int) -> _Scratch:
 
 
 @compiled
-def _layer_load(first: int, last: int, links: int, scratch: _Scratch) -> int:
-    """Return SCALE * U of the layer that is in the queue from first to last."""
+def _layer_load(first: int, last: int, links: int, least: int, most: int, scratch: _Scratch) -> int:
+    """Return SCALE * U of the layer that is in the queue from first to last, but ``least`` at least.
+
+    Where that is above ``most``, what is returned is so, too, but may be less.
+    """
     state, queue, tally, masks, load, group_mask, group_count, ones, sums = scratch
     groups = 0
     for i in range(first, last):
@@ -140,9 +143,9 @@ def _layer_load(first: int, last: int, links: int, scratch: _Scratch) -> int:
         for link in range(links):
             if mask >> link & 1:
                 load[link] += share
-    total = (last - first) * SCALE
-    if load.max() * links <= total:
-        result = total // links
+    total = (last - first) * SCALE // links
+    if load.max() <= max(total, least) or total > most:
+        result = max(total, least)
     elif links <= _FEW:
         sums[:] = 0
         for g in range(groups):
@@ -151,15 +154,15 @@ def _layer_load(first: int, last: int, links: int, scratch: _Scratch) -> int:
             for chosen in range(len(sums)):
                 if chosen >> link & 1:
                     sums[chosen] += sums[chosen ^ 1 << link]
-        result = 0
+        result = least
         for chosen in range(1, len(sums)):
             result = max(result, sums[chosen] * (SCALE // _bits(np.uint64(chosen))))
     else:
         for g in range(groups):
             group_mask[g] = np.uint64(masks[g])
             group_count[g] = tally[masks[g]]
-        p, q = _raise_load(groups, group_mask, group_count, ones, 0, 1, _split_scale(links), load)
-        result = p * (SCALE // q)
+        p, q = _raise_load(groups, group_mask, group_count, ones, least, SCALE, _split_scale(links), load)
+        result = p * SCALE // q
     for g in range(groups):
         tally[masks[g]] = 0
     return result
@@ -203,15 +206,15 @@ def _walk(
                 state[end] = seen | (mine if seen < bound else np.int32(0))
         first, last = last, reached
         if limit > 0:
-            load = _layer_load(first, last, links, scratch)
-            if load > loads[x]:
-                total += load - loads[x]
-                loads[x] = load
             ahead = total
             for further in range(x + 1, len(loads)):
                 ahead -= loads[further]
-            if max(total * links, ahead * links + (nodes - reached) * SCALE) > limit:
+            room = min(limit // links - total, (limit - (nodes - reached) * SCALE) // links - ahead)
+            load = _layer_load(first, last, links, loads[x], loads[x] + room, scratch)
+            if load - loads[x] > room:
                 return -1, 0, first * links
+            total += load - loads[x]
+            loads[x] = load
         else:
             most, layer = reached, last - first
             for _ in range(x, depth):

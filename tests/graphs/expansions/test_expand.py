@@ -19,13 +19,13 @@ from topodesign.graphs.expansions import EXPANSIONS
 from topodesign.graphs.expansions.bidirect import bidirect
 from topodesign.graphs.expansions.degree import degree
 from topodesign.graphs.expansions.expansion import Base
-from topodesign.graphs.expansions.line import line
+from topodesign.graphs.expansions.line import _seen_in_full, line
 from topodesign.graphs.expansions.parallel import parallel
 from topodesign.graphs.expansions.power import power
 from topodesign.graphs.expansions.product import product
 from topodesign.graphs.expansions.spare import spare
 from topodesign.graphs.expansions.transpose import transpose
-from topodesign.pricing.closed_form import price
+from topodesign.pricing.closed_form import distances, price
 from topodesign.schedulers.lift import lifted
 from topodesign.topology.topology import Topology
 
@@ -58,6 +58,27 @@ def test_line_graph_closed_form(text: str, k: int) -> None:
     else:
         assert built.steps <= claim.cost.steps
         assert built.bandwidth <= claim.cost.bandwidth
+
+
+@pytest.mark.parametrize("text", [*SMALL, "biring(2,200)", "debruijn(3,2)", "line(genkautz(3,7))"])
+def test_walks_that_avoid_a_distance_are_as_found_one_distance_after_another(text: str) -> None:
+    one = Base(build(text), Cost(0, Fraction(0)))
+    graph = one.topology
+    for node in range(min(graph.nodes, 5)):
+        assert one.distances(node).tolist() == distances(graph, node).tolist()
+    if not (one.simple and graph.is_regular):
+        return
+    into = [set(graph.src[graph.dst == node].tolist()) for node in range(graph.nodes)]
+    for k in (1, 2, 3):
+        seen = True
+        for node in graph.representatives or range(graph.nodes):
+            far = distances(graph, node)
+            for avoided in set(far.tolist()):
+                reached = {node}
+                for _ in range(k):
+                    reached = {one for other in reached for one in into[other] if far[one] != avoided}
+                seen = seen and bool(reached)
+        assert _seen_in_full(one, k) == seen
 
 
 def test_line_graph_closed_form_is_exact_for_some() -> None:
@@ -95,7 +116,8 @@ def test_degree_expansion_closed_form(text: str, n: int) -> None:
     start = base(text)
     claim, built = degree.claim(start, n), dearer(degree(start.topology, n))
     assert claim is not None
-    assert built.steps <= claim.cost.steps
+    assert start.cost.steps <= built.steps <= claim.cost.steps
+    assert built.bandwidth >= start.cost.bandwidth
     if claim.basis is Basis.THEOREM:
         assert built == claim.cost
     elif claim.basis is Basis.BOUND:

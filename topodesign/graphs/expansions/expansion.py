@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,19 +45,21 @@ class Base:
         """Whether it has neither self-loops nor parallel links."""
         return not self.topology.self_loops and int(self.topology.capacity.max()) == 1
 
-    @cached_property
-    def _links(self) -> Any:
-        from scipy.sparse import coo_array  # noqa: PLC0415  heavy, and seldom wanted
-
-        graph = self.topology
-        return coo_array((np.ones(len(graph.src)), (graph.src, graph.dst)), shape=(self.nodes,) * 2).tocsr()
-
     def distances(self, node: int) -> NDArray[np.float64]:
         """Return how far every node is from one, infinity where there is no path; shape ``(nodes,)``."""
-        from scipy.sparse.csgraph import dijkstra  # noqa: PLC0415  heavy, and seldom wanted
-
-        found: NDArray[np.float64] = dijkstra(self._links, indices=node, unweighted=True)
-        return found
+        graph, x, near = self.topology, 0, np.array([node])
+        distance: NDArray[np.float64] = np.full(self.nodes, np.inf)
+        place = np.empty(self.nodes, np.int64)
+        while len(near):
+            distance[near] = x
+            first, last = graph.indptr[near], graph.indptr[near + 1]
+            before = np.cumsum(last - first) - last  # less what stands before a row of links, and more its first
+            ends = graph.dst[np.arange(before[-1] + last[-1]) - np.repeat(before, last - first)]
+            new = ends[np.isinf(distance[ends])]
+            number = np.arange(len(new))
+            place[new] = number  # of several alike the last one's, which alone stays
+            x, near = x + 1, new[place[new] == number]
+        return distance
 
     @cached_property
     def returns(self) -> tuple[frozenset[int], ...]:

@@ -20,6 +20,7 @@ from topodesign.topology.topology import IntArray, Topology, check_buildable
 
 _SIGNATURE = "line(G,k)"
 _DEEPEST = 64
+_DISTANCES = 62  # that are looked at together, a bit each
 
 
 def graph(base: Topology, k: int = 1) -> Topology:
@@ -101,16 +102,20 @@ def claim(base: Base, k: int = 1) -> Claim:
 def _seen_in_full(base: Base, k: int) -> bool:
     """Return whether to every node u, for every distance x, a walk of k links leads that avoids nodes so far from u."""
     graph = base.topology
+    back: IntArray = graph.src[np.argsort(graph.dst, kind="stable")].reshape(graph.nodes, graph.degree)
     for node in graph.representatives or range(graph.nodes):
         distance = base.distances(node)
-        for avoided in np.unique(distance).tolist():
-            reached = np.zeros(graph.nodes, dtype=np.bool_)
-            reached[node] = True
+        for first in range(0, int(distance.max()) + 1, _DISTANCES):
+            wanted = 2 ** min(_DISTANCES, int(distance.max()) + 1 - first) - 1
+            here = (distance >= first) & (distance < first + _DISTANCES)
+            others = wanted & ~np.where(here, 1 << (np.where(here, distance, first) - first).astype(np.int64), 0)
+            reached, avoided = np.array([node]), np.array([wanted])  # bit x: on some walk from there, distance x
             for _ in range(k):
-                before = np.zeros(graph.nodes, dtype=np.bool_)
-                before[graph.src[reached[graph.dst]]] = True
-                reached = before & (distance != avoided)
-            if not reached.any():
+                before, on_walks = back[reached], np.zeros(graph.nodes, np.int64)
+                np.bitwise_or.at(on_walks, before, others[before] & avoided[:, None])
+                reached = np.flatnonzero(on_walks)
+                avoided = on_walks[reached]
+            if np.bitwise_or.reduce(avoided) != wanted:
                 return False
     return True
 
