@@ -13,7 +13,7 @@ from typing import ClassVar
 from topodesign.base.arguments import as_integer
 from topodesign.base.declared import Declared, Keys
 from topodesign.base.errors import ParameterError
-from topodesign.base.moore import why_impossible
+from topodesign.base.moore import moore_steps, why_impossible
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +121,7 @@ def moore_bound(nodes: int, degree: int, *, duplex: bool = False) -> int:
         if duplex and nodes > 2:
             raise ParameterError(f"{nodes} nodes cannot be connected by one duplex link each")
         return nodes - 1
-    if degree == 2 and duplex:
-        return nodes // 2  # a cycle
-    steps, reached, layer = 1, 1 + degree, degree
-    while reached < nodes:
-        layer *= degree - 1 if duplex else degree
-        reached += layer
-        steps += 1
-    return steps
+    return moore_steps(nodes, degree, duplex=duplex)
 
 
 def commuting_bound(nodes: int, degree: int) -> int:

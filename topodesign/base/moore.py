@@ -11,6 +11,7 @@ d-1 at most, and reaches 1 + (d-1) + ... + (d-1)^k nodes at most. As all of them
 from __future__ import annotations
 
 import functools
+from bisect import bisect_left
 
 from topodesign.base.wording import counted
 
@@ -28,6 +29,30 @@ def moore_order(degree: int, steps: int, *, duplex: bool = False) -> int:
     for _ in range(steps):
         order, layer = order + layer, layer * onward
     return order
+
+
+@functools.lru_cache(1024)
+def _moore_orders(degree: int, most: int, duplex: bool) -> list[int]:
+    """Return :func:`moore_order` for 1, 2, ... steps, the last as many as ``most`` or more."""
+    orders = [degree + 1]
+    while orders[-1] < most:
+        orders.append(moore_order(degree, len(orders) + 1, duplex=duplex))
+    return orders
+
+
+def moore_steps(nodes: int, degree: int, *, duplex: bool = False) -> int:
+    """Return the fewest steps for which Moore's bound allows so many nodes.
+
+    * ``degree``: more than one.
+
+    Examples
+    --------
+    >>> moore_steps(1024, 4), moore_steps(1024, 4, duplex=True)
+    (5, 6)
+    """
+    if degree == 2 and duplex:
+        return nodes // 2  # a cycle
+    return 1 + bisect_left(_moore_orders(degree, 1 << nodes.bit_length(), duplex), nodes)
 
 
 def free_port_order(degree: int, steps: int) -> int:

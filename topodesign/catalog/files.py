@@ -8,7 +8,6 @@ they are read alike, and what is wrong with one is told by the line of its text.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import mmap
 import os
 import re
@@ -129,7 +128,8 @@ def read_prices(directory: Path, degree: int, first: int = 0, last: int = NO_LIM
         low = _first_from(text, first, len(_HEADER), end := _end_of_rows(text))
         high = _first_from(text, last + 1, low, end)
         prices = [read_price(line) for line in text.data[low:high].splitlines()]
-        if all(one[0] <= other[0] for one, other in itertools.pairwise(prices)):
+        nodes = [one[0] for one in prices]
+        if nodes == sorted(nodes):
             return prices
     return [row.price for row in read_rows(directory, degree, first, last)]
 

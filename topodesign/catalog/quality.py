@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import itemgetter
 from typing import Any
 
-from topodesign.base.cost import Cost, keeps_port_free, lower_bounds, moore_bound
+from topodesign.base.cost import Cost, keeps_port_free, lower_bounds
 from topodesign.base.declared import key
 from topodesign.base.memory import uncollected
-from topodesign.base.moore import why_impossible
+from topodesign.base.moore import moore_steps, why_impossible
 from topodesign.base.records import Result, ResultList, Table
 from topodesign.base.units import format_bandwidth, format_size, format_time
 from topodesign.catalog.records import record_orders, recorded
@@ -207,14 +208,17 @@ def coverage(degree: int, rows: Sequence[Row]) -> Coverage:
 def quality(degree: int, prices: Iterable[Price], *, duplex: bool = False, work: Workload = STANDARD) -> Quality | None:
     """Hold the best topologies of a degree against the lower bound: :attr:`Row.price` of each, by ascending nodes."""
     times, near, steps = list[tuple[_Times, _Times, _Times]](), 0, dict[int, int]()
-    for nodes, some in itertools.groupby((one for one in prices if one[4] or not duplex), key=lambda one: one[0]):
-        reached = [(taken, n, 2 * d) for _, taken, n, d, _ in some]
+    for nodes, some in itertools.groupby(filter(itemgetter(4), prices) if duplex else prices, key=itemgetter(0)):
+        reached = [one[1:4] for one in some]
         least = _bounds(nodes, degree, duplex=duplex)
         fewest, (_, p, q) = least[0][0], least[-1]
         possible = recorded(nodes, degree, fewest, duplex=duplex)
         times.append((reached, least, least if possible == fewest else ((possible, p, q),)))
-        near += any(one <= fewest + _SPARE_STEPS and n * q == p * d for one, n, d in reached)
         steps[nodes] = min(reached)[0]
+        for taken, n, d in reached:
+            if taken <= fewest + _SPARE_STEPS and n * q == p * d:
+                near += 1
+                break
     if not times:
         return None
     judged = [_ratio(list(steps), times, work.alpha, 8 * size / work.bandwidth) for size in work.sizes]
@@ -244,7 +248,7 @@ def _bounds(nodes: int, degree: int, *, duplex: bool) -> _Times:
     if nodes <= degree + 1:
         bounds = lower_bounds(nodes, degree, duplex=duplex)
         return tuple((cost.steps, *cost.bandwidth.as_integer_ratio()) for cost in bounds)
-    steps = moore_bound(nodes, degree, duplex=duplex)
+    steps = moore_steps(nodes, degree, duplex=duplex)
     if degree > (2 if duplex else 1) and why_impossible(nodes, degree, steps, duplex=duplex) is not None:
         steps += 1  # as least_steps says, of which words are not needed
     if keeps_port_free(nodes, degree, duplex=duplex):
@@ -264,25 +268,33 @@ def _ratio(
     All is in integers, for speed: quotients of these are rounded correctly, so that the largest one is among those
     whose rounded values are largest.
     """
-    coefficients = alpha.numerator * whole.denominator, whole.numerator * alpha.denominator
-    ratios, of_records = [], []
+    per_step, per_size = coefficients = alpha.numerator * whole.denominator, whole.numerator * alpha.denominator
+    ratios, beyond, largest, worst = list[float](), list[float](), 0.0, list[tuple[int, int, int]]()
     for nodes, (front, bounds, possible) in zip(sizes, times, strict=True):
-        p, q = _least(bounds, *coefficients)
-        r, s = _least(front, *coefficients)
-        ratios.append((r * q / (s * p), r * q, s * p, nodes))
-        r, s = (p, q) if possible is bounds else _least(possible, *coefficients)
-        of_records.append(r * q / (s * p))
-    largest = max(ratio for ratio, *_ in ratios)
-    worst, nodes = max((Fraction(n, d), nodes) for ratio, n, d, nodes in ratios if ratio == largest)
-    mean = math.fsum(ratio for ratio, *_ in ratios) / len(ratios)
-    return Ratio(mean, worst, nodes), math.fsum(of_records) / len(of_records)
+        steps, n, q = bounds[0]
+        p = per_step * steps * q + per_size * n
+        if len(bounds) > 1:
+            p, q = _least(bounds, *coefficients)
+        steps, n, s = front[0]
+        r = per_step * steps * s + per_size * n
+        if len(front) > 1:
+            r, s = _least(front, *coefficients)
+        ratio = r * q / (s * p)
+        ratios.append(ratio)
+        if ratio > largest:
+            largest, worst = ratio, []
+        if ratio == largest:
+            worst.append((r * q, s * p, nodes))
+        if possible is not bounds:
+            r, s = _least(possible, *coefficients)
+            beyond.append(r * q / (s * p))
+    exact, nodes = max((Fraction(n, d), nodes) for n, d, nodes in worst)
+    mean, of_records = math.fsum(ratios), math.fsum([*beyond, len(ratios) - len(beyond)])
+    return Ratio(mean / len(ratios), exact, nodes), of_records / len(ratios)
 
 
 def _least(costs: _Times, per_step: int, per_size: int) -> tuple[int, int]:
     """Return the least time of steps and fractions, as a fraction of some unit in which coefficients are integers."""
-    if len(costs) == 1:
-        ((steps, n, d),) = costs
-        return per_step * steps * d + per_size * n, d
     least, unit = 0, 0
     for steps, n, d in costs:
         time = per_step * steps * d + per_size * n

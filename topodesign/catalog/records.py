@@ -57,10 +57,9 @@ def recorded(nodes: int, degree: int, least: int, *, duplex: bool) -> int:
         return least
     if duplex:
         return max(least, 2 + bisect_left(GRAPHS[degree], nodes))
-    steps = 1
-    while nodes > _largest_digraph(degree, steps):
-        steps += 1
-    return max(least, steps)
+    if nodes > _largest_digraph(degree, least):
+        least = next(steps for steps in itertools.count(least + 1) if nodes <= _largest_digraph(degree, steps))
+    return least
 
 
 def record_bounds(nodes: int, degree: int, *, duplex: bool = False) -> tuple[Cost, ...]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 VERSION = 4  # version of the catalog that rows written now belong to
 
 Price = tuple[int, int, int, int, bool]
-"""Nodes, steps, the sum of both bandwidth factors as numerator and denominator, and whether duplex."""
+"""Nodes, steps, the mean of both bandwidth factors as numerator and denominator, and whether duplex."""
 
 COLUMNS = ("nodes", "degree", "steps", "bandwidth", "allgather", "wiring", "found", "basis", "version", "spec", "check")
 """Columns of a row, separated by tabs; ``check`` is the CRC-32 of all before it."""
@@ -88,7 +88,8 @@ class Row(Result):
     @property
     def price(self) -> Price:
         """What the quality of a catalog is judged by."""
-        return self.nodes, self.cost.steps, *self.twice_mean, self.duplex
+        n, d = self.twice_mean
+        return self.nodes, self.cost.steps, n, 2 * d, self.duplex
 
     @property
     def wiring(self) -> str:
@@ -196,11 +197,11 @@ def read_price(line: bytes) -> Price:
     n, _, d = there.partition(b"/")
     numerator, denominator = int(n), int(d or 1)
     if back == there:
-        return int(nodes), int(steps), 2 * numerator, denominator, wiring == b"duplex"
+        return int(nodes), int(steps), 2 * numerator, 2 * denominator, wiring == b"duplex"
     n, _, d = back.partition(b"/")
     other = int(d or 1)
     total = numerator * other + int(n) * denominator
-    return int(nodes), int(steps), total, denominator * other, wiring == b"duplex"
+    return int(nodes), int(steps), total, 2 * denominator * other, wiring == b"duplex"
 
 
 def _check(text: str) -> str:
