@@ -103,7 +103,7 @@ SOLVERS = (
 
 # Modules with a heavy import at their top, which in turn are only imported inside functions.
 HEAVY_HOMES = {
-    "topodesign.base.machine",
+    "topodesign.base.lowering",
     "topodesign.execution.torch",
     "topodesign.execution.torch.engine",
     "topodesign.execution.torch.group",

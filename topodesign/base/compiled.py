@@ -8,26 +8,27 @@ speed. Both tiers do the same integer arithmetic and return the same numbers; te
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from functools import cached_property, update_wrapper
-from types import FunctionType
-from typing import Any, Generic, ParamSpec, TypeVar, cast
+from types import CodeType, FunctionType
+from typing import Generic, ParamSpec, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
+
+from topodesign.base.machine import Entrance
 
 Ints = NDArray[np.int64]
 Masks = NDArray[np.uint64]
 LARGEST = 2**62  # larger than anything that is counted, and twice as much still fits into 64 bits
 
 PATIENCE = 0.3  # seconds that each kernel may take in plain Python before it is compiled
-_SHORT = 0.02  # and before it is loaded, where numba is there already and so is the kernel's machine code
+_LOADING = 0.05  # and before its machine code is loaded, where that is on disk
+_SHORT = 0.01  # and where other machine code is loaded already
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
-_building = threading.RLock()
-_entrances: dict[str, Any] = {}  # what numba made of the kernels that this process has called as machine code
+_entrances: dict[str, Entrance] = {}  # the kernels that this process has called as machine code
 
 
 class Kernel(Generic[_Arguments, _Result]):
@@ -52,14 +53,12 @@ class Kernel(Generic[_Arguments, _Result]):
 
     def _waits(self, seconds: float) -> bool:
         """Whether so long in plain Python is less than what machine code takes to get."""
-        return seconds < PATIENCE and (seconds < _SHORT or not _entrances or not self._kept)
+        return seconds < PATIENCE and (seconds < (_SHORT if _entrances else _LOADING) or not self._kept)
 
     @cached_property
     def _kept(self) -> bool:
         """Whether its machine code is on disk."""
-        from topodesign.base.machine import is_kept  # noqa: PLC0415  numba is heavy, but is there when this is asked
-
-        return is_kept(self._linked("_nested"))
+        return self._entrance.is_kept
 
     def plain(self, *args: _Arguments.args, **named: _Arguments.kwargs) -> _Result:
         """Run it as plain Python, whatever the work."""
@@ -76,20 +75,27 @@ class Kernel(Generic[_Arguments, _Result]):
 
     @cached_property
     def machine(self) -> Callable[_Arguments, _Result]:
-        """The function compiled on its first call, its machine code kept on disk where that is possible."""
-        from topodesign.base.machine import compile_lazily  # noqa: PLC0415  numba is heavy
+        """The function as machine code, which is compiled when it is first called unless it is on disk."""
+        _entrances[f"{self.__module__}.{self._source.__name__}"] = self._entrance
+        return cast("Callable[_Arguments, _Result]", self._entrance)
 
-        with _building:
-            made = compile_lazily(self._linked("_nested"), entrance=True)
-        _entrances[f"{self.__module__}.{self._source.__name__}"] = made
-        return cast("Callable[_Arguments, _Result]", made)
+    @cached_property
+    def _entrance(self) -> Entrance:
+        return Entrance(self._source, repr(self._made_of), lambda: self._linked("_nested"))
 
     @cached_property
     def _nested(self) -> object:
         """The function compiled for other compiled ones to call."""
-        from topodesign.base.machine import compile_lazily  # noqa: PLC0415  numba is heavy
+        from topodesign.base.lowering import compile_lazily  # noqa: PLC0415  numba is heavy
 
-        return compile_lazily(self._linked("_nested"), entrance=False, inlined=self._inlined)
+        return compile_lazily(self._linked("_nested"), inlined=self._inlined)
+
+    @cached_property
+    def _made_of(self) -> tuple[object, ...]:
+        """What decides over the machine code: instructions, constants, and what kernels and values they use."""
+        code, known = self._source.__code__, self._source.__globals__
+        used = [(name, _decisive(known[name])) for name in code.co_names if name in known]
+        return self._inlined, _instructions(code), self._source.__defaults__, used
 
     @cached_property
     def _interpreted(self) -> FunctionType:
@@ -124,8 +130,24 @@ def tiered(work: Callable[..., int]) -> Callable[[Callable[_Arguments, _Result]]
 
 def machine_code() -> dict[str, tuple[bool, str | None]]:
     """Return of each kernel that ran as machine code whether this process compiled it, and the folder that keeps it."""
-    stats = {name: made.stats for name, made in _entrances.items()}
-    return {name: (bool(one.cache_misses), one.cache_path) for name, one in stats.items()}
+    return {name: (one.compiled, one.folder) for name, one in _entrances.items()}
+
+
+def _instructions(code: CodeType) -> tuple[object, ...]:
+    """Return what a function does, without where it is written."""
+    constants = [_instructions(one) if isinstance(one, CodeType) else one for one in code.co_consts]
+    return code.co_code, constants, code.co_names, code.co_varnames, code.co_argcount
+
+
+def _decisive(value: object) -> object:
+    """Return what machine code takes from a value that a kernel uses."""
+    if isinstance(value, Kernel):
+        return value._made_of
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, bool | int | float | str | tuple | np.generic):
+        return value
+    return getattr(value, "__qualname__", type(value).__name__), getattr(value, "_fields", ())
 
 
 def _unboxed(result: object) -> object:

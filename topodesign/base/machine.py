@@ -1,73 +1,216 @@
-"""Machine code for kernels, kept on disk where that is possible; imports numba, which is slow."""
+"""Machine code of kernels: kept on disk, loaded and called without the compiler, which is there only to make it.
+
+A file holds the object code of one kernel for one form of arguments. Its name says what it was made of: the kernel and
+all that it calls, the versions of Python, NumPy and the compiler, the processor, and the form. So nothing but what was
+made of the same is ever found, by any process, and files of other versions are left alone.
+
+The one function in it, ``enter``, takes the tuple of arguments. It refuses those of another form, reads the others
+where Python and NumPy hold them, lets other threads run meanwhile, and gives the result as Python's own.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import functools
+import hashlib
+import itertools
+import os
+import pickle
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-from numba.core import types
-from numba.core.caching import FunctionCache
-from numba.core.registry import CPUDispatcher
+import numpy as np
 
-_BLAS = "scipy.linalg.cython_blas"
-"""What numba looks for when it first compiles: scipy's linear algebra takes as long to load as all else, and no kernel
-needs it. Where others compile in the same process it is found when they use it, but for convolutions, slower then."""
-
-with contextlib.suppress(ImportError):
-    absent = sys.modules.setdefault(_BLAS, None) is None  # type: ignore[arg-type]
-    try:
-        import numba.np.arraymath  # noqa: F401
-    finally:
-        if absent:
-            del sys.modules[_BLAS]
-
-_OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy"}
-_INSIDE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+HEADER = object.__basicsize__
+"""Bytes of a Python object before what it holds; the last eight are the address of its type."""
+_SUM = 32  # bytes of a file that are the digest of the others
+_ENTER = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p)
+_linking = threading.RLock()
+_numbers = itertools.count()
 
 
-class _Cache(FunctionCache):
-    """Numba's cache on disk, but one that cannot be read or written is one that holds nothing."""
+class Entrance:
+    """A kernel as machine code, which is loaded for each form of arguments, or compiled, when it first meets that.
 
-    @contextlib.contextmanager
-    def _guard_against_spurious_io_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except Exception:  # noqa: BLE001  a damaged file makes unpickling and linking raise almost anything
-            with contextlib.suppress(Exception):  # the next process finds it in order
-                self.flush()  # type: ignore[no-untyped-call]
+    Parameters
+    ----------
+    source
+        The function as it was written.
+    made_of
+        Text that differs wherever the kernel, or one that it calls, does.
+    linked
+        Returns the function that is compiled.
+    """
+
+    def __init__(self, source: FunctionType, made_of: str, linked: Callable[[], FunctionType]) -> None:
+        self._linked = linked
+        self._folders = tuple(_folders(Path(source.__code__.co_filename)))
+        self._name = f"{source.__module__}.{source.__qualname__}-{_digest(made_of, *_versions())}"
+        self._forms: list[tuple[Any, int, int, object]] = []
+        self.compiled = False
+        """Whether this process compiled it, for some form."""
+        self.folder: str | None = None
+        """Where it is kept, once it is loaded."""
+
+    def __call__(self, *args: object) -> object:
+        """Run it."""
+        for enter, kinds, objects, _ in self._forms:
+            try:
+                result = enter(args, kinds, objects)
+            except RuntimeError as error:
+                raise _raised(error) from None
+            if result is not NotImplemented:
+                return result
+        with _linking:
+            self._add(args)
+        return self(*args)
 
     @property
     def is_kept(self) -> bool:
-        """Whether there is a file of machine code, of this version of the function or of an earlier one."""
-        return (Path(self.cache_path) / f"{self._impl.filename_base}.nbi").is_file()
+        """Whether there is a file of it, for some form of arguments."""
+        return any(file.name.startswith(self._name) for folder in self._folders for file in _listed(folder))
+
+    def _add(self, args: tuple[object, ...]) -> None:
+        """Load it for the form of these arguments, where it cannot be loaded compile it."""
+        kinds: list[object] = []
+        form = _form(args, kinds)
+        name = f"{self._name}-{_digest(form, *_processor())}.code"
+        for path in (folder / name for folder in self._folders):
+            with contextlib.suppress(Exception):  # a damaged file makes unpickling and linking raise almost anything
+                content = path.read_bytes()
+                if hashlib.sha256(content[_SUM:]).digest() == content[:_SUM]:
+                    self._enter(kinds, *pickle.loads(content[_SUM:]))  # noqa: S301  as trusted as the code in it
+                    self.folder = str(path.parent)
+                    return
+        from topodesign.base.lowering import object_code  # noqa: PLC0415  numba is heavy
+
+        self.compiled = True
+        made = object_code(self._linked(), args)
+        self._enter(kinds, *made)
+        content = pickle.dumps(made)
+        self.folder = self._keep(name, hashlib.sha256(content).digest() + content)
+
+    def _keep(self, name: str, content: bytes) -> str | None:
+        """Write a file into the first folder that can be written."""
+        from topodesign.base.atomic import write_whole  # noqa: PLC0415  seldom needed
+        from topodesign.base.errors import FileFormatError  # noqa: PLC0415
+
+        for folder in self._folders:
+            with contextlib.suppress(OSError, FileFormatError):
+                folder.mkdir(parents=True, exist_ok=True)
+                write_whole(folder / name, content)
+                return str(folder)
+        return None
+
+    def _enter(self, kinds: list[object], objects: tuple[object, ...], code: bytes) -> None:
+        """Make object code callable, for arguments of these kinds."""
+        import llvmlite.binding as llvm  # noqa: PLC0415  heavy
+
+        library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol("enter")
+        for name, address in _helpers().items():
+            if name.encode() in code:
+                library.import_symbol(name, address)
+        tracker = library.link(_engine(), f"{self._name}-{next(_numbers)}")
+        tables = [
+            (ctypes.c_int64 * len(some))(*(one if type(one) is int else id(one) for one in some))
+            for some in (kinds, (NotImplemented, RuntimeError, *objects))
+        ]
+        addresses = map(ctypes.addressof, tables)
+        self._forms.append((_ENTER(tracker["enter"]), *addresses, (tracker, tables, kinds, objects)))
 
 
-class _Function(CPUDispatcher):
-    """A compiled function that is compiled once for integers, not again for each literal that it is called with."""
+def _form(value: object, kinds: list[object]) -> str:
+    """Return what code is compiled for: types without values; and list what it checks, value by value."""
+    kinds.append(type(value))
+    if type(value) is np.ndarray:
+        kinds.append(ctypes.c_int64.from_address(id(value.dtype) + HEADER + 8).value)  # type number and byte order
+        flags = value.flags
+        layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
+        return f"{value.dtype.str}{value.ndim}{layout}{flags.writeable:d}{flags.aligned:d}"
+    if isinstance(value, tuple):
+        parts = ",".join([_form(part, kinds) for part in value])
+        return f"{type(value).__qualname__}{getattr(value, '_fields', '')}[{parts}]"
+    if isinstance(value, np.generic):
+        return value.dtype.name
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise OverflowError(f"{value} does not fit into 64 bits")
+    if isinstance(value, bool | int | float):
+        return "bool" if isinstance(value, bool) else f"{type(value).__name__}64"
+    raise TypeError(f"a kernel takes numbers, arrays and tuples of them, not {value!r}")
 
-    def get_call_template(self, args: Any, kws: Any) -> Any:
-        return super().get_call_template(tuple(map(types.unliteral, args)), kws)
 
-    def enable_caching(self) -> None:
-        with contextlib.suppress(RuntimeError):  # no folder can be written
-            self._cache = _Cache(self.py_func)  # type: ignore[no-untyped-call]
-
-
-def compile_lazily(function: FunctionType, *, entrance: bool, inlined: bool = False) -> Callable[..., object]:
-    """Return a function that is compiled, or loaded from disk, on its first call."""
-    if entrance:
-        compiled = _Function(function, targetoptions=_OPTIONS)
-        compiled.enable_caching()
-        return compiled
-    return _Function(function, targetoptions=_OPTIONS | _INSIDE | {"forceinline": inlined})
+def _raised(error: RuntimeError) -> BaseException:
+    """Return the exception whose description is at an address."""
+    start, size = ctypes.c_void_p.from_address(error.args[0]).value, ctypes.c_int32.from_address(error.args[0] + 8)
+    kind, args, *_ = pickle.loads(ctypes.string_at(start or 0, size.value))  # noqa: S301  part of the code
+    return kind(*args or ())  # type: ignore[no-any-return]
 
 
-def is_kept(function: FunctionType) -> bool:
-    """Whether there is machine code of a function on disk."""
-    with contextlib.suppress(RuntimeError):  # no folder can be written
-        return _Cache(function).is_kept  # type: ignore[no-untyped-call]
-    return False
+def _folders(source: Path) -> Iterator[Path]:
+    """Yield where machine code of a module is looked for, and kept if it can be."""
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        yield Path(chosen) / "topodesign"
+        return
+    yield source.parent / "__pycache__"
+    with contextlib.suppress(RuntimeError):  # there is no home
+        yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "topodesign"
+
+
+def _listed(folder: Path) -> list[os.DirEntry[str]]:
+    with contextlib.suppress(OSError), os.scandir(folder) as files:
+        return list(files)
+    return []
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:20]
+
+
+@functools.cache
+def _versions() -> tuple[object, ...]:
+    """Return what machine code depends on besides its source, without an import of the compiler."""
+    parts = [Path(__file__).with_name("lowering.py").read_bytes(), sys.version, sys.platform, np.__version__]
+    for package in ("numba", "llvmlite"):
+        spec = find_spec(package)
+        parts += [Path(spec.origin).with_name("_version.py").read_bytes()] if spec and spec.origin else []
+    return tuple(parts)
+
+
+@functools.cache
+def _processor() -> tuple[str, str]:
+    import llvmlite.binding as llvm  # noqa: PLC0415  heavy
+
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+@functools.cache
+def _engine() -> Any:  # noqa: ANN401  llvmlite has no types
+    import llvmlite.binding as llvm  # noqa: PLC0415  heavy
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm.create_lljit_compiler(llvm.Target.from_default_triple().create_target_machine(jit=True))
+
+
+@functools.cache
+def _helpers() -> dict[str, int]:
+    """Return the functions in C that numba's code calls, by name: numba's, which are there without the rest of it."""
+    spec = find_spec("numba")
+    if spec is None or spec.origin is None:
+        return {}
+    found: dict[str, int] = {}
+    for name, prefix in (("core.runtime._nrt_python", "NRT_"), ("_helperlib", "numba_")):
+        base = Path(spec.origin).parent.joinpath(*name.split("."))
+        (file,) = filter(Path.is_file, (Path(f"{base}{suffix}") for suffix in EXTENSION_SUFFIXES))
+        extension = spec_from_file_location(f"numba.{name}", file)
+        if extension is not None:
+            helpers = module_from_spec(extension).c_helpers
+            found |= {f"{prefix}{function}": address for function, address in helpers.items()}
+    return found

@@ -1,0 +1,255 @@
+"""Object code of kernels, by numba, for machines without a C compiler; imports numba, which is slow.
+
+Numba is asked for object code alone: nothing that it compiles here runs before it is loaded like a file of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import CPUDispatcher
+from numba.np import numpy_support
+from numba.np.arrayobj import populate_array
+
+from topodesign.base.machine import HEADER
+
+_BLAS = "scipy.linalg.cython_blas"
+"""What numba looks for when it first compiles: scipy's linear algebra takes as long to load as all else, and no kernel
+needs it. Where others compile in the same process it is found when they use it, but for convolutions, slower then."""
+
+with contextlib.suppress(ImportError):
+    absent = sys.modules.setdefault(_BLAS, None) is None  # type: ignore[arg-type]
+    try:
+        import numba.np.arraymath  # noqa: F401
+    finally:
+        if absent:
+            del sys.modules[_BLAS]
+
+_OPTIONS = {"nopython": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+_WORD, _HALF = ir.IntType(64), ir.IntType(32)
+_OBJECT = ir.IntType(8).as_pointer()
+_ITEMS = tuple.__basicsize__  # bytes of a tuple before its items
+
+
+class _Function(CPUDispatcher):
+    """A compiled function that is compiled once for integers, not again for each literal that it is called with."""
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        return super().get_call_template(tuple(map(types.unliteral, args)), kws)
+
+
+class _Library(JITCodeLibrary):
+    """Code that is linked into other code, but not made ready to run."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
+        self._finalized = True
+
+
+def compile_lazily(function: FunctionType, *, inlined: bool) -> Callable[..., object]:
+    """Return a function for kernels that are compiled to call."""
+    return _Function(function, targetoptions=_OPTIONS | {"no_cpython_wrapper": True, "forceinline": inlined})
+
+
+def object_code(function: FunctionType, args: tuple[object, ...]) -> tuple[tuple[object, ...], bytes]:
+    """Compile a function for arguments of a form; return the objects that its code asks for, and the code."""
+    compiled = _Function(function, targetoptions=_OPTIONS)
+    context, objects = compiled.targetctx, []
+
+    def wrap(library: Any, fndesc: Any, *_: object, **__: object) -> None:
+        if (fndesc.modname, fndesc.qualname) == (function.__module__, function.__qualname__):
+            objects.extend(_Wrapper(context.subtarget(enable_nrt=True), library, fndesc).objects)
+
+    with (
+        global_compiler_lock,
+        _replaced(context.codegen(), _library_class=_Library),
+        # numba tells functions apart by what it would call, and wants it built in
+        _replaced(context, create_cpython_wrapper=wrap, get_executable=lambda *_: {}.get),
+    ):
+        compiled._compilation_chain_init_hook()
+        compiled.compile(tuple(map(compiled.typeof_pyval, args)))
+        (made,) = compiled.overloads.values()
+        made.library._ensure_finalized()
+        return tuple(objects), context.codegen()._tm.emit_object(made.library._final_module)
+
+
+def _holds_array(kind: Any) -> bool:
+    return isinstance(kind, types.Array) or any(map(_holds_array, getattr(kind, "types", ())))
+
+
+@contextlib.contextmanager
+def _replaced(owner: object, **attributes: object) -> Iterator[None]:
+    """Replace methods of an object for a while."""
+    vars(owner).update(attributes)
+    try:
+        yield
+    finally:
+        for name in attributes:
+            delattr(owner, name)
+
+
+class _Wrapper:
+    """The function ``enter`` around a kernel; see :mod:`topodesign.base.machine`."""
+
+    def __init__(self, context: Any, library: Any, fndesc: Any) -> None:
+        self.objects: list[object] = []
+        module = library.create_ir_module("enter")
+        kernel = ir.Function(
+            module, context.call_conv.get_function_type(fndesc.restype, fndesc.argtypes), fndesc.llvm_func_name
+        )
+        enter = ir.Function(module, ir.FunctionType(_OBJECT, [_OBJECT] * 3), "enter")
+        builder = ir.IRBuilder(enter.append_basic_block())
+        self._refused, self._failed = (enter.append_basic_block(name) for name in ("refused", "failed"))
+        self._context, self._builder, self._api = context, builder, context.get_python_api(builder)
+        args, self._kinds, self._objects = enter.args
+        self._checked = 0
+        self._given: list[tuple[Any, Any]] = []
+        self._gives = _holds_array(fndesc.restype)
+
+        values = [value() for value in self._unpacked(types.Tuple(fndesc.argtypes), args)]
+        thread = self._api.save_thread()
+        status, result = context.call_conv.call_function(builder, kernel, fndesc.restype, fndesc.argtypes, values)
+        self._api.restore_thread(thread)
+        for kind, array in self._given:
+            context.nrt.decref(builder, kind, array)
+        with builder.if_then(status.is_error, likely=False):
+            address = builder.ptrtoint(status.excinfoptr, _WORD)
+            self._api.err_set_object(self._at(self._objects, 8, _OBJECT), self._api.long_from_longlong(address))
+            builder.branch(self._failed)
+        builder.ret(self._boxed(fndesc.restype, result))
+        builder.position_at_end(self._refused)
+        refusal = self._at(self._objects, 0, _OBJECT)
+        self._api.incref(refusal)
+        builder.ret(refusal)
+        builder.position_at_end(self._failed)
+        builder.ret(ir.Constant(_OBJECT, None))
+        library.add_ir_module(module)
+
+    def _at(self, start: Any, offset: int, kind: Any = _WORD) -> Any:
+        """Return what is so many bytes after an address."""
+        place = self._builder.gep(start, [ir.Constant(_WORD, offset)])
+        return self._builder.load(self._builder.bitcast(place, kind.as_pointer()))
+
+    def _must(self, holds: Any, otherwise: Any) -> None:
+        """Go on only where something holds."""
+        onward = self._builder.append_basic_block()
+        self._builder.cbranch(holds, onward, otherwise)
+        self._builder.position_at_end(onward)
+
+    def _must_be(self, one: Any, other: Any) -> None:
+        self._must(self._builder.icmp_signed("==", one, other), self._refused)
+
+    def _listed(self) -> Any:
+        """Return the next of the kinds that are expected."""
+        self._checked += 1
+        return self._at(self._kinds, 8 * (self._checked - 1))
+
+    def _unpacked(self, kind: Any, given: Any) -> list[Callable[[], Any]]:
+        """Return what gives the values in a Python tuple, to be called once none is refused."""
+        self._must_be(self._at(given, HEADER - 8), self._listed())
+        self._must_be(self._at(given, HEADER), ir.Constant(_WORD, len(kind.types)))
+        return [
+            self._value(part, self._at(given, _ITEMS + 8 * place, _OBJECT)) for place, part in enumerate(kind.types)
+        ]
+
+    def _value(self, kind: Any, given: Any) -> Callable[[], Any]:
+        """Return what gives the value in a Python object."""
+        if isinstance(kind, types.BaseTuple):
+            parts = self._unpacked(kind, given)
+            return lambda: self._context.make_tuple(self._builder, kind, [part() for part in parts])
+        self._must_be(self._at(given, HEADER - 8), self._listed())
+        if isinstance(kind, types.Array):
+            self._check_array(kind, given)
+        return partial(self._array if isinstance(kind, types.Array) else self._number, kind, given)
+
+    def _number(self, kind: Any, given: Any) -> Any:
+        if isinstance(kind, types.Boolean):
+            return self._builder.trunc(self._api.object_istrue(given), ir.IntType(1))
+        if isinstance(kind, types.Float):
+            return self._context.cast(self._builder, self._api.float_as_double(given), types.float64, kind)
+        if kind.signed:
+            number = self._api.long_as_longlong(given)
+            doubt = self._builder.icmp_signed("==", number, ir.Constant(_WORD, -1))
+            with self._builder.if_then(doubt, likely=False):
+                self._must(cgutils.is_null(self._builder, self._api.err_occurred()), self._failed)
+        else:
+            number = self._call("PyLong_AsUnsignedLongLongMask", _WORD, given)
+        return self._context.cast(self._builder, number, types.int64, kind)
+
+    def _check_array(self, kind: Any, given: Any) -> None:
+        self._must_be(self._at(self._at(given, HEADER + 40, _OBJECT), HEADER + 8), self._listed())
+        self._must_be(self._at(given, HEADER + 8, _HALF), ir.Constant(_HALF, kind.ndim))
+        mask, flags = {"C": (1, 1), "F": (3, 2), "A": (3, 0)}[kind.layout]
+        found = self._builder.and_(self._at(given, HEADER + 48, _HALF), ir.Constant(_HALF, 0x500 | mask))
+        self._must_be(found, ir.Constant(_HALF, flags | kind.aligned << 8 | kind.mutable << 10))
+
+    def _array(self, kind: Any, given: Any) -> Any:
+        """Return an array on the memory of NumPy's, whose parts are where all versions of NumPy have them."""
+        builder = self._builder
+        array = self._context.make_array(kind)(self._context, builder)
+        shape, strides = (
+            [self._at(self._at(given, HEADER + part, _OBJECT), 8 * axis) for axis in range(kind.ndim)]
+            for part in (16, 24)
+        )
+        data = self._at(given, HEADER, _OBJECT)
+        memory = self._api.nrt_meminfo_new_from_pyobject(data, given) if self._gives else None
+        size = self._context.get_abi_sizeof(self._context.get_data_type(kind.dtype))
+        populate_array(array, builder.bitcast(data, array.data.type), shape, strides, size, memory)
+        array.parent = builder.bitcast(given, array.parent.type)
+        value = array._getvalue()
+        if self._gives:
+            self._given.append((kind, value))
+        return value
+
+    def _boxed(self, kind: Any, value: Any) -> Any:
+        """Return a new Python object with a value."""
+        if isinstance(kind, types.NoneType):
+            return self._api.make_none()
+        if isinstance(kind, types.BaseTuple):
+            made = self._api.tuple_new(len(kind.types))
+            for place, part in enumerate(kind.types):
+                item = self._boxed(part, self._builder.extract_value(value, place))
+                self._api.tuple_setitem(made, place, item)
+            if not isinstance(kind, types.BaseNamedTuple):
+                return made
+            named = self._call("PyObject_CallObject", _OBJECT, self._object(kind.instance_class), made)
+            self._api.decref(made)
+            return named
+        if isinstance(kind, types.Array):
+            return self._boxed_array(kind, value)
+        if isinstance(kind, types.Boolean):
+            return self._api.bool_from_bool(value)
+        if isinstance(kind, types.Float):
+            return self._api.float_from_double(value)
+        wide = self._context.cast(self._builder, value, kind, types.int64 if kind.signed else types.uint64)
+        return (self._api.long_from_longlong if kind.signed else self._api.long_from_ulonglong)(wide)
+
+    def _boxed_array(self, kind: Any, value: Any) -> Any:
+        """Return an array that keeps what it is on: memory that the kernel took, or an array that it was given."""
+        builder = self._builder
+        array = self._context.make_array(kind)(self._context, builder, value=value)
+        place = builder.bitcast(array._getpointer(), _OBJECT)
+        rest = self._object(np.ndarray), _HALF(kind.ndim), _HALF(int(kind.mutable))
+        dtype = self._object(numpy_support.as_dtype(kind.dtype))
+        made = self._call("NRT_adapt_ndarray_to_python_acqref", _OBJECT, place, *rest, dtype)
+        self._context.nrt.decref(builder, kind, value)
+        return made
+
+    def _object(self, wanted: object) -> Any:
+        """Return the address of a Python object, which whoever loads the code puts into the second table."""
+        self.objects.append(wanted)
+        return self._at(self._objects, 8 * (len(self.objects) + 1), _OBJECT)
+
+    def _call(self, name: str, result: Any, *args: Any) -> Any:
+        kind = ir.FunctionType(result, [arg.type for arg in args])
+        return self._builder.call(cgutils.get_or_insert_function(self._builder.module, kind, name), args)
