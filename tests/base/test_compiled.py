@@ -1,10 +1,11 @@
-"""Kernels: plain Python and machine code give the same numbers, and the cache on disk may fail."""
+"""Kernels: plain Python and machine code give the same numbers, in processes with and without the compiler."""
 
 from __future__ import annotations
 
 import contextlib
 import copy
-import errno
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -12,12 +13,10 @@ from functools import partial
 from pathlib import Path
 from types import ModuleType
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba.core import caching
 
 from tests.samples.forest import fabrics
 from tests.samples.scheduled import scheduled
@@ -216,7 +215,8 @@ def flown(digraph: Topology) -> None:
         scheduling.schedule(fabric, "allreduce", method="boxes", chunks=2, size=2**20)
 
 
-EXERCISES: list[tuple[tuple[ModuleType, ...], Callable[[Topology], None], st.SearchStrategy[Topology]]] = [
+Case = tuple[tuple[ModuleType, ...], Callable[[Topology], None], st.SearchStrategy[Topology]]
+EXERCISES: list[Case] = [
     ((pricing_kernels,), priced, regular_digraphs()),
     ((deferral_kernels, relay_kernels), put_off, regular_digraphs()),
     ((symmetry,), turned, regular_digraphs()),
@@ -240,14 +240,9 @@ EXERCISES: list[tuple[tuple[ModuleType, ...], Callable[[Topology], None], st.Sea
 ]
 
 
-@pytest.mark.parametrize(("modules", "exercise", "networks"), EXERCISES, ids=[part[1].__name__ for part in EXERCISES])
-def test_tiers_agree(
-    modules: tuple[ModuleType, ...],
-    exercise: Callable[[Topology], None],
-    networks: st.SearchStrategy[Topology],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Every call of a module's tiered kernels is made in both tiers, with copies of the same arrays."""
+def check_tiers(case: Case, checks: settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make every call of some modules' tiered kernels in both tiers, with copies of the same arrays."""
+    modules, exercise, networks = case
     entrances = {kernel for module in modules for kernel in vars(module).values() if is_entrance(kernel)}
     checked = set()
     usual = Kernel.__call__
@@ -262,14 +257,33 @@ def test_tiers_agree(
         checked.add(kernel)
         return kernel.machine(*args)
 
+    @checks
     @given(networks)
-    @settings(max_examples=25)
     def agree(network: Topology) -> None:
         exercise(network)
 
     monkeypatch.setattr(Kernel, "__call__", call)
     agree()
     assert checked == entrances
+
+
+@pytest.mark.parametrize("case", EXERCISES, ids=[case[1].__name__ for case in EXERCISES])
+def test_tiers_agree(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_tiers(case, settings(max_examples=25), monkeypatch)
+
+
+def check_all_tiers() -> None:
+    """Check the same in a process of its own, with the same samples every time, and say whether numba was loaded."""
+    for case in EXERCISES:
+        with pytest.MonkeyPatch.context() as patch:
+            check_tiers(case, settings(max_examples=12, derandomize=True, database=None, deadline=None), patch)
+    print("numba" in sys.modules)
+
+
+def test_tiers_agree_where_machine_code_is_loaded_without_numba() -> None:
+    code = "from tests.base.test_compiled import check_all_tiers as run; run()"
+    runs = (subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True) for _ in range(3))
+    assert any(run.stdout == "False\n" or pytest.fail(run.stderr) for run in runs if run.stdout != "True\n")
 
 
 def test_all_modules_with_two_tiers_are_exercised() -> None:
@@ -307,57 +321,3 @@ def test_a_kernel_loses_its_patience() -> None:
     assert kernel(20 * few) == loop(20 * few)
     assert kernel(1) == loop(1)
     assert ran == [20 * few, 1]
-
-
-@compiled.compiled
-def _double(number: int) -> int:
-    return 2 * number
-
-
-@compiled.compiled
-def _triple(number: int) -> int:
-    return number + _double(number)
-
-
-def fresh() -> Kernel[[int], int]:
-    """A kernel as a new process has it, but for numba itself."""
-    return Kernel(_triple._source, None)
-
-
-def hits(kernel: Kernel[[int], int]) -> int:
-    """How often it was loaded from disk."""
-    return sum(kernel.machine.stats.cache_hits.values())  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
-@pytest.mark.parametrize("left", [0, 1, 40, -1])
-def test_a_damaged_cache_is_passed_by_and_mended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, left: int
-) -> None:
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    assert fresh()(7) == 21
-    kernel = fresh()
-    assert kernel(7) == 21
-    assert hits(kernel) == 1
-    (file,) = tmp_path.rglob(f"*{suffix}")
-    file.write_bytes(file.read_bytes()[:left])
-    kernel = fresh()
-    assert kernel(7) == 21
-    assert hits(kernel) == 0
-    kernel = fresh()
-    assert kernel(7) == 21
-    assert hits(kernel) == 1
-
-
-def test_a_full_disk_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(caching.IndexDataCacheFile, "_save_data", full)
-    assert fresh()(7) == 21
-
-
-def test_no_folder_for_a_cache_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(caching.CompileResultCacheImpl, "_locator_classes", [])
-    assert fresh()(7) == 21

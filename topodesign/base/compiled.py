@@ -81,7 +81,7 @@ class Kernel(Generic[_Arguments, _Result]):
 
     @cached_property
     def _entrance(self) -> Entrance:
-        return Entrance(self._source, repr(self._made_of), lambda: self._linked("_nested"))
+        return Entrance(self._source, repr(self.made_of), lambda: self._linked("_nested"))
 
     @cached_property
     def _nested(self) -> object:
@@ -91,7 +91,7 @@ class Kernel(Generic[_Arguments, _Result]):
         return compile_lazily(self._linked("_nested"), inlined=self._inlined)
 
     @cached_property
-    def _made_of(self) -> tuple[object, ...]:
+    def made_of(self) -> tuple[object, ...]:
         """What decides over the machine code: instructions, constants, and what kernels and values they use."""
         code, known = self._source.__code__, self._source.__globals__
         used = [(name, _decisive(known[name])) for name in code.co_names if name in known]
@@ -142,7 +142,7 @@ def _instructions(code: CodeType) -> tuple[object, ...]:
 def _decisive(value: object) -> object:
     """Return what machine code takes from a value that a kernel uses."""
     if isinstance(value, Kernel):
-        return value._made_of
+        return value.made_of
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, value.tobytes()
     if isinstance(value, bool | int | float | str | tuple | np.generic):

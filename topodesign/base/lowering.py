@@ -3,6 +3,8 @@
 Numba is asked for object code alone: nothing that it compiles here runs before it is loaded like a file of it.
 """
 
+# ruff: noqa: SLF001  numba has no other way to what is needed here, nor types for it
+# mypy: disable-error-code="no-untyped-call,attr-defined"
 from __future__ import annotations
 
 import contextlib
@@ -52,7 +54,7 @@ class _Library(JITCodeLibrary):
     """Code that is linked into other code, but not made ready to run."""
 
     def _finalize_final_module(self) -> None:
-        self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
+        self._finalize_dynamic_globals()
         self._finalized = True
 
 
@@ -220,19 +222,19 @@ class _Wrapper:
             for place, part in enumerate(kind.types):
                 item = self._boxed(part, self._builder.extract_value(value, place))
                 self._api.tuple_setitem(made, place, item)
-            if not isinstance(kind, types.BaseNamedTuple):
-                return made
-            named = self._call("PyObject_CallObject", _OBJECT, self._object(kind.instance_class), made)
-            self._api.decref(made)
-            return named
+            return self._named(kind, made) if isinstance(kind, types.BaseNamedTuple) else made
         if isinstance(kind, types.Array):
             return self._boxed_array(kind, value)
-        if isinstance(kind, types.Boolean):
-            return self._api.bool_from_bool(value)
-        if isinstance(kind, types.Float):
-            return self._api.float_from_double(value)
+        if isinstance(kind, types.Boolean | types.Float):
+            return (self._api.bool_from_bool if kind == types.boolean else self._api.float_from_double)(value)
         wide = self._context.cast(self._builder, value, kind, types.int64 if kind.signed else types.uint64)
         return (self._api.long_from_longlong if kind.signed else self._api.long_from_ulonglong)(wide)
+
+    def _named(self, kind: Any, values: Any) -> Any:
+        """Return a named tuple of the values in a tuple."""
+        named = self._call("PyObject_CallObject", _OBJECT, self._object(kind.instance_class), values)
+        self._api.decref(values)
+        return named
 
     def _boxed_array(self, kind: Any, value: Any) -> Any:
         """Return an array that keeps what it is on: memory that the kernel took, or an array that it was given."""

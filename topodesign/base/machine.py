@@ -122,8 +122,8 @@ class Entrance:
             (ctypes.c_int64 * len(some))(*(one if type(one) is int else id(one) for one in some))
             for some in (kinds, (NotImplemented, RuntimeError, *objects))
         ]
-        addresses = map(ctypes.addressof, tables)
-        self._forms.append((_ENTER(tracker["enter"]), *addresses, (tracker, tables, kinds, objects)))
+        checked, used = map(ctypes.addressof, tables)
+        self._forms.append((_ENTER(tracker["enter"]), checked, used, (tracker, tables, kinds, objects)))
 
 
 def _form(value: object, kinds: list[object]) -> str:
@@ -191,7 +191,7 @@ def _processor() -> tuple[str, str]:
 
 
 @functools.cache
-def _engine() -> Any:  # noqa: ANN401  llvmlite has no types
+def _engine() -> Any:
     import llvmlite.binding as llvm  # noqa: PLC0415  heavy
 
     llvm.initialize_native_target()
