@@ -23,8 +23,6 @@ from numba.core.registry import CPUDispatcher
 from numba.np import numpy_support
 from numba.np.arrayobj import populate_array
 
-from topodesign.base.machine import HEADER
-
 _BLAS = "scipy.linalg.cython_blas"
 """What numba looks for when it first compiles: scipy's linear algebra takes as long to load as all else, and no kernel
 needs it. Where others compile in the same process it is found when they use it, but for convolutions, slower then."""
@@ -40,6 +38,7 @@ with contextlib.suppress(ImportError):
 _OPTIONS = {"nopython": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 _WORD, _HALF = ir.IntType(64), ir.IntType(32)
 _OBJECT = ir.IntType(8).as_pointer()
+_HEADER = object.__basicsize__  # bytes of an object before what it holds; the last eight are where its type is
 _ITEMS = tuple.__basicsize__  # bytes of a tuple before its items
 
 
@@ -158,8 +157,8 @@ class _Wrapper:
 
     def _unpacked(self, kind: Any, given: Any) -> list[Callable[[], Any]]:
         """Return what gives the values in a Python tuple, to be called once none is refused."""
-        self._must_be(self._at(given, HEADER - 8), self._listed())
-        self._must_be(self._at(given, HEADER), ir.Constant(_WORD, len(kind.types)))
+        self._must_be(self._at(given, _HEADER - 8), self._listed())
+        self._must_be(self._at(given, _HEADER), ir.Constant(_WORD, len(kind.types)))
         return [
             self._value(part, self._at(given, _ITEMS + 8 * place, _OBJECT)) for place, part in enumerate(kind.types)
         ]
@@ -169,7 +168,7 @@ class _Wrapper:
         if isinstance(kind, types.BaseTuple):
             parts = self._unpacked(kind, given)
             return lambda: self._context.make_tuple(self._builder, kind, [part() for part in parts])
-        self._must_be(self._at(given, HEADER - 8), self._listed())
+        self._must_be(self._at(given, _HEADER - 8), self._listed())
         if isinstance(kind, types.Array):
             self._check_array(kind, given)
         return partial(self._array if isinstance(kind, types.Array) else self._number, kind, given)
@@ -189,10 +188,10 @@ class _Wrapper:
         return self._context.cast(self._builder, number, types.int64, kind)
 
     def _check_array(self, kind: Any, given: Any) -> None:
-        self._must_be(self._at(self._at(given, HEADER + 40, _OBJECT), HEADER + 8), self._listed())
-        self._must_be(self._at(given, HEADER + 8, _HALF), ir.Constant(_HALF, kind.ndim))
+        self._must_be(self._at(self._at(given, _HEADER + 40, _OBJECT), _HEADER + 8), self._listed())
+        self._must_be(self._at(given, _HEADER + 8, _HALF), ir.Constant(_HALF, kind.ndim))
         mask, flags = {"C": (1, 1), "F": (3, 2), "A": (3, 0)}[kind.layout]
-        found = self._builder.and_(self._at(given, HEADER + 48, _HALF), ir.Constant(_HALF, 0x500 | mask))
+        found = self._builder.and_(self._at(given, _HEADER + 48, _HALF), ir.Constant(_HALF, 0x500 | mask))
         self._must_be(found, ir.Constant(_HALF, flags | kind.aligned << 8 | kind.mutable << 10))
 
     def _array(self, kind: Any, given: Any) -> Any:
@@ -200,10 +199,10 @@ class _Wrapper:
         builder = self._builder
         array = self._context.make_array(kind)(self._context, builder)
         shape, strides = (
-            [self._at(self._at(given, HEADER + part, _OBJECT), 8 * axis) for axis in range(kind.ndim)]
+            [self._at(self._at(given, _HEADER + part, _OBJECT), 8 * axis) for axis in range(kind.ndim)]
             for part in (16, 24)
         )
-        data = self._at(given, HEADER, _OBJECT)
+        data = self._at(given, _HEADER, _OBJECT)
         memory = self._api.nrt_meminfo_new_from_pyobject(data, given) if self._gives else None
         size = self._context.get_abi_sizeof(self._context.get_data_type(kind.dtype))
         populate_array(array, builder.bitcast(data, array.data.type), shape, strides, size, memory)

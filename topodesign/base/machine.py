@@ -28,8 +28,6 @@ from typing import Any
 
 import numpy as np
 
-HEADER = object.__basicsize__
-"""Bytes of a Python object before what it holds; the last eight are the address of its type."""
 _SUM = 32  # bytes of a file that are the digest of the others
 _ENTER = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p)
 _linking = threading.RLock()
@@ -130,7 +128,8 @@ def _form(value: object, kinds: list[object]) -> str:
     """Return what code is compiled for: types without values; and list what it checks, value by value."""
     kinds.append(type(value))
     if type(value) is np.ndarray:
-        kinds.append(ctypes.c_int64.from_address(id(value.dtype) + HEADER + 8).value)  # type number and byte order
+        order_and_number = id(value.dtype) + object.__basicsize__ + 8
+        kinds.append(ctypes.c_int64.from_address(order_and_number).value)
         flags = value.flags
         layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
         return f"{value.dtype.str}{value.ndim}{layout}{flags.writeable:d}{flags.aligned:d}"
