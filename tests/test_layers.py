@@ -60,8 +60,8 @@ UPWARD: dict[tuple[str, str], str] = {}
 # Modules that import names by text: they alone may, since the walk below cannot see it.
 BY_NAME = {
     "__init__.py",
-    "base/machine.py",
     "base/doors.py",
+    "base/machine.py",
     "base/records.py",
     "cli/lazy.py",
     "plans/kinds/__init__.py",

@@ -2,8 +2,10 @@
 
 A kernel is written once, in the part of Python and NumPy that numba compiles. Importing it costs nothing. Called with
 little work it runs as it stands; when that has taken it as long as its patience, it is compiled, and from then on only
-the machine code runs. So small questions are answered before numba would even be imported, and large ones at full
-speed. Both tiers do the same integer arithmetic and return the same numbers; tests hold one against the other.
+the machine code runs. Machine code that is on disk is loaded as soon as plain Python has taken as long as that takes,
+without numba, which is imported to compile alone. So small questions are answered before anything is loaded, and large
+ones at full speed. Both tiers do the same integer arithmetic and return the same numbers; tests hold one against the
+other.
 """
 
 from __future__ import annotations
@@ -23,9 +25,9 @@ Ints = NDArray[np.int64]
 Masks = NDArray[np.uint64]
 LARGEST = 2**62  # larger than anything that is counted, and twice as much still fits into 64 bits
 
-PATIENCE = 0.3  # seconds that each kernel may take in plain Python before it is compiled
-_LOADING = 0.05  # and before its machine code is loaded, where that is on disk
-_SHORT = 0.01  # and where other machine code is loaded already
+PATIENCE = 0.3  # seconds that each kernel may take in plain Python before it is compiled, which takes a second or more
+_LOADING = 0.03  # and before its machine code is loaded, where that is on disk
+_SHORT = 0.003  # and where other machine code is loaded already
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 _entrances: dict[str, Entrance] = {}  # the kernels that this process has called as machine code
