@@ -55,6 +55,7 @@ from topodesign.pricing.flows.bounds import equal_split
 from topodesign.pricing.flows.concurrent import tree
 from topodesign.pricing.flows.quotient import quotient
 from topodesign.runtime.msccl import flat_kernels
+from topodesign.runtime.mscclpp import order_kernels, prove_kernels
 from topodesign.schedulers import balanced_paths_kernels, in_order, scheduling
 from topodesign.schedulers.balanced_paths import balanced_paths
 from topodesign.schedulers.spff import spff
@@ -156,6 +157,10 @@ def programmed(digraph: Topology) -> None:
     ends(list(compile_plan(plan, threadblocks="auto").program.ranks), 1, 1)
 
 
+def proved(digraph: Topology) -> None:
+    compile_plan(scheduled(digraph, "allreduce").plan, target="mscclpp").checked(2)
+
+
 def flowed(fabric: Topology) -> None:
     optimum(fabric)
     balanced_part(fabric, fabric.capacity + 1)
@@ -236,6 +241,7 @@ EXERCISES: list[Case] = [
     ((packing_kernels, lowering_kernels), packed, fabrics(6)),
     ((tree_kernels,), torn, fabrics(6)),
     ((arborescence_kernels,), branched, fabrics(6)),
+    ((prove_kernels, order_kernels), proved, regular_digraphs(4, 2)),
     ((packing, progress_kernels, rounds_kernels, thread_kernels, flat_kernels), programmed, regular_digraphs(4, 2)),
 ]
 
