@@ -22,7 +22,7 @@ from topodesign.plans.rounds_ops import blocks_named, check_rows, check_units, r
 from topodesign.plans.stages import Part, Stages
 from topodesign.plans.timed import Timed, journeys
 from topodesign.plans.trees import Trees
-from topodesign.plans.unroll import numbers_without
+from topodesign.plans.unroll import earlier, numbers_without
 from topodesign.topology.topology import IntArray
 
 
@@ -186,17 +186,15 @@ def _edges(trees: Trees, number: list[int]) -> dict[int, list[tuple[int, int]]]:
 def _carried(trees: Trees, stages: Stages, at: int) -> list[Part]:
     """Return the part of the data that every tree carries: of what its root has before, or after a reduce-scatter."""
     held = stages.parts[at + 1 if trees.reduce_trees else at]
-    whole: dict[int, int] = defaultdict(int)
-    roots, weights = trees.root.tolist(), trees.weight.tolist()
-    for root, weight in zip(roots, weights, strict=True):
-        whole[root] += weight
-    taken: dict[int, int] = defaultdict(int)
+    first = earlier(trees.root, trees.weight)
+    ends = first + trees.weight
+    whole = dict(zip(trees.root.tolist(), ends.tolist(), strict=True))  # of a root's trees the last ends there
     found = []
-    for root, weight in zip(roots, weights, strict=True):
+    for root, begin, end in zip(trees.root.tolist(), first.tolist(), ends.tolist(), strict=True):
         lo, hi = held[root]
-        first, taken[root] = taken[root], taken[root] + weight
-        found.append(tuple(lo + (hi - lo) * Fraction(end, whole[root]) for end in (first, taken[root])))
-    return found  # type: ignore[return-value]  # pairs
+        unit = (hi - lo) / whole[root]
+        found.append((lo + begin * unit, lo + end * unit))
+    return found
 
 
 def _up(

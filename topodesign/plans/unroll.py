@@ -58,9 +58,12 @@ def unroll(trees: Trees, chunks: int = 1) -> tuple[Topology, Rounds]:
     np.maximum.at(height, trees.tree, depth)
     middle = _steps(height[: trees.reduce_trees], chunks)
     first = np.where(inward, height[trees.tree] + 1 - depth, middle + depth)
-    lo, hi = (_ends(trees, units * owners, after)[trees.tree] for after in (0, 1))
+    phase = (np.arange(len(trees)) >= trees.reduce_trees).astype(np.int64)
+    scale = np.array([units * owners // max(1, weight) for weight in trees.phase_weights], dtype=np.int64)
+    parts = trees.weight * scale[phase]
+    lo = earlier(trees.root + phase * trees.topology.nodes, parts)[trees.tree]
     chunk = np.arange(chunks)[:, None]
-    width = (hi - lo) // chunks
+    width = parts[trees.tree] // chunks
     # Of a root with more weight than its share, what lies beyond its shard is left out: another root lacks it.
     low = np.minimum(lo + chunk * width, units).ravel()
     high = np.minimum(lo + (chunk + 1) * width, units).ravel()
@@ -93,13 +96,7 @@ def unroll_paths(paths: Paths, chunks: int = 1) -> tuple[Topology, Rounds]:
     most = max(paths.amounts or (1,))
     topology, units = paths.topology, paths.units * most * chunks
     check_units(units)
-    # The units of every path in its block, and its sends.
-    order = np.argsort(paths.block, kind="stable")
-    high = np.cumsum(paths.weight[order])
-    first = np.diff(paths.block[order], prepend=-1) != 0
-    before = np.repeat((high - paths.weight[order])[first], np.diff(np.append(np.flatnonzero(first), len(order))))
-    lo = np.empty(len(order), dtype=np.int64)
-    lo[order] = high - paths.weight[order] - before
+    lo = earlier(paths.block, paths.weight)
     if np.any(lo + paths.weight > paths.units * most):
         raise InfeasibleError("the paths of a block carry more than there is of it")
     at_nodes = np.flatnonzero(numbers_without(topology.nodes, topology.switches)[1][paths.hop])
@@ -151,26 +148,20 @@ def numbers_without(nodes: int, switches: Collection[int]) -> tuple[IntArray, ND
     return np.cumsum(computes) - 1, computes
 
 
+def earlier(key: NDArray[np.integer], amount: IntArray) -> IntArray:
+    """Return what the rows before each that have the same key, from 0, amount to."""
+    order = np.argsort(key, kind="stable")
+    total = np.cumsum(amount[order]) - amount[order]
+    first = np.diff(key[order], prepend=-1) != 0
+    found = np.empty_like(amount)
+    found[order] = total - total[first][np.cumsum(first) - 1]
+    return found
+
+
 def _steps(heights: IntArray, chunks: int) -> int:
     """Return the steps of a phase with such trees."""
     highest = int(heights.max(initial=0))
     return highest + chunks - 1 if highest else 0
-
-
-def _ends(trees: Trees, whole: int, after: int) -> IntArray:
-    """Return where the part of every tree begins (after 0) or ends (after 1) in its root's shard.
-
-    ``whole`` are the units of all shards, which the weights of a phase share.
-    """
-    ends = np.zeros(len(trees), dtype=np.int64)
-    spans = ((0, trees.reduce_trees), (trees.reduce_trees, len(trees)))
-    for (begin, stop), weight in zip(spans, trees.phase_weights, strict=True):
-        taken = np.zeros(trees.topology.nodes, dtype=np.int64)
-        for tree in range(begin, stop):
-            width = int(trees.weight[tree]) * (whole // weight)
-            ends[tree] = taken[trees.root[tree]] + after * width
-            taken[trees.root[tree]] += width
-    return ends
 
 
 def _depths(trees: Trees) -> IntArray:
@@ -202,12 +193,9 @@ def pipelined(trees: Trees, chunks: int = 1, collective: Collective | None = Non
     if trees.shard is not None and len(set(trees.shard)) > 1:
         raise InfeasibleError("rounds have blocks of one size; these trees have shards of unequal size")
     common = math.gcd(*trees.weight.tolist(), *trees.route_weight.tolist()) or 1
-    taken: dict[int, int] = {}
-    begin = np.zeros(len(trees), dtype=np.int64)
-    for at, (root, weight) in enumerate(zip(trees.root.tolist(), (trees.weight // common).tolist(), strict=True)):
-        begin[at] = taken.get(root, 0)
-        taken[root] = taken.get(root, 0) + weight
-    share = max(taken.values(), default=1)
+    weight = trees.weight // common
+    begin = earlier(trees.root, weight)
+    share = int((begin + weight).max()) if len(trees) else 1
     check_units(share * chunks)
     length = np.diff(trees.hop_start) - 1
     check_rows(int(length.sum()) * chunks)
@@ -216,11 +204,10 @@ def pipelined(trees: Trees, chunks: int = 1, collective: Collective | None = Non
     hop = np.arange(len(route)) - np.repeat(np.cumsum(length) - length, length)
     place = trees.hop_start[:-1][route] + hop
     tree = trees.tree[trees.route_edge[route]]
-    low = (_offsets(trees) // common)[route]
-    width = (trees.weight // common)[tree]
+    low = (earlier(trees.route_edge, trees.route_weight) // common)[route]
     parts: list[Part] = []
     for chunk in range(chunks):
-        first = begin[tree] * chunks + chunk * width + low
+        first = begin[tree] * chunks + chunk * weight[tree] + low
         amount = (trees.route_weight // common)[route]
         step = starts[route] + hop + 1 + chunk
         parts.append((step, trees.hop[place], trees.hop[place + 1], trees.root[tree], first, first + amount))
@@ -243,11 +230,3 @@ def _route_steps(trees: Trees, length: IntArray) -> tuple[IntArray, int]:
         reached[tree, dst] = ready + int(length[own].max(initial=1))
         last = max(last, reached[tree, dst])
     return starts, last
-
-
-def _offsets(trees: Trees) -> IntArray:
-    """Return the weight of the routes of the same edge that come before every route."""
-    total = np.cumsum(trees.route_weight) - trees.route_weight
-    first = np.searchsorted(trees.route_edge, trees.route_edge)
-    offsets: IntArray = total - total[first]
-    return offsets

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.arrays import distinct
 from topodesign.base.declared import key
 from topodesign.base.errors import ParameterError, ScheduleError, TooLargeError
 from topodesign.base.latency import USUAL
@@ -331,8 +332,7 @@ def _asynchronous(
 
     blocks = replay.blocks_of(schedule.collective, schedule.nodes, topology.switches)
     order, rows = replay.sort_rows(schedule, blocks)
-    keys = np.sort(replay.dependencies(rows, blocks, messages.of_row[order]))
-    keys = keys[np.append(keys[1:] != keys[:-1], True)] if len(keys) else keys  # many times faster than np.unique
+    keys = distinct(replay.dependencies(rows, blocks, messages.of_row[order]))
     consumer, producer = keys >> 32, keys & (2**32 - 1)
     bounds = np.searchsorted(consumer, np.arange(len(duration) + 1))
     start = np.zeros_like(duration)

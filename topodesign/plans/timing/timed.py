@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.arrays import distinct
 from topodesign.base.declared import key
 from topodesign.base.errors import ParameterError, ScheduleError
 from topodesign.base.units import format_size, format_time
@@ -329,8 +330,7 @@ def waits_of(topology: Topology, timed: Timed) -> tuple[Ints, Ints]:
         pairs.append(_copy_waits(timed, cells, own, own & ~at_source))
         pairs.append(_handover(cells, own & at_source, ~own))
     consumer, producer = (np.concatenate(side) for side in zip(*pairs, strict=True))
-    keys = np.sort(consumer * len(timed) + producer)
-    keys = keys[np.diff(keys, prepend=-1) != 0]  # many times faster than np.unique
+    keys = distinct(consumer * len(timed) + producer)
     return keys // max(1, len(timed)), keys % max(1, len(timed))
 
 

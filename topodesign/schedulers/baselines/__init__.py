@@ -10,7 +10,6 @@ one that can run, with the congestion that follows. ``auto`` asks none of them.
   trees of ranks to weighted trees with routes, on fabrics through switches, elsewhere through other nodes.
 * :mod:`~topodesign.schedulers.baselines.messages`: from messages to rounds, over shortest paths.
 * :mod:`~topodesign.schedulers.baselines.cycles`: Hamiltonian cycles that share no link.
-* :mod:`~topodesign.schedulers.baselines.baseline`: from trees of ranks to weighted trees with routes.
 * :mod:`~topodesign.schedulers.baselines.rings`: the sides of products, the boxes of fabrics and rings through them.
 
 To add one, copy ``multitree`` of ``trees.py`` and list it in ``BASELINES`` and ``FILES``.

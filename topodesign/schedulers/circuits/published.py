@@ -54,6 +54,10 @@ class Candidate:
         plan = self.make()
         return None if plan is None else right(plan, self.name)
 
+    def then(self, change: Callable[[Plan], Plan | None], name: str = "") -> Candidate:
+        """Return what becomes of the plan by a change, by another name if one is given."""
+        return replace(self, name=name or self.name, make=lambda: None if self.plan is None else change(self.plan))
+
 
 def in_turn(one: Candidate, degree: int) -> Candidate:
     """Return the plan of half the ports on two planes of so many: phases take turns, so one moves while one sends."""
@@ -97,12 +101,10 @@ def published(nodes: int, degree: int, collective: Collective, *, duplex: bool) 
     dark = spare(nodes, degree, duplex=duplex)
     found = [of(*one) for one in _schemes(nodes, degree - dark, duplex=duplex)]
     if dark:
-        found = [replace(one, make=partial(_on_more, one, degree)) for one in found]
+        found = [one.then(partial(on_ports, degree=degree)) for one in found]
     if is_alone(nodes, degree, duplex=duplex):
         some = [of(*one, copying(collective)) for one in _schemes(nodes - 1, 1, duplex=True)]
-        found += [
-            replace(one, name=f"one beside, {one.name}", make=partial(_with_one, one, collective)) for one in some
-        ]
+        found += [one.then(partial(beside, collective=collective), f"one beside, {one.name}") for one in some]
     found.append(Candidate("direct circuits", "", lambda: _direct(nodes, degree, collective, duplex=duplex)))
     return [*found, *static(nodes, degree, collective, duplex=duplex)]
 
@@ -120,10 +122,6 @@ def is_alone(nodes: int, degree: int, *, duplex: bool) -> bool:
 def copying(collective: Collective) -> Collective:
     """Return what plans of a collective are made of: an all-to-all or an allgather."""
     return ALL_TO_ALL if collective.pairwise else ALLGATHER
-
-
-def _with_one(one: Candidate, collective: Collective) -> Plan | None:
-    return None if one.plan is None else beside(one.plan, collective)
 
 
 def beside(plan: Plan, collective: Collective) -> Plan | None:
@@ -157,11 +155,6 @@ def beside(plan: Plan, collective: Collective) -> Plan | None:
     turned = rounds if collective.reduces else None
     method = str(plan.generator.get("method", ""))
     return forth_and_back(rounds, turned, circuits, counts, 1, collective=collective, duplex=True, method=method)
-
-
-def _on_more(one: Candidate, degree: int) -> Plan | None:
-    plan = one.plan
-    return None if plan is None else on_ports(plan, degree)
 
 
 def _schemes(nodes: int, degree: int, *, duplex: bool) -> Iterator[tuple[str, str, Sequence]]:
