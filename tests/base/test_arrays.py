@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from topodesign.base.arrays import distinct, owned, sealed, stable_order
+from topodesign.base.arrays import distinct, earlier, owned, ranges, sealed, stable_order
 
 Ints = NDArray[np.int64]
 
@@ -71,3 +71,15 @@ def test_the_order_is_that_of_numpy(most: int, kind: type[np.signedinteger[Any]]
     values = np.random.default_rng(most).integers(min(most, np.iinfo(kind).max), size=500).astype(kind)
     for some in (values, values % 7, values[:0]):
         assert np.array_equal(stable_order(some), np.argsort(some, kind="stable"))
+
+
+def test_ranges_follow_one_another() -> None:
+    of, number = ranges(np.array([5, 0, 7]), np.array([2, 0, 3]))
+    assert of.tolist() == [0, 0, 2, 2, 2]
+    assert number.tolist() == [5, 6, 7, 8, 9]
+    assert ranges(0, np.array([2, 1]))[1].tolist() == [0, 1, 0]
+
+
+def test_what_comes_earlier_is_of_the_same_key() -> None:
+    assert earlier(np.array([1, 0, 1, 1, 0]), np.array([2, 3, 4, 5, 6])).tolist() == [0, 0, 2, 6, 3]
+    assert not len(earlier(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)))

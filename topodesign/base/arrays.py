@@ -52,3 +52,19 @@ def stable_order(values: NDArray[np.integer]) -> NDArray[np.int64]:
         digit = (values >> shift).astype(np.uint16)
         order = order[np.argsort(digit[order], kind="stable")]
     return order
+
+
+def ranges(first: NDArray[np.int64] | int, count: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return ranges of so many numbers, each from its first on, one after the other: whose each is, and which it is."""
+    of = np.repeat(np.arange(len(count)), count)
+    return of, np.arange(len(of)) + (first - (np.cumsum(count) - count))[of]
+
+
+def earlier(key: NDArray[np.integer], amount: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return what the rows before each that have the same key, from 0, amount to."""
+    order = np.argsort(key, kind="stable")
+    total = np.cumsum(amount[order]) - amount[order]
+    first = np.diff(key[order], prepend=-1) != 0
+    found = np.empty_like(amount)
+    found[order] = total - total[first][np.cumsum(first) - 1]
+    return found

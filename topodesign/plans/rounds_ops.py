@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from topodesign.base.arrays import distinct, sealed
+from topodesign.base.arrays import distinct, ranges, sealed
 from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
 from topodesign.plans.archive import MAX_ROWS
@@ -266,8 +266,7 @@ def prune(schedule: Rounds) -> Rounds:
     cuts = distinct(np.concatenate((begin, end)))
     begin, end = np.searchsorted(cuts, begin), np.searchsorted(cuts, end)
     check_rows(int((end - begin).sum()))
-    row = np.repeat(np.arange(len(step)), end - begin)
-    piece = begin[row] + np.arange(len(row)) - np.repeat(np.cumsum(end - begin) - (end - begin), end - begin)
+    row, piece = ranges(begin, end - begin)
     order = np.lexsort((step[row], piece))
     first = order[np.flatnonzero(np.diff(piece[order], prepend=-1))]
     row, piece = row[first], piece[first]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.arrays import sealed
+from topodesign.base.arrays import ranges, sealed
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError
 from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.plans.rounds import Rounds
@@ -322,8 +322,7 @@ def _cells(sends: Rounds | Timed) -> _Cells:
     left, right = number[: len(sends)], number[len(sends) :]
     bounds = np.concatenate(([0], np.cumsum(right - left)))
     check_rows(int(bounds[-1]))
-    row = np.repeat(np.arange(len(sends)), right - left)
-    piece = left[row] + np.arange(len(row)) - bounds[row]
+    row, piece = ranges(left, right - left)
     pieces = max(1, int(new.sum()))
     keys, places = np.unique(np.stack((sends.src[row], sends.dst[row])) * pieces + piece, return_inverse=True)
     sent, received = places.reshape(2, -1)
@@ -340,9 +339,8 @@ def _at_source(sends: Rounds | Timed, cells: _Cells) -> NDArray[np.bool_]:
 def _latest(there: IntArray, cells: _Cells, rows: IntArray) -> IntArray:
     """Return the largest of the entries that rows send, for some ascending rows."""
     counts = cells.bounds[rows + 1] - cells.bounds[rows]
-    begin = np.cumsum(counts) - counts
-    at = np.repeat(cells.bounds[rows] - begin, counts) + np.arange(int(counts.sum()))
-    return np.maximum.reduceat(there[cells.sent[at]], begin)
+    _, at = ranges(cells.bounds[rows], counts)
+    return np.maximum.reduceat(there[cells.sent[at]], np.cumsum(counts) - counts)
 
 
 def _runs(column: NDArray[np.int32]) -> list[tuple[int, int]]:

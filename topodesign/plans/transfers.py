@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from topodesign.base.arrays import sealed
+from topodesign.base.arrays import earlier, sealed
 from topodesign.base.errors import ScheduleError
 from topodesign.collectives import ALLGATHER, Collective
 from topodesign.plans.rounds import Rounds
@@ -22,7 +22,7 @@ from topodesign.plans.rounds_ops import blocks_named, check_rows, check_units, r
 from topodesign.plans.stages import Part, Stages
 from topodesign.plans.timed import Timed, journeys
 from topodesign.plans.trees import Trees
-from topodesign.plans.unroll import earlier, numbers_without
+from topodesign.plans.unroll import numbers_without
 from topodesign.topology.topology import IntArray
 
 

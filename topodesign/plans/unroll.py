@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.arguments import require_at_least
-from topodesign.base.arrays import sealed
+from topodesign.base.arrays import earlier, ranges, sealed
 from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import Collective
 from topodesign.plans.group_ops import alongside, empty, without_gaps
@@ -148,16 +148,6 @@ def numbers_without(nodes: int, switches: Collection[int]) -> tuple[IntArray, ND
     return np.cumsum(computes) - 1, computes
 
 
-def earlier(key: NDArray[np.integer], amount: IntArray) -> IntArray:
-    """Return what the rows before each that have the same key, from 0, amount to."""
-    order = np.argsort(key, kind="stable")
-    total = np.cumsum(amount[order]) - amount[order]
-    first = np.diff(key[order], prepend=-1) != 0
-    found = np.empty_like(amount)
-    found[order] = total - total[first][np.cumsum(first) - 1]
-    return found
-
-
 def _steps(heights: IntArray, chunks: int) -> int:
     """Return the steps of a phase with such trees."""
     highest = int(heights.max(initial=0))
@@ -200,8 +190,7 @@ def pipelined(trees: Trees, chunks: int = 1, collective: Collective | None = Non
     length = np.diff(trees.hop_start) - 1
     check_rows(int(length.sum()) * chunks)
     starts, last = _route_steps(trees, length)
-    route = np.repeat(np.arange(len(length)), length)
-    hop = np.arange(len(route)) - np.repeat(np.cumsum(length) - length, length)
+    route, hop = ranges(0, length)
     place = trees.hop_start[:-1][route] + hop
     tree = trees.tree[trees.route_edge[route]]
     low = (earlier(trees.route_edge, trees.route_weight) // common)[route]

@@ -26,7 +26,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from topodesign.base.arguments import as_integer
-from topodesign.base.arrays import sealed
+from topodesign.base.arrays import ranges, sealed
 from topodesign.base.compiled import Ints
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.base.latency import GAP
@@ -279,8 +279,7 @@ def _sends(request: Request, fabric: Fabric, made: _Made, times: LinkTimes, unit
     each, base = made.lift.units, made.base
     first_hop = base.messages.way_start
     count = np.diff(first_hop)[base.message]
-    row = np.repeat(np.arange(len(base.message)), count)
-    hop = first_hop[base.message][row] + np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+    row, hop = ranges(first_hop[base.message], count)
     chunk, row = np.repeat(np.arange(made.chunks), len(row)), np.tile(row, made.chunks)
     link = np.tile(base.messages.way[hop], made.chunks)
     hop = np.tile(hop, made.chunks) + chunk * int(first_hop[-1])

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from topodesign.base.arrays import earlier
 from topodesign.base.compiled import Ints, tiered
 from topodesign.schedulers.ten.event_kernels import Queue, pop, push, queue_for
 from topodesign.schedulers.ten.forward_kernels import Piles, put, take_out
@@ -74,9 +75,8 @@ def run(messages: Messages, latency: Ints, per_unit: Ints, gap: Ints, *, in_turn
       so that the same is true backwards in time.
     """
     first, way, count = messages.way_start, messages.way, len(messages.units)
-    before = np.cumsum(latency[way]) - latency[way]
     own = np.repeat(np.arange(count), np.diff(first))
-    ahead = before - before[first[:-1]][own]
+    ahead = earlier(own, latency[way])
     copies = (messages.copied[own] == 1) & (ahead > 0)
     ahead[copies] = latency[way[first[:-1]]][own][copies]
     order = np.argsort(messages.urgency, kind="stable")

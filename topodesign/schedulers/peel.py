@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.arrays import sealed
+from topodesign.base.arrays import ranges, sealed
 from topodesign.base.errors import DisconnectedError, InfeasibleError, ParameterError, TooLargeError, TopologyError
 from topodesign.base.wording import with_article
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective, as_collective
@@ -263,9 +263,7 @@ class _Maker:
         nodes, ways = self.topology.nodes, self.quotient
         arc = np.searchsorted(ways.src * nodes + ways.dst, rounds.src.astype(np.int64) * nodes + rounds.dst)
         paths = np.full((rounds.units, len(pairs), rounds.steps), -1, dtype=np.int32)
-        width = rounds.hi - rounds.lo
-        row = np.repeat(np.arange(len(rounds)), width)
-        unit = rounds.lo[row] + np.arange(len(row)) - np.repeat(np.cumsum(width) - width, width)
+        row, unit = ranges(rounds.lo, rounds.hi - rounds.lo)
         paths[unit, place[rounds.block[row]], rounds.step[row] - 1] = arc[row]
         return paths
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.arrays import earlier
 from topodesign.base.cost import Cost
 from topodesign.base.declared import key
 from topodesign.base.errors import InfeasibleError, TooLargeError
@@ -181,8 +182,7 @@ def _layers(topology: Topology, collective: Collective, chunks: int) -> Rounds:
     np.add.at(room, topology.dst[down], topology.capacity[down])
     units = math.lcm(*np.unique(room[room > 0]).tolist()) if far else 1
     width = topology.capacity[down] * (units // np.maximum(room[topology.dst[down]], 1))
-    total = np.cumsum(width) - width
-    low = total - total[np.searchsorted(topology.dst[down], topology.dst[down])]
+    low = earlier(topology.dst[down], width)
     src, dst = topology.src[down], topology.dst[down]
     parts = [
         (distance[dst] + chunk, src, dst, root, low + chunk * units, low + width + chunk * units)

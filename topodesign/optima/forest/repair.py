@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.arrays import earlier, ranges
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.collectives import Collective
 from topodesign.optima.forest.repair_kernels import Edges, Joined, Links, Pieces, join
@@ -106,7 +107,7 @@ class _Routes(NamedTuple):
 
     def places(self) -> IntArray:
         """Return the places of the vertices of all."""
-        return np.repeat(self.begin, self.hops) + _along(self.hops)
+        return ranges(self.begin, self.hops)[1]
 
 
 @dataclass
@@ -136,9 +137,7 @@ class _Trees:
 
     def ends(self) -> IntArray:
         """Return of each route where it ends in the weight of its tree: those of an edge follow one another."""
-        whole = self.weight[self.tree]
-        ends: IntArray = np.cumsum(self.routes.weight) - (np.cumsum(whole) - whole)[self.routes.edge]
-        return ends
+        return earlier(self.routes.edge, self.routes.weight) + self.routes.weight
 
 
 class _Loads:
@@ -366,11 +365,9 @@ def _unified(torn: _Trees, pieces: Pieces, joined: Joined, edges: Edges, new: tu
     keys = zip(pieces.into.tolist(), pieces.root.tolist(), joined.near, strict=True)
     group = np.array([alike.setdefault((into, root, near.tobytes()), len(alike)) for into, root, near in keys])
     first = np.unique(group, return_index=True)[1]
-    piece = np.repeat(np.arange(len(group)), joined.edges)
-    place = _along(joined.edges)
-    place = np.where(
-        pieces.into[piece], joined.edges[piece] - 1 - place, place
-    )  # edges of in-trees: the far ones first
+    piece, place = ranges(0, joined.edges)
+    # The edges of in-trees come the far ones first.
+    place = np.where(pieces.into[piece], joined.edges[piece] - 1 - place, place)
     far = joined.order[piece, place]
     near, origin = joined.near[piece, far], joined.origin[piece, far]
     # Each vertex of a piece is reached by an edge of the first piece that is alike.
@@ -380,9 +377,8 @@ def _unified(torn: _Trees, pieces: Pieces, joined: Joined, edges: Edges, new: tu
     edge_of = edge[first[group[piece]], far]
 
     old, made = np.flatnonzero(origin >= 0), np.flatnonzero(origin < 0)
-    count = np.diff(edges.route)[origin[old] >> 1]
-    row = np.repeat(old, count)
-    route = np.repeat(edges.route[origin[old] >> 1], count) + _along(count)
+    of, route = ranges(edges.route[origin[old] >> 1], np.diff(edges.route)[origin[old] >> 1])
+    row = old[of]
     end = torn.ends()
     within = np.minimum(end[route], pieces.high[piece[row]])
     within -= np.maximum(end[route] - torn.routes.weight[route], pieces.low[piece[row]])
@@ -396,8 +392,8 @@ def _unified(torn: _Trees, pieces: Pieces, joined: Joined, edges: Edges, new: tu
         np.concatenate((torn.routes.hops[route], start[way + 1] - start[way])),
     )
     back = np.concatenate((origin[row] & 1, 1 - pieces.into[piece[made]])).astype(np.bool_)
-    at = np.repeat(np.where(back, routes.begin + routes.hops - 1, routes.begin), routes.hops)
-    at += _along(routes.hops) * np.repeat(np.where(back, -1, 1), routes.hops)
+    of, step = ranges(0, routes.hops)
+    at = routes.begin[of] + np.where(back[of], routes.hops[of] - 1 - step, step)
     hop = np.concatenate((torn.hop, vertices))[at]
     routes = routes._replace(begin=np.cumsum(routes.hops) - routes.hops)
     several = np.bincount(group) > 1
@@ -461,16 +457,11 @@ def _written(trees: Trees, collective: Collective, loads: _Loads, parts: Sequenc
     )
 
 
-def _along(count: IntArray) -> IntArray:
-    """Return 0, 1, ... of each of so many."""
-    return np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
-
-
 def _links(topology: Topology, hop: IntArray, routes: _Routes) -> tuple[IntArray, IntArray]:
     """Return the links of routes one after the other, -1 for one that is gone, and of each the route."""
     steps = np.maximum(routes.hops - 1, 0)
-    at = np.repeat(routes.begin, steps) + _along(steps)
+    of, at = ranges(routes.begin, steps)
     link = np.full(len(at), -1, dtype=np.int64)
     there = (hop[at] >= 0) & (hop[at + 1] >= 0)
     link[there] = topology.link_index(hop[at[there]], hop[at[there] + 1])
-    return link, np.repeat(np.arange(len(steps)), steps)
+    return link, of

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from topodesign.base.arrays import earlier, ranges
 from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, Collective, as_collective
@@ -232,8 +233,7 @@ def packed(
     src = packing.parent[tree, dst]
     edge, weight, route = _routed(split, src, dst, packing.weight[tree])
     length = np.diff(split.hop_start)[route]
-    hop_start = np.concatenate(([0], np.cumsum(length)))
-    place = np.arange(hop_start[-1]) + np.repeat(split.hop_start[route] - hop_start[:-1], length)
+    _, place = ranges(split.hop_start[route], length)
     return Trees(
         collective=collective,
         topology=topology,
@@ -245,7 +245,7 @@ def packed(
         dst=nodes[dst],
         route_edge=edge,
         route_weight=weight,
-        hop_start=hop_start,
+        hop_start=np.concatenate(([0], np.cumsum(length))),
         hop=split.hop[place],
         reduce_trees=0,
         shard=shard,
@@ -260,17 +260,11 @@ def _routed(split: Split, src: IntArray, dst: IntArray, weight: IntArray) -> tup
     """
     logical = split.topology
     link = logical.link_index(src, dst)
-    order = np.argsort(link, kind="stable")
-    ends = np.cumsum(weight[order])
-    used = np.bincount(link, minlength=len(logical.src) + 1)
-    before = np.concatenate(([0], ends))[np.cumsum(used) - used]  # weight of the edges of earlier links
-    start = np.empty_like(weight)
-    start[order] = ends - weight[order] + (np.cumsum(logical.capacity) - logical.capacity - before[:-1])[link[order]]
+    start = earlier(link, weight) + (np.cumsum(logical.capacity) - logical.capacity)[link]
     route_end = np.cumsum(split.route_amount)
     first = np.searchsorted(route_end, start, side="right")
     count = np.searchsorted(route_end, start + weight, side="left") - first + 1
-    edge = np.repeat(np.arange(len(weight)), count)
-    route = np.arange(len(edge)) + np.repeat(first - (np.cumsum(count) - count), count)
+    edge, route = ranges(first, count)
     begin = np.maximum(start[edge], route_end[route] - split.route_amount[route])
     return edge, np.minimum((start + weight)[edge], route_end[route]) - begin, route
 

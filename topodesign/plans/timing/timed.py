@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.arrays import distinct
+from topodesign.base.arrays import distinct, ranges
 from topodesign.base.declared import key
 from topodesign.base.errors import ParameterError, ScheduleError
 from topodesign.base.units import format_size, format_time
@@ -364,6 +364,5 @@ def _handover(cells: Cells, sent: NDArray[np.bool_], added: NDArray[np.bool_]) -
     order = np.argsort(cells.received[added], kind="stable")
     there, rows = cells.received[added][order], cells.row[added][order]
     left, right = (np.searchsorted(there, cells.sent[sent], side) for side in ("left", "right"))
-    count = right - left
-    at = np.arange(int(count.sum())) + np.repeat(left - (np.cumsum(count) - count), count)
-    return np.repeat(cells.row[sent], count), rows[at]
+    of, at = ranges(left, right - left)
+    return cells.row[sent][of], rows[at]

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from topodesign.base.arrays import ranges
 from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, TooLargeError
 from topodesign.collectives import GATHER, SCATTER, Collective
@@ -81,8 +82,7 @@ def in_rounds(
     hops = np.array([hop for way in ways for hop in itertools.pairwise(way)], dtype=np.int64)
     repeat = length[pair]
     check_rows(int(repeat.sum()))
-    row = np.repeat(np.arange(len(pair)), repeat)
-    hop = np.arange(len(row)) - np.repeat(np.cumsum(repeat) - repeat, repeat)
+    row, hop = ranges(0, repeat)
     start = np.cumsum(longest)
     place = first[pair][row] + hop
     columns = (start[at - 1][row] + hop + 1, hops[place, 0], hops[place, 1], block[row], lo[row], hi[row])

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from topodesign.base.arrays import ranges
 from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
 from topodesign.fabrics.contraction import boxes_of
@@ -63,8 +64,7 @@ def around(topology: Topology, collective: Collective, walks: Sequence[Sequence[
         begin = np.cumsum(length) - length
         count = len(hops) - np.roll(length, 1)  # all but the way that leads back to where it began
         steps = max(steps, int(count.max()))
-        stop = np.repeat(np.arange(len(walk)), count)
-        step = np.arange(len(stop)) - np.repeat(np.cumsum(count) - count, count)
+        stop, step = ranges(0, count)
         place = (begin[stop] + step) % len(hops)
         parts.append((step + 1, hops[place, 0], hops[place, 1], hops[begin, 0][stop], at, at + 1))
     return assemble(collective, topology.nodes, len(walks), steps, parts)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.arrays import sealed
+from topodesign.base.arrays import ranges, sealed
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.base.units import format_time
 from topodesign.collectives import Collective
@@ -294,7 +294,8 @@ def within_teams(network: Network, team: IntArray) -> Network:
         (team[topology.src] == team[topology.dst]) & (team[topology.src] >= 0) & (topology.src != topology.dst)
     )
     web = network.web
-    count, at = _of_routes(web.port_start, kept)
+    count = np.diff(web.port_start)[kept]
+    _, at = ranges(web.port_start[kept], count)
     wire, long = (
         (at, network.takes[at]) if network.routes is None else (network.routes.link[at], network.routes.takes[at])
     )
@@ -304,19 +305,13 @@ def within_teams(network: Network, team: IntArray) -> Network:
     return network.having(topology=part, routes=routes, **taken)
 
 
-def _of_routes(start: IntArray, chosen: IntArray) -> tuple[IntArray, IntArray]:
-    """Return how many links each of some routes has, and where they are, given where those of every route begin."""
-    count = np.diff(start)[chosen]
-    return count, np.arange(int(count.sum())) + np.repeat(start[chosen] - (np.cumsum(count) - count), count)
-
-
 def _turned(routes: Routes, takes: IntArray, links: IntArray, wires: IntArray) -> Routes:
     """Return routes backwards, in the order that links have then; each wire is where the other order has it."""
     count = np.diff(routes.start)[links]
     start = np.concatenate(([0], np.cumsum(count)))
-    route = np.repeat(links, count)
-    # The last link of a route comes first.
-    at = routes.start[route + 1] - 1 - (np.arange(len(route)) - np.repeat(start[:-1], count))
+    of, step = ranges(0, count)
+    route = links[of]
+    at = routes.start[route + 1] - 1 - step  # the last link of a route comes first
     place = np.empty(len(wires), dtype=np.int64)
     place[wires] = np.arange(len(wires))
     offset = takes[route] - routes.offset[at] - routes.takes[at]
@@ -342,8 +337,8 @@ def timed_from(network: Network, collective: Collective, units: int, size: Fract
     link, chunk, start, end = sends.link, sends.chunk, sends.end - network.takes[sends.link], sends.end.copy()
     if network.routes is not None:
         routes = network.routes
-        count, at = _of_routes(routes.start, sends.link)
-        link, chunk, start = routes.link[at], np.repeat(chunk, count), np.repeat(start, count) + routes.offset[at]
+        of, at = ranges(routes.start[sends.link], np.diff(routes.start)[sends.link])
+        link, chunk, start = routes.link[at], chunk[of], start[of] + routes.offset[at]
         end = start + routes.takes[at]
     ends = network.wires.src[link], network.wires.dst[link]
     return timed_sends(network, collective, (units, size), (start, end, *ends, blocks[chunk // units], chunk % units))

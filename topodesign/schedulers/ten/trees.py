@@ -13,6 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from topodesign.base.arrays import ranges
 from topodesign.collectives import ALLREDUCE
 from topodesign.plans.timed import Timed
 from topodesign.schedulers.ten.event_kernels import queue_for
@@ -72,9 +73,9 @@ def _jobs(network: Network, roots: IntArray, up: IntArray, down: IntArray) -> tu
     into = np.bincount(tree[last], minlength=len(roots))
     count = into[tree[first - len(rows)]]
     begin = (np.cumsum(into) - into)[tree[first - len(rows)]]
-    at = np.arange(int(count.sum())) + np.repeat(begin - (np.cumsum(count) - count), count)
+    of, at = ranges(begin, count)
     producer = np.concatenate((rows[above >= 0], below[below >= 0] + len(rows), last[at]))
-    consumer = np.concatenate((above[above >= 0], rows[below >= 0] + len(rows), np.repeat(first, count)))
+    consumer = np.concatenate((above[above >= 0], rows[below >= 0] + len(rows), first[of]))
     order, none = np.argsort(producer, kind="stable"), np.full(len(link), -1, dtype=np.int64)
     waits = np.bincount(consumer, minlength=len(link))
     starts = np.searchsorted(producer[order], np.arange(len(link) + 1))
