@@ -42,7 +42,7 @@ from topodesign.plans.replay.rounds import (
     verify_rounds,
 )
 from topodesign.plans.rounds import Phases, Rounds, Routed
-from topodesign.topology.symmetry import Symmetry, joined
+from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology
 
 
@@ -228,10 +228,7 @@ def _cost(topology: Topology, orbit: OrbitRounds, link: Ints, members: int) -> C
         return Cost(rounds.steps, Fraction(0))
     loads = np.zeros((rounds.steps, links), dtype=np.int64)
     if orbit.symmetry.is_free:
-        first = np.arange(links)
-        for generator in orbit.generators:
-            first = joined(first, topology.link_index(generator[topology.src], generator[topology.dst]))
-        used = link >= 0
+        first, used = orbit.symmetry.link_orbits(topology), link >= 0
         np.add.at(loads, (rounds.step[used] - 1, first[link[used]]), (rounds.hi - rounds.lo)[used])
     else:
         _add_images(topology, orbit, link, loads)

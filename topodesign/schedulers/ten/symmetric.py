@@ -25,7 +25,7 @@ from topodesign.schedulers.ten.event_kernels import Web, queue_for, reach
 from topodesign.schedulers.ten.forward import sent_along, ways_of
 from topodesign.schedulers.ten.network import Chunks, Network, Routes, Sends, check_ticks, first_state, timed_sends
 from topodesign.schedulers.ten.symmetric_kernels import spread_copies
-from topodesign.topology.symmetry import Symmetry, joined
+from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray
 
 COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, ALL_TO_ALL)  # those in which no node stands out
@@ -46,11 +46,7 @@ def symmetry_of(network: Network, collective: Collective) -> Symmetry | None:
 
 def link_orbits(network: Network, symmetry: Symmetry) -> IntArray:
     """Return the number of every link's orbit, from 0."""
-    topology = network.topology
-    first = np.arange(len(topology.src))
-    for one in symmetry.generators:
-        first = joined(first, topology.link_index(one[topology.src], one[topology.dst]))
-    return np.unique(first, return_inverse=True)[1]
+    return np.unique(symmetry.link_orbits(network.topology), return_inverse=True)[1]
 
 
 def symmetric(
