@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -275,7 +276,7 @@ def price_on(
 ) -> StepTime:
     """Return the same of a step and links that are at hand."""
     fabric = wires.fabric
-    ranks, nodes = _product(mix.shape), len(fabric.compute)
+    ranks, nodes = math.prod(mix.shape), len(fabric.compute)
     if mix.shape and ranks != nodes:
         shape = " x ".join(map(str, mix.shape))
         raise ParameterError(
@@ -298,13 +299,6 @@ def price_on(
     if best is None:
         raise ParameterError("there is no layout to price")
     return best
-
-
-def _product(shape: tuple[int, ...]) -> int:
-    ranks = 1
-    for side in shape:
-        ranks *= side
-    return ranks
 
 
 def _orders(shape: tuple[int, ...], fabric: Fabric) -> Iterator[tuple[int, ...]]:

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.arrays import ranges
 from topodesign.base.errors import ScheduleError
 from topodesign.base.memory import VARIABLE, memory_limit
 from topodesign.base.units import rounded_size
@@ -256,20 +257,22 @@ class Trees(Movement):
 
         Multiplied by the rate it is the capacity taken.
         """
-        inner = np.ones(len(self.hop), dtype=bool)
-        inner[self.hop_start[1:] - 1] = False
-        first = np.flatnonzero(inner)
-        route = np.repeat(np.arange(len(self.route_edge)), np.diff(self.hop_start) - 1)
-        link = self.topology.link_index(self.hop[first], self.hop[first + 1])
-        missing = first[link < 0]
-        if len(missing):
-            source, target = self.hop[missing[0]], self.hop[missing[0] + 1]
-            raise ScheduleError(f"a route goes from {source} to {target}, where there is no link")
+        route, link = self.hop_links()
         phase = (self.tree[self.route_edge] >= self.reduce_trees).astype(np.int64)
         loads = np.zeros((2, len(self.topology.src)), dtype=np.int64)
         np.add.at(loads, (phase[route], link), self.route_weight[route])
         loads.setflags(write=False)
         return loads
+
+    def hop_links(self) -> tuple[IntArray, IntArray]:
+        """Return the route of every hop, and the number of its link."""
+        route, first = ranges(self.hop_start[:-1], np.diff(self.hop_start) - 1)
+        link = self.topology.link_index(self.hop[first], self.hop[first + 1])
+        missing = first[link < 0]
+        if len(missing):
+            source, target = self.hop[missing[0]], self.hop[missing[0] + 1]
+            raise ScheduleError(f"a route goes from {source} to {target}, where there is no link")
+        return route, link
 
     def reverse(self) -> Trees:
         """Return the schedule run backwards in time, on the transpose of the topology.

@@ -198,9 +198,9 @@ def _chains(schedule: Trees, happens: NDArray[np.bool_], latency: Sequence[Fract
     if common * (max(latency) + wait) * len(schedule.hop) >= _MOST_TICKS:
         raise TooLargeError("latencies of links have no common tick that 64 bits can count; use rounder numbers")
     ticks = np.array([int(one * common) for one in latency], dtype=np.int64)
-    route, (src, dst) = _hops(schedule)
+    route, link = schedule.hop_links()
     of_route = np.zeros(len(schedule.route_edge), dtype=np.int64)
-    np.add.at(of_route, route, ticks[schedule.topology.link_index(src, dst)])
+    np.add.at(of_route, route, ticks[link])
     of_edge = np.zeros(len(schedule.tree), dtype=np.int64)
     np.maximum.at(of_edge, schedule.route_edge, of_route)
     nodes = schedule.topology.nodes
@@ -250,13 +250,13 @@ def _lose(schedule: Trees, failed: tuple[Link, ...]) -> tuple[NDArray[np.bool_],
     happens = np.ones(len(schedule.tree), dtype=np.bool_)
     if not failed:
         return happens, None
-    for u, v in failed:
-        if not np.any((schedule.topology.src == u) & (schedule.topology.dst == v)):
-            raise ParameterError(f"the topology has no link {u}->{v}")
-    route, ends = _hops(schedule)
+    route, link = schedule.hop_links()
     down = np.zeros(len(schedule.tree), dtype=np.bool_)
     for u, v in failed:
-        down[schedule.route_edge[route[(ends[0] == u) & (ends[1] == v)]]] = True
+        broken = np.flatnonzero((schedule.topology.src == u) & (schedule.topology.dst == v))
+        if not len(broken):
+            raise ParameterError(f"the topology has no link {u}->{v}")
+        down[schedule.route_edge[route[link == broken[0]]]] = True
     lost = np.zeros((len(schedule), schedule.topology.nodes), dtype=np.bool_)
     edges = list(zip(schedule.tree.tolist(), schedule.src.tolist(), schedule.dst.tolist(), strict=True))
     first_out = int(np.searchsorted(schedule.tree, schedule.reduce_trees))
@@ -279,22 +279,12 @@ def _lose(schedule: Trees, failed: tuple[Link, ...]) -> tuple[NDArray[np.bool_],
     return happens, Loss(failed, np.flatnonzero(~happens), table, reduces_only)
 
 
-def _hops(schedule: Trees) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Return the route of every hop and its two ends."""
-    route = np.repeat(np.arange(len(schedule.route_edge)), np.diff(schedule.hop_start))
-    within = route[1:] == route[:-1]
-    return route[:-1][within], (schedule.hop[:-1][within], schedule.hop[1:][within])
-
-
 def _link_loads(schedule: Trees, happens: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return the weight that every link carries in all."""
-    topology = schedule.topology
-    route, (src, dst) = _hops(schedule)
+    route, link = schedule.hop_links()
     carried = happens[schedule.route_edge[route]]
-    link = np.searchsorted(topology.src * topology.nodes + topology.dst, (src * topology.nodes + dst)[carried])
-    weight = schedule.route_weight[route[carried]].astype(np.float64)
-    loads = np.zeros(len(topology.src), dtype=np.float64)
-    np.add.at(loads, link, weight)
+    loads = np.zeros(len(schedule.topology.src))
+    np.add.at(loads, link[carried], schedule.route_weight[route[carried]])
     return loads
 
 
