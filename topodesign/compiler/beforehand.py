@@ -8,6 +8,7 @@ from topodesign.base.doors import BACKENDS
 from topodesign.base.errors import ParameterError
 from topodesign.collectives import Collective, as_collective
 from topodesign.compiler.backends.backend import Backend, Options
+from topodesign.compiler.compilation import FRONT_ENDS
 from topodesign.compiler.frontends import exchange, layout, trees
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_place
@@ -50,7 +51,7 @@ def require_compilable(
     if asked.like(*exchange.COLLECTIVES):
         if not asked.rooted:
             exchange.check_hops(ranks, channels, channels * _hops(topology, ranks))
-    elif asked.like(*trees.COLLECTIVES) and not asked.rooted:
+    elif asked.like(*FRONT_ENDS["trees"].collectives) and not asked.rooted:
         if topology.switches or method in _OVER_TREES:
             trees.check_moves(ranks, parts * ranks, len(asked.movements))
         else:

@@ -17,10 +17,10 @@ from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleErro
 from topodesign.base.options import read, takes
 from topodesign.base.records import Result
 from topodesign.base.wording import counted, with_article
-from topodesign.collectives import ALLREDUCE, Collective
+from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
 from topodesign.compiler.backends.backend import ORDERS, Backend, Checked, Files, Options
 from topodesign.compiler.columns import columns_of
-from topodesign.compiler.frontends import added, exchange, rounds, trees
+from topodesign.compiler.frontends import exchange, rounds
 from topodesign.compiler.frontends.permutations import sent_of
 from topodesign.compiler.ir import Program, Threadblocks
 from topodesign.compiler.limits import Limits
@@ -92,7 +92,9 @@ def _check_right(plan: Plan) -> None:
 def _of_trees(kind: Kind[Any], options: Options, limits: Limits) -> Program:
     if kind.adds_up and not (len(kind.relays) and limits.switches):
         return _of_sums(kind, options, limits)
-    return trees.program_of_trees(
+    from topodesign.compiler.frontends.trees import program_of_trees  # noqa: PLC0415  rounds do without
+
+    return program_of_trees(
         kind.moved,
         inplace=options.inplace,
         channels=options.channels,
@@ -104,16 +106,18 @@ def _of_trees(kind: Kind[Any], options: Options, limits: Limits) -> Program:
 
 
 def _of_sums(kind: Kind[Any], options: Options, limits: Limits) -> Program:
+    from topodesign.compiler.frontends.added import program_of_sums  # noqa: PLC0415  rounds do without
+
     _check_right(kind.plan)
     (transfers,) = kind.transfers(options.parts)
     asked = {"inplace": options.inplace, "channels": options.channels, "protocol": options.protocol}
-    return added.program_of_sums(transfers, limits=limits, **asked)
+    return program_of_sums(transfers, limits=limits, **asked)
 
 
 FRONT_ENDS: Mapping[str, FrontEnd] = MappingProxyType(
     {
         "rounds": FrontEnd(rounds.COLLECTIVES, _of_rounds),
-        "trees": FrontEnd(trees.COLLECTIVES, _of_trees),
+        "trees": FrontEnd((ALLGATHER, REDUCE_SCATTER, ALLREDUCE, BROADCAST, REDUCE), _of_trees),
         "stages": FrontEnd((ALLREDUCE,), _of_sums),
     }
 )

@@ -34,14 +34,13 @@ from topodesign.compiler.backends.backend import Backend, Files, Options
 from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import NO_LIMITS, Limits
 from topodesign.compiler.messages import Act, Messages
-from topodesign.runtime.chakra.network import Network
-from topodesign.runtime.chakra.traces import PHASE
 
 if TYPE_CHECKING:
     from topodesign.collectives import Collective
     from topodesign.plans.plan import Plan
     from topodesign.plans.rounds import Rounds
     from topodesign.runtime.chakra.check import TraceReport
+    from topodesign.runtime.chakra.network import Network
     from topodesign.runtime.chakra.traces import Trace
 
 VERSION = "0.0.4"  # of the schema, as headers say it
@@ -179,6 +178,7 @@ class Chakra(Backend):
     def check(self, files: Files, options: Options, interleavings: int) -> TraceReport:
         """Replay the traces: whether messages match, nothing waits for ever, and all data arrive as they should."""
         from topodesign.runtime.chakra.check import check_job  # noqa: PLC0415  NumPy, which help does without
+        from topodesign.runtime.chakra.network import Network  # noqa: PLC0415
 
         expected = json.loads(files["expected.json"])
         spec = expected["network"]
@@ -339,6 +339,8 @@ def _trace(program: Messages, rank: int, whole: Fraction) -> bytes:
         "topodesign_size": str(whole),
     }
     if program.phase is not None:
+        from topodesign.runtime.chakra.traces import PHASE  # noqa: PLC0415
+
         said[PHASE] = program.phase
     if program.amounts is not None:
         said["topodesign_amounts"] = json.dumps(program.amounts)

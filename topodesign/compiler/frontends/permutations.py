@@ -31,7 +31,6 @@ from topodesign.plans.replay.plans import verify
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import canonical, halves, is_lean, prune, reverse
-from topodesign.schedulers.spff import spff_orbit
 from topodesign.topology.topology import IntArray, Topology
 
 MOST_CELLS = 2**24  # rows of data that all ranks could have, known one by one
@@ -87,6 +86,8 @@ def _alike(plan: Plan, rounds: Rounds) -> Rounds:
 
     It sends the same amounts over the same links, but the same rows at all ranks: slices instead of tables.
     """
+    from topodesign.schedulers.spff import spff_orbit  # noqa: PLC0415  schedulers are asked for such plans alone
+
     topology = plan.topology
     turned = canonical(kind_of(Plan(topology, spff_orbit(topology, plan.collective))).in_rounds()[1])
     right = verify_rounds(topology, turned).ok and is_lean(turned)

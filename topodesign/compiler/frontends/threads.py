@@ -140,7 +140,7 @@ def _laid(operations: Operations, frame: _Frame, *, reuse: bool) -> Columns:
     """Sort operations into numbered threadblocks, a rank without any having one, and pack its scratch."""
     blocks = Blocks(operations)
     ranks = len(operations.first) - 1
-    empty = np.setdiff1d(np.arange(ranks), blocks.rank)
+    empty = np.flatnonzero(np.bincount(blocks.rank, minlength=ranks) == 0)
     rank = np.concatenate((blocks.rank, empty))
     send, receive = (np.concatenate((column, np.full(len(empty), -1))) for column in (blocks.send, blocks.receive))
     colours = [

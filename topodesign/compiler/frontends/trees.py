@@ -12,7 +12,7 @@ import numpy as np
 
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
-from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
+from topodesign.collectives import Collective
 from topodesign.compiler.columns import columns_of
 from topodesign.compiler.frontends.operations import (
     ACCUMULATOR,
@@ -31,8 +31,6 @@ from topodesign.compiler.ir import Program, Protocol, Threadblocks
 from topodesign.compiler.limits import HELP, NO_LIMITS, Limits
 from topodesign.plans.replay.trees import verify_trees
 from topodesign.plans.trees import Trees
-
-COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, BROADCAST, REDUCE)  # what this front end can do
 
 Message = tuple[int, int, int, int]  # step, sender, receiver (ranks) and instance: what a connection carries in a step
 

@@ -13,7 +13,6 @@ from topodesign.base.declared import Declared, key
 from topodesign.base.errors import ParameterError, ScheduleError, SpecError
 from topodesign.base.records import Result
 from topodesign.fabrics.fabric import Fabric
-from topodesign.fabrics.presets import build_fabric
 from topodesign.plans.files import as_plan, load_plan
 from topodesign.plans.kinds import KINDS, kind_of
 from topodesign.plans.plan import Plan
@@ -154,6 +153,8 @@ def _spec_problems(plan: Plan) -> list[str]:
     what = "fabric" if isinstance(plan.place, Fabric) else "links"
     try:
         if names_fabric(plan.spec):
+            from topodesign.fabrics.presets import build_fabric  # noqa: PLC0415  links do without
+
             same = isinstance(plan.place, Fabric) and _physical(build_fabric(plan.spec)) == _physical(plan.place)
         else:
             same = build(plan.spec) == plan.topology
