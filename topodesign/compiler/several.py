@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 
+from topodesign.base.arrays import distinct
 from topodesign.base.errors import ParameterError
 from topodesign.base.options import takes
 from topodesign.compiler.compilation import Compiled, compile_plan
@@ -187,7 +188,7 @@ def _plans(
     if symmetry is None or np.any(symmetry.represented_by < 0):
         yield from ((root, _Maker(make_plan, root)) for root in nodes)
         return
-    for representative in np.unique(symmetry.represented_by).tolist():
+    for representative in distinct(symmetry.represented_by).tolist():
         maker = _Maker(make_plan, representative)
         for root, permutation in symmetry.transversals(representative):
             yield root, _Image(maker, permutation.astype(np.int64))

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.arrays import distinct
 from topodesign.plans.rounds import COLUMNS, Rounds
 
 _Ints = NDArray[np.int64]
@@ -49,7 +50,7 @@ def relaid(schedule: Rounds) -> tuple[Rounds, bool]:
         step, src, dst, *rest = (getattr(schedule, name)[rows].astype(np.int64) for name in COLUMNS)
         half = _Rows(-step, dst, src, *rest) if adds else _Rows(step, src, dst, *rest)
         free = _free(half, nodes, schedule.units)
-        every &= bool(free.all()) and len(np.unique(half.far * nodes + half.block)) == nodes * (nodes - 1)
+        every &= bool(free.all()) and len(distinct(half.far * nodes + half.block)) == nodes * (nodes - 1)
         pairs = zip(_laid(half.at(free), nodes), half.at(~free), strict=True)
         half = _Rows(*(np.concatenate(pair) for pair in pairs))
         parts.append((-half.time, half.far, half.near, *half[3:]) if adds else half)

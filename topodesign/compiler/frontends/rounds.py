@@ -213,7 +213,7 @@ def _kept(plan: Layout, nodes: int) -> tuple[Ints, np.ndarray]:
 def _starts(given: int, copied: Ints, when: Ints) -> list[_Copy]:
     """Return what a rank copies in each step, where it is told of each chunk where to, or -1, and when."""
     chunks = np.flatnonzero(copied >= 0)
-    steps = [(at, chunks[when[chunks] == at]) for at in np.unique(when[chunks]).tolist()]
+    steps = [(at, chunks[when[chunks] == at]) for at in distinct(when[chunks]).tolist()]
     return [(at, (given + some).tolist(), copied[some].tolist()) for at, some in steps]
 
 
@@ -233,7 +233,7 @@ def _copied(chunks: Ints, first: Ints, src: Ints, adding: int, shard: int) -> tu
 
 def _before(plan: Layout, nodes: int, starts: list[list[_Copy]], channels: int, longest: int) -> Operations:
     """Return what every rank copies first or before a step: from where, and where to."""
-    pairs = np.unique(plan.dst * nodes + plan.src)
+    pairs = distinct(plan.dst * nodes + plan.src)
     senders: list[list[int]] = [[] for _ in range(nodes)]
     for dst, src in zip(*(column.tolist() for column in np.divmod(pairs, nodes)), strict=True):
         senders[dst].append(src)

@@ -9,6 +9,7 @@ from itertools import zip_longest
 
 import numpy as np
 
+from topodesign.base.arrays import distinct
 from topodesign.base.compiled import Ints
 from topodesign.runtime.memory import Layout, buffer_chunks, distinct_blocks
 from topodesign.runtime.msccl.operations import (
@@ -264,7 +265,7 @@ def out_of_bounds(threads: Threads, layout: Layout) -> Iterator[Finding]:
         ]
         for one, name, at in accesses
     ]
-    for one in np.unique(np.concatenate(wrong)).tolist():
+    for one in distinct(np.concatenate(wrong)).tolist():
         thread = int(table.thread[one])
         operation = threads[thread].operations[one - int(table.first[thread])]
         for buffer, offset in (*operation.sources, *([operation.target] if operation.target else [])):

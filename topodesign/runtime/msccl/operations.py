@@ -10,6 +10,7 @@ from typing import NamedTuple, overload
 
 import numpy as np
 
+from topodesign.base.arrays import distinct
 from topodesign.base.compiled import Ints
 from topodesign.runtime.msccl.parse import Program
 from topodesign.runtime.msccl.profiles import RuntimeProfile
@@ -201,7 +202,7 @@ def load(program: Program, profile: RuntimeProfile) -> Loaded:
     by = np.searchsorted(heads_at, waiting)
     ends = by == len(heads)  # those of nops after the last step
     ends[~ends] = thread[heads_at[by[~ends]]] != thread[waiting[~ends]]
-    idle = np.unique(thread[waiting[ends]])
+    idle = distinct(thread[waiting[ends]])
     waiting, by = waiting[~ends], by[~ends]
     many = np.bincount(by, minlength=len(heads))
     more = np.zeros(len(acts), dtype=np.int64)
