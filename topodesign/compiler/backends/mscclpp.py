@@ -370,4 +370,9 @@ def _text(document: dict[str, Any]) -> str:
 
 
 def _lines(values: list[Any], indent: str) -> str:
-    return "[" + ",".join(f"\n{indent}{json.dumps(one)}" for one in values) + "]"
+    """Return a list of objects, each on a line of its own: what they all begin with no object in them begins with."""
+    if not values:
+        return "[]"
+    begin = json.dumps(values[0])
+    begin = begin[: begin.index(":")]
+    return f"[\n{indent}" + json.dumps(values)[1:].replace(f", {begin}:", f",\n{indent}{begin}:")

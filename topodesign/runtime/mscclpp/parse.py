@@ -7,7 +7,7 @@ not look at is ignored; what would make it throw, or read beyond what there is, 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -20,6 +20,7 @@ MAX_BYTES = 2**27  # larger files are refused unread
 
 BUFFERS = ("i", "o", "s")
 CHANNELS = ("memory", "port", "switch")
+_TYPES = (*CHANNELS, "none")
 PROTOCOLS = ("Simple", "LL")
 LARGEST = 2**32 - 1  # largest number of chunks, an index or a count: the executor keeps them in 32 bits
 
@@ -34,7 +35,7 @@ PACKETS = ("ppkt", "rppkt", "respkt", "cpkt", "upkt", "repkt", "recpkt", "recspk
 
 SWITCHED = ("glres", "gstore", "gstorepkt")  # operations of switch channels (NVLS)
 
-NAMES = frozenset({*_SYNCHRONISES, *_MOVES, *PACKETS, *SWITCHED, "pipeline"})
+NAMES = dict.fromkeys(sorted((*_SYNCHRONISES, *_MOVES, *PACKETS, *SWITCHED, "pipeline")))  # in their order
 
 
 class PlanError(FileFormatError):
@@ -167,7 +168,7 @@ def parse_plan(source: str | Path) -> ExecutionPlan:
         raise PlanError("not an execution plan: it is nested too deep") from None
     except ValueError as error:  # a number of thousands of digits
         raise PlanError(f"not JSON: {error}") from None
-    return _Reader().plan(_Value(document, ""))
+    return _Reader().plan(_Value(document))
 
 
 def _refuse(word: str) -> NoReturn:
@@ -186,11 +187,16 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 class _Value:
     """A value of the document that knows where it is."""
 
-    __slots__ = ("value", "where")
+    __slots__ = ("_key", "_over", "value")
 
-    def __init__(self, value: Any, where: str) -> None:
+    def __init__(self, value: Any, over: _Value | None = None, key: str | int = "") -> None:
         self.value = value
-        self.where = where
+        self._over, self._key = over, key
+
+    @property
+    def where(self) -> str:
+        over = "" if self._over is None else self._over.where
+        return f"{over}[{self._key}]" if isinstance(self._key, int) else f"{over}.{self._key}" if over else self._key
 
     def fail(self, message: str) -> NoReturn:
         raise PlanError(message, self.where or "the document")
@@ -202,12 +208,25 @@ class _Value:
         found = self._object()
         if key not in found:
             self.fail(f"has no {key!r}, which MSCCL++ requires")
-        return _Value(found[key], f"{self.where}.{key}" if self.where else key)
+        return _Value(found[key], self, key)
+
+    def number(self, key: str, low: int = 0, high: int = LARGEST) -> int:
+        """Return the integer of a key, without a value of its own unless it is wrong."""
+        value = self._object().get(key)
+        return value if type(value) is int and low <= value <= high else self[key].integer(low, high)
+
+    def word(self, key: str, known: Collection[str], default: str | None = None) -> str:
+        """Return the text of a key, likewise, or what it is where there is none."""
+        fields = self._object()
+        value = fields.get(key)
+        if default is not None and key not in fields:
+            return default
+        return value if type(value) is str and value in known else self[key].one_of(known)
 
     def items(self) -> Iterator[_Value]:
         if not isinstance(self.value, list):
             self.fail("must be a list")
-        return (_Value(one, f"{self.where}[{at}]") for at, one in enumerate(self.value))
+        return (_Value(one, self, at) for at, one in enumerate(self.value))
 
     def integer(self, low: int = 0, high: int = LARGEST) -> int:
         value = self.value
@@ -229,7 +248,7 @@ class _Value:
             self.fail("must be a text")
         return self.value
 
-    def one_of(self, known: Sequence[str]) -> str:
+    def one_of(self, known: Collection[str]) -> str:
         text = self.text()
         if text not in known:
             self.fail(f"{text[:24]!r} is not one of {', '.join(known)}")
@@ -354,13 +373,13 @@ class _Reader:
         *,
         inside: bool = False,
     ) -> Operation:
-        name = op["name"].one_of(sorted(NAMES))
-        kind = _optional(op, "channel_type", "", lambda one: one.one_of((*CHANNELS, "none")))
-        ids = _optional(op, "channel_ids", [], lambda one: list(one.items()))
+        name = op.word("name", NAMES)
+        kind = op.word("channel_type", _TYPES, "")
+        ids = list(op["channel_ids"].items()) if op.has("channel_ids") else []
         if ids and not channels.get(kind):
             op.fail("names channels of a type of which the threadblock has none")
         used = tuple(one.integer(0, channels.get(kind, 0) - 1) for one in ids)
-        if _optional(op, "reduce_op", "sum", _Value.text) != "sum":
+        if op.has("reduce_op") and op["reduce_op"].text() != "sum":
             self.warn(op.where, "reduce_op is ignored: MSCCL++ adds up whatever it says")
         if name == "pipeline":
             if inside:
@@ -397,14 +416,14 @@ class _Reader:
         return tuple(self.operand(one, kind, reach, switches) for one in op[key].items()) if op.has(key) else ()
 
     def operand(self, one: _Value, kind: str, reach: Mapping[str, Sequence[int]], switches: int) -> Operand:
-        index, size = one["index"].integer(), one["size"].integer()
-        buffer = one["type"].one_of(BUFFERS) if one.has("type") else ""
+        index, size = one.number("index"), one.number("size")
+        buffer = one.word("type", BUFFERS, "")
         remote = switch = -1
         if one.has("buffer_id"):
             known = reach.get(kind)
             if known is None:
                 one.fail("a buffer_id needs channel_type memory or port")
-            remote = one["buffer_id"].integer(0, len(known) - 1)
+            remote = one.number("buffer_id", 0, len(known) - 1)
             buffer = ""
         if one.has("switch_channel_id"):
             if not switches:

@@ -269,7 +269,8 @@ class _Lowering:
         if name in {"put", "pws", "pwsf", "ppkt"}:  # on a memory channel none of them signals
             packets = name == "ppkt"
             for source, target in zip(sources, targets, strict=False):
-                here = self._local(replace(source, buffer=sources[0].buffer))
+                alike = source.buffer == sources[0].buffer
+                here = self._local(source if alike else replace(source, buffer=sources[0].buffer))
                 size = source.size if packets else target.size
                 yield _Move([here], [self._remote(target, packets=packets)], size)
         elif name == "get":  # the offsets of source and target are exchanged
@@ -368,6 +369,8 @@ class _Lowering:
             )
 
         def moved(places: Sequence[Place]) -> tuple[Place, ...]:
+            if not skip:
+                return tuple(places)
             return tuple(replace(one, start=one.start + skip * (1 + one.packets)) for one in places)
 
         return Work(moved(move.sources), moved(move.targets), size, self._at, op.name)
