@@ -11,11 +11,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.compiled import Ints
 from topodesign.base.errors import FileFormatError, TopodesignError
 from topodesign.base.memory import check_memory
 from topodesign.base.strict_json import parse_json
@@ -48,6 +50,67 @@ class Contents:
     def memory(self) -> Memory:
         """Return the memory of all ranks at the start."""
         return Memory(self)
+
+    @cached_property
+    def blocks(self) -> list[int]:
+        """The blocks of the collective, in their order in memory."""
+        blocks: list[int] = self.collective.blocks(self.collective.members(self.ranks), self.ranks).tolist()
+        return blocks
+
+    @cached_property
+    def first(self) -> Ints:
+        """The first part of each block in the memory of a rank, and at last how many there are."""
+        return np.cumsum([0, *(len(self.cuts[block]) - 1 for block in self.blocks)])
+
+    def at(self, cell: int) -> int:
+        """Return the place among the blocks of the one that a part is of."""
+        return int(np.searchsorted(self.first, cell, side="right")) - 1
+
+    def block(self, cell: int) -> int:
+        """Return the block that a part is of."""
+        return self.blocks[self.at(cell)]
+
+    def cells(self, number: int) -> Ints:
+        """Return where in the memory of a rank is what a message carries."""
+        return self._cells[self._ends[number] : self._ends[number + 1]]
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        ends: list[int] = np.cumsum([0, *(sum(end - low for _, low, end in some) for some in self.pieces)]).tolist()
+        return ends
+
+    @cached_property
+    def _cells(self) -> Ints:
+        place = dict(zip(self.blocks, self.first.tolist(), strict=False))
+        rows = [(place[block] + low, end - low) for some in self.pieces for block, low, end in some]
+        starts, sizes = np.array(rows, dtype=np.int64).reshape(-1, 2).T
+        return np.repeat(starts - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
+
+    @cached_property
+    def start(self) -> tuple[Words, NDArray[np.bool_], NDArray[np.bool_], Words]:
+        """Numbers of all ranks, which are there, which are due in the end, and what has to be there of each part.
+
+        A rank begins with a hash of rank, block and part.
+        """
+        blocks, sizes = np.array(self.blocks, dtype=np.int64), np.diff(self.first)
+        of = np.repeat(np.arange(len(blocks)), sizes)
+        part = np.arange(len(of)) - self.first[of]
+        member = np.zeros((self.ranks, 1), dtype=np.bool_)
+        member[self.collective.members(self.ranks)] = True
+        movements = self.collective.movements
+        rank = np.arange(self.ranks)[:, None]
+        place, goal = (
+            self.collective.places(one, blocks, self.ranks)[end][of]
+            for end, one in enumerate((movements[0], movements[-1]))
+        )
+        there, due = ((one == EVERYONE) & member | (rank == one) for one in (place, goal))
+        words = part.astype(np.uint64) + np.uint64(1) + (blocks[of] + 1).astype(np.uint64) * np.uint64(2**20)
+        with np.errstate(over="ignore"):
+            words = (words + (rank + 1).astype(np.uint64) * np.uint64(2**40)) * _MIX[0]
+            for multiplier, shift in ((_MIX[1], 30), (_MIX[2], 27)):
+                words = (words ^ (words >> np.uint64(shift))) * multiplier
+        words = (words ^ (words >> np.uint64(31))) * there
+        return words, there, due, words.sum(axis=0, dtype=np.uint64)
 
 
 def contents_of(job: Job) -> tuple[Contents | None, list[Finding]]:
@@ -141,41 +204,32 @@ def _data(node: Node, units: dict[int, int], movements: int) -> list[Piece] | st
 
 
 class Memory(Watcher):
-    """What every rank has."""
+    """What every rank has: a row for each, with the parts of all blocks one after the other."""
 
     def __init__(self, contents: Contents) -> None:
         self._contents = contents
         self.findings: list[Finding] = []
-        self._values: dict[tuple[int, int], Words] = {}
-        self._held: dict[tuple[int, int], NDArray[np.bool_]] = {}
-        self._read: dict[int, list[Words]] = {}
+        values, self._held = contents.start[:2]
+        self._values, self._held = values.copy(), self._held.copy()
+        self._read: dict[int, Words] = {}
         self._landed: dict[tuple[int, int], int] = {}
-        collective, ranks = contents.collective, contents.ranks
-        members = collective.members(ranks)
-        self._members: list[int] = members.tolist()
-        blocks = collective.blocks(members, ranks)
-        self._blocks: list[int] = blocks.tolist()
-        first, last = collective.movements[0], collective.movements[-1]
-        self._sources = dict(zip(self._blocks, collective.places(first, blocks, ranks)[0].tolist(), strict=True))
-        self._goals = dict(zip(self._blocks, collective.places(last, blocks, ranks)[1].tolist(), strict=True))
 
     def sends(self, number: int) -> None:
         """Read what the message carries."""
-        message = self._contents.job.messages[number]
-        read = []
-        for block, first, end in self._contents.pieces[number]:
-            values, held = self._at(message.src, block)
-            if not held[first:end].all():
-                self._find("uninitialised read", number, f"sends block {block}, of which it has not all yet")
-            read.append(values[first:end].copy())
-        self._read[number] = read
+        rank, cells = self._contents.job.messages[number].src, self._contents.cells(number)
+        there = self._held[rank, cells]
+        if not there.all():
+            block = self._contents.block(cells[there.argmin()])
+            self._find("uninitialised read", number, f"sends block {block}, of which it has not all yet")
+        self._read[number] = self._values[rank, cells]
 
     def sent(self, number: int) -> None:
         """Check that what was read is what is there still."""
-        message = self._contents.job.messages[number]
-        for (block, first, end), read in zip(self._contents.pieces[number], self._read[number], strict=True):
-            if not np.array_equal(self._at(message.src, block)[0][first:end], read):
-                self._find("race", number, f"changes block {block} while it is sent")
+        rank, cells = self._contents.job.messages[number].src, self._contents.cells(number)
+        changed = self._values[rank, cells] != self._read[number]
+        if changed.any():
+            block = self._contents.block(cells[changed.argmax()])
+            self._find("race", number, f"changes block {block} while it is sent")
 
     def received(self, number: int) -> None:
         """Write what has arrived, or keep it for the compute node that adds it."""
@@ -184,10 +238,9 @@ class Memory(Watcher):
             rank, at = message.receive
             self._landed[rank, self._contents.job.traces[rank].nodes[at].id] = number
             return
-        for (block, first, end), read in zip(self._contents.pieces[number], self._read[number], strict=True):
-            values, held = self._at(message.dst, block)
-            values[first:end] = read
-            held[first:end] = True
+        cells = self._contents.cells(number)
+        self._values[message.dst, cells] = self._read[number]
+        self._held[message.dst, cells] = True
 
     def computed(self, rank: int, node: Node) -> None:
         """Add what the receives brought that the node depends on."""
@@ -195,58 +248,26 @@ class Memory(Watcher):
             number = self._landed.pop((rank, one), None)
             if number is None:
                 continue
-            for (block, first, end), read in zip(self._contents.pieces[number], self._read[number], strict=True):
-                values, held = self._at(rank, block)
-                values[first:end] += read
-                held[first:end] = True
+            cells = self._contents.cells(number)
+            self._values[rank, cells] += self._read[number]
+            self._held[rank, cells] = True
 
     def result(self) -> list[Finding]:
         """Return what is wrong in the end, after what went wrong before."""
         for rank, node in self._landed:
             self.findings.append(Finding("wrong result", f"nothing adds what node {node} receives", rank))
-        for block in self._blocks:
-            wanted = self._wanted(block)
-            goal = self._goals[block]
-            for rank in self._members if goal == EVERYONE else [goal]:
-                values, held = self._at(rank, block)
-                if not held.all():
-                    self.findings.append(
-                        Finding("wrong result", f"block {block} never arrives, at least in part", rank)
-                    )
-                elif not np.array_equal(values, wanted):
-                    self.findings.append(Finding("wrong result", f"block {block} is wrong in the end", rank))
+        _, _, due, wanted = self._contents.start
+        missing = due & ~self._held
+        wrong = missing | (due & (self._values != wanted))
+        ranks, cells = (one.tolist() for one in np.nonzero(wrong))
+        for block, rank in sorted({(self._contents.at(cell), rank) for rank, cell in zip(ranks, cells, strict=True)}):
+            name, low, high = self._contents.blocks[block], *self._contents.first[block : block + 2]
+            absent = missing[rank, low:high].any()
+            said = f"block {name} never arrives, at least in part" if absent else f"block {name} is wrong in the end"
+            self.findings.append(Finding("wrong result", said, rank))
             if len(self.findings) > _SHOWN:
                 break
         return self.findings
-
-    def _wanted(self, block: int) -> Words:
-        source = self._sources[block]
-        whose = self._members if source == EVERYONE else [source]
-        total = self._contribution(whose[0], block)
-        for rank in whose[1:]:
-            total = total + self._contribution(rank, block)
-        return total
-
-    def _contribution(self, rank: int, block: int) -> Words:
-        """Return the numbers that a rank begins with: a hash of rank, block and part."""
-        parts = len(self._contents.cuts[block]) - 1
-        words = np.arange(parts, dtype=np.uint64) + np.uint64((rank + 1) << 40) + np.uint64((block + 1) << 20)
-        with np.errstate(over="ignore"):
-            words = (words + np.uint64(1)) * _MIX[0]
-            for multiplier, shift in ((_MIX[1], 30), (_MIX[2], 27)):
-                words = (words ^ (words >> np.uint64(shift))) * multiplier
-            return words ^ (words >> np.uint64(31))
-
-    def _at(self, rank: int, block: int) -> tuple[Words, NDArray[np.bool_]]:
-        """Return the values of a block at a rank, and which of them are there."""
-        key = rank, block
-        if key not in self._values:
-            source = self._sources[block]
-            there = rank in self._members if source == EVERYONE else rank == source
-            own = self._contribution(rank, block)
-            self._values[key] = own if there else np.zeros_like(own)
-            self._held[key] = np.full(len(own), there, dtype=np.bool_)
-        return self._values[key], self._held[key]
 
     def _find(self, verdict: Any, number: int, text: str) -> None:
         message = self._contents.job.messages[number]
