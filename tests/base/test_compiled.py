@@ -50,8 +50,8 @@ from topodesign.pricing import kernels as pricing_kernels
 from topodesign.pricing.closed_form import distances, girth, price
 from topodesign.pricing.deferral import defer
 from topodesign.pricing.flows import kernels as concurrent_kernels
+from topodesign.pricing.flows.arcs import equal_split
 from topodesign.pricing.flows.balanced import balanced_flow
-from topodesign.pricing.flows.bounds import equal_split
 from topodesign.pricing.flows.concurrent import tree
 from topodesign.pricing.flows.quotient import quotient
 from topodesign.runtime.msccl import flat_kernels

@@ -29,8 +29,7 @@ from topodesign.catalog.build import _of_shard, build_catalog
 from topodesign.catalog.files import read_rows
 from topodesign.catalog.journal import Journal
 from topodesign.catalog.merge import merge_catalogs
-from topodesign.catalog.task_runner import run_task
-from topodesign.catalog.tasks import Stage, Task, needs, waves
+from topodesign.catalog.tasks import Stage, Task, needs, run_task, waves
 from topodesign.search.candidate import Candidate
 from topodesign.search.finder import Finder, base_targets
 from topodesign.search.target import Found, Target

@@ -19,9 +19,8 @@ from topodesign import build
 from topodesign.base.cost import moore_distances
 from topodesign.base.errors import DisconnectedError, ParameterError, TopologyError
 from topodesign.pricing.closed_form import distances
-from topodesign.pricing.flows.arcs import arc_flow
+from topodesign.pricing.flows.arcs import arc_flow, equal_split, own_distances
 from topodesign.pricing.flows.balanced import balanced_flow
-from topodesign.pricing.flows.bounds import equal_split, own_distances
 from topodesign.pricing.flows.concurrent import ConcurrentFlow, price_bound
 from topodesign.pricing.flows.paths import path_flow
 from topodesign.pricing.flows.quotient import Quotient, quotient

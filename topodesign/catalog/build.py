@@ -18,8 +18,7 @@ from topodesign.catalog.budgets import Effort
 from topodesign.catalog.files import degrees_of_grid, make_directory, read_rows, stored_file, write_rows
 from topodesign.catalog.journal import Journal
 from topodesign.catalog.rows import Row, worth_keeping
-from topodesign.catalog.task_runner import check_threads, end_with_parent, run_task
-from topodesign.catalog.tasks import Stage, Task, needs, waves
+from topodesign.catalog.tasks import Stage, Task, check_threads, end_with_parent, needs, run_task, waves
 
 _AHEAD = 3  # tasks handed out per worker, so that none waits for work
 _PATIENCE = "10s"  # how long a cluster has to answer

@@ -162,7 +162,7 @@ class _Draft:
 
 def _draft(spec: Spec, target: Target) -> _Draft | None:
     """Return what a spec builds; None if that is no connected topology of the size and cabling."""
-    from topodesign.pricing.flows.bounds import own_distances  # noqa: PLC0415  heavy
+    from topodesign.pricing.flows.arcs import own_distances  # noqa: PLC0415  heavy
     from topodesign.pricing.flows.quotient import quotient  # noqa: PLC0415
     from topodesign.topology.library import build  # noqa: PLC0415
 

@@ -19,7 +19,7 @@ from topodesign.base.declared import Declared
 from topodesign.base.errors import CatalogError
 from topodesign.catalog.rows import Row
 from topodesign.catalog.search_state import SearchState
-from topodesign.catalog.task_runner import check_threads, end_with_parent
+from topodesign.catalog.tasks import check_threads, end_with_parent
 
 _ASK = 0.5  # seconds after which what was done is told at the latest
 

@@ -20,9 +20,8 @@ from topodesign.catalog.quality import least_runtime, runtime
 from topodesign.catalog.sizes import MOST_NODES
 from topodesign.search.candidate import Candidate
 from topodesign.search.neighbours import drawn
-from topodesign.search.scarcity import steps_of_most
 from topodesign.search.symmetric import MOST_LINKS, orbit_counts, search_cayley, search_symmetric
-from topodesign.search.target import Found, Target, undominated
+from topodesign.search.target import Found, Target, steps_of_most, undominated
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 

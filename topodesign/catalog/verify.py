@@ -28,7 +28,7 @@ from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.row_check import check_row
 from topodesign.catalog.rows import Row, worth_keeping
 from topodesign.catalog.sizes import NO_LIMIT
-from topodesign.catalog.task_runner import check_threads, end_with_parent
+from topodesign.catalog.tasks import check_threads, end_with_parent
 
 _CORES = os.cpu_count() or 1
 _BATCH_WORK = 2**27  # links times sources of the rows that a process is handed at once; some seconds at most

@@ -17,9 +17,8 @@ from topodesign.base.progress import Progress, tell
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import format_excess
 from topodesign.pricing.efforts import EFFORTS, Effort
-from topodesign.pricing.flows.arcs import arc_flow
+from topodesign.pricing.flows.arcs import arc_flow, equal_split, own_distances
 from topodesign.pricing.flows.balanced import GAP, balanced_flow
-from topodesign.pricing.flows.bounds import equal_split, own_distances
 from topodesign.pricing.flows.concurrent import ConcurrentFlow
 from topodesign.pricing.flows.quotient import quotient
 from topodesign.pricing.flows.trees import tree_flow

@@ -15,7 +15,7 @@ from topodesign.base.errors import TopodesignError
 from topodesign.base.progress import Progress, tell
 from topodesign.base.records import Result
 from topodesign.base.wording import counted
-from topodesign.catalog.task_runner import check_threads, end_with_parent
+from topodesign.catalog.tasks import check_threads, end_with_parent
 
 
 @dataclass(frozen=True, repr=False)

@@ -20,22 +20,16 @@ from topodesign.plans.files import load_plan
 from topodesign.plans.plan import Plan
 from topodesign.plans.timing.plans import Simulation
 from topodesign.pricing.flows.flow_optimum import FlowOptimum
-from topodesign.report.charts.boxes import boxes_drawing
-from topodesign.report.charts.by_size import by_size_chart
+from topodesign.report.charts.boxes import boxes_drawing, cut_drawing
+from topodesign.report.charts.by_size import by_size_chart, winners_chart
 from topodesign.report.charts.chart import Chart, Drawing
 from topodesign.report.charts.crossings import crossings_chart
-from topodesign.report.charts.cut import cut_drawing
 from topodesign.report.charts.decision import ahead_chart, sensitivity_chart, tradeoff_chart
-from topodesign.report.charts.distances import distances_chart
-from topodesign.report.charts.frontier import frontier_chart
-from topodesign.report.charts.link_use import link_use_chart
+from topodesign.report.charts.distances import distances_chart, loads_chart
 from topodesign.report.charts.links import matrix_drawing, orbits_drawing
-from topodesign.report.charts.loads import loads_chart
-from topodesign.report.charts.passing import passing_chart
 from topodesign.report.charts.structure import structure_drawing
-from topodesign.report.charts.timeline import timeline_chart
-from topodesign.report.charts.times import times_chart
-from topodesign.report.charts.winners import winners_chart
+from topodesign.report.charts.timeline import link_use_chart, timeline_chart
+from topodesign.report.charts.times import frontier_chart, passing_chart, times_chart
 from topodesign.report.design.answer import Decision
 from topodesign.report.figures import Picture
 from topodesign.schedulers.circuits.reconfigure import Reconfiguration

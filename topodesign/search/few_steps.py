@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from topodesign.base.spec import LONGEST_SPEC, Spec
+from topodesign.graphs.expansions.insert import insert
 from topodesign.search import near_kernels as kernels
 from topodesign.search.annealing import swaps_between
-from topodesign.search.insertion import best_insertions, can_be_compared
+from topodesign.search.near_kernels import rank_insertions
 from topodesign.search.neighbours import drawn
 from topodesign.search.target import Target
 from topodesign.topology.topology import IntArray, Topology
@@ -107,3 +108,28 @@ def _bring_near(out: IntArray, steps: int, exchanges: int, duplex: bool, rng: np
     into = starts_into(out)
     state = rng.integers(1, 2**63, size=1, dtype=np.uint64)
     return int(kernels.bring_near(out, into, steps, duplex, exchanges, _TEMPERATURE, state))
+
+
+_LINKS = 2  # links in whose middle a node is put
+_FEWEST_STEPS = 3
+
+
+def can_be_compared(degree: int, steps: int, *, duplex: bool) -> bool:
+    """Whether places for a node are few enough: with two-way links of degree 4, or 5 with a port left free."""
+    return duplex and degree // 2 == _LINKS and steps >= _FEWEST_STEPS
+
+
+def best_insertions(base: Topology, steps: int, count: int) -> Iterator[Topology]:
+    """Yield a topology with a node more in so many places, the best first.
+
+    * ``base``: duplex, of degree 4 or 5, without self-loops.
+    * ``steps``: how far nodes may be apart, at least 3.
+    * ``count``: how many at most.
+    """
+    out = np.repeat(base.dst, base.capacity).reshape(base.nodes, base.degree).astype(np.int64)
+    first = np.array(base.representatives or range(base.nodes), dtype=np.int64)
+    best = np.zeros((count, 5), dtype=np.int64)
+    found = rank_insertions(out, first, steps, best)
+    free = [base.nodes] * 2 * (base.degree % 2)
+    for _, a, b, c, e in sorted(best[:found].tolist()):
+        yield insert(base, a, b, b, a, c, e, e, c, *free)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from topodesign.base.spec import Spec
 from topodesign.search.order_degree import orders, search_order_degree
-from topodesign.search.scarcity import steps_of_most
-from topodesign.search.target import Target
+from topodesign.search.target import Target, steps_of_most
 
 _WORK, _MOST_TIMES = 3 * 10**7, 6  # of a first turn, a tenth of a second, and how often at most it is doubled
 _MOST, _MIDDLE, _COUNTS = 32, 8, 4

@@ -5,8 +5,7 @@ from __future__ import annotations
 from topodesign.catalog.search_state import SearchState
 from topodesign.catalog.strategies.strategy import Draw, Strategy, gap_in_steps
 from topodesign.search.cycles import cycles_of, search_cycles
-from topodesign.search.scarcity import scarcity
-from topodesign.search.target import Target
+from topodesign.search.target import Target, scarcity
 
 _WORK, _MOST_TIMES = 3 * 10**8, 6
 """Of the first turn with so many cycles, some tenths of a second, and how often at most it is doubled."""

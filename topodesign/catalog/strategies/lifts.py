@@ -11,9 +11,8 @@ from functools import partial
 from topodesign.catalog.search_state import SearchState
 from topodesign.catalog.strategies.quotients import orbits_to_search
 from topodesign.catalog.strategies.strategy import Draw, Strategy, gap_in_steps, steps_to_search
-from topodesign.search.scarcity import scarcity
 from topodesign.search.symmetric import search_symmetric
-from topodesign.search.target import Target
+from topodesign.search.target import Target, scarcity
 
 _WORK, _MOST_TIMES = 4 * 10**8, 4
 """Of the first turn with so many orbits, some tenths of a second, and how often at most it is doubled."""

@@ -7,8 +7,7 @@ from functools import partial
 from topodesign.catalog.search_state import SearchState
 from topodesign.catalog.strategies.strategy import Draw, Strategy, gap_in_steps, steps_to_search
 from topodesign.search.order_degree import MOST_NODES, orders, search_order_degree
-from topodesign.search.scarcity import scarcity
-from topodesign.search.target import Target
+from topodesign.search.target import Target, scarcity
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 

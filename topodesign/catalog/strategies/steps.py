@@ -11,12 +11,10 @@ from topodesign.catalog.search_state import SearchState
 from topodesign.catalog.sizes import MOST_NODES
 from topodesign.catalog.strategies.strategy import Draw, Strategy, gap_to_records
 from topodesign.search.evenness import MOST_LINKS, search_even
-from topodesign.search.few_steps import search_near
-from topodesign.search.insertion import can_be_compared
+from topodesign.search.few_steps import can_be_compared, search_near
 from topodesign.search.neighbours import REACH
-from topodesign.search.scarcity import scarcity
 from topodesign.search.symmetric import orbit_counts, search_symmetric
-from topodesign.search.target import Target
+from topodesign.search.target import Target, scarcity
 from topodesign.topology.library import build
 
 _EXCHANGES = 4000  # of links

@@ -10,8 +10,7 @@ from topodesign.base.cost import Cost, lower_bound
 from topodesign.catalog.quality import least_runtime, runtime
 from topodesign.catalog.records import record_bounds
 from topodesign.catalog.search_state import WORTHWHILE, SearchState
-from topodesign.search.scarcity import scarcity
-from topodesign.search.target import Target
+from topodesign.search.target import Target, scarcity
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,7 @@ from topodesign.optima.throughput import throughput
 from topodesign.plans.plan import Plan
 from topodesign.plans.timing.plans import simulate
 from topodesign.pricing.mix import PRICED, Mix, read_mix
-from topodesign.report.boxes.candidates import Graph, graphs_of
-from topodesign.report.boxes.nics import Numbered, number_nics
+from topodesign.report.boxes.candidates import Graph, Numbered, graphs_of, number_nics
 from topodesign.schedulers.method import sizes_of
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.library import TopologyLike

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,9 @@ from topodesign.base.units import format_rate
 from topodesign.base.wording import counted
 from topodesign.compiler.wires import boxes_of
 from topodesign.fabrics.fabric import Fabric
+from topodesign.optima.throughput import bottleneck_in_words
+from topodesign.optima.tree_optimum import FabricOptimum
+from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.report.charts.chart import Drawing
 from topodesign.report.charts.structure import diagonal, drawn
 from topodesign.topology.topology import Topology
@@ -79,3 +83,23 @@ def _rows(joined: Topology, box: list[bool]) -> NDArray[np.float64] | None:
             top -= 0.3
         top -= 0.5
     return places
+
+
+MOST_NODES = 48  # nodes and switches that are drawn one by one where there are boxes
+
+
+def cut_drawing(best: FabricOptimum | FlowOptimum) -> Drawing:
+    """Return the drawing of a fabric with its bottleneck."""
+    fabric = best.fabric
+    if isinstance(best, FlowOptimum):
+        cut, binding, words = best.cut, best.binding, best.in_words()
+    else:
+        cut, binding, words = best.best.cut, best.best.binding, bottleneck_in_words(fabric, best.best)
+    switches = fabric.topology.switches
+    sides = ("inside the bottleneck", "outside", "switch inside", "switch outside") if cut else ("node", "", "switch")
+    groups = [int(bool(cut) and node not in cut) + 2 * (node in switches) for node in range(fabric.topology.nodes)]
+    if fabric.topology.nodes > MOST_NODES and has_boxes(fabric):
+        made = boxes_drawing(fabric, binding)
+        return replace(made, title=best.heading(), note=f"marked: joined by links that bind; {made.note}")
+    note = f"marked: the links that bind; {words}"
+    return drawn(fabric.topology, fabric.names, (groups, sides), best.heading(), "cut", marked=binding, note=note)

@@ -8,7 +8,9 @@ from fractions import Fraction
 
 from topodesign.base.records import SideBySide, shortened
 from topodesign.base.units import rounded_size
+from topodesign.base.wording import counted
 from topodesign.catalog.frontier import Pareto
+from topodesign.optima.routed import Routed
 from topodesign.pricing.baselines import baselines
 from topodesign.pricing.crossovers import winners
 from topodesign.report.charts.chart import Chart, Series, Style
@@ -66,3 +68,74 @@ def over_sizes(
     """Return the plot of series of seconds over bytes."""
     label = f"data of the {collective}, bytes"
     return Chart("times", title, label, "seconds", tuple(series), "log2", "log", marks=marks, note=note)
+
+
+def frontier_chart(found: Pareto) -> Chart:
+    """Return the plot of a frontier."""
+    entries = found.entries
+    steps = [entry.cost.steps for entry in entries]
+    bound = found.bound
+    compared = [one for one in found.baselines if one.cost is not None and one.cost.steps <= 4 * max(steps)]
+    series = [
+        Series(
+            found.among.several.removeprefix("the "),
+            steps,
+            [entry.mean.bandwidth for entry in entries],
+            "points",
+            texts=[shortened(entry.short) for entry in entries],
+        ),
+        Series(
+            "lower bound (both at once)",
+            [one.steps for one in found.bounds],
+            [one.bandwidth for one in found.bounds],
+            "points",
+            "bound",
+        ),
+        Series("", [bound.steps], [bound.bandwidth], "level", "bound"),
+    ]
+    series += [
+        Series(one.name, [one.cost.steps], [one.cost.bandwidth], "points", "other")
+        for one in compared
+        if one.cost is not None
+    ]
+    return Chart(
+        "frontier",
+        f"{found.nodes} nodes of degree {found.degree}: what latency costs in bandwidth",
+        "communication steps of half an allreduce",
+        "y of half an allreduce (time = y M/B)",
+        tuple(series),
+        marks=((bound.steps, f"at least {counted(bound.steps, 'step')}"),),
+        note="left and low is better",
+    )
+
+
+_MOST_WAYS = 8  # ways that are drawn
+
+
+def passing_chart(found: Routed) -> Chart:
+    """Return the plot of the times of all ways, those that take least time for some size before others."""
+    turns = [one for one in found.turns if one.size <= SIZES[-1]]
+    fastest = list(dict.fromkeys(turn.name for turn in turns))
+    drawn = sorted(found.ways, key=lambda one: fastest.index(one.name) if one.name in fastest else len(fastest))[
+        :_MOST_WAYS
+    ]
+    series = [
+        Series(
+            way.name,
+            SIZES,
+            [way.seconds(found.workload, size) for size in SIZES],
+            role="ours" if way.name in fastest else "other",
+        )
+        for way in drawn
+    ]
+    return Chart(
+        "passing",
+        f"{found.name}: {found.collective}, messages pass through",
+        f"data of the {found.collective}, bytes",
+        "seconds",
+        tuple(series),
+        "log2",
+        "log",
+        marks=tuple((turn.size, rounded_size(turn.size)) for turn in turns if turn.size > SIZES[0]),
+        note="dotted: from here on another way takes less time",
+    )

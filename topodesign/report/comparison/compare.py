@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Unpack
+from typing import Literal, Unpack
 
 from topodesign.base.arguments import as_choice
-from topodesign.base.claims import FASTEST_OF_COLUMN
+from topodesign.base.claims import FASTEST_OF_COLUMN, turning_words
 from topodesign.base.cost import Bounds, Cost, lower_bounds
 from topodesign.base.deadline import OutOfTime, deadline
 from topodesign.base.declared import Declared, key, keys_of
@@ -33,9 +33,64 @@ from topodesign.optima.step import StepLike, as_step, price_on
 from topodesign.pricing.workload import Workload, as_workload
 from topodesign.report.comparison.contender import PRICED, Contender, ContenderLike, contender
 from topodesign.report.comparison.methods import MOST_SECONDS
-from topodesign.report.comparison.thresholds import Threshold, thresholds
 from topodesign.report.comparison.timing import GAPS_AND_HOPS, gaps_and_hops, step_words
 from topodesign.topology.topology import Topology
+
+Parameter = Literal["gap", "hop"]
+_LARGEST = Fraction(1, 10**4)  # seconds up to which other values are looked at
+_HALVINGS = 20  # how often the span that a value lies in is halved: to a tenth of a nanosecond
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold(Declared):
+    """A value of a latency that decides who is the fastest.
+
+    * ``now``, ``then``: who is the fastest as it is, and on the other side.
+    """
+
+    parameter: Parameter  # which latency
+    value: Fraction  # seconds, to a tenth of a nanosecond
+    above: bool  # whether the other one is the fastest above it, or below
+    now: str
+    then: str
+
+    KEYS = "parameter value_s=float(value) side fastest=now then"
+    SHARED = "turn"
+
+    @property
+    def side(self) -> Literal["above", "below"]:
+        """On which side of it the other one is the fastest."""
+        return "above" if self.above else "below"
+
+    def __str__(self) -> str:
+        """Return it in a sentence."""
+        return turning_words(f"{self.side} --{self.parameter} {format_time(self.value)}", self.then, self.now)
+
+
+def thresholds(parameter: Parameter, contenders: Sequence[Contender], work: Workload) -> list[Threshold]:
+    """Return values of a latency below and above its own, if there are any, with another contender the fastest."""
+
+    def fastest(value: Fraction) -> str:
+        latency = replace(work.latency, **{parameter: value})
+        return min(contenders, key=lambda one: one.timing.time(latency, work.sizes[0], one.workload.bandwidth)).name
+
+    own: Fraction = getattr(work, parameter)
+    now = fastest(own)
+    found = []
+    for far in (Fraction(0), _LARGEST):
+        then = fastest(far)
+        if then == now:
+            continue
+        same, changed = own, far
+        for _ in range(_HALVINGS):
+            middle = (same + changed) / 2
+            if (other := fastest(middle)) == now:
+                same = middle
+            else:
+                changed, then = middle, other
+        found.append(Threshold(parameter, changed, far > own, now, then))
+    return found
+
 
 _LAYOUTS = 4  # layouts of the ranks of a training step that are priced
 

@@ -16,8 +16,7 @@ from topodesign.report.design.boxed import MOST_PLANNED, with_plans
 from topodesign.report.design.contenders import Gathered, gathered
 from topodesign.report.design.failures import failures_of
 from topodesign.report.design.fields import RequestOptions
-from topodesign.report.design.growth import stages_of
-from topodesign.report.design.limits import bound_of, limits_of
+from topodesign.report.design.growth import bound_of, limits_of, stages_of
 from topodesign.report.design.parts import Offer
 from topodesign.report.design.reading import read_request, request_of
 from topodesign.report.design.request import Request

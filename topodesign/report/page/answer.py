@@ -10,8 +10,7 @@ from topodesign.base.units import format_size, format_time
 from topodesign.catalog.frontier import Entry, Pareto
 from topodesign.pricing.evaluation import price_each
 from topodesign.report.charts.chart import Chart, Series
-from topodesign.report.charts.frontier import frontier_chart
-from topodesign.report.charts.times import over_sizes, times_chart
+from topodesign.report.charts.times import frontier_chart, over_sizes, times_chart
 from topodesign.report.page.details import Beside, made_for
 from topodesign.report.page.parts import Choice, Document, Facts, Listing, Plotted, Section, Summary
 from topodesign.report.page.topology import (

@@ -19,8 +19,8 @@ from topodesign.plans.replay.plans import verify
 from topodesign.plans.timing.plans import simulate
 from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.pricing.workload import Workload
+from topodesign.report.charts.boxes import cut_drawing
 from topodesign.report.charts.chart import Chart, Drawing, Series
-from topodesign.report.charts.cut import cut_drawing
 from topodesign.report.charts.structure import structure_drawing
 from topodesign.report.charts.times import over_sizes
 from topodesign.report.page.details import plan_for

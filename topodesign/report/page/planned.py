@@ -9,8 +9,7 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import Report, verify
 from topodesign.plans.timing.plans import Simulation, simulate
 from topodesign.pricing.workload import Workload
-from topodesign.report.charts.link_use import link_use_chart
-from topodesign.report.charts.timeline import timeline_chart
+from topodesign.report.charts.timeline import link_use_chart, timeline_chart
 from topodesign.report.page.fabric import plan_times
 from topodesign.report.page.parts import (
     Choice,

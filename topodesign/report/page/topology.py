@@ -20,11 +20,10 @@ from topodesign.pricing.baselines import baselines
 from topodesign.pricing.evaluation import Evaluation
 from topodesign.pricing.workload import Workload
 from topodesign.report.charts.chart import Chart, Series, name_of
-from topodesign.report.charts.distances import distances_chart
-from topodesign.report.charts.link_use import link_use_chart
+from topodesign.report.charts.distances import distances_chart, loads_chart
 from topodesign.report.charts.links import pictures
-from topodesign.report.charts.loads import loads_chart
 from topodesign.report.charts.structure import structure_drawing
+from topodesign.report.charts.timeline import link_use_chart
 from topodesign.report.charts.times import SIZES, over_sizes
 from topodesign.report.page.details import Cabling, Made, made_for
 from topodesign.report.page.parts import (

@@ -8,8 +8,7 @@ import pytest
 from topodesign import build
 from topodesign.base.cost import lower_bound
 from topodesign.pricing.closed_form import price
-from topodesign.search.scarcity import scarcity, steps_of_most
-from topodesign.search.target import Target
+from topodesign.search.target import Target, scarcity, steps_of_most
 
 
 @pytest.mark.parametrize("duplex", [True, False])

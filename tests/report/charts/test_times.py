@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from topodesign import routed
-from topodesign.report.charts.passing import passing_chart
+from topodesign.report.charts.times import passing_chart
 
 
 def test_the_lowest_line_is_the_way_that_is_fastest() -> None:
