@@ -18,8 +18,7 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.base.units import parse_size
 from topodesign.cli.main import run
 from topodesign.fabrics.fabric import Fabric, FabricLink
-from topodesign.fabrics.latencies import as_latency
-from topodesign.fabrics.node_values import as_shards
+from topodesign.fabrics.node_values import as_latency, as_shards
 from topodesign.fabrics.presets import build_fabric
 from topodesign.optima.alternatives import limited, smallest_number_of_trees, trade_offs
 from topodesign.optima.forest.schedule import forest_schedule

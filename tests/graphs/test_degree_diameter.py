@@ -18,10 +18,9 @@ from tests.floors import reached
 from tests.samples.topologies import regular_digraphs
 from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.graphs.cycleprefix import cycleprefix
-from topodesign.graphs.genkautz import genkautz, genkautzjoined
+from topodesign.graphs.genkautz import genkautz, genkautzjoined, kautz
 from topodesign.graphs.hexagon_twins import _SPLIT, ghtwins
 from topodesign.graphs.hoffmansingleton import hoffmansingleton
-from topodesign.graphs.kautz import kautz
 from topodesign.graphs.loops import join_loops, looped_nodes
 from topodesign.graphs.mms import mms
 from topodesign.graphs.polarity import (

@@ -22,7 +22,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.spec import parse
 from topodesign.graphs import FAMILIES
 from topodesign.graphs.ring import shiftedring
-from topodesign.graphs.subsets import subsets
+from topodesign.graphs.sizes import subsets
 from topodesign.pricing.closed_form import price
 from topodesign.topology.topology import Topology
 

@@ -15,8 +15,7 @@ from tests.floors import reached
 from topodesign.base.errors import ParameterError, TooLargeError, TopodesignError
 from topodesign.base.spec import Spec, parse
 from topodesign.graphs import FAMILIES
-from topodesign.graphs.sizes import binomial, integer_root, power
-from topodesign.graphs.subsets import complements, rank, subsets
+from topodesign.graphs.sizes import binomial, complements, integer_root, power, rank, subsets
 from topodesign.pricing.closed_form import price
 from topodesign.topology.family import Family
 from topodesign.topology.finite_field import FiniteField, is_prime_power

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from topodesign.base.errors import FileFormatError, ParameterError, UnitError
+from topodesign.base.latency import ALPHA, GAP, HOP, Latency
 from topodesign.base.tables import fixed_columns
 from topodesign.base.text_files import naming, read_text
-from topodesign.base.units import Quantity, as_time
+from topodesign.base.units import Quantity, as_time, format_time
 from topodesign.base.wording import counted
-from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric
 from topodesign.fabrics.part import nodes_named
 
 if TYPE_CHECKING:
@@ -133,3 +134,32 @@ def _time(value: Quantity, name: str) -> Fraction:
 
 _SIZES = _Kind("shard sizes", "shards", "size", "2,1,1", ("node", "size"), "a row such as gpu0,2", _size)
 _TIMES = _Kind("ready times", "ready", "time", "0s,20us,0s", ("node", "ready"), "a row such as 3,20us", _time)
+
+
+def as_latency(alpha: Quantity | None = None, gap: Quantity | None = None, hop: Quantity | None = None) -> Latency:
+    """Return what messages take: text with units or numbers of seconds, or ``fabric`` for alpha; None is the default.
+
+    Where links have latencies of their own those out of switches have that of these, so that a hop is 0 if not given.
+
+    Examples
+    --------
+    >>> from topodesign.fabrics.node_values import as_latency
+    >>> as_latency("5us", gap=0)
+    Latency(alpha=Fraction(1, 200000), gap=Fraction(0, 1), hop=Fraction(3, 10000000))
+    """
+    own = alpha == OWN_LATENCIES
+    least = Fraction(0) if own else HOP
+    return Latency(
+        None if own else ALPHA if alpha is None else as_time(alpha, latency=True),
+        GAP if gap is None else as_time(gap, latency=True),
+        least if hop is None else as_time(hop, latency=True),
+    )
+
+
+def latency_words(latency: Latency, fabric: Fabric) -> str:
+    """Return in words what is for a fabric: gaps and hops only where there are switches."""
+    alpha = "the fabric's own latencies" if latency.alpha is None else f"alpha {format_time(latency.alpha)}"
+    if not fabric.topology.switches:
+        return alpha
+    hop = f", hop {format_time(latency.hop)}" if latency.hop else ""
+    return f"{alpha}, gap {format_time(latency.gap)}{hop}"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from topodesign.base.arguments import require_at_least
-from topodesign.graphs.subsets import swap_and_turn
+from topodesign.graphs.sizes import swap_and_turn
 from topodesign.topology.family import named
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology, check_buildable

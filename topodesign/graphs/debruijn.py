@@ -8,8 +8,7 @@ import numpy as np
 
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
-from topodesign.graphs.sizes import power
-from topodesign.graphs.subsets import swap_and_turn
+from topodesign.graphs.sizes import power, swap_and_turn
 from topodesign.topology.family import named
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology, check_buildable

@@ -11,8 +11,7 @@ import numpy as np
 
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
-from topodesign.graphs.sizes import binomial
-from topodesign.graphs.subsets import complements, rank, subsets, swap_and_turn
+from topodesign.graphs.sizes import binomial, complements, rank, subsets, swap_and_turn
 from topodesign.topology.family import named
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import MAX_LINKS, MAX_NODES, IntArray, Topology, check_buildable
@@ -73,7 +72,7 @@ def _table(rows: Iterable[tuple[int, int, tuple[int, int]]]) -> Sizes:
 def kneser(n: int, k: int) -> Topology:
     """Kneser graph K(n,k): the k-subsets of n elements, linked when disjoint; degree C(n-k,k), needs n > 2k.
 
-    Nodes are numbered by :func:`topodesign.graphs.subsets.rank`. K(5,2) is the Petersen graph.
+    Nodes are numbered by :func:`topodesign.graphs.sizes.rank`. K(5,2) is the Petersen graph.
 
     References
     ----------
@@ -132,7 +131,7 @@ def _doubled(k: int) -> Iterator[IntArray]:
 def johnson(n: int, k: int) -> Topology:
     """Johnson graph J(n,k): the k-subsets of n elements, linked when they share k - 1; degree k(n - k), n > k.
 
-    Nodes are numbered by :func:`topodesign.graphs.subsets.rank`; for k > n/2 they stand for what the subset leaves out.
+    Nodes are numbered by :func:`topodesign.graphs.sizes.rank`; for k > n/2 they stand for what the subset leaves out.
     The diameter is min(k, n - k).
 
     References

@@ -86,3 +86,22 @@ def _between(left: np.ndarray, right: np.ndarray, side: int) -> Topology:
     """Link ``left[k]`` with ``side + right[k]``, pairs that stay if both sides are turned alike or exchanged."""
     source, target = np.concatenate((left, right + side)), np.concatenate((right + side, left))
     return Topology.from_arrays(2 * side, source, target, symmetry=abelian(side, 2).action())
+
+
+def _find_complete(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    if nodes == degree + 1 >= 2:
+        yield (nodes,)
+
+
+@named(_find_complete, size=("n", "n - 1", "complete(6)"))
+def complete(n: int) -> Topology:
+    """Complete graph K_n: every node has a link to every other; degree n - 1, diameter 1.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, Table 7.
+    """
+    require_at_least("n", n, 2)
+    check_buildable(n, n * (n - 1))
+    source, step = np.divmod(np.arange(n * (n - 1)), n - 1)
+    return Topology.from_arrays(n, source, (source + step + 1) % n, symmetry=cyclic(n).action())

@@ -17,7 +17,7 @@ from topodesign.base.units import format_rate, format_size, format_time
 from topodesign.base.wording import counted
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER
 from topodesign.fabrics.fabric import Fabric
-from topodesign.fabrics.latencies import latency_words
+from topodesign.fabrics.node_values import latency_words
 from topodesign.fabrics.wording import change_in_words, in_columns
 from topodesign.optima.alternatives import (
     BestAllreduce,

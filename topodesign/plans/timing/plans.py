@@ -19,8 +19,7 @@ from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_bandwidth, format_size, format_time
 from topodesign.base.wording import counted, listed
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
-from topodesign.fabrics.latencies import as_latency, latency_words
-from topodesign.fabrics.node_values import as_ready
+from topodesign.fabrics.node_values import as_latency, as_ready, latency_words
 from topodesign.fabrics.part import part_of
 from topodesign.plans.files import as_plan
 from topodesign.plans.kinds import kind_of

@@ -24,7 +24,7 @@ from topodesign.base.wording import counted, listed
 from topodesign.base.work_options import OwnTimingOptions
 from topodesign.collectives import ALLREDUCE, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, Collective, as_collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
-from topodesign.fabrics.latencies import as_latency
+from topodesign.fabrics.node_values import as_latency
 from topodesign.fabrics.part import Some, compute_node
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place, working
 from topodesign.optima.question import Question
