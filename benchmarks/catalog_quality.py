@@ -3,7 +3,7 @@
     python benchmarks/catalog_quality.py -d 4 -n 5..2000
     python benchmarks/catalog_quality.py -d 2 -d 8 -d 16 -n 5..2000 --every 10 --bidirectional
 
-What it knows is said in ``topodesign/search/paper.py``. For every N all points of its frontier must be matched or
+What it knows is said in ``topodesign/catalog/records.py``. For every N all points of its frontier must be matched or
 beaten; the exit status is 1 where one is not.
 """
 
@@ -20,8 +20,8 @@ import click
 from topodesign.base.cost import Cost, lower_bound
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.quality import STANDARD
-from topodesign.cli.ranges import number_range
-from topodesign.search.paper import paper_finder
+from topodesign.catalog.records import paper_finder
+from topodesign.cli.options import number_range
 
 
 def covers(front: Iterable[Cost], others: Iterable[Cost]) -> bool:

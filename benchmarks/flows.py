@@ -11,7 +11,7 @@ import sys
 import time
 
 from topodesign.collectives import ALL_TO_ALL
-from topodesign.fabrics.link_costs import as_costs
+from topodesign.fabrics.node_values import as_costs
 from topodesign.fabrics.places import as_fabric
 from topodesign.plans.replay.plans import verify
 from topodesign.pricing.flows.flow_optimum import FlowOptimum, flow_optimum

@@ -20,12 +20,11 @@ from topodesign.base.errors import TooLargeError, TopologyError
 from topodesign.base.progress import Progress, tell
 from topodesign.base.records import Result
 from topodesign.base.spec import LONGEST_SPEC, Spec, parse
-from topodesign.catalog.deferral import deferred_row
 from topodesign.catalog.idle import idle_row, with_idle_ports
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.rows import Row
-from topodesign.catalog.search_state import SearchState, by_spff
+from topodesign.catalog.search_state import SearchState, by_spff, deferred_row
 from topodesign.pricing.deferral import why_not
 from topodesign.pricing.evaluation import deferred_both
 from topodesign.search.candidate import line_spec

@@ -15,13 +15,12 @@ from fractions import Fraction
 from topodesign.base.cost import Basis, Cost, lower_bound
 from topodesign.base.errors import TooLargeError, TopologyError
 from topodesign.base.spec import LONGEST_SPEC, Spec, parse
-from topodesign.catalog.deferral import deferred_row
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.quality import least_runtime, runtime
 from topodesign.catalog.records import record_bounds
 from topodesign.catalog.rows import VERSION, Row, undominated, worth_keeping
 from topodesign.pricing.deferral import why_not
-from topodesign.pricing.evaluation import deferred_both, price_both
+from topodesign.pricing.evaluation import cheaper, deferred_both, price_both
 from topodesign.search.candidate import Candidate, transpose_spec
 from topodesign.search.finder import Finder
 from topodesign.search.target import Target
@@ -292,3 +291,14 @@ def expansions(row: Row) -> Iterator[tuple[Target, Spec]]:
         yield Target(nodes * n, degree * n, row.duplex), Spec("degree", (spec, n))
     if not row.duplex:
         yield Target(nodes, 2 * degree, duplex=True), Spec("bidirect", (spec,))
+
+
+def deferred_row(row: Row, there: Cost, back: Cost) -> Row | None:
+    """Return a row with deferred schedules where these take less bandwidth; None if they do in neither collective."""
+    both = cheaper(row.cost, there), cheaper(row.allgather, back)
+    if both == (row.cost, row.allgather) or both[0].steps != both[1].steps:
+        return None
+    spec = parse(row.spec)
+    if both[1].bandwidth > both[0].bandwidth:
+        both, spec = (both[1], both[0]), transpose_spec(spec)
+    return Row(row.nodes, row.degree, *both, row.duplex, row.found, Basis.DEFERRED, VERSION, str(spec))

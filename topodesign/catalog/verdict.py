@@ -10,8 +10,7 @@ from topodesign.base.cost import Cost, bound_in
 from topodesign.base.records import shortened
 from topodesign.base.units import format_excess, format_size, rounded_size
 from topodesign.base.wording import counted
-from topodesign.pricing.crossovers import winners
-from topodesign.pricing.workload import Workload
+from topodesign.pricing.workload import Workload, winners
 
 Offer = tuple[str, Cost]  # A topology's spec and what its reduce-scatter and allgather cost, their mean
 

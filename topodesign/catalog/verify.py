@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -301,7 +302,7 @@ def verify(
     """
     if audit and all_sources:
         raise ParameterError("an audit proves which nodes are enough; leave all_sources out")
-    check = _audit_rows if audit else _check_all_sources if all_sources else _check_rows
+    check = audit_row if audit else partial(_checked, all_sources=all_sources)
     how = ", by audit" if audit else ", from all sources" if all_sources else ""
     kept = _Progress(resume, how) if resume is not None else None
     left = [place for place in rows if kept is None or _key(place.row) not in kept.rows]
@@ -334,17 +335,17 @@ def _batches(rows: Iterable[StoredRow]) -> Iterator[list[StoredRow]]:
 
 
 def _run(
-    batches: Sequence[list[StoredRow]], check: Callable[[list[Row]], list[Audited]], workers: int
+    batches: Sequence[list[StoredRow]], check: Callable[[Row], Audited], workers: int
 ) -> Iterator[tuple[list[StoredRow], list[Audited]]]:
     """Yield every batch with what is wrong with its rows, as they are done."""
     if workers == 1 or len(batches) <= 1:
         for batch in batches:
-            yield batch, check([place.row for place in batch])
+            yield batch, [check(place.row) for place in batch]
         return
     check_threads()
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=end_with_parent)
     try:
-        waiting = {pool.submit(check, [place.row for place in batch]): batch for batch in batches}
+        waiting = {pool.submit(_each, check, [place.row for place in batch]): batch for batch in batches}
         for future in as_completed(waiting):
             yield waiting[future], future.result()
     except BrokenProcessPool:
@@ -353,16 +354,12 @@ def _run(
         pool.shutdown(cancel_futures=True)
 
 
-def _check_rows(rows: list[Row]) -> list[Audited]:
-    return [Audited(check_row(row, all_sources=False)) for row in rows]
+def _each(check: Callable[[Row], Audited], rows: list[Row]) -> list[Audited]:
+    return [check(row) for row in rows]
 
 
-def _check_all_sources(rows: list[Row]) -> list[Audited]:
-    return [Audited(check_row(row, all_sources=True)) for row in rows]
-
-
-def _audit_rows(rows: list[Row]) -> list[Audited]:
-    return [audit_row(row) for row in rows]
+def _checked(row: Row, *, all_sources: bool) -> Audited:
+    return Audited(check_row(row, all_sources=all_sources))
 
 
 class _Progress:

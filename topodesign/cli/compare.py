@@ -8,8 +8,7 @@ import click
 
 import topodesign
 from topodesign.cli.answers import Command, csv_option, json_option, show
-from topodesign.cli.completion import SPEC
-from topodesign.cli.options import message_options, named_values, time_limit_option, work_options
+from topodesign.cli.options import SPEC, message_options, named_values, time_limit_option, work_options
 from topodesign.cli.progress import progress_bar
 
 

@@ -15,8 +15,7 @@ from topodesign.base.doors import BACKENDS
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.options import Choice, declared
 from topodesign.cli.answers import Command, form, json_option, print_json, say
-from topodesign.cli.completion import SPEC
-from topodesign.cli.options import offer, output_option, schedule_options
+from topodesign.cli.options import SPEC, offer, output_option, schedule_options
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import check_ending, names_schedule, refuse_choices, tell_of_names
 from topodesign.compiler.options import CallOptions, ChakraOptions, CompileOptions, MscclppOptions, ProgramOptions

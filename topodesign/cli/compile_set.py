@@ -10,8 +10,7 @@ import click
 import topodesign
 from topodesign.base.doors import BACKENDS
 from topodesign.cli.answers import Command, form, json_option, print_json, say
-from topodesign.cli.completion import SPEC
-from topodesign.cli.options import COLLECTIVES, offer, output_option
+from topodesign.cli.options import COLLECTIVES, SPEC, offer, output_option
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import check_new, wired_place
 from topodesign.compiler.options import SetOptions

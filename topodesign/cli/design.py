@@ -12,7 +12,7 @@ import topodesign
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import FileFormatError
 from topodesign.cli.answers import FILE, Command, directory, json_option, tell
-from topodesign.cli.options import named_values, offer
+from topodesign.cli.options import named_values, offer, path_option
 from topodesign.cli.progress import progress_bar
 from topodesign.report.design.fields import RequestOptions
 
@@ -94,7 +94,7 @@ def command(request: Path) -> None:
 
 @click.command(name="init", cls=Command)
 @offer(RequestOptions, section="Options")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="New file to write (.yaml).")
+@path_option("-o", "--output", metavar="FILE", about="New file to write (.yaml).")
 def init(output: Path | None, **answers: Any) -> None:
     """Write a request to begin with: a YAML file with comments, to be corrected by hand.
 

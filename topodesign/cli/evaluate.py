@@ -8,8 +8,7 @@ import click
 
 import topodesign
 from topodesign.cli.answers import Command, json_option, show
-from topodesign.cli.completion import SPEC
-from topodesign.cli.options import work_options
+from topodesign.cli.options import SPEC, work_options
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import tell_of_names
 from topodesign.pricing.efforts import EFFORTS, Effort

@@ -12,8 +12,7 @@ from topodesign.base.atomic import write_whole
 from topodesign.base.options import declared, flagged
 from topodesign.base.tables import write_csv
 from topodesign.cli.answers import Command, csv_option, form, json_option
-from topodesign.cli.completion import SPEC
-from topodesign.cli.options import offer
+from topodesign.cli.options import SPEC, offer
 from topodesign.fabrics.options import MachineOptions, PartOptions
 
 if TYPE_CHECKING:

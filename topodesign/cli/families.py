@@ -8,7 +8,7 @@ import click
 
 import topodesign
 from topodesign.cli.answers import Command, form, json_option, show
-from topodesign.cli.completion import SPEC
+from topodesign.cli.options import SPEC
 
 
 @click.command(name="families", cls=Command)

@@ -13,8 +13,15 @@ from topodesign.base.atomic import write_directory
 from topodesign.base.errors import ParameterError, ScheduleError
 from topodesign.base.options import Option, Whole
 from topodesign.cli.answers import Command, csv_option, form, json_option, show
-from topodesign.cli.completion import SPEC
-from topodesign.cli.options import collective_of, offer, output_option, own_work_options, root_option, time_limit_option
+from topodesign.cli.options import (
+    SPEC,
+    collective_of,
+    offer,
+    output_option,
+    own_work_options,
+    root_option,
+    time_limit_option,
+)
 from topodesign.cli.progress import progress_bar
 from topodesign.schedulers.options import SearchOptions, ShapeOptions
 

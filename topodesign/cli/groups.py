@@ -8,8 +8,7 @@ import click
 
 import topodesign
 from topodesign.cli.answers import Command, json_option, tell
-from topodesign.cli.completion import SPEC
-from topodesign.cli.options import collective_option, offer, root_option
+from topodesign.cli.options import SPEC, collective_option, offer, root_option
 from topodesign.cli.progress import progress_bar
 from topodesign.fabrics.options import PlaceOptions
 

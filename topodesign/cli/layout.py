@@ -11,8 +11,7 @@ import topodesign
 from topodesign.base.errors import ParameterError
 from topodesign.base.options import Option, Whole
 from topodesign.cli.answers import Command, form, json_option, print_json, say
-from topodesign.cli.completion import SPEC
-from topodesign.cli.options import offer, output_option, seed_option
+from topodesign.cli.options import SPEC, offer, output_option, seed_option
 from topodesign.cli.progress import progress_bar
 from topodesign.fabrics.options import PlaceOptions
 from topodesign.schedulers.options import SearchOptions

@@ -10,7 +10,7 @@ import click
 import topodesign
 from topodesign.base.atomic import write_whole
 from topodesign.cli.answers import Command, csv_option, form, json_option
-from topodesign.cli.completion import SPEC
+from topodesign.cli.options import SPEC
 from topodesign.cli.sources import tell_of_names
 
 if TYPE_CHECKING:

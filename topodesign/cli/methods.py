@@ -8,8 +8,8 @@ import click
 
 import topodesign
 from topodesign.cli.answers import Command, csv_option, json_option, show
-from topodesign.cli.completion import SPEC
 from topodesign.cli.options import (
+    SPEC,
     MethodChoice,
     collective_option,
     message_options,

@@ -10,8 +10,7 @@ import click
 import topodesign
 from topodesign.base.work_options import OwnWorkOptions
 from topodesign.cli.answers import Command, form, json_option, print_json, say, show, tell
-from topodesign.cli.completion import SPEC
-from topodesign.cli.options import collective_of, offer, whole
+from topodesign.cli.options import SPEC, collective_of, offer, whole
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import check_new
 from topodesign.fabrics.options import PartOptions

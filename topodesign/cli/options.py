@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from topodesign import collectives
 from topodesign.base import doors
@@ -144,6 +147,39 @@ class MethodChoice(click.ParamType[str]):
         )
 
 
+def number_range(_context: click.Context, _option: click.Parameter, value: str | None) -> range | None:
+    """Read a number ``1000``, a range ``1000..1040`` (or ``1000-1040``), both ends included, or one in steps."""
+    if value is None:
+        return None
+    match = re.fullmatch(r"([0-9]{1,9})(?:(?:\.\.|-)([0-9]{1,9})(?:\.\.([0-9]{1,9}))?)?", value)
+    if match is None:
+        raise click.BadParameter(f"{value!r} is neither a number nor a range such as 1000..1040 or 16..64..16.")
+    first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
+    if not 1 <= first <= last or not step:
+        raise click.BadParameter(f"{value!r} should go upwards from at least 1.")
+    return range(first, last + 1, step)
+
+
+def whole_range(context: click.Context, option: click.Parameter, value: str | None) -> range | None:
+    """Read a number or a range, of which all count."""
+    span = number_range(context, option, value)
+    if span is not None and span.step != 1:
+        raise click.BadParameter(f"{value!r} has a step, and here all from the first to the last count.")
+    return span
+
+
+def number_or_range(context: click.Context, option: click.Parameter, value: str | None) -> int | range | None:
+    """Read a number, whatever it is, or a range; None is none."""
+    if value is None:
+        return None
+    with suppress(ValueError):
+        return int(value)
+    span = number_range(context, option, value) if ".." in value or "-" in value else None
+    if span is None:
+        raise click.BadParameter(f"{value!r:.50} is not a valid integer, nor a range such as 4..8.")
+    return span
+
+
 def whole(least: int, most: int | None = None) -> WholeNumber:
     """Return the type of an option that is a whole number in a range."""
     return WholeNumber(Whole(least, most))
@@ -213,9 +249,24 @@ def time_limit_option(default: str, about: str) -> Callable[[_Command], _Command
     return offer(SearchOptions, "time_limit", time_limit=Option(about, default=default, metavar="TIME"))
 
 
+def nodes_option(about: str, read: Callable[..., Any] = number_range, **more: Any) -> Callable[[_Command], _Command]:
+    """Return ``--nodes`` of a command for ranges of N."""
+    return click.option("-n", "--nodes", callback=read, metavar="RANGE", help=about, **more)
+
+
+def degrees_option(about: str, read: Callable[..., Any] = number_range, **more: Any) -> Callable[[_Command], _Command]:
+    """Return ``--degree`` of a command for ranges of degrees."""
+    return click.option("-d", "--degree", "degrees", callback=read, metavar="RANGE", help=about, **more)
+
+
+def path_option(*flags: str, metavar: str, about: str, **more: Any) -> Callable[[_Command], _Command]:
+    """Return an option that names a file or directory."""
+    return click.option(*flags, type=click.Path(path_type=Path), metavar=metavar, help=about, **more)
+
+
 def output_option(about: str, metavar: str = "FILE", **more: Any) -> Callable[[_Command], _Command]:
     """Return ``-o`` of a command that writes something else than its answer."""
-    return click.option("-o", "--output", type=click.Path(path_type=Path), metavar=metavar, help=about, **more)
+    return path_option("-o", "--output", metavar=metavar, about=about, **more)
 
 
 def schedule_options(function: _Command) -> _Command:
@@ -242,3 +293,24 @@ def named_values(example: str) -> Callable[[click.Context, click.Parameter, tupl
         return found or None
 
     return read
+
+
+class SpecText(click.types.StringParamType):
+    """Text that names a topology or a fabric: a spec or a file."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Return the names that a word may become, each with what it is, and whatever files begin so.
+
+        Past the opening bracket there are numbers, of which nothing can be said.
+        """
+        del ctx, param
+        if "(" in incomplete:
+            return []
+        from topodesign.report.families import families  # noqa: PLC0415  heavy, and only for shells that ask
+
+        found = {one.name: one.call for one in families() if one.name.startswith(incomplete)}
+        items = [CompletionItem(name, help=call) for name, call in found.items()]
+        return [*items, CompletionItem(incomplete, type="file")]
+
+
+SPEC = SpecText()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,9 +11,19 @@ import topodesign
 from topodesign.base.options import flagged
 from topodesign.catalog.own import read_candidates
 from topodesign.cli.answers import Command, directory, form, json_option, print_json, show
-from topodesign.cli.options import bidirectional_option, catalog_option, offer, seed_option, whole, work_options
+from topodesign.cli.options import (
+    bidirectional_option,
+    catalog_option,
+    degrees_option,
+    nodes_option,
+    number_or_range,
+    offer,
+    path_option,
+    seed_option,
+    whole,
+    work_options,
+)
 from topodesign.cli.progress import progress_bar
-from topodesign.cli.ranges import number_or_range
 from topodesign.cli.sources import given_options
 from topodesign.pricing.mix import PRICED
 from topodesign.wiring.plant.options import CarryOptions
@@ -45,20 +54,11 @@ class _Command(Command):
 
 
 @click.command(name="pareto", cls=_Command)
-@click.option(
-    "-n",
-    "--nodes",
-    callback=number_or_range,
-    metavar="RANGE",
-    help="Number of nodes N, or a range such as 190..210 or 16..64..16 for a table of the fastest.",
+@nodes_option(
+    "Number of nodes N, or a range such as 190..210 or 16..64..16 for a table of the fastest.", number_or_range
 )
-@click.option(
-    "-d",
-    "--degree",
-    "degrees",
-    callback=number_or_range,
-    metavar="RANGE",
-    help="Ports out of (and into) each node, or a range such as 4..8: what one port more or less buys.",
+@degrees_option(
+    "Ports out of (and into) each node, or a range such as 4..8: what one port more or less buys.", number_or_range
 )
 @work_options
 @bidirectional_option
@@ -86,11 +86,10 @@ class _Command(Command):
     help="Rank for nodes that let messages pass, by the way that is fastest on each topology: a message to a node h "
     "links away takes alpha and h times this, and links what is counted on them.",
 )
-@click.option(
+@path_option(
     "--workload",
-    type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Rank by all that a training step sends: a list of collectives with sizes and counts (YAML or JSON), such as "
+    about="Rank by all that a training step sends: a list of collectives with sizes and counts (YAML or JSON), such as "
     "the example workload_moe.yaml.",
 )
 @click.option(
@@ -108,30 +107,25 @@ class _Command(Command):
     help="Show K topologies next to the fastest for each wish: time, steps, bandwidth, duplex, vertex-transitive, and "
     "easiest wiring.",
 )
-@click.option(
+@path_option(
     "--candidates",
-    type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Set topologies of your own beside the others: a file with a spec or the path of a file of links a line.",
+    about="Set topologies of your own beside the others: a file with a spec or the path of a file of links a line.",
 )
-@click.option(
+@path_option(
     "--grow-from",
-    type=click.Path(path_type=Path),
     metavar="PLAN",
-    help="Topologies near the wiring of a plan, which has fewer nodes: those that move few patches, or are fast; "
+    about="Topologies near the wiring of a plan, which has fewer nodes: those that move few patches, or are fast; "
     "-o DIR writes the links of each, for 'topodesign wire diff'.",
 )
-@click.option(
-    "--links", type=click.Path(path_type=Path), metavar="DIR", hidden=True, help="The same as -o DIR with --grow-from."
-)
+@path_option("--links", metavar="DIR", about="The same as -o DIR with --grow-from.", hidden=True)
 @click.option(
     "--per-port", is_flag=True, help="Of a range of degrees: --bandwidth is that of a port, and more ports have more."
 )
-@click.option(
+@path_option(
     "--plant",
-    type=click.Path(path_type=Path),
     metavar="INVENTORY",
-    help="What these hosts, panels and switches can carry, each topology with its circuits; -o DIR writes the plans. "
+    about="What these hosts, panels and switches can carry, each topology with its circuits; -o DIR writes the plans. "
     "N is all hosts and d all lanes if nothing is said.",
 )
 @offer(CarryOptions, "cube")

@@ -9,8 +9,7 @@ import click
 import topodesign
 from topodesign.base.options import Option, Whole
 from topodesign.cli.answers import Command, csv_option, json_option, tell
-from topodesign.cli.completion import SPEC
-from topodesign.cli.options import collective_of, offer, root_option, work_options
+from topodesign.cli.options import SPEC, collective_of, offer, root_option, work_options
 from topodesign.cli.progress import progress_bar
 from topodesign.fabrics.options import PlaceOptions
 from topodesign.schedulers.options import ShapeOptions

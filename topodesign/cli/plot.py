@@ -11,17 +11,17 @@ import click
 import topodesign
 from topodesign.base.work_options import WorkOptions
 from topodesign.cli.answers import Group, csv_option, form, json_option, show
-from topodesign.cli.completion import SPEC
 from topodesign.cli.options import (
+    SPEC,
     bidirectional_option,
     catalog_option,
     collective_option,
+    nodes_option,
     offer,
     output_option,
     whole,
     work_options,
 )
-from topodesign.cli.ranges import number_range
 from topodesign.cli.sources import names_schedule
 from topodesign.schedulers.options import TimeOptions
 
@@ -86,9 +86,7 @@ def _of_sizes(
 ) -> None:
     @command.command(name=name, help=its_help, short_help=short_help)
     @options
-    @click.option(
-        "-n", "--nodes", callback=number_range, metavar="RANGE", required=True, help="Numbers of nodes, as 5..2000."
-    )
+    @nodes_option("Numbers of nodes, as 5..2000.", required=True)
     @click.option("-d", "--degree", type=whole(1), required=True, help="Ports out of (and into) each node.")
     @work_options
     @bidirectional_option

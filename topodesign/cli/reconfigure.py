@@ -10,7 +10,7 @@ import click
 import topodesign
 from topodesign.base.work_options import WorkOptions
 from topodesign.cli.answers import Command, csv_option, json_option, tell
-from topodesign.cli.options import offer, output_option
+from topodesign.cli.options import offer, output_option, path_option
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import check_ending
 from topodesign.schedulers.options import CircuitOptions
@@ -53,11 +53,10 @@ from topodesign.wiring.switches.kinds import FORMATS, SPELLINGS
     help="Directory for the links of every phase of the fastest plan: phase_0.csv and so on, which 'topodesign wire' "
     "takes.",
 )
-@click.option(
+@path_option(
     "--plant",
-    type=click.Path(path_type=Path),
     metavar="INVENTORY",
-    help="Hosts, lanes and circuit switches that there are: the fastest plan whose phases these carry.",
+    about="Hosts, lanes and circuit switches that there are: the fastest plan whose phases these carry.",
 )
 @click.option(
     "--commands",
@@ -69,7 +68,7 @@ from topodesign.wiring.switches.kinds import FORMATS, SPELLINGS
 @click.option(
     "--spelling", type=click.Choice(SPELLINGS), default=SPELLINGS[0], show_default=True, help="Of SONiC's commands."
 )
-@click.option("--plot", type=click.Path(path_type=Path), metavar="FILE", help="Picture of the times of these plans.")
+@path_option("--plot", metavar="FILE", about="Picture of the times of these plans.")
 @click.option(
     "--over",
     type=click.Choice(["delay", "size", "turn"]),

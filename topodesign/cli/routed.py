@@ -10,8 +10,7 @@ import click
 import topodesign
 from topodesign.base.work_options import WorkOptions
 from topodesign.cli.answers import Command, json_option, show
-from topodesign.cli.completion import SPEC
-from topodesign.cli.options import offer
+from topodesign.cli.options import SPEC, offer, path_option
 from topodesign.cli.progress import progress_bar
 from topodesign.pricing.mix import PRICED
 
@@ -29,9 +28,7 @@ from topodesign.pricing.mix import PRICED
     help="Latency of a message for each link that it goes over, the first too, beside --alpha.",
 )
 @offer(WorkOptions)
-@click.option(
-    "--plot", type=click.Path(path_type=Path), metavar="FILE", help="Picture of the times of these ways over the size."
-)
+@path_option("--plot", metavar="FILE", about="Picture of the times of these ways over the size.")
 @json_option
 def command(topology: str, plot: Path | None, **options: Any) -> None:
     """Compare schemes whose messages pass through nodes with schedules from neighbour to neighbour.

@@ -9,8 +9,7 @@ import click
 import topodesign
 from topodesign.base.atomic import check_not_input
 from topodesign.cli.answers import Command, form, json_option, print_json, show
-from topodesign.cli.completion import SPEC
-from topodesign.cli.options import output_option, seed_option, whole
+from topodesign.cli.options import SPEC, output_option, path_option, seed_option, whole
 from topodesign.cli.progress import progress_bar
 
 _FORMATS = ("opensm", "linux", "frr", "sonic")
@@ -43,11 +42,10 @@ _ENGINES = (
     type=click.Choice(_FORMATS),
     help="What to write to -o: a file of unicast tables for opensm, else a new directory with a file a node.",
 )
-@click.option(
+@path_option(
     "--ports",
-    type=click.Path(path_type=Path),
     metavar="CSV",
-    help="What ports are called (node,peer,port and as needed address,guid); without it they are numbered.",
+    about="What ports are called (node,peer,port and as needed address,guid); without it they are numbered.",
 )
 @output_option("File or directory to write.", metavar="PATH")
 @json_option

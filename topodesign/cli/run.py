@@ -10,8 +10,7 @@ import topodesign
 from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
 from topodesign.base.work_options import WorkOptions
 from topodesign.cli.answers import Command, form, json_option, print_json, say
-from topodesign.cli.completion import SPEC
-from topodesign.cli.options import offer, schedule_options, whole
+from topodesign.cli.options import SPEC, offer, schedule_options, whole
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import given_options, names_schedule, refuse_choices
 

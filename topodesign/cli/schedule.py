@@ -12,8 +12,7 @@ import topodesign
 from topodesign.base.errors import ParameterError
 from topodesign.base.options import declared
 from topodesign.cli.answers import Command, form, json_option, print_json, say
-from topodesign.cli.completion import SPEC
-from topodesign.cli.options import offer, output_option, schedule_options
+from topodesign.cli.options import SPEC, offer, output_option, schedule_options
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import check_ending, tell_of_names
 from topodesign.fabrics.options import PlaceOptions

@@ -12,7 +12,7 @@ from topodesign.base.atomic import write_whole
 from topodesign.base.errors import ParameterError
 from topodesign.base.work_options import OWN_ALPHA, WorkOptions
 from topodesign.cli.answers import Command, form, json_option, print_json, say
-from topodesign.cli.options import message_options, offer
+from topodesign.cli.options import message_options, offer, path_option
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import given_options
 from topodesign.plans.timing.options import ConditionOptions
@@ -26,11 +26,10 @@ if TYPE_CHECKING:
 @offer(WorkOptions, alpha=OWN_ALPHA)
 @message_options
 @offer(ConditionOptions, "mode", "failed", "without", "links")
-@click.option(
+@path_option(
     "--training",
-    type=click.Path(path_type=Path),
     metavar="CSV",
-    help="Time a training step with the layers in this file, such as configs/workload_resnet50.csv; alike links only.",
+    about="Time a training step with the layers in this file, such as configs/workload_resnet50.csv; alike links only.",
 )
 @click.option("--bucket", metavar="SIZE", help="Fuse layers of the training step up to this size.")
 @offer(ConditionOptions, "jitter", "seed", "ready")

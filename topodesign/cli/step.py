@@ -9,8 +9,7 @@ import click
 import topodesign
 from topodesign.base.work_options import OwnWorkOptions, WorkOptions
 from topodesign.cli.answers import Command, csv_option, json_option, show
-from topodesign.cli.completion import SPEC
-from topodesign.cli.options import message_options, named_values, offer, whole
+from topodesign.cli.options import SPEC, message_options, named_values, offer, whole
 from topodesign.cli.progress import progress_bar
 
 

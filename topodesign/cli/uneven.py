@@ -10,8 +10,7 @@ import click
 import topodesign
 from topodesign.base.work_options import OwnWorkOptions
 from topodesign.cli.answers import Command, json_option, show
-from topodesign.cli.completion import SPEC
-from topodesign.cli.options import offer, output_option, seed_option
+from topodesign.cli.options import SPEC, offer, output_option, seed_option
 from topodesign.cli.progress import progress_bar
 
 

@@ -12,8 +12,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.file_kinds import FileKind, kind_of, refuse_others
 from topodesign.base.text_files import begins_as_json, begins_as_module, begins_as_xml
 from topodesign.cli.answers import Command, form, json_option, print_json, say
-from topodesign.cli.completion import SPEC
-from topodesign.cli.options import runtime_option, seed_option, whole
+from topodesign.cli.options import SPEC, runtime_option, seed_option, whole
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import wired_place
 from topodesign.runtime.chakra.traces import is_trace_name

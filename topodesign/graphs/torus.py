@@ -22,7 +22,7 @@ def _find_torus(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
         rest, odd = divmod(nodes, 2**twos)
         if odd:
             break
-        for sides in _factors(rest, (degree - twos) // 2, 3):
+        for sides in factorings(rest, (degree - twos) // 2, 3):
             candidate = sum(side // 2 for side in sides) + twos, len(sides) + twos, (2,) * twos + sides
             best = candidate if best is None else min(best, candidate)
     if best is not None and best[2] != (2,) * degree:  # that one is the hypercube
@@ -40,7 +40,7 @@ def _find_twisted(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
                 yield (a,) * (k - long) + (2 * a,) * long
 
 
-def _factors(product: int, count: int, least: int) -> Iterator[tuple[int, ...]]:
+def factorings(product: int, count: int, least: int) -> Iterator[tuple[int, ...]]:
     """Yield all ascending tuples of ``count`` factors, none below ``least``, with the given product."""
     if count == 0:
         if product == 1:
@@ -54,7 +54,7 @@ def _factors(product: int, count: int, least: int) -> Iterator[tuple[int, ...]]:
         if factor**count > product:
             return
         if product % factor == 0:
-            for rest in _factors(product // factor, count - 1, factor):
+            for rest in factorings(product // factor, count - 1, factor):
                 yield (factor, *rest)
 
 

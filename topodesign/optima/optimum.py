@@ -12,8 +12,7 @@ from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.units import Quantity, as_size
 from topodesign.collectives import Collective
-from topodesign.fabrics.link_costs import Costs
-from topodesign.fabrics.node_values import as_latency
+from topodesign.fabrics.node_values import Costs, as_latency
 from topodesign.fabrics.places import PlaceLike
 from topodesign.optima.fluid.fluid_optimum import FluidOptimum, fluid_optimum
 from topodesign.optima.question import Asked, Question, asked

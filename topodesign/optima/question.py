@@ -16,8 +16,7 @@ from topodesign.base.units import Quantity
 from topodesign.base.wording import with_article
 from topodesign.collectives import Collective, as_collective
 from topodesign.fabrics.fabric import Fabric
-from topodesign.fabrics.link_costs import Costs, as_costs
-from topodesign.fabrics.node_values import Shards, as_shards
+from topodesign.fabrics.node_values import Costs, Shards, as_costs, as_shards
 from topodesign.fabrics.part import Others, compute_node, part_of
 from topodesign.fabrics.places import PlaceLike, as_fabric
 from topodesign.optima.forest.schedule import spanning

@@ -23,12 +23,11 @@ from topodesign.base.units import Quantity, format_bandwidth, format_size, forma
 from topodesign.collectives import as_collective
 from topodesign.plans.measure import cost_of
 from topodesign.plans.unroll import unroll
-from topodesign.pricing.crossovers import winners
 from topodesign.pricing.mix import PRICED
 from topodesign.pricing.routed.grid import Grid, grid_of
 from topodesign.pricing.routed.schemes import FORMULAS, SCHEMES
 from topodesign.pricing.routed.spread import Counted, Roads, Send, count
-from topodesign.pricing.workload import Workload, as_workload
+from topodesign.pricing.workload import Workload, as_workload, winners
 from topodesign.topology.library import TopologyLike, as_topology
 from topodesign.topology.topology import Topology
 

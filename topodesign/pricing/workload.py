@@ -124,3 +124,26 @@ def as_workload(
         raise ParameterError("give at least one size")
     rest = GAP if gap is None else as_time(gap, latency=True), HOP if hop is None else as_time(hop, latency=True)
     return Workload(as_time(alpha, latency=True), tuple(map(as_size, several)), as_bandwidth(bandwidth), *rest)
+
+
+def winners(costs: Sequence[Cost], bytes_per_step: Fraction) -> list[tuple[Fraction, int]]:
+    """Return which cost is the least from which size on, ascending: the first from size 0.
+
+    * ``costs``: at least one.
+    * ``bytes_per_step``: alpha * B: how many bytes a node could send in the time that a step costs.
+
+    Returns: pairs of a size in bytes and the place of a cost; of equal costs the first.
+    """
+    found: list[tuple[Fraction, int]] = []
+    for place in sorted(range(len(costs)), key=lambda one: (costs[one].steps, costs[one].bandwidth, one)):
+        cost, since = costs[place], Fraction(0)
+        if found and cost.bandwidth >= costs[found[-1][1]].bandwidth:
+            continue
+        while found:
+            least = costs[found[-1][1]]
+            since = bytes_per_step * (cost.steps - least.steps) / (least.bandwidth - cost.bandwidth)
+            if since > found[-1][0]:
+                break
+            found.pop()
+        found.append((since if found else Fraction(0), place))
+    return found

@@ -35,8 +35,8 @@ from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.fabrics.places import PlaceLike
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
-from topodesign.pricing.crossovers import winners
 from topodesign.pricing.groups import in_turn_of
+from topodesign.pricing.workload import winners
 from topodesign.schedulers.demands import Proof, asked_of
 from topodesign.schedulers.exact import METHOD, rounds_claim
 from topodesign.schedulers.exact_rounds import FewestRounds, fewest_rounds, fewest_steps

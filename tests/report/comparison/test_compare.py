@@ -18,7 +18,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignEr
 from topodesign.base.units import Quantity
 from topodesign.cli.main import run
 from topodesign.fabrics.fabric import Fabric
-from topodesign.report.comparison.compare import Comparison, compare
+from topodesign.report.comparison.compare import Comparison
 from topodesign.report.comparison.contender import Contender, ContenderLike
 
 compare_module = importlib.import_module("topodesign.report.comparison.compare")

@@ -9,9 +9,8 @@ import click
 
 import topodesign
 from topodesign.cli.answers import Command, form, json_option, print_json, say
-from topodesign.cli.options import jobs_option, seed_option, whole
+from topodesign.cli.options import degrees_option, jobs_option, nodes_option, seed_option, whole
 from topodesign.cli.progress import progress_bar
-from topodesign.cli.ranges import number_range
 
 
 def _shard(_context: click.Context, _option: click.Parameter, value: str | None) -> tuple[int, int] | None:
@@ -24,12 +23,8 @@ def _shard(_context: click.Context, _option: click.Parameter, value: str | None)
 
 
 @click.command(name="build", cls=Command)
-@click.option(
-    "-n", "--nodes", callback=number_range, required=True, metavar="RANGE", help="N or a range of N, such as 3..2048."
-)
-@click.option(
-    "-d", "--degree", "degrees", callback=number_range, required=True, metavar="RANGE", help="A degree or a range."
-)
+@nodes_option("N or a range of N, such as 3..2048.", required=True)
+@degrees_option("A degree or a range.", required=True)
 @click.option(
     "-o",
     "--output",

@@ -8,23 +8,14 @@ import click
 
 import topodesign
 from topodesign.cli.answers import Command, json_option, show
-from topodesign.cli.ranges import whole_range
+from topodesign.cli.options import degrees_option, nodes_option, whole_range
 
 
 @click.command(name="compare", cls=Command)
 @click.argument("old", type=click.Path(file_okay=False, path_type=Path))
 @click.argument("new", type=click.Path(file_okay=False, path_type=Path), required=False)
-@click.option(
-    "-n", "--nodes", callback=whole_range, metavar="RANGE", default="3..2048", show_default=True, help="Range of N."
-)
-@click.option(
-    "-d",
-    "--degree",
-    "degrees",
-    callback=whole_range,
-    metavar="RANGE",
-    help="Degree or range of degrees.  [default: all that both have]",
-)
+@nodes_option("Range of N.", whole_range, default="3..2048", show_default=True)
+@degrees_option("Degree or range of degrees.  [default: all that both have]", whole_range)
 @json_option
 def command(old: Path, new: Path | None, nodes: range, degrees: range | None) -> int:
     """Hold the catalog in directory NEW (or the shipped one) against that in OLD, size by size and cost by cost.

@@ -12,18 +12,13 @@ from topodesign.base.work_options import ImproveOptions
 from topodesign.catalog.exchange import OBJECTIVES
 from topodesign.catalog.strategies import NAMES
 from topodesign.cli.answers import Command, json_option, show
-from topodesign.cli.options import catalog_option, offer, time_limit_option
+from topodesign.cli.options import catalog_option, degrees_option, nodes_option, offer, time_limit_option
 from topodesign.cli.progress import progress_bar
-from topodesign.cli.ranges import number_range
 
 
 @click.command(name="improve", cls=Command)
-@click.option(
-    "-n", "--nodes", callback=number_range, required=True, metavar="RANGE", help="N or a range, such as 3..2048."
-)
-@click.option(
-    "-d", "--degree", "degrees", callback=number_range, required=True, metavar="RANGE", help="A degree or a range."
-)
+@nodes_option("N or a range, such as 3..2048.", required=True)
+@degrees_option("A degree or a range.", required=True)
 @click.option(
     "-o",
     "--output",

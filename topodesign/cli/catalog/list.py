@@ -9,26 +9,12 @@ import click
 from topodesign.catalog.lookup import as_catalog
 from topodesign.catalog.sizes import MOST_NODES
 from topodesign.cli.answers import Command, csv_option, form, json_option, show
-from topodesign.cli.options import catalog_option
-from topodesign.cli.ranges import whole_range
+from topodesign.cli.options import catalog_option, degrees_option, nodes_option, whole_range
 
 
 @click.command(name="list", cls=Command)
-@click.option(
-    "-n",
-    "--nodes",
-    callback=whole_range,
-    metavar="RANGE",
-    help=f"Range of N.  [default: all; with --quality 3..{MOST_NODES}]",
-)
-@click.option(
-    "-d",
-    "--degree",
-    "degrees",
-    callback=whole_range,
-    metavar="RANGE",
-    help="Degree or range of degrees.  [default: all there are]",
-)
+@nodes_option(f"Range of N.  [default: all; with --quality 3..{MOST_NODES}]", whole_range)
+@degrees_option("Degree or range of degrees.  [default: all there are]", whole_range)
 @click.option("--quality", "of_quality", is_flag=True, help="How far the best topologies are from the lower bound.")
 @catalog_option
 @csv_option

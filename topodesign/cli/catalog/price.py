@@ -8,14 +8,13 @@ import click
 
 import topodesign
 from topodesign.cli.answers import Command, form, json_option, print_json, say
-from topodesign.cli.options import catalog_option
+from topodesign.cli.options import catalog_option, degrees_option, nodes_option, whole_range
 from topodesign.cli.progress import progress_bar
-from topodesign.cli.ranges import whole_range
 
 
 @click.command(name="price", cls=Command)
-@click.option("-n", "--nodes", callback=whole_range, metavar="RANGE", help="Only an N or a range of N.")
-@click.option("-d", "--degree", "degrees", callback=whole_range, metavar="RANGE", help="Only a degree or a range.")
+@nodes_option("Only an N or a range of N.", whole_range)
+@degrees_option("Only a degree or a range.", whole_range)
 @click.option("--seconds", type=click.FloatRange(0, 10**7), metavar="S", help="Begin no further row after so long.")
 @catalog_option
 @json_option

@@ -9,8 +9,7 @@ import click
 
 import topodesign
 from topodesign.cli.answers import Command, csv_option, json_option, show
-from topodesign.cli.options import bidirectional_option, catalog_option, whole, work_options
-from topodesign.cli.ranges import number_range
+from topodesign.cli.options import bidirectional_option, catalog_option, nodes_option, whole, work_options
 
 
 def _percent(_context: click.Context, _option: click.Parameter, value: str | None) -> Fraction | None:
@@ -26,14 +25,7 @@ def _percent(_context: click.Context, _option: click.Parameter, value: str | Non
 
 
 @click.command(name="show", cls=Command)
-@click.option(
-    "-n",
-    "--nodes",
-    callback=number_range,
-    metavar="RANGE",
-    required=True,
-    help="Number of nodes N, or a range such as 1000..1040 or 16..64..16.",
-)
+@nodes_option("Number of nodes N, or a range such as 1000..1040 or 16..64..16.", required=True)
 @click.option("-d", "--degree", type=whole(1), required=True, help="Ports out of (and into) each node.")
 @work_options
 @bidirectional_option

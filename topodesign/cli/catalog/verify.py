@@ -9,18 +9,21 @@ import click
 
 import topodesign
 from topodesign.cli.answers import Command, form, json_option, print_json, say
-from topodesign.cli.options import catalog_option, jobs_option, seed_option, whole
+from topodesign.cli.options import (
+    catalog_option,
+    degrees_option,
+    jobs_option,
+    nodes_option,
+    seed_option,
+    whole,
+    whole_range,
+)
 from topodesign.cli.progress import progress_bar
-from topodesign.cli.ranges import whole_range
 
 
 @click.command(name="verify", cls=Command)
-@click.option(
-    "-n", "--nodes", callback=whole_range, metavar="RANGE", help="Only an N or a range of N, such as 1000..1040."
-)
-@click.option(
-    "-d", "--degree", "degrees", callback=whole_range, metavar="RANGE", help="Only a degree or a range of degrees."
-)
+@nodes_option("Only an N or a range of N, such as 1000..1040.", whole_range)
+@degrees_option("Only a degree or a range of degrees.", whole_range)
 @click.option("--all", "every", is_flag=True, help="Every row; hours, so give --resume too.")
 @click.option("--sample", type=whole(1), metavar="K", help="Only so many rows, drawn at random.")
 @seed_option("Seed of the sample.")

@@ -9,6 +9,7 @@ import click
 
 from topodesign.base.atomic import check_not_input, write_whole
 from topodesign.cli.answers import Command, json_option, tell
+from topodesign.cli.options import path_option
 from topodesign.cli.wire.options import table_option
 from topodesign.wiring.parts.buy import buy_cables
 from topodesign.wiring.parts.ways import SINGLES, WAYS
@@ -16,11 +17,10 @@ from topodesign.wiring.parts.ways import SINGLES, WAYS
 
 @click.command(name="buy", cls=Command)
 @click.argument("plan", type=click.Path(path_type=Path))
-@click.option(
+@path_option(
     "--parts",
-    type=click.Path(path_type=Path),
     metavar="FILE",
-    help="What can be bought, with lengths and prices: a YAML file such as the example parts_neutral.yaml.  [default: "
+    about="What can be bought, with lengths and prices: a YAML file such as the example parts_neutral.yaml.  [default: "
     "that which the inventory names]",
 )
 @click.option(
@@ -43,11 +43,8 @@ from topodesign.wiring.parts.ways import SINGLES, WAYS
     help="Send both ways of a lane on one fibre: by circulators in the racks of hosts, or because optics do.",
 )
 @table_option
-@click.option(
-    "--runs",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write what every lane goes through, piece by piece and fibre by fibre (.csv).",
+@path_option(
+    "--runs", metavar="FILE", about="Write what every lane goes through, piece by piece and fibre by fibre (.csv)."
 )
 @json_option
 def command(plan: Path, parts: Path | None, runs: Path | None, **options: Any) -> int:

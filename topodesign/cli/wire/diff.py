@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from topodesign.cli.answers import Command, json_option, tell
-from topodesign.cli.completion import SPEC
+from topodesign.cli.options import SPEC, path_option
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.wire.options import (
     SOURCES,
@@ -29,11 +29,10 @@ from topodesign.wiring.switches.stage_files import STAGE_FORMATS, export_stages
 @click.command(name="diff", cls=Command)
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.argument("wanted", type=SPEC)
-@click.option(
+@path_option(
     "--inventory",
-    type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The room as it will be, where hosts, panels or switches come or go. Fixed cables stay where both ends do.",
+    about="The room as it will be, where hosts, panels or switches come or go. Fixed cables stay where both ends do.",
 )
 @source_options
 @stage_options
@@ -41,18 +40,14 @@ from topodesign.wiring.switches.stage_files import STAGE_FORMATS, export_stages
 @click.option("--walk", is_flag=True, help="Of changes with as few moves, take one for which less is walked.")
 @throughput_option
 @seed_option
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the new plan (.json).")
-@click.option(
-    "--sheets",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write a page to work by: moves, and panels before and after each stage (.html).",
+@path_option("-o", "--output", metavar="FILE", about="Write the new plan (.json).")
+@path_option(
+    "--sheets", metavar="FILE", about="Write a page to work by: moves, and panels before and after each stage (.html)."
 )
-@click.option(
+@path_option(
     "--commands",
-    type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Write the commands of every stage for circuit switches, a file for each, to a new directory.",
+    about="Write the commands of every stage for circuit switches, a file for each, to a new directory.",
 )
 @click.option("--format", "file_format", type=click.Choice(STAGE_FORMATS), help="Of the commands.")
 @spelling_option

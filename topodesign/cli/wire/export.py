@@ -9,7 +9,7 @@ import click
 
 from topodesign.base.doors import EXPORTS
 from topodesign.cli.answers import Command
-from topodesign.cli.options import offer
+from topodesign.cli.options import offer, path_option
 from topodesign.cli.wire.options import style_options
 from topodesign.wiring.bringup.options import BringupOptions
 from topodesign.wiring.exports.export import export_wiring
@@ -25,14 +25,13 @@ _HELP = (
 @click.command(name="export", cls=Command, help=_HELP, short_help="Write a wiring plan for those who carry it out.")
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.option("--format", "file_format", type=click.Choice(list(EXPORTS)), required=True, help="What to write.")
-@click.option(
+@path_option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
-    required=True,
     metavar="PATH",
-    help="Where: a file; for netbox, sonic, scpi, labels, panels, package and bringup a new directory, or a file .csv "
+    about="Where: a file; for netbox, sonic, scpi, labels, panels, package and bringup a new directory, or a file .csv "
     "(netbox), .pdf (labels) or .html (package).",
+    required=True,
 )
 @click.option("--url", default="", help="Where the work package will be: a QR code on each label leads there.")
 @style_options

@@ -12,6 +12,7 @@ import topodesign
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import FileFormatError
 from topodesign.cli.answers import Command
+from topodesign.cli.options import path_option
 
 _QUESTIONS: dict[str, tuple[str, Any, Any]] = {
     "hosts": ("How many hosts", click.IntRange(1), 12),
@@ -37,11 +38,10 @@ _OF_PANELS = ("panels", "panel_ports", "kind", "mode")
 @click.option("--panel-ports", type=click.IntRange(1), metavar="N", help="Ports of each.  [default: as many as needed]")
 @click.option("--kind", type=click.Choice(("patch panel", "ocs")), help="Panels, or circuit switches.")
 @click.option("--mode", type=click.Choice(("simplex", "duplex")), help="Of their ports.  [default: simplex]")
-@click.option(
+@path_option(
     "--lldp",
-    type=click.Path(path_type=Path),
     metavar="PATH",
-    help="Take hosts and ports from what they hear: a directory of HOST.json by 'lldpctl -f json', or a CSV.",
+    about="Take hosts and ports from what they hear: a directory of HOST.json by 'lldpctl -f json', or a CSV.",
 )
 @click.option(
     "--netbox",
@@ -50,7 +50,7 @@ _OF_PANELS = ("panels", "panel_ports", "kind", "mode")
 )
 @click.option("--site", metavar="NAME", help="Only this site of NetBox.")
 @click.option("--role", "roles", metavar="NAME", multiple=True, help="Only devices of this role in NetBox; repeatable.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="New file to write (.yaml).")
+@path_option("-o", "--output", metavar="FILE", about="New file to write (.yaml).")
 def command(
     lldp: Path | None, netbox: str | None, site: str | None, roles: tuple[str, ...], output: Path | None, **answers: Any
 ) -> None:

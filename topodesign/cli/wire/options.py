@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from topodesign.cli.options import offer
+from topodesign.cli.options import offer, path_option
 from topodesign.cli.options import seed_option as shared_seed
 from topodesign.wiring.change.strength import MOST_NODES
 from topodesign.wiring.switches.options import ApplyOptions
@@ -56,11 +56,10 @@ SOURCES = ("lldp", "ocs", "dumps", "netbox", "links")
 def source_options(command: _Command) -> _Command:
     """Add the options that say where it is told what was wired: ``SOURCES``."""
     for option in (
-        click.option(
+        path_option(
             "--links",
-            type=click.Path(path_type=Path),
             metavar="DIR",
-            help="What link_test.py of 'wire export --format bringup' printed on each host, as HOST.json.",
+            about="What link_test.py of 'wire export --format bringup' printed on each host, as HOST.json.",
         ),
         click.option(
             "--netbox",
@@ -68,26 +67,23 @@ def source_options(command: _Command) -> _Command:
             help="The cables that NetBox has as connected: its address (the token in NETBOX_TOKEN), or its list of "
             "cables as exported to CSV.",
         ),
-        click.option(
+        path_option(
             "--dumps",
-            type=click.Path(path_type=Path),
             metavar="DIR",
-            help="All that was told: HOST.json or HOST.txt of hosts, SWITCH.json or SWITCH.scpi of switches, "
+            about="All that was told: HOST.json or HOST.txt of hosts, SWITCH.json or SWITCH.scpi of switches, "
             "light.csv, HOST.ethtool.",
         ),
-        click.option(
+        path_option(
             "--ocs",
-            type=click.Path(path_type=Path),
             metavar="PATH",
-            help="The circuits of a switch: SONiC's OCS_CROSS_CONNECT (.json) or port lists (.scpi), or a directory of "
-            "both.",
+            about="The circuits of a switch: SONiC's OCS_CROSS_CONNECT (.json) or port lists (.scpi), or a directory "
+            "of both.",
         ),
-        click.option(
+        path_option(
             "--lldp",
-            type=click.Path(path_type=Path),
             metavar="PATH",
-            help="What hosts hear: a directory with 'lldpctl -f json' of each as HOST.json, or as HOST.txt its text or "
-            "SONiC's 'show lldp table'; one such file, what ibnetdiscover or UFM (.topo) says of all, or a CSV "
+            about="What hosts hear: a directory with 'lldpctl -f json' of each as HOST.json, or as HOST.txt its text "
+            "or SONiC's 'show lldp table'; one such file, what ibnetdiscover or UFM (.topo) says of all, or a CSV "
             "(host,port,neighbour_host,neighbour_port).",
         ),
     ):

@@ -13,8 +13,7 @@ from topodesign.base.atomic import check_not_input
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.units import as_time
 from topodesign.cli.answers import Command, form, json_option, print_json, say
-from topodesign.cli.completion import SPEC
-from topodesign.cli.options import seed_option, time_limit_option, whole
+from topodesign.cli.options import SPEC, path_option, seed_option, time_limit_option, whole
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import tell_of_names
 from topodesign.fabrics.presets import as_boxed
@@ -35,14 +34,13 @@ _BEST = "best"  # the word for the best topology that the inventory can carry
 
 @click.command(name="plan", cls=Command)
 @click.argument("topology", type=SPEC)
-@click.option(
+@path_option(
     "--inventory",
-    type=click.Path(path_type=Path),
-    required=True,
     metavar="FILE",
-    help="Hosts, panels and cables: a YAML file, or a CSV table of ports.",
+    about="Hosts, panels and cables: a YAML file, or a CSV table of ports.",
+    required=True,
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Plan file to write (.json).")
+@path_option("-o", "--output", metavar="FILE", about="Plan file to write (.json).")
 @click.option(
     "--mode",
     type=click.Choice(MODES),

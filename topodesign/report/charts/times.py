@@ -12,7 +12,7 @@ from topodesign.base.wording import counted
 from topodesign.catalog.frontier import Pareto
 from topodesign.optima.routed import Routed
 from topodesign.pricing.baselines import baselines
-from topodesign.pricing.crossovers import winners
+from topodesign.pricing.workload import winners
 from topodesign.report.charts.chart import Chart, Series, Style
 
 SIZES = tuple(Fraction(2**power) for power in range(10, 31))  # from 1 KiB to 1 GiB

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -16,10 +16,13 @@ from topodesign.catalog.pareto import pareto
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.presets import build_fabric
 from topodesign.graphs.mms import mms
+from topodesign.graphs.torus import factorings
 from topodesign.pricing.workload import Workload
 from topodesign.schedulers.baselines.trees import two_trees
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
+
+Sides = tuple[int, ...]
 
 
 class Found(NamedTuple):
@@ -60,38 +63,24 @@ def _best(nodes: int, degree: int, work: Workload) -> Found | str:
     return Found(pareto(nodes, degree, alpha=work.alpha, sizes=work.sizes, bandwidth=work.bandwidth).best.build())
 
 
-def _sides(nodes: int, count: int) -> Iterator[tuple[int, ...]]:
-    """Yield the ways to write a number as a product of so many sides of at least 2, ascending."""
-
-    def below(rest: int, left: int, least: int) -> Iterator[tuple[int, ...]]:
-        if left == 1:
-            if rest >= least:
-                yield (rest,)
-            return
-        for side in range(least, math.isqrt(rest) + 1):
-            if rest % side == 0:
-                for more in below(rest // side, left - 1, side):
-                    yield (side, *more)
-
-    return below(nodes, count, 2)
-
-
 def _torus(dimensions: int | None) -> Find:
     """Return the finder of the torus of least diameter in so many dimensions, or in any number."""
 
     def find(nodes: int, degree: int, _work: Workload) -> Found | str:
-        best: tuple[int, int, tuple[int, ...]] | None = None
-        for count in range(1, degree + 1) if dimensions is None else (dimensions,):
-            for sides in _sides(nodes, count):
-                ports = sum(1 if side == 2 else 2 for side in sides)
-                if ports <= degree:
-                    one = sum(side // 2 for side in sides), -ports, sides
-                    best = one if best is None else min(best, one)
-        if best is None:
+        counts = range(1, degree + 1) if dimensions is None else (dimensions,)
+        grids = _grids(nodes, degree, counts, lambda side: 1 if side == 2 else 2)
+        if not grids:
             return f"{nodes} is no product of sides whose torus needs at most {degree} ports"
-        return Found(_trunked(f"torus({','.join(map(str, best[2]))})", -best[1], degree))
+        ports, sides = min(grids, key=lambda grid: (sum(side // 2 for side in grid[1]), -grid[0], grid[1]))
+        return Found(_trunked(f"torus({','.join(map(str, sides))})", ports, degree))
 
     return find
+
+
+def _grids(nodes: int, degree: int, counts: Iterable[int], takes: Callable[[int], int]) -> list[tuple[int, Sides]]:
+    """Return the sides of grids of so many dimensions, with the ports that all sides of a node take together."""
+    every = [(sum(map(takes, sides)), sides) for count in counts for sides in factorings(nodes, count, 2)]
+    return [(ports, sides) for ports, sides in every if ports <= degree]
 
 
 def _trunked(spec: str, ports: int, degree: int) -> Topology:
@@ -107,18 +96,13 @@ def _hypercube(nodes: int, degree: int, _work: Workload) -> Found | str:
 
 
 def _hyperx(nodes: int, degree: int, _work: Workload) -> Found | str:
-    best: tuple[int, int, tuple[int, ...]] | None = None
-    for count in range(1, degree + 1):
-        for sides in _sides(nodes, count):
-            ports = sum(sides) - len(sides)
-            if ports <= degree:
-                one = len(sides), -ports, sides
-                best = one if best is None else min(best, one)
-    if best is None:
+    grids = _grids(nodes, degree, range(1, degree + 1), lambda side: side - 1)
+    if not grids:
         return "it needs a port for every other value of each coordinate"
-    factors = [f"complete({side})" for side in best[2]]
+    ports, sides = min(grids, key=lambda grid: (len(grid[1]), -grid[0], grid[1]))
+    factors = [f"complete({side})" for side in sides]
     spec = factors[0] if len(factors) == 1 else f"product({','.join(factors)})"
-    return Found(_trunked(spec, -best[1], degree))
+    return Found(_trunked(spec, ports, degree))
 
 
 def _jellyfish(nodes: int, degree: int, _work: Workload) -> Found | str:

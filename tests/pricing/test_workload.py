@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topodesign.base.cost import Cost
-from topodesign.pricing.crossovers import winners
+from topodesign.pricing.workload import winners
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.fractions(0, 4, max_denominator=30)), min_size=1, max_size=8))

@@ -8,8 +8,8 @@ from click.shell_completion import BashComplete, FishComplete, ShellComplete, Zs
 
 from tests.cli.test_answers import ALL
 from topodesign.base import doors
-from topodesign.cli.completion import SPEC
 from topodesign.cli.main import COMMANDS, program
+from topodesign.cli.options import SPEC
 from topodesign.fabrics.presets import FABRICS
 from topodesign.topology.everyday import SPOKEN
 

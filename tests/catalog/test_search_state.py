@@ -15,10 +15,10 @@ from topodesign.catalog.all_to_all import PRICES, Bounds
 from topodesign.catalog.audit import check_row
 from topodesign.catalog.close_sizes import better_multiple
 from topodesign.catalog.composed import _Composer
-from topodesign.catalog.deferral import deferred_row
 from topodesign.catalog.files import read_rows, write_rows
 from topodesign.catalog.frontier import DEFERRED_NOTE
 from topodesign.catalog.rows import VERSION, Row, how_found, worth_keeping
+from topodesign.catalog.search_state import deferred_row
 from topodesign.catalog.verify import misplaced, stored_rows
 from topodesign.pricing.evaluation import deferred_both, price_both
 from topodesign.pricing.workload import as_workload
