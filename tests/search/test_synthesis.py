@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from topodesign import all_to_all, as_topology, price, synthesize
+from topodesign.base.cost import least_distances
 from topodesign.base.errors import TopodesignError
 from topodesign.cli.main import run
-from topodesign.search import synthesis
 from topodesign.search.link_swaps import distance_sum, least_sum
 from topodesign.search.synthesis import Synthesis
 from topodesign.solve.discrete import Discrete
@@ -64,7 +64,7 @@ def sums(nodes: int, degree: int) -> list[int]:
 @pytest.mark.parametrize(("nodes", "degree"), [(4, 1), (4, 2), (5, 2), (5, 3)])
 def test_the_least_sum_of_distances_is_that_of_all_digraphs(nodes: int, degree: int) -> None:
     least = min(sums(nodes, degree))
-    moore = nodes * synthesis._moore_sum(nodes, degree, duplex=False)
+    moore = nodes * least_distances(nodes, degree, degree)
     assert moore <= least
     for known in {least, least + nodes}:
         assert least_sum(nodes, degree, False, (moore - 1, known), 20) == least

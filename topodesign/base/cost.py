@@ -287,15 +287,15 @@ def moore_distances(nodes: int, degree: int, *, duplex: bool = False) -> Fractio
     """
     direct = lower_bound(nodes, degree, duplex=duplex).bandwidth
     onward = degree - 1 if duplex else degree
-    each = _least_distances(nodes, degree, onward)
+    each = least_distances(nodes, degree, onward)
     if not keeps_port_free(nodes, degree, duplex=duplex):
         return Fraction(each, nodes)
-    alone = _least_distances(nodes, onward, onward)
+    alone = least_distances(nodes, onward, onward)
     together = Fraction((nodes - 1) * each + alone, nodes * degree - 1) * Fraction(degree, nodes)
     return max(direct, together)
 
 
-def _least_distances(nodes: int, first: int, onward: int) -> int:
+def least_distances(nodes: int, first: int, onward: int) -> int:
     """Return the least sum of the distances from a node with so many links, of which each leads on so many ways."""
     left, layer, distance, total = nodes - 1, first, 1, 0
     while left > 0:

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from topodesign.base.cost import keeps_port_free
-from topodesign.base.moore import moore_order
+from topodesign.base.cost import keeps_port_free, least_distances
 from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.search import order_degree_kernels as kernels
 from topodesign.search.annealing import swaps_between
@@ -112,18 +111,10 @@ def lower(ends: Ends, steps: int, work: int, hot: int, state: np.typing.NDArray[
     nodes, degree = ends.out.shape
     left = np.zeros(2, np.int64)
     sources = nodes // ends.order
-    enough = sources * _least_sum(nodes, degree, duplex=ends.into is ends.out)
+    enough = sources * least_distances(nodes, degree, degree - (ends.into is ends.out))
     heat = hot * steps * degree
     energy = int(kernels.lower_distances(ends, steps, _WEIGHT, work, heat, enough, state, left))
     return int(left[0]), energy - _WEIGHT * int(left[0])
-
-
-def _least_sum(nodes: int, degree: int, *, duplex: bool) -> int:
-    """Return the sum of the distances from a node of which as many as possible are near."""
-    total, steps = 0, 0
-    while (within := moore_order(degree, steps, duplex=duplex)) < nodes:
-        total, steps = total + nodes - within, steps + 1
-    return total
 
 
 def unfolded(ends: Ends, times: int) -> Ends:

@@ -23,7 +23,7 @@ import numpy as np
 from topodesign.base.arguments import as_choice, as_integer, as_seed
 from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.claims import Proof as ClaimProof
-from topodesign.base.cost import least_steps, lower_bound
+from topodesign.base.cost import least_distances, least_steps, lower_bound
 from topodesign.base.deadline import Stopwatch
 from topodesign.base.declared import key
 from topodesign.base.errors import InfeasibleError, ParameterError
@@ -154,7 +154,7 @@ def synthesize(
     if seconds <= 0:
         raise ParameterError("time_limit must be above zero")
     watch = Stopwatch()
-    moore = nodes * _moore_sum(nodes, degree, duplex=bidirectional)
+    moore = nodes * least_distances(nodes, degree, degree - bidirectional)
     random = np.random.default_rng(as_seed(seed))
     kinds = [bidirectional]
     if not bidirectional and nodes * degree % 2 == 0 and degree > 1:
@@ -234,13 +234,3 @@ def _rank(topology: Topology, collective: Wanted) -> tuple[Fraction, int, int, T
         (price(way, all_sources=True) for way in (topology, topology.transpose())), key=lambda one: one.bandwidth
     )
     return cost.bandwidth, diameter, total, topology
-
-
-def _moore_sum(nodes: int, degree: int, *, duplex: bool) -> int:
-    """Return the least sum of the distances from one node: as many as there can be at each distance."""
-    left, at, ring, total = nodes - 1, 1, degree, 0
-    while left > 0:
-        here = min(left, ring)
-        total += at * here
-        left, at, ring = left - here, at + 1, ring * ((degree - 1) if duplex else degree)
-    return total
