@@ -65,7 +65,7 @@ def test_line_graphs_and_topologies_of_a_port_less_are_offered(tmp_path: Path) -
         write_rows(tmp_path, degree, Catalog().rows(degree, 12, 12))
     search = ExchangeSearch(tmp_path, Catalog(tmp_path), ([12, 36, 48], [3, 4], [False]), 0)
     search.turn(Target(36, 3, duplex=False))
-    search.turn(Target(36, 4, duplex=False))
+    search.close()
     found = {one.nodes: one.spec for one in search.new if one.spec.startswith(("line", "spare"))}
     assert build(found[36]).nodes == 36
     assert any(one.spec.startswith("spare") for one in search.new)
@@ -99,3 +99,9 @@ def test_improve_goes_on_from_it(searched: Path, tmp_path: Path, capsys: pytest.
     assert run(["catalog", "improve", "--for", "all-to-all", "--only", "lifts", *asked]) == 2
     with pytest.raises(ParameterError):
         improve_catalog(tmp_path, range(32, 33), [5], objective="broadcast", catalog=searched)
+
+
+def test_no_size_that_ships_is_slower_than_with_a_port_less(tmp_path: Path) -> None:
+    search = ExchangeSearch(tmp_path, Catalog(), (range(3, 257, 23), range(3, 17), [False, True]), 0)
+    search.close()
+    assert search.new == []

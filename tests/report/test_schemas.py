@@ -76,6 +76,7 @@ CASES = {
         catalog show -n 12..14 -d 4
         catalog list -d 4 -n 2..20
         catalog list -d 4 -n 5..20 --quality
+        catalog list -d 4 -n 5..20 --quality --collective all-to-all
         catalog build -n 3..5 -d 2 --effort 0 -o cat --jobs 1
         catalog verify -d 2 -n 3..5 --catalog cat --jobs 1
         catalog improve -d 2 -n 8 -o improved --catalog cat --time-limit 9s

@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from topodesign.base.declared import Declared
 from topodesign.catalog.all_to_all import VERSION, Bounds, SideFiles, check_version
+from topodesign.catalog.rows import Row
 
 OBJECTIVES = ("allreduce", "all-to-all")
 """What a catalog can be improved for."""
@@ -55,6 +56,15 @@ def unbeaten(known: Iterable[Exchange]) -> list[Exchange]:
                 least = one.all_to_all.upper
                 kept[one.spec] = one
     return sorted(kept.values(), key=lambda one: one.order)
+
+
+def of_rows(rows: Iterable[Row]) -> list[Exchange]:
+    """Return what all-to-all takes on rows, of those whose price is known."""
+    return [
+        Exchange(row.nodes, row.duplex, row.cost.steps, row.all_to_all, row.spec)
+        for row in rows
+        if row.all_to_all is not None
+    ]
 
 
 def _cells(one: Exchange) -> tuple[object, ...]:

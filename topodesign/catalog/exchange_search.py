@@ -10,13 +10,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from topodesign.base.cost import Cost, least_steps, moore_distances
+from topodesign.base.cost import Cost
 from topodesign.base.errors import CatalogError, DisconnectedError, TopodesignError
 from topodesign.base.progress import tell
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog.all_to_all import Bounds
-from topodesign.catalog.exchange import EXCHANGE, Exchange, unbeaten
-from topodesign.catalog.idle import with_idle_ports
+from topodesign.catalog.exchange import EXCHANGE, Exchange, of_rows, unbeaten
+from topodesign.catalog.exchange_quality import least_exchange
+from topodesign.catalog.idle import idle_exchange
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.price import price_topology, wrong_bounds
 from topodesign.catalog.quality import runtime
@@ -49,7 +50,7 @@ class ExchangeSearch:
         from topodesign.search.low_distances import orbits_to_search  # noqa: PLC0415  heavy
 
         nodes, degrees, wirings = grid
-        self.directory, self.catalog, self.degrees, self.seed = directory, catalog, degrees, seed
+        self.directory, self.catalog, self.nodes, self.degrees, self.seed = directory, catalog, nodes, degrees, seed
         self.turns, self.new, self.gain = 0, list[Exchange](), 0.0
         self.known: dict[tuple[int, int], list[Exchange]] = {}
         self.tried: dict[Target, int] = defaultdict(int)
@@ -74,6 +75,7 @@ class ExchangeSearch:
     def go(self, seconds: float, progress: Callable[[float], None] | None = None) -> None:
         """Take turns until the time is used up; what is found is kept if that is interrupted."""
         start = saved = time.monotonic()
+        self.close()
         gaps = {one: self.gap(one) for one in self.orbits}
         try:
             while (now := time.monotonic()) - start < seconds:
@@ -93,6 +95,13 @@ class ExchangeSearch:
         finally:
             self.save()
 
+    def close(self) -> None:
+        """Keep what is known of a port less with one free where that takes less: its links and flows are the same."""
+        for degree in sorted(self.degrees):
+            for n in self.nodes:
+                for base in self._found(n, degree - 1):
+                    self._keep(idle_exchange(base, degree - 1), degree)
+
     def save(self) -> list[Path]:
         """Write the files."""
         return [
@@ -101,7 +110,7 @@ class ExchangeSearch:
         ]
 
     def turn(self, target: Target) -> None:
-        """Look at what expansions of other sizes give, then at one number of orbits after the other, ever longer."""
+        """Look at what line graphs of other sizes give, then at one number of orbits after the other, ever longer."""
         from topodesign.search.low_distances import search_low_distances  # noqa: PLC0415  heavy
 
         number = self.tried[target]
@@ -114,18 +123,22 @@ class ExchangeSearch:
             self._offer(spec, target)
 
     def _expand(self, target: Target) -> None:
-        """Offer line graphs, and topologies of a port less, which stays free."""
+        """Offer line graphs."""
         nodes, degree = target.size
         for base in self._found(nodes // degree, degree) if nodes % degree == 0 else ():
             self._offer(line_spec(parse(base.spec)), target)
-        for base in self._found(nodes, degree - 1):
-            self._offer(with_idle_ports(parse(base.spec)), target)
 
     def _found(self, nodes: int, degree: int) -> list[Exchange]:
         """Return what is known of a size, which may be none of the grid."""
         if (nodes, degree) not in self.known:
-            self.known[nodes, degree] = [*self.kept[degree].get(nodes, ()), *_of_rows(self.catalog, nodes, degree)]
+            self.known[nodes, degree] = [*self.kept[degree].get(nodes, ()), *self._of_rows(nodes, degree)]
         return self.known[nodes, degree]
+
+    def _of_rows(self, nodes: int, degree: int) -> list[Exchange]:
+        try:
+            return of_rows(self.catalog.rows(degree, nodes, nodes))
+        except CatalogError:
+            return []
 
     def _offer(self, spec: Spec, target: Target) -> None:
         """Keep a topology that nothing known beats, which its distances alone can tell, and then its line graph."""
@@ -133,16 +146,20 @@ class ExchangeSearch:
         if draft is None or not _new(draft.priced(Bounds(draft.least, draft.least)), known):
             return
         bounds = price_topology(draft.topology)
-        if bounds is None or not _new(one := draft.priced(bounds), known):
-            return
-        self.known[target.size] = unbeaten([*known, one])
-        own = self.kept[target.degree]
-        specs = {other.spec for other in (*own.get(target.nodes, ()), one)}
-        own[target.nodes] = [other for other in self.known[target.size] if other.spec in specs]
-        self.new.append(one)
         longer = Target(target.nodes * target.degree, target.degree, duplex=False)
-        if longer in self.orbits:
+        if bounds is not None and self._keep(draft.priced(bounds), target.degree) and longer in self.orbits:
             self._offer(line_spec(spec), longer)
+
+    def _keep(self, one: Exchange, degree: int) -> bool:
+        """Keep something with its price, and return whether nothing that is known is as good."""
+        known, own = self._found(one.nodes, degree), self.kept[degree]
+        if not _new(one, known):
+            return False
+        self.known[one.nodes, degree] = unbeaten([*known, one])
+        specs = {other.spec for other in (*own.get(one.nodes, ()), one)}
+        own[one.nodes] = [other for other in self.known[one.nodes, degree] if other.spec in specs]
+        self.new.append(one)
+        return True
 
 
 @dataclass(frozen=True)
@@ -182,8 +199,7 @@ def _seconds(one: Exchange) -> float:
 
 def _least(target: Target) -> float:
     """Return what :func:`_seconds` cannot undercut."""
-    bound = moore_distances(*target.size, duplex=target.duplex)
-    return float(runtime(Cost(least_steps(*target.size, duplex=target.duplex).steps, bound)) / 2)
+    return float(runtime(least_exchange(*target.size, duplex=target.duplex)) / 2)
 
 
 def _diameter(topology: Topology) -> int:
@@ -223,16 +239,3 @@ def _by_nodes(kept: Sequence[Exchange]) -> dict[int, list[Exchange]]:
     for one in kept:
         found[one.nodes].append(one)
     return found
-
-
-def _of_rows(catalog: Catalog, nodes: int, degree: int) -> list[Exchange]:
-    """Return the rows of a size that have a price of all-to-all."""
-    try:
-        rows = catalog.rows(degree, nodes, nodes)
-    except CatalogError:
-        return []
-    return [
-        Exchange(nodes, row.duplex, row.cost.steps, row.all_to_all, row.spec)
-        for row in rows
-        if row.all_to_all is not None
-    ]

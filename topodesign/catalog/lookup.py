@@ -11,6 +11,8 @@ from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.records import ResultList
 from topodesign.base.units import as_count
 from topodesign.catalog.all_to_all import PRICES, Bounds, PriceKey
+from topodesign.catalog.exchange import EXCHANGE, of_rows
+from topodesign.catalog.exchange_quality import JUDGED, ExchangeQualities, exchange_qualities
 from topodesign.catalog.files import default_directory, degrees, file_check, read_prices, read_rows
 from topodesign.catalog.quality import STANDARD, Coverages, Qualities, coverage, qualities
 from topodesign.catalog.rows import VERSION, Row, undominated
@@ -164,6 +166,28 @@ class Catalog:
         found = Qualities()
         for degree in self.wanted(degrees):
             found += qualities(degree, read_prices(self.directory, *_span(degree, first, last)), work)
+        return found
+
+    def exchange_quality(
+        self, degrees: Iterable[int] | None = None, first: int = 0, last: int = JUDGED, work: Workload = STANDARD
+    ) -> ExchangeQualities:
+        """Hold the fastest all-to-all of every size against the bound by distances; as :meth:`quality`.
+
+        What counts are rows whose price is known, and what the catalog keeps for all-to-all alone. Beyond 256 nodes
+        only some sizes have prices, so these are left out unless they are asked for.
+
+        Examples
+        --------
+        >>> for one in Catalog().exchange_quality([4], 5, 64):
+        ...     print(one.duplex, one.sizes, one.ratios[0].worst < 1.2)
+        False 60 True
+        True 60 True
+        """
+        found = ExchangeQualities()
+        for degree in self.wanted(degrees):
+            span = _span(degree, first, last)
+            known = [*of_rows(self.rows(*span)), *EXCHANGE.known(self.directory, *span)]
+            found += exchange_qualities(degree, sorted(known, key=lambda one: one.nodes), work)
         return found
 
     def summary(

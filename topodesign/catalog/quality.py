@@ -93,6 +93,16 @@ class Ratio:
     worst: Fraction
     worst_nodes: int
 
+    def named(self, size: str) -> dict[str, Any]:
+        """Return it by the keys of documents."""
+        values = {"mean": self.mean, "worst": float(self.worst), "worst_nodes": self.worst_nodes}
+        return {f"{word}_{size}": value for word, value in values.items()}
+
+    @property
+    def cells(self) -> tuple[str, str]:
+        """What tables show."""
+        return f"{self.mean:.3f}", f"{float(self.worst):.3f} (N={self.worst_nodes})"
+
 
 @dataclass(frozen=True, repr=False)
 class Quality(Result):
@@ -141,12 +151,7 @@ class Quality(Result):
         record: dict[str, Any] = {"degree": self.degree, "duplex": self.duplex, "sizes": self.sizes}
         for size, ratio, of_records in zip(self.work.sizes, self.ratios, self.of_records, strict=True):
             name = format_size(size)
-            record |= {
-                f"record_mean_{name}": of_records,
-                f"mean_{name}": ratio.mean,
-                f"worst_{name}": float(ratio.worst),
-                f"worst_nodes_{name}": ratio.worst_nodes,
-            }
+            record |= {f"record_mean_{name}": of_records, **ratio.named(name)}
         near = {"near_optimal": float(self.near_optimal)}
         return record | near | {"records": self.records, "records_missed": self.missed}
 
@@ -168,11 +173,7 @@ class Qualities(ResultList[Quality]):
         columns = [f"{word} {format_size(size)}" for size in work.sizes for word in ("mean", "worst")]
         rows = []
         for one in self:
-            ratios = (
-                cell
-                for ratio in one.ratios
-                for cell in (f"{ratio.mean:.3f}", f"{float(ratio.worst):.3f} (N={ratio.worst_nodes})")
-            )
+            ratios = (cell for ratio in one.ratios for cell in ratio.cells)
             share = f"{float(one.near_optimal):.1%}"
             records = (f"{one.of_records[0]:.3f}", f"{one.missed} of {one.records}")
             cabling = "duplex" if one.duplex else "any"
@@ -207,7 +208,7 @@ def coverage(degree: int, rows: Sequence[Row]) -> Coverage:
 @uncollected()
 def quality(degree: int, prices: Iterable[Price], *, duplex: bool = False, work: Workload = STANDARD) -> Quality | None:
     """Hold the best topologies of a degree against the lower bound: :attr:`Row.price` of each, by ascending nodes."""
-    times, near, steps = list[tuple[_Times, _Times, _Times]](), 0, dict[int, int]()
+    times, near, steps = list[tuple[Times, Times, Times]](), 0, dict[int, int]()
     for nodes, some in itertools.groupby(filter(itemgetter(4), prices) if duplex else prices, key=itemgetter(0)):
         reached = [one[1:4] for one in some]
         least = _bounds(nodes, degree, duplex=duplex)
@@ -221,7 +222,7 @@ def quality(degree: int, prices: Iterable[Price], *, duplex: bool = False, work:
                 break
     if not times:
         return None
-    judged = [_ratio(list(steps), times, work.alpha, 8 * size / work.bandwidth) for size in work.sizes]
+    judged = [ratios_of(list(steps), times, work.alpha, 8 * size / work.bandwidth) for size in work.sizes]
     ratios, means = tuple(ratio for ratio, _ in judged), tuple(mean for _, mean in judged)
     records = [
         (n, k)
@@ -240,10 +241,10 @@ def qualities(degree: int, prices: Sequence[Price], work: Workload) -> Iterator[
             yield one
 
 
-_Times = Sequence[tuple[int, int, int]]  # steps, and numerator and denominator of a bandwidth factor
+Times = Sequence[tuple[int, int, int]]  # steps, and numerator and denominator of a bandwidth factor
 
 
-def _bounds(nodes: int, degree: int, *, duplex: bool) -> _Times:
+def _bounds(nodes: int, degree: int, *, duplex: bool) -> Times:
     """Return :func:`topodesign.lower_bounds`; these are made of integers where one step is not enough."""
     if nodes <= degree + 1:
         bounds = lower_bounds(nodes, degree, duplex=duplex)
@@ -256,8 +257,8 @@ def _bounds(nodes: int, degree: int, *, duplex: bool) -> _Times:
     return ((steps, nodes - 1, nodes),)
 
 
-def _ratio(
-    sizes: Sequence[int], times: Iterable[tuple[_Times, _Times, _Times]], alpha: Fraction, whole: Fraction
+def ratios_of(
+    sizes: Sequence[int], times: Iterable[tuple[Times, Times, Times]], alpha: Fraction, whole: Fraction
 ) -> tuple[Ratio, float]:
     """Return the ratios for one size of data, and the mean of what is possible, held against the bounds, too.
 
@@ -293,7 +294,7 @@ def _ratio(
     return Ratio(mean / len(ratios), exact, nodes), of_records / len(ratios)
 
 
-def _least(costs: _Times, per_step: int, per_size: int) -> tuple[int, int]:
+def _least(costs: Times, per_step: int, per_size: int) -> tuple[int, int]:
     """Return the least time of steps and fractions, as a fraction of some unit in which coefficients are integers."""
     least, unit = 0, 0
     for steps, n, d in costs:

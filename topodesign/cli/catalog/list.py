@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from topodesign.catalog.exchange import OBJECTIVES
+from topodesign.catalog.exchange_quality import JUDGED
 from topodesign.catalog.lookup import as_catalog
 from topodesign.catalog.sizes import MOST_NODES
 from topodesign.cli.answers import Command, csv_option, form, json_option, show
@@ -16,20 +18,35 @@ from topodesign.cli.options import catalog_option, degrees_option, nodes_option,
 @nodes_option(f"Range of N.  [default: all; with --quality 3..{MOST_NODES}]", whole_range)
 @degrees_option("Degree or range of degrees.  [default: all there are]", whole_range)
 @click.option("--quality", "of_quality", is_flag=True, help="How far the best topologies are from the lower bound.")
+@click.option(
+    "--collective",
+    type=click.Choice(OBJECTIVES),
+    help=f"What --quality is of: allreduce, or all-to-all of up to {JUDGED} nodes.  [default: allreduce]",
+)
 @catalog_option
 @csv_option
 @json_option
-def command(nodes: range | None, degrees: range | None, of_quality: bool, catalog: Path | None) -> None:
+def command(
+    nodes: range | None, degrees: range | None, of_quality: bool, collective: str | None, catalog: Path | None
+) -> None:
     """Summarise what the catalog covers and how good it is, a line per degree.
 
     With --quality: the mean and the worst ratio of the best allreduce to the lower bound over all N, for 1 MiB and
     100 MiB at 10 us and 100 Gbps, and the share of N with a bandwidth-optimal topology within two steps of Moore's
     bound; for all topologies and for duplex ones, which are held against the bound of duplex topologies.
+    With --collective all-to-all: the same ratios of all-to-all, to the bound by the distances that any topology has.
     Larger sizes, of which only some have rows, are judged by themselves: -n 2049..65536.
 
     Example: topodesign catalog list --quality -d 4 -n 5..2000
     """
+    if collective and not of_quality:
+        raise click.UsageError("--collective says what --quality is of; add --quality")
     source, span = as_catalog(catalog), () if nodes is None else (nodes[0], nodes[-1])
+    if collective == "all-to-all":
+        exchange = source.exchange_quality(degrees, *span)
+        there = source.coverage(degrees, *span).to_records() if form() == "json" else None
+        show(exchange, {"degrees": there, "exchange": exchange.to_records()})
+        return
     if of_quality and form() != "json":
         show(source.quality(degrees, *span))
         return

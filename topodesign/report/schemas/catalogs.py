@@ -14,6 +14,10 @@ LIST = record(
         "quality?": array(
             declared("catalog.quality:Quality"), "With --quality: how far the best topologies are from the bound."
         ),
+        "exchange?": array(
+            declared("catalog.exchange_quality:ExchangeQuality"),
+            "With --quality --collective all-to-all: how far the fastest are from the bound by distances.",
+        ),
     }
 )
 BUILD = record({"files": texts("The files that were written.")})
