@@ -111,10 +111,16 @@ def certify(data: Data, basis: Basis | None, columns: NDArray[np.float64], price
     """Return the exact solution of a basis if it is optimal, or else fractions near to the solver's floats."""
     exact = None if basis is None else _basic(data, basis)
     if exact is not None and _is_optimal(data, *exact):
-        x, y = (tuple(Fraction(number, common) for number in numbers) for numbers, common in exact)
+        x, y = (_over(common, numbers) for numbers, common in exact)
         return Certificate(x, y, proven=True)
     x, y = (tuple(Fraction(one).limit_denominator(_NEARBY) for one in part.tolist()) for part in (columns, prices))
     return Certificate(x, y, proven=False)
+
+
+def _over(common: int, numbers: Numbers) -> tuple[Fraction, ...]:
+    """Return fractions of one denominator, each made once: few differ."""
+    made = {number: Fraction(number, common) for number in set(numbers)}
+    return tuple(map(made.__getitem__, numbers))
 
 
 def weak_bound(data: Data, prices: NDArray[np.float64], scales: Sequence[int]) -> Fraction | None:

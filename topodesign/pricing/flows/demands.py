@@ -318,8 +318,9 @@ def _firsts(classes: NDArray[np.int32]) -> tuple[int, IntArray, IntArray]:
 
 def _integers(values: Sequence[Fraction]) -> tuple[NDArray[Any], int]:
     """Return fractions as integers over a common denominator: int64 if sums of many are safe, or else of any size."""
-    common = math.lcm(*(value.denominator for value in values)) if values else 1
-    numbers = [value.numerator * (common // value.denominator) for value in values]
+    pairs = [value.as_integer_ratio() for value in values]
+    common = math.lcm(*{below for _, below in pairs})
+    numbers = [above * (common // below) for above, below in pairs]
     wide = max(map(abs, numbers), default=0) * 2**24 >= _SAFE or common >= 2**31
     return np.array(numbers, dtype=object if wide else np.int64), common
 
