@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +20,6 @@ import click
 from topodesign.base.atomic import names_directory, write_whole
 from topodesign.base.faces import FUNCTIONS
 from topodesign.base.fitted import columns_of, fitted, wrapped
-from topodesign.base.tables import write_csv
 
 _Callable = TypeVar("_Callable", bound=Callable[..., Any])
 
@@ -201,7 +199,9 @@ def print_json(document: dict[str, Any], rows: Callable[[], Iterable[Mapping[str
     if form() == "csv":
         print_csv([flat(dict(row)) for row in rows()] if rows is not None else [flat(document)])
         return
-    from topodesign.report.schemas.documents import SHAPES, identifier  # noqa: PLC0415  not for help
+    import json  # noqa: PLC0415  not for help
+
+    from topodesign.report.schemas.documents import SHAPES, identifier  # noqa: PLC0415
 
     context = click.get_current_context()
     command = context.command_path.removeprefix(f"{context.find_root().info_name} ")
@@ -217,6 +217,8 @@ def say(text: str) -> None:
 
 def print_csv(records: Sequence[Mapping[str, Any]]) -> None:
     """Print records as comma-separated values, with a header line of all their keys."""
+    from topodesign.base.tables import write_csv  # noqa: PLC0415  not for help
+
     names = list(dict.fromkeys(name for record in records for name in record))
     rows = [[record.get(name, "") for name in names] for record in records]
     click.echo(write_csv([names, *rows]), nl=False)
