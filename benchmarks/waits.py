@@ -77,8 +77,8 @@ GROWTH = {
 
 def measure(command: str, folder: str, checkout: Path, cache: str | None) -> tuple[float, float, int]:
     """CPU seconds, peak MB and exit status (-1: killed after the limit) of one command in one checkout."""
-    kept = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": f"{folder}/bytecode"}  # as when installed
-    env = {**os.environ, **kept, "PYTHONPATH": str(checkout)} | ({"NUMBA_CACHE_DIR": cache} if cache else {})
+    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPATH": str(checkout)}
+    env |= {"NUMBA_CACHE_DIR": cache} if cache else {}
     script = (
         "import resource, subprocess, sys\n"
         f"try: status = subprocess.run([sys.executable, '-m', 'topodesign', *{command.split()!r}], "
@@ -162,11 +162,13 @@ def main() -> None:
     parser.add_argument("--growth", action="store_true")
     parser.add_argument("--small", action="store_true")
     options = parser.parse_args()
+    checkouts = [HERE, *([options.beside.resolve()] if options.beside else [])]
+    for one in checkouts:  # as when installed; else the first command pays for all
+        subprocess.run([sys.executable, "-m", "compileall", "-q", one / "topodesign"], check=True)
     with tempfile.TemporaryDirectory() as folder:
         if options.growth:
             show_growth(options.pattern, folder)
             return
-        checkouts = [HERE, *([options.beside.resolve()] if options.beside else [])]
         if options.small:
             show_small(options.pattern, folder, checkouts)
             return
