@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from topodesign.report.charts.link_use import link_use_chart
+from topodesign.report.charts.timeline import link_use_chart
 
 from tests.plans.test_files import PLANS
 from tests.samples.relays import Relays

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from topodesign.report.design.limits import bound_of
+from topodesign.report.design.growth import bound_of
 
 from topodesign import (
     Decision,
