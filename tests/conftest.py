@@ -1,7 +1,8 @@
 """What all tests share: how many samples are drawn, which tests wait for a thorough run, floors, and the workers.
 
 ``python -m pytest`` is the quick run: the same samples every time, so that a failure is one of the change at hand, and
-half as many as a test says where it says more than ten.
+a third of what a test says where it says more than ten. Of a test marked ``once``, whose cases are all combinations of
+its parameters, it takes as few as have every value of every parameter.
 ``python -m pytest --thorough`` (or ``TOPODESIGN_TESTS=thorough``) draws other samples every time and more of them, and
 runs the tests marked ``thorough`` too. ``--hypothesis-profile=thorough`` draws more samples and nothing else.
 """
@@ -12,7 +13,8 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 import pytest
 from hypothesis import settings
@@ -22,10 +24,13 @@ from tests import floors
 MORE = 10
 """How many times as many samples as a test says a thorough run draws."""
 
-FEWER = 3
+FEWER = 5
 """Floors of Hypothesis tests are for the samples that they say; a quick run has to reach so many times fewer."""
 SAMPLES = "_hypothesis_internal_use_settings"
 """Where Hypothesis keeps how many samples a test draws."""
+
+_Sample = TypeVar("_Sample")
+_thorough = False
 
 settings.register_profile("quick", deadline=None, derandomize=True)
 settings.register_profile("thorough", deadline=None, print_blob=True)
@@ -39,8 +44,16 @@ def is_thorough(config: pytest.Config) -> bool:
     return bool(config.getoption("--thorough")) or os.environ.get("TOPODESIGN_TESTS") == "thorough"
 
 
+def few(samples: Sequence[_Sample], step: int = 3) -> Sequence[_Sample]:
+    """Return every third of some samples, or all in a thorough run."""
+    return samples if _thorough else samples[::step]
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    global _thorough  # noqa: PLW0603  read by loops and lists of cases that know no configuration
+    _thorough = is_thorough(config)
     config.addinivalue_line("markers", "thorough: too slow for every change; run with --thorough")
+    config.addinivalue_line("markers", "once: a quick run takes as few cases as have every value of every parameter")
     config.addinivalue_line("markers", "floor(**checks): the least number of samples that have to reach each check")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell does to what it runs in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -66,19 +79,37 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not is_thorough(config):
-        for item in items:
-            if item.get_closest_marker("thorough"):
-                item.add_marker(pytest.mark.skip(reason="takes too long for every change: --thorough"))
+    if not is_thorough(config) and not any("[" in name for name in config.args):
+        quick = [item for item in items if not item.get_closest_marker("thorough")]
+        kept = {item.nodeid for item in _fewest(quick)}
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in kept])
+        items[:] = [item for item in items if item.nodeid in kept]
     for test in {id(item.obj): item.obj for item in items if isinstance(item, pytest.Function)}.values():
         own = getattr(test, SAMPLES, None)
         if isinstance(own, settings):
             setattr(test, SAMPLES, settings(own, max_examples=drawn(own.max_examples)))
 
 
+def _fewest(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """Yield all, but of the cases of a test marked ``once`` only some that have every value of every parameter."""
+    cases: dict[tuple[str, str], list[tuple[set[tuple[str, int]], pytest.Item]]] = {}
+    for item in items:
+        if isinstance(item, pytest.Function) and item.get_closest_marker("once"):
+            values = set(item.callspec.indices.items())
+            cases.setdefault((str(item.path), item.originalname), []).append((values, item))
+        else:
+            yield item
+    for several in cases.values():
+        new = set().union(*(values for values, _ in several))
+        while new:
+            values, item = max(several, key=lambda one: len(one[0] & new))
+            new -= values
+            yield item
+
+
 def drawn(samples: int) -> int:
     """How many samples a Hypothesis test draws; a number of its own would otherwise outrank the profile's."""
-    return MORE * samples if settings.get_current_profile_name() == "thorough" else max(min(10, samples), samples // 2)
+    return MORE * samples if settings.get_current_profile_name() == "thorough" else max(min(10, samples), samples // 3)
 
 
 @pytest.hookimpl(wrapper=True)

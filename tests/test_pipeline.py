@@ -65,6 +65,7 @@ def test_every_family_and_expansion_is_among_the_samples() -> None:
     assert {family.name for family in FAMILIES} | {expansion.name for expansion in EXPANSIONS} <= covered
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("collective", COLLECTIVES)
 @pytest.mark.parametrize("text", [*LARGE, *(pytest.param(text, marks=pytest.mark.thorough) for text in HUGE)])
 def test_schedule_and_verify_larger_ones(text: str, collective: Collective) -> None:
@@ -74,6 +75,7 @@ def test_schedule_and_verify_larger_ones(text: str, collective: Collective) -> N
     assert report.ok, report
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("collective", COLLECTIVES)
 @pytest.mark.parametrize("text", SMALL + TABLE_3)
 def test_schedule_verify_compile_execute(text: str, collective: Collective) -> None:

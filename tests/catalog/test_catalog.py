@@ -191,6 +191,7 @@ def test_where_a_topology_comes_from() -> None:
 # -- looking up -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("duplex", [False, True])
 @pytest.mark.parametrize("degree", DEGREES)
 def test_frontiers_are_those_that_were_put_in(directory: Path, degree: int, duplex: bool) -> None:

@@ -64,6 +64,7 @@ def test_the_mix_decides_which_is_best() -> None:
         assert one.times[0] == sum(parts[str(one.spec)])
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("duplex", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_no_row_is_beaten_by_another(seed: int, duplex: bool) -> None:

@@ -33,6 +33,7 @@ def hops(phases: tuple[tuple[tuple[int, ...], ...], ...], nodes: int, source: in
     return far
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(("nodes", "degree"), [(3, 1), (4, 1), (3, 2), (4, 2), (4, 3)])
 @pytest.mark.parametrize("cabling", ["simplex", "duplex"])
 def test_no_sequence_of_few_nodes_takes_less_time(nodes: int, degree: int, cabling: str) -> None:

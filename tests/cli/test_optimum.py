@@ -103,7 +103,12 @@ def test_published_optima(cli: Cli, spec: str, rate: str, trees: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "trees", "rate"), [("mi250(2)", 1, 320), ("mi250(2)", 2, Fraction(1024, 3)), ("mi250(1)", 2, 320)]
+    ("spec", "trees", "rate"),
+    [
+        pytest.param("mi250(2)", 1, 320, marks=pytest.mark.thorough),
+        ("mi250(2)", 2, Fraction(1024, 3)),
+        ("mi250(1)", 2, 320),
+    ],
 )
 def test_published_optima_of_few_trees(cli: Cli, spec: str, trees: int, rate: Fraction) -> None:
     document = cli("optimum", spec, "--fixed-k", str(trees), "--json").json()

@@ -76,6 +76,7 @@ def run_xml(text: str, memory: np.ndarray) -> set[tuple[int, int]]:
     return pairs
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("inplace", [False, True])
 @pytest.mark.parametrize("case", CASES)
 def test_programs_one_after_another_do_the_collective(case: tuple[str, int, int, str], inplace: bool) -> None:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.conftest import few
 from topodesign import build, check_file, load_plan, read_plan_set, schedule, simulate, verify
 from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
 from topodesign.cli.main import run
@@ -41,7 +42,7 @@ def made() -> CompiledSet:
 
 
 def test_every_size_has_the_fastest_plan(made: CompiledSet) -> None:
-    for collective in COLLECTIVES.values():
+    for collective in few([*COLLECTIVES.values()], 2):
         for root in (0, 1) if collective.rooted else (None,):
             mine = [
                 one

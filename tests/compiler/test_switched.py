@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import is_thorough
+from tests.conftest import few, is_thorough
 from tests.floors import reached
 from tests.runtime.mscclpp.explore import Explorer
 from tests.runtime.mscclpp.mutants import SWITCHED, lose, mutant
@@ -141,12 +141,12 @@ def same(case: tuple[str, str, bool], change: str, text: str) -> bool:
     return False
 
 
-@pytest.mark.floor(found=50)
-def test_mutants_are_found(pytestconfig: pytest.Config) -> None:
+@pytest.mark.floor(found=20)
+def test_mutants_are_found() -> None:
     """A group without a rank, another buffer or place, a lost or turned signal: each is found, by the proof itself."""
     for case in CASES:
         for channels in (1, 4):
-            for seed in range(16 if is_thorough(pytestconfig) else 8):
+            for seed in few(range(16), 5):
                 other = mutant(made("dgx_h100(1)", *case, channels).text, seed, SWITCHED)
                 if other is None:
                     continue
@@ -285,8 +285,12 @@ def boxed(place: str, inplace: bool, channels: int = 1) -> Compiled:
     return compile_plan(plan, "mscclpp", inplace=inplace, channels=channels)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("inplace", [False, True])
-@pytest.mark.parametrize(("place", "channels"), [("dgx_h100(2)", 1), ("dgx_h100(3)", 2), ("dgx_h100(8)", 1)])
+@pytest.mark.parametrize(
+    ("place", "channels"),
+    [("dgx_h100(2)", 1), ("dgx_h100(3)", 2), pytest.param("dgx_h100(8)", 1, marks=pytest.mark.thorough)],
+)
 def test_switches_of_boxes_and_links_between_them_are_one_program(place: str, channels: int, inplace: bool) -> None:
     one = boxed(place, inplace, channels)
     report = checked(one.text)

@@ -18,6 +18,7 @@ from topodesign.plans.kinds import kind_of
 from topodesign.plans.rounds import Phases
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("collective", ["all-to-all", "allgather", "reduce-scatter", "allreduce"])
 @pytest.mark.parametrize(("nodes", "degree", "cabling"), [(8, 1, "simplex"), (4, 1, "duplex"), (12, 2, "simplex")])
 def test_messages_stay_within_their_phase(collective: str, nodes: int, degree: int, cabling: str) -> None:

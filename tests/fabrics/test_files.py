@@ -361,6 +361,7 @@ def test_refused_graphs(tmp_path: Path) -> None:
     assert "the capacity must be an integer above zero" in refused(path)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("ending", ["yaml", "json", "graphml", "csv"])
 @pytest.mark.parametrize("kind", ["bytes", "letters", "brackets", "lines"])
 def test_garbage_is_refused(tmp_path: Path, ending: str, kind: str) -> None:

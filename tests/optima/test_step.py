@@ -25,6 +25,7 @@ def test_one_collective_takes_what_it_is_priced_at() -> None:
     assert found.listed == found.seconds
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("place", ["torus(2,4)", "genkautz(2,8)", "fat_tree(2,4,2)"])
 @pytest.mark.parametrize("changes", [{}, {"tensor": 1, "data": 4, "pipeline": 2}, {"experts": 4, "expert": 2}])
 def test_laws(place: str, changes: dict[str, Any]) -> None:

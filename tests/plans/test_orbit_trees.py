@@ -69,6 +69,7 @@ def group(generators: list[list[int]]) -> set[tuple[int, ...]]:
     return found
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("collective", COLLECTIVES)
 @pytest.mark.parametrize("spec", SPECS)
 def test_they_are_the_trees_made_whole(spec: str, collective: str) -> None:
@@ -154,12 +155,18 @@ def test_the_form_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
         orbit.unfold()
 
 
-def test_thousands_of_accelerators_have_few_trees() -> None:
+@pytest.mark.parametrize("boxes", [32, pytest.param(512, marks=pytest.mark.thorough)])
+def test_thousands_of_accelerators_have_few_trees(boxes: int) -> None:
     """Of 4096, 8192 trees of 4095 edges, of which no file holds the routes one by one."""
-    plan = schedule("dgx_a100(512)")
+    plan = schedule(f"dgx_a100({boxes})")
     orbit = orbit_of(plan)
-    assert (orbit.sends, len(orbit)) == (8192, 2)
+    assert (orbit.sends, len(orbit)) == (16 * boxes, 2)
     assert verify(plan).ok
     assert simulate(plan, size="1MiB").time * plan.claim["algorithmic_bandwidth"] > parse_size("1MiB")
+    if boxes == 512:
+        check_too_many(plan)
+
+
+def check_too_many(plan: Plan) -> None:
     with pytest.raises(TooLargeError, match="one by one, which have 100638720 rows, and a plan has at most"):
         replan(plan, "box0/gpu1")

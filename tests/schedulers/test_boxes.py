@@ -20,6 +20,7 @@ PLACES = [
 ]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("collective", ["allgather", "reduce-scatter", "allreduce"])
 @pytest.mark.parametrize("place", PLACES)
 def test_plans_are_right(place: str, collective: str) -> None:
@@ -61,6 +62,7 @@ def test_a_switch_that_copies_sends_to_all_at_once_and_another_does_not() -> Non
     assert slow.claim["time"] > plan.claim["time"] + Fraction(2, 10**6)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("collective", ["allgather", "reduce-scatter", "allreduce", "all-to-all"])
 @pytest.mark.parametrize(("target", "ending"), [("msccl", ".xml"), ("mscclpp", ".json"), ("chakra", "")])
 def test_lifted_plans_become_programs(collective: str, target: str, ending: str, tmp_path: Path) -> None:

@@ -104,6 +104,7 @@ def brute_allgather(topology: Topology, steps: int, chunks: int) -> Fraction | N
     return Fraction(topology.degree, topology.nodes * chunks) * min(totals) if totals else None
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("collective", HALVES)
 @pytest.mark.parametrize(("size", "steps", "chunks", "seeds"), [
     ((3, 1), 2, 2, range(3)),

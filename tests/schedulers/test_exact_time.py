@@ -101,6 +101,7 @@ def best_of(setting: Setting, **options: Any) -> int:
     return int(ticks)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("overlap", [False, True])
 @pytest.mark.parametrize("collective", SINGLE, ids=str)
 def test_search_finds_what_brute_force_finds(collective: Collective, overlap: bool) -> None:

@@ -51,7 +51,7 @@ def test_every_method_keeps_the_contract(name: str, place: str) -> None:
     assert method.name == name
     assert method.options <= {*OPTIONS, "auto_chunks"}
     made = 0
-    limit: dict[str, Any] = {"time_limit": "500ms"} if name in SEARCHES else {}
+    limit: dict[str, Any] = {"time_limit": "200ms"} if name in SEARCHES else {}
     for collective in COLLECTIVES.values():
         root = 0 if collective.rooted else None
         try:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.conftest import few
 from topodesign import Plan, schedule, simulate, verify
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.plans.trees import Trees
@@ -81,6 +82,7 @@ def test_what_is_missing_is_found() -> None:
         trees.having(shard=(1, 2, 1, 1))
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("place", ["dgx_h100(1)", "complete(8)", "torus(4,4)", "mi300x(2)", "kautz(2,2)"])
 @pytest.mark.parametrize("size", ["1KiB", "64KiB", "16MiB"])
 def test_with_a_size_auto_takes_the_least_time(place: str, size: str) -> None:
@@ -110,7 +112,7 @@ def test_the_table_of_the_page_is_what_the_model_says() -> None:
     assert len({row[0] for row in rows}) == 5
     names = {"one-shot": "one-shot", "two-level": "two-level", "two-shot": "direct", "trees": "forest"}
     names |= {"ring": "ring", "NVLS": "in-network"}
-    for machine, start, least, *cells in rows:
+    for machine, start, least, *cells in few(rows):
         said = {name: cell.strip() for name, cell in zip(names, cells, strict=True) if cell.strip()}
         asked: Any = {"size": f"{start.strip()}B", "alpha": "fabric"}  # by which two-level chooses
         plans = {

@@ -44,6 +44,7 @@ def checked(plan: Plan) -> Plan:
     return plan
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("collective", COLLECTIVES, ids=str)
 @pytest.mark.parametrize("spec", SPECS)
 def test_copies_of_one_orbit_are_a_plan(spec: str, collective: Collective) -> None:

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import few
 from tests.samples.uneven import mesh, uneven, uneven_networks
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.collectives import ALLREDUCE, COLLECTIVES, Collective, as_collective
@@ -255,6 +256,7 @@ def test_distances() -> None:
     assert (since - 7).tolist() == left.tolist()
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", list(COLLECTIVES))
 @pytest.mark.parametrize("place", ["dgx_a100(1)", "dgx_a100(2)", "mi250(2)"])
 def test_switches_pass_on_one_chunk_at_a_time(place: str, name: str) -> None:
@@ -399,7 +401,7 @@ def test_chunks_next_to_one_another_are_one_send(collective: str) -> None:
         assert Fraction(plan.generator["unmerged"]) >= plan.claim["time"]
         if collective == "allgather":
             assert 10 * plan.claim["time"] < 8 * Fraction(plan.generator["unmerged"])
-    for seed in range(6):
+    for seed in few(range(6)):
         topology, table = uneven(5, seed)
         options: dict[str, Any] = {"link_table": table, "overlap": bool(seed % 2), "chunks": 2 + seed, "root": root}
         checked(schedule(topology, collective, method="tacos", tries=2, **options))
@@ -415,7 +417,9 @@ def test_merging_keeps_what_waits_for_what() -> None:
     assert verify(Plan(plan.topology, fewer)).ok
 
 
-@pytest.mark.parametrize("collective", ["allgather", "broadcast", "all-to-all"])
+@pytest.mark.parametrize(
+    "collective", ["allgather", "broadcast", pytest.param("all-to-all", marks=pytest.mark.thorough)]
+)
 def test_the_fastest_number_of_chunks(collective: str) -> None:
     options: dict[str, Any] = {"method": "tacos", "root": rooted(as_collective(collective)), "size": "8MiB", "tries": 1}
     plan = checked(schedule("biring(2,6)", collective, chunks="auto", **options))
@@ -461,6 +465,7 @@ def test_times_that_64_bits_do_not_count_are_refused() -> None:
             send(slow, chunks_of(slow, as_collective(name), 1), 0)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", list(COLLECTIVES))
 @pytest.mark.parametrize("place", ["torus(4,4)", "dgx_a100(2)"])
 def test_several_groups_at_once(place: str, name: str) -> None:
@@ -504,7 +509,7 @@ def test_no_part_of_a_block_overtakes_another_in_a_switch(collective: str, chunk
     assert report.ok, report
 
 
-@pytest.mark.parametrize("chunks", [1, pytest.param(8, marks=pytest.mark.thorough), 64])
+@pytest.mark.parametrize("chunks", [1, 8, pytest.param(64, marks=pytest.mark.thorough)])
 def test_an_allreduce_is_faster_than_rings_at_every_number_of_chunks(chunks: int) -> None:
     """Figure 21 on a smaller mesh: by a sixth, where edges keep rings and halves one behind the other waiting."""
     place, size = mesh(6, 6), Fraction(128000 * 36 * chunks)

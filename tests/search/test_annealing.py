@@ -110,6 +110,7 @@ def test_what_slides_through_new_nodes(text: str) -> None:
     assert_as_computed_anew(walk)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "text",
     ["genkautz(2,9)", "randomregular(13,3,1)", "genkautz(4,14)", "randomregulargraph(12,3,2)", "circulant(11,1,2)"],

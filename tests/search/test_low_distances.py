@@ -12,6 +12,7 @@ from topodesign.search.low_distances import orbits_to_search, search_low_distanc
 from topodesign.search.target import Target
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("duplex", [False, True])
 @pytest.mark.parametrize(("nodes", "degree"), [(24, 3), (25, 3), (60, 4), (20, 6)])
 def test_every_number_of_orbits_finds_what_was_asked_for_near_the_bound(nodes: int, degree: int, duplex: bool) -> None:

@@ -74,6 +74,7 @@ def check_growth(before: WiringPlan, found: Rewiring, space: Inventory) -> None:
     assert change.at_least <= found.moves == max(len(change.removed), len(change.made))
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("panels", [1, 2, 4])
 @pytest.mark.parametrize(
     ("old", "new", "hosts"),

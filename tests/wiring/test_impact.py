@@ -58,7 +58,7 @@ def without_node(topology: Topology, node: int) -> Topology:
     return Topology.from_links(topology.nodes - 1, links)
 
 
-@pytest.mark.parametrize("spec", ["circulant(12,2,3)", "genkautz(3,10)", "uniring(1,5)", "uniring(2,5)"])
+@pytest.mark.parametrize("spec", ["circulant(9,2,3)", "genkautz(3,10)", "uniring(1,5)", "uniring(2,5)"])
 def test_cables_and_hosts_cost_what_the_rest_is_worth(spec: str) -> None:
     topology = build(spec)
     plan = wired(topology, topology.degree)
@@ -114,7 +114,9 @@ def joined(plan: WiringPlan, lost: tuple[CrossConnect, ...], order: tuple[int, .
     return without_node(Topology.from_links(plan.topology.nodes, links), 0)
 
 
-@pytest.mark.parametrize("spec", ["circulant(10,1,3)", "kautz(3,2)", "circulant(9,1,2)"])
+@pytest.mark.parametrize(
+    "spec", ["circulant(10,1,3)", pytest.param("kautz(3,2)", marks=pytest.mark.thorough), "circulant(9,1,2)"]
+)
 def test_the_repair_round_a_dead_host_is_the_best_of_all(spec: str) -> None:
     topology = build(spec)
     plan = wired(topology, topology.degree)

@@ -205,6 +205,7 @@ def at_front(steps: Sequence[dict[str, str]], row: dict[str, str], known: dict[s
     return any(known[other["part"]].sort == "trunk" for other in steps[steps.index(row) :])
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("ways", [("breakouts",), ("trunks",), ("shuffles",), WAYS])
 @pytest.mark.parametrize("mode", ["duplex", "simplex"])
 def test_every_fibre_is_in_one_part_and_comes_out_where_it_is_received(

@@ -32,6 +32,7 @@ def alike(orbit: OrbitTrees) -> bool:
     return one.ok
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("collective", ["allgather", "reduce-scatter", "allreduce"])
 @pytest.mark.parametrize("spec", SPECS)
 def test_right_trees_are_right(spec: str, collective: str) -> None:

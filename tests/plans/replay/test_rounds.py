@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import few
 from tests.samples.schedules import COLLECTIVES, Collective, Random, Row, make, rows_of, valid
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ScheduleError, TooLargeError
@@ -232,7 +233,7 @@ def test_valid_schedules_pass_with_their_cost(collective: Collective) -> None:
 def test_refused_exactly_when_wrong(mutation: str) -> None:
     verdicts: Counter[bool] = Counter()
     for number, collective in enumerate(COLLECTIVES):
-        for seed in range(60):
+        for seed in few(range(60)):
             random = np.random.default_rng([seed, number, *mutation.encode()])
             topology, schedule = valid(random, collective)
             mutant = damaged(random, schedule, mutation)

@@ -158,6 +158,7 @@ def test_right_plans_are_right(collective: Collective, seed: int) -> None:
     assert not verify_timed(topology, timed, timed.time + 1).ok
 
 
+@pytest.mark.once
 @pytest.mark.floor(refused=300, accepted=60)
 @pytest.mark.parametrize("collective", COLLECTIVES)
 @pytest.mark.parametrize("kind", range(3))

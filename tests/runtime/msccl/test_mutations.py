@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.conftest import is_thorough
+from tests.conftest import few
 from tests.runtime.msccl.test_programs import (
     P,
     S,
@@ -344,7 +344,7 @@ def test_damaged_programs(name: str) -> None:
     rng = random.Random(name)  # noqa: S311
     base = replace(BASES[name], max_bytes=0)
     root = 0 if base.coll in {"broadcast", "reduce"} else None
-    for _ in range(120):
+    for _ in few(range(120)):
         mutant = damage(base, rng)
         if rng.random() < 0.3:
             mutant = damage(mutant, rng) if all(tb.steps for tbs in mutant.ranks for tb in tbs) else mutant
@@ -387,11 +387,11 @@ def random_program(rng: random.Random) -> P:
     return P("allreduce", 2, tuple(ranks), scratch=2, outofplace=False, max_bytes=0)
 
 
-def test_random_programs(pytestconfig: pytest.Config) -> None:
+def test_random_programs() -> None:
     """The verdicts are exact: deadlock just when the model has one, race just when two accesses can be next."""
     rng = random.Random(5)  # noqa: S311
     verdicts: Counter[str] = Counter()
-    several, least = 0, 30 if is_thorough(pytestconfig) else 15
+    several, least = 0, len(few(range(30)))
     for _ in range(50 * least):
         program = random_program(rng)
         text = write(program)

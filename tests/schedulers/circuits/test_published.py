@@ -20,6 +20,7 @@ def costs(nodes: int, degree: int, name: str, *, duplex: bool = False) -> dict[s
     return dict(one.plan.claim)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("nodes", [2, 5, 6, 8, 9, 12, 16])
 @pytest.mark.parametrize(("degree", "duplex"), [(1, False), (1, True), (2, False), (2, True), (3, False), (4, True)])
 def test_all_that_there_are_are_right(nodes: int, degree: int, duplex: bool) -> None:

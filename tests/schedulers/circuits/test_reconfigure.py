@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import is_thorough
+from tests.conftest import few
 from topodesign import load_plan, reconfigure, save_plan, simulate, verify
 from topodesign.base.errors import ParameterError
 from topodesign.collectives import as_collective
@@ -24,6 +24,7 @@ TABLE = {
 }
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("collective", ["all-to-all", "allgather", "reduce-scatter", "allreduce"])
 @pytest.mark.parametrize(("nodes", "degree", "cabling"), [(6, 1, "simplex"), (9, 2, "duplex"), (12, 3, "simplex")])
 def test_plans_are_verified_and_none_beats_the_bound(collective: str, nodes: int, degree: int, cabling: str) -> None:
@@ -44,9 +45,9 @@ def test_plans_are_verified_and_none_beats_the_bound(collective: str, nodes: int
 
 
 @pytest.mark.parametrize(("degree", "size"), TABLE)
-def test_the_table_of_the_enumeration_is_met(degree: int, size: int, pytestconfig: pytest.Config) -> None:
+def test_the_table_of_the_enumeration_is_met(degree: int, size: int) -> None:
     cells = list(zip((0, 1, 10, 100, 1000, 10000), TABLE[degree, size], strict=True))
-    for delay, known in cells if is_thorough(pytestconfig) else cells[::2]:
+    for delay, known in few(cells):
         found = reconfigure(64, degree, delay=delay * US, size=f"{size}MiB", **WORK)
         assert found.best.time <= (known + Fraction(1, 2)) * US
         assert found.claim.gap is not None
@@ -64,7 +65,7 @@ SMALL = [
 
 @pytest.mark.parametrize("collective", ["all-to-all", "allgather", "reduce-scatter", "allreduce"])
 def test_small_questions_are_answered_with_proof(collective: str) -> None:
-    for nodes, degree, cabling, delay in SMALL:
+    for nodes, degree, cabling, delay in few(SMALL):
         if collective == "all-to-all" and nodes == 7 and degree == 2 and cabling == "simplex" and delay >= 10:
             continue  # y is not at its bound
         found = reconfigure(nodes, degree, collective, delay=delay * US, cabling=cabling, size="1MiB", **WORK)
@@ -113,6 +114,7 @@ def test_a_placement_without_groups_is_refused() -> None:
         reconfigure(4, 1, placement="0,1,2,3")
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("collective", ["all-to-all", "allgather", "reduce-scatter", "allreduce"])
 @pytest.mark.parametrize(
     ("nodes", "degree", "group", "cabling"),
@@ -141,6 +143,7 @@ def test_groups_run_at_once_as_one_would_alone(
         assert f"{len(found.groups or ())} group" in found.heading()
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("collective", ["all-to-all", "allgather", "reduce-scatter", "allreduce"])
 @pytest.mark.parametrize(
     ("nodes", "degree", "group", "cabling"),

@@ -14,6 +14,7 @@ from topodesign.schedulers.circuits.search import groups, search
 US = Fraction(1, 10**6)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("room", [Room(12, 1, False), Room(12, 2, True), Room(16, 1, True)])
 @pytest.mark.parametrize("collective", [ALL_TO_ALL, ALLGATHER])
 def test_what_is_found_is_better_and_right(room: Room, collective: object) -> None:

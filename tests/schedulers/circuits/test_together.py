@@ -16,6 +16,7 @@ from topodesign.schedulers.circuits.together import Option, in_groups, options_o
 US = Fraction(1, 10**6)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("collective", [ALL_TO_ALL, REDUCE_SCATTER, ALLREDUCE])
 @pytest.mark.parametrize("delay", [0, 5])
 def test_the_fastest_of_all_choices_is_taken(collective: Collective, delay: int) -> None:
