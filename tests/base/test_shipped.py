@@ -60,6 +60,7 @@ def from_sources(folder: Path) -> Path:
     return built("wheel", source, folder / "wheel")
 
 
+@pytest.mark.thorough
 def test_a_wheel_has_the_catalog_packed(tmp_path: Path) -> None:
     wheel = from_sources(tmp_path)
     assert wheel.stat().st_size < LARGEST_WHEEL

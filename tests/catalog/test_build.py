@@ -153,7 +153,7 @@ def test_other_sizes_stay(tmp_path: Path) -> None:
     assert sorted({row.nodes for row in read_rows(tmp_path, 2)}) == [3, 4, 6]
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("kills", [1, pytest.param(10, marks=pytest.mark.thorough)])
 def test_a_build_killed_again_and_again_ends_up_the_same(kills: int, undisturbed: Path, tmp_path: Path) -> None:
     script = tmp_path / "program.py"
     script.write_text(SCRIPT)
@@ -230,6 +230,7 @@ def test_torn_line_of_a_journal_is_done_again(tmp_path: Path) -> None:
         assert path.read_bytes() == data
 
 
+@pytest.mark.thorough
 def test_cluster_gives_the_same(undisturbed: Path, tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(

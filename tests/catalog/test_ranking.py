@@ -100,7 +100,7 @@ def test_no_row_is_beaten_by_another(seed: int, duplex: bool) -> None:
         assert ranking.best.times[0] == min(one.times[0] for one in (*ranking, *ranking.beaten))
 
 
-@pytest.mark.parametrize("duplex", [False, True])
+@pytest.mark.parametrize("duplex", [False, pytest.param(True, marks=pytest.mark.thorough)])
 def test_where_all_that_is_known_takes_long_a_search_joins_in(duplex: bool, tmp_path: Path) -> None:
     """Its result is the same again, and near the bound; for an allreduce alone none is made."""
     write_rows(tmp_path, 4, [])

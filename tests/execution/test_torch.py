@@ -190,6 +190,7 @@ def check(found: list[Json], plans: int) -> None:
 
 
 @needs_torch
+@pytest.mark.thorough
 def test_the_command_under_torchrun(tmp_path: Path) -> None:
     path = save_plan(tmp_path / "plan.npz", schedule("uniring(1,2)", "allreduce"))
     torchrun = ("-m", "torch.distributed.run", "--nproc-per-node", "2")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from lxml import etree
 
+from tests.conftest import few
 from topodesign import (
     all_to_all,
     compare,
@@ -70,9 +71,10 @@ def test_every_plot_is_a_picture(pictures: dict[str, Picture], kind: str, tmp_pa
     pixels = image.imread(BytesIO(png.read_bytes()))
     assert pixels.shape[0] > 300
     assert 0.005 < np.mean(pixels[..., :3].min(axis=2) < 0.9) < 0.9  # neither blank nor black
-    again = picture.svg()  # drawn anew
-    assert again.startswith("<svg")
-    assert svg.read_text().endswith(again)
+    if kind in few([*PLOTS]):
+        again = picture.svg()  # drawn anew
+        assert again.startswith("<svg")
+        assert svg.read_text().endswith(again)
     figure = picture.figure()
     title = figure.get_suptitle() or figure.axes[0].get_title(loc="left")
     assert title.replace("\n", " ") == picture.shown.title

@@ -243,7 +243,7 @@ def test_refused_exactly_when_wrong(mutation: str) -> None:
                 assert report.ok == right, f"{mutation} {collective} {seed}: {report}"
                 assert bool(report.problems) != right
                 verdicts[right] += 1
-    assert sum(verdicts.values()) > 50
+    assert sum(verdicts.values()) > 15
     assert verdicts[mutation == "permute"] >= 5  # every mutation does harm but this
 
 

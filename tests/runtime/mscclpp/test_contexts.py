@@ -245,7 +245,7 @@ def find(cases: list[Case]) -> Counter[tuple[str, bool]]:
 
 @pytest.mark.floor(changed=20)
 def test_what_is_changed_is_found() -> None:
-    some = random.Random(1).sample([case for case in CASES if case[3] == "LL"], 6)
+    some = random.Random(1).sample([case for case in CASES if case[3] == "LL"], 6)  # noqa: S311
     counts = find(few([*UNEQUAL[1:], *some]))
     assert counts["size of a rank", True] > 10
 
@@ -288,9 +288,9 @@ def test_allocations_of_other_sizes_are_found() -> None:
         assert other(document, allocations=allocations)
         capped = {**document, "max_message_size": least}  # no call is larger, and no scratch either
         assert check_plan(parse_plan(json.dumps(capped)), interleavings=0, allocations=allocations).ok
-    for few in ([least] * 5, [least - 16] * 6):
+    for wrong in ([least] * 5, [least - 16] * 6):
         with pytest.raises(ParameterError, match="allocations must be 6 numbers"):
-            check_plan(plan, allocations=few)
+            check_plan(plan, allocations=wrong)
 
 
 def test_halves_begin_where_a_packet_may() -> None:
