@@ -71,6 +71,13 @@ def test_groups_do_each_for_itself_what_they_do_alone(
     share = dict(zip(blocks.tolist(), shares.tolist(), strict=True))
     for one, own in zip(alone, each, strict=True):  # a block is as large a part of M as it is of its group's alone
         assert all(share[block] * one.shards(len(one.members(nodes))) == parts for block in own)
+    for movement in whole.movements:  # every block goes where it goes in its own group
+        ends = [
+            dict(zip(blocks.tolist(), side.tolist(), strict=True)) for side in whole.places(movement, blocks, nodes)
+        ]
+        for one, own in zip(alone, each, strict=True):
+            sides = one.places(movement, np.array(own, dtype=np.int64), nodes)
+            assert [[end[block] for block in own] for end in ends] == [side.tolist() for side in sides]
     assert from_record(json.loads(json.dumps(whole.record()))) == whole
     assert set(whole.parts) == {part.within(groups, roots) for part in collective.parts}
     assert repr(whole).startswith(f"<{collective.name}.within(")
@@ -93,6 +100,8 @@ def test_groups_that_are_none_are_refused(
     for some, chosen_roots in wrong:
         with pytest.raises(ParameterError):
             collective.within(some, chosen_roots)
+    with pytest.raises(ParameterError, match="needs a root in each" if roots else "has no root; leave roots out"):
+        collective.within(groups, None if roots else [group[0] for group in groups])
     with pytest.raises(ParameterError, match=r"has a root in each|has no root"):
         collective.within(groups, roots).at(at)
     one = collective.within(groups[:1], roots and roots[:1])
@@ -190,3 +199,9 @@ def test_records_give_the_collective_back(case: tuple[Collective, int]) -> None:
 def test_what_is_no_collective_is_refused(make: object, words: str) -> None:
     with pytest.raises(ParameterError, match=re.escape(words)):
         make()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("parts", [3, "ab", [{"together": []}], [{"name": "allgather"}, {"together": []}]])
+def test_what_is_at_the_same_time_is_a_list_of_collectives(parts: object) -> None:
+    with pytest.raises(ParameterError, match="a list of objects, one for each"):
+        from_record({"together": parts})

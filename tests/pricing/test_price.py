@@ -24,6 +24,7 @@ from topodesign.pricing.closed_form import (
     girth,
     larger,
     layer_loads,
+    next_hops,
     price,
     price_at_least,
     undirected_girth,
@@ -76,6 +77,8 @@ def test_compiled_kernel_equals_the_reference(topology: Topology, some: int) -> 
     assert layer_loads(topology) == reference_layer_loads(topology)
     least, cost = price_at_least(topology, some), price(topology)
     assert least.dominates(cost)
+    assert price_at_least(topology, topology.nodes) == cost  # no symmetry is known, and none is left out
+    assert all(set(np.unique(hops)) <= {0, 1} for hops, _, _ in next_hops(topology, some % topology.nodes))
     assert cost.bandwidth >= Fraction(topology.nodes - 1, topology.nodes)
 
 

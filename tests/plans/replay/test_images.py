@@ -68,6 +68,13 @@ def test_damage_is_found_as_in_the_whole(spec: str, collective: str, seed: int) 
         reached("wrong")
 
 
+def test_nodes_have_their_names() -> None:
+    orbit = orbit_of(folded("mi250(4)", "allgather"))
+    less = replace(orbit, own=orbit.own.having(weight=orbit.own.weight + 1))
+    assert "tree 0, edge 0 -> 1:" in str(verify_trees(less))
+    assert "tree 0, edge gpu0 -> gpu1:" in str(verify_trees(less, names=[f"gpu{node}" for node in range(orbit.nodes)]))
+
+
 def test_a_symmetry_of_another_fabric_is_refused() -> None:
     orbit = orbit_of(folded("mi250(4)", "allgather"))
     swapped = orbit.generators.copy()

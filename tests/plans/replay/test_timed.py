@@ -155,6 +155,9 @@ def test_right_plans_are_right(collective: Collective, seed: int) -> None:
     report = verify_timed(topology, timed, timed.time)
     assert report.ok, report
     assert report.time == timed.time
+    if collective == "allgather":  # everybody needs every unit of all others once
+        needed = timed.nodes * (timed.nodes - 1) * timed.units
+        assert report.redundant == int((timed.hi - timed.lo).sum()) - needed
     assert not verify_timed(topology, timed, timed.time + 1).ok
 
 
@@ -244,6 +247,11 @@ def test_problems_are_said_in_words() -> None:
     assert "its link is busy with send" in complaint(joined(timed, twice.having(end=twice.end + 1)))
     assert "its link takes at least" in complaint(joined(timed, twice))  # one message, of twice as much
     assert "the claimed time is 1s" in str(verify_timed(topology, timed, Fraction(1)))
+    plan = schedule("uniring(1,3)", "all-to-all", method="tacos")
+    pairs = plan.moving(Timed)
+    source, sink = divmod(int(pairs.block[0]), 3)
+    lost = str(verify_timed(plan.topology, pairs.rows(pairs.block != pairs.block[0])))
+    assert f"of the block from {source} to {sink}" in lost
     with pytest.raises(ScheduleError, match="3 nodes and 3 links"):
         verify_timed(topology.transpose() and Topology.from_links(3, [(0, 1)]), timed)
 
