@@ -92,10 +92,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _fewest(items: list[pytest.Item]) -> Iterator[pytest.Item]:
     """Yield all, but of the cases of a test marked ``once`` only some that have every value of every parameter."""
-    cases: dict[tuple[str, str], list[tuple[set[tuple[str, int]], pytest.Item]]] = {}
+    cases: dict[tuple[str, str], list[tuple[set[tuple[int, str]], pytest.Item]]] = {}
     for item in items:
         if isinstance(item, pytest.Function) and item.get_closest_marker("once"):
-            values = set(item.callspec.indices.items())
+            values = set(enumerate(item.callspec._idlist))  # of every decorator, what it is called
             cases.setdefault((str(item.path), item.originalname), []).append((values, item))
         else:
             yield item

@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
+
 from tests import floors
+from tests.conftest import is_thorough
 
 TESTS = Path(__file__).parent
 
@@ -42,3 +45,16 @@ def test_a_shortfall_is_told() -> None:
     assert floors.shortfall({"read": 4, "refused": 1}) == "read: 3 of 4; refused: 0 of 1"
     assert floors.shortfall({}) == "read: no floor"
     floors.counted.clear()
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("one", ["a", "b", "c"])
+@pytest.mark.parametrize(("two", "three"), [(1, 2), (1, 3)])
+def test_a_quick_run_takes_every_value_of_a_product_once(
+    request: pytest.FixtureRequest, one: str, two: int, three: int
+) -> None:
+    name = request.node.originalname
+    cases = [item.name for item in request.session.items if getattr(item, "originalname", "") == name]
+    if "[" not in "".join(request.config.args):
+        assert len(cases) == (6 if is_thorough(request.config) else 3)
+    assert all(any(value in case for case in cases) for value in ("1-2", "1-3", "-a", "-b", "-c")) or len(cases) == 1
