@@ -228,7 +228,7 @@ EXERCISES: list[Case] = [
     ((concurrent_kernels,), shared, regular_digraphs()),
     ((replay,), replayed, regular_digraphs(5, 2)),
     ((balanced_paths_kernels,), spread_out, regular_digraphs(5, 2)),
-    ((field_kernels,), moved, regular_digraphs(5, 2)),
+    ((field_kernels,), moved, st.just(build("randomregular(8,3,0)"))),
     ((relabel_kernels, pods_kernels), placed, regular_digraphs(6, 2)),
     (
         (event_kernels, copying_kernels, forward_kernels, symmetric_kernels, trees_kernels),
