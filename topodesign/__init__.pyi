@@ -127,7 +127,7 @@ from topodesign.wiring.inventory.answers import plain_inventory as plain_invento
 from topodesign.wiring.inventory.files import read_inventory as read_inventory
 from topodesign.wiring.inventory.inventory import Inventory as Inventory
 from topodesign.wiring.inventory.text import inventory_text as inventory_text
-from topodesign.wiring.netbox.source import read_netbox as read_netbox
+from topodesign.wiring.netbox.reading import read_netbox as read_netbox
 from topodesign.wiring.parts.buy import buy_cables as buy_cables
 from topodesign.wiring.parts.parts import read_parts as read_parts
 from topodesign.wiring.plan.files import load_wiring as load_wiring
@@ -141,6 +141,6 @@ from topodesign.wiring.plant.phases import carry_phases as carry_phases
 from topodesign.wiring.routes.routes import Routes as Routes
 from topodesign.wiring.routes.routes import routes as routes
 from topodesign.wiring.switches.apply import apply_wiring as apply_wiring
-from topodesign.wiring.switches.stage_files import export_stages as export_stages
+from topodesign.wiring.switches.steps import export_stages as export_stages
 
 __all__: list[str]  # noqa: PYI035  as many as lines above

@@ -80,7 +80,7 @@ from topodesign.wiring.change import field_kernels, relabel_kernels
 from topodesign.wiring.change.change import fewest_moves
 from topodesign.wiring.change.relabel import labelled, spread
 from topodesign.wiring.plan import pods_kernels
-from topodesign.wiring.plan.pods import order_in_pods
+from topodesign.wiring.plan.planner import order_in_pods
 
 PACKAGE = Path(compiled.__file__).parents[1]
 COLUMNS = ("step", "src", "dst", "block", "lo", "hi")

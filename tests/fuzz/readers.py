@@ -66,17 +66,16 @@ from topodesign.topology.files import LinkFormat, read_topology, write_links
 from topodesign.topology.library import build
 from topodesign.topology.link_table import read_link_table
 from topodesign.wiring.bringup.bringup import bringup
-from topodesign.wiring.check.link_tests import read_link_tests
-from topodesign.wiring.check.observed import read_dumps, read_light, read_lldp, read_switch
+from topodesign.wiring.check.observed import read_dumps, read_light, read_link_tests, read_lldp, read_switch
 from topodesign.wiring.exports.formats.netbox import from_netbox, to_netbox_cables
 from topodesign.wiring.exports.formats.patches import from_patches, to_patches
 from topodesign.wiring.exports.formats.switch_files import from_switches
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.netbox.tables import read_cables
 from topodesign.wiring.parts.parts import read_parts
-from topodesign.wiring.plan.circuit_losses import read_circuit_losses
 from topodesign.wiring.plan.files import load_wiring, plan_text
-from topodesign.wiring.routes.ports import read_ports
+from topodesign.wiring.plan.losses import read_circuit_losses
+from topodesign.wiring.routes.formats import read_ports
 from topodesign.wiring.switches.drivers import DRIVERS
 from topodesign.wiring.switches.journal import Journal as SentJournal
 from topodesign.wiring.switches.journal import read_journal

@@ -61,7 +61,7 @@ from topodesign.wiring.plant.phases import carry_phases
 from topodesign.wiring.routes.routes import routes
 from topodesign.wiring.switches.journal import Journal as SentJournal
 from topodesign.wiring.switches.journal import read_journal
-from topodesign.wiring.switches.stage_files import export_stages
+from topodesign.wiring.switches.steps import export_stages
 
 _Item = TypeVar("_Item")
 

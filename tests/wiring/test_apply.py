@@ -30,8 +30,7 @@ from topodesign.wiring.switches.apply import apply_wiring
 from topodesign.wiring.switches.devices import Device, sides
 from topodesign.wiring.switches.drivers import as_address
 from topodesign.wiring.switches.journal import read_journal
-from topodesign.wiring.switches.stage_files import export_stages
-from topodesign.wiring.switches.steps import wanted_circuits
+from topodesign.wiring.switches.steps import export_stages, wanted_circuits
 from topodesign.wiring.switches.switch import SwitchError, listed_pairs
 
 QUICK: dict[str, Any] = {"timeout": "200ms", "patience": "500ms", "pause": "10ms"}

@@ -27,9 +27,8 @@ from topodesign.topology.isomorphism import isomorphism
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change import relabel_kernels
 from topodesign.wiring.change.change import fewest_moves
-from topodesign.wiring.change.kept_bound import most_kept
 from topodesign.wiring.change.patches import Change, as_simplex, wired_topology
-from topodesign.wiring.change.relabel import Relabelling, labelled, relabel
+from topodesign.wiring.change.relabel import Relabelling, labelled, most_kept, relabel
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.change.stages import Stage, stages
 from topodesign.wiring.change.strength import strength

@@ -38,16 +38,15 @@ from topodesign.wiring.exports.export import READERS, export_wiring
 from topodesign.wiring.exports.formats.labels import PAGE_HEIGHT, PAGE_WIDTH, PER_SHEET, sheets
 from topodesign.wiring.exports.read_back import import_wiring
 from topodesign.wiring.exports.trace import trace_wiring
-from topodesign.wiring.inventory.devices import Mode, PanelKind, PanelPort
+from topodesign.wiring.inventory.devices import Mode, PanelKind, PanelPort, PortLabels
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.inventory.lengths import distance, format_metres, length
-from topodesign.wiring.inventory.port_labels import PortLabels
-from topodesign.wiring.plan.circuits import circuits, topology_of
 from topodesign.wiring.plan.cross_connects import End
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.files import load_wiring, plan_text, save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import make_plan
+from topodesign.wiring.plan.proof import circuits, topology_of
 from topodesign.wiring.switches.kinds.scpi import port_lists, read_port_lists
 from topodesign.wiring.switches.switch import listed_pairs
 

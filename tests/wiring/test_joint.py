@@ -21,9 +21,8 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.devices import Fixed, Host, Mode, Panel, PanelPort, Port, Trunk
 from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.plan.cycles import spread_cycles
 from topodesign.wiring.plan.decompose import unit_links, without_loops
-from topodesign.wiring.plan.joint import in_order_of_need
+from topodesign.wiring.plan.joint import in_order_of_need, spread_cycles
 from topodesign.wiring.plan.planner import make_plan
 
 BLOCK = 20

@@ -17,7 +17,7 @@ from topodesign.wiring.exports.formats.netbox import to_netbox, to_netbox_cables
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.netbox import rest
-from topodesign.wiring.netbox.objects import NetboxObjects
+from topodesign.wiring.netbox.model import NetboxObjects
 from topodesign.wiring.netbox.reading import inventory_of
 from topodesign.wiring.netbox.rest import NetboxError, read_rest
 from topodesign.wiring.netbox.tables import read_tables

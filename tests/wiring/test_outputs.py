@@ -17,10 +17,9 @@ from tests.samples.plans import plan_of
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.topology.library import build
 from topodesign.wiring.check.check import check_wiring
-from topodesign.wiring.check.light import read_power
 from topodesign.wiring.check.lldp import read_neighbours
 from topodesign.wiring.check.observed import read_dumps, read_light, read_lldp, read_switch
-from topodesign.wiring.check.outputs import read_output
+from topodesign.wiring.check.outputs import read_output, read_power
 from topodesign.wiring.exports.export import export_wiring
 from topodesign.wiring.exports.formats.checkers import P2P_COLUMNS, to_ptm, to_topo
 from topodesign.wiring.inventory.devices import Lane, PanelKind

@@ -35,14 +35,11 @@ from topodesign.wiring.inventory.devices import (
     Tray,
 )
 from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.inventory.lengths import distance
-from topodesign.wiring.inventory.trays import tray_way
-from topodesign.wiring.parts.bought import RUNS, Purchase
-from topodesign.wiring.parts.bundles import cheapest_cover, slot_after
+from topodesign.wiring.inventory.lengths import distance, tray_way
+from topodesign.wiring.parts.bought import RUNS, Purchase, least_stock, missing
 from topodesign.wiring.parts.parts import Part, PartsList, Piece, Sort
-from topodesign.wiring.parts.stock import least_stock, missing
-from topodesign.wiring.parts.ways import SINGLES, WAYS, Shop, Single, Way
-from topodesign.wiring.plan.circuit_losses import read_circuit_losses
+from topodesign.wiring.parts.ways import SINGLES, WAYS, Shop, Single, Way, cheapest_cover, slot_after
+from topodesign.wiring.plan.losses import read_circuit_losses
 from topodesign.wiring.plan.plan import WiringPlan
 
 SPEED = Fraction(25 * 10**9)

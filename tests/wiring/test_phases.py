@@ -17,7 +17,7 @@ from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.files import as_inventory
 from topodesign.wiring.switches.drivers import DRIVERS
 from topodesign.wiring.switches.kinds import FORMATS
-from topodesign.wiring.switches.stage_files import STAGE_FORMATS
+from topodesign.wiring.switches.steps import STAGE_FORMATS
 
 WORK: Any = {"alpha": "1us", "bandwidth": "400Gbps", "size": "4MiB"}
 

@@ -22,8 +22,7 @@ from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.bill import Item
 from topodesign.wiring.plan.placement import place_hosts
 from topodesign.wiring.plan.plan import WiringPlan
-from topodesign.wiring.plan.planner import make_plan
-from topodesign.wiring.plan.pods import order_in_pods
+from topodesign.wiring.plan.planner import make_plan, order_in_pods
 from topodesign.wiring.plan.proof import check_plan
 
 

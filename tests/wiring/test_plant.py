@@ -23,8 +23,7 @@ from topodesign.wiring.plan.proof import check_plan
 from topodesign.wiring.plant import exhaustive, exhaustive_kernels
 from topodesign.wiring.plant.answer import Carried
 from topodesign.wiring.plant.carry import carry
-from topodesign.wiring.plant.plant import plan_made, plant_of
-from topodesign.wiring.plant.refusal import why_not
+from topodesign.wiring.plant.plant import plan_made, plant_of, why_not
 from topodesign.wiring.plant.structured import structured
 
 SPEED = Fraction(25 * 10**9)

@@ -22,9 +22,8 @@ from topodesign.cli.main import run
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 from topodesign.wiring.routes.engines import ENGINES, Question
-from topodesign.wiring.routes.proof import channel_order, problems
 from topodesign.wiring.routes.routes import Routes, routes
-from topodesign.wiring.routes.ways import Ways
+from topodesign.wiring.routes.ways import Ways, channel_order, problems
 
 
 def acyclic(ways: Ways) -> bool:

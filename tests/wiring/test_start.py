@@ -26,7 +26,7 @@ from topodesign.wiring.inventory.answers import new_inventory
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.inventory.text import inventory_text
-from topodesign.wiring.netbox.source import read_netbox
+from topodesign.wiring.netbox.reading import read_netbox
 from topodesign.wiring.plan.wire import wire
 
 CONFIGS = Path(__file__).parent.parent.parent / "configs"

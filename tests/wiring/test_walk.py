@@ -19,7 +19,7 @@ from topodesign import build, rewire, wire
 from topodesign.base.errors import ParameterError
 from topodesign.cli.main import program
 from topodesign.topology.topology import Topology
-from topodesign.wiring.change.instructions import Job, instructions
+from topodesign.wiring.change.patches import Job, instructions
 from topodesign.wiring.change.rewire import Rewiring
 from topodesign.wiring.change.walk import MOST_EXACT, walk_of_jobs
 from topodesign.wiring.inventory.inventory import Inventory

@@ -23,7 +23,7 @@ from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.exports.change_sheets import write_change_sheets
 from topodesign.wiring.plan.files import load_wiring, save_wiring
 from topodesign.wiring.switches.kinds import Spelling
-from topodesign.wiring.switches.stage_files import STAGE_FORMATS, export_stages
+from topodesign.wiring.switches.steps import STAGE_FORMATS, export_stages
 
 
 @click.command(name="diff", cls=Command)

@@ -22,9 +22,8 @@ from topodesign.report.design.reading import read_request, request_of
 from topodesign.report.design.request import Request
 from topodesign.wiring.inventory.answers import new_inventory
 from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.plan.boxes import wire_boxes
 from topodesign.wiring.plan.plan import WiringPlan
-from topodesign.wiring.plan.wire import wire
+from topodesign.wiring.plan.wire import wire, wire_boxes
 
 
 @takes(RequestOptions)

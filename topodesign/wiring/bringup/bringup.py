@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Unpack
@@ -13,10 +14,11 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.options import read, takes
 from topodesign.base.records import Result
 from topodesign.base.wording import counted
-from topodesign.runtime.connections import pat_pairs, tree_pairs
+from topodesign.runtime.connections import Pair, pat_pairs, tree_pairs
+from topodesign.schedulers.baselines.cycles import link_disjoint_cycles
+from topodesign.topology.topology import Topology
 from topodesign.wiring.bringup.interfaces import Names, check_interface
 from topodesign.wiring.bringup.options import BringupOptions
-from topodesign.wiring.bringup.ways import LARGEST_RING, apart, next_hosts, ring_of
 from topodesign.wiring.inventory.devices import Fixed
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.plan import WiringPlan
@@ -340,3 +342,50 @@ def _subnet(address: str) -> str:
 def bare(address: str) -> str:
     """Return an address without the length of its subnet."""
     return address.partition("/")[0]
+
+
+LARGEST_RING = 128  # hosts among which a ring is looked for; it takes a second for these
+
+
+def next_hosts(neighbours: Sequence[Sequence[int]], goals: Iterable[int]) -> list[int]:
+    """Return where each node sends what is for a goal: the neighbour on a shortest way; -1 at the goals and without.
+
+    Several neighbours that are as near are taken in turn by the number of the goal, so that they share the load.
+    """
+    distance = [-1] * len(neighbours)
+    goals = list(goals)
+    for goal in goals:
+        distance[goal] = 0
+    queue = deque(goals)
+    while queue:
+        node = queue.popleft()
+        for other in neighbours[node]:
+            if distance[other] < 0:
+                distance[other] = distance[node] + 1
+                queue.append(other)
+    found = []
+    for node, some in enumerate(neighbours):
+        nearer = [other for other in some if distance[other] == distance[node] - 1 >= 0]
+        found.append(nearer[goals[0] % len(nearer)] if nearer else -1)
+    return found
+
+
+def ring_of(neighbours: Sequence[Sequence[int]]) -> tuple[int, ...] | None:
+    """Return all nodes in an order in which each is a neighbour of the next, and the last of the first.
+
+    None where none is found, which on small topologies is only where there is none.
+    """
+    nodes = len(neighbours)
+    if nodes == 1:
+        return (0,)
+    if nodes > LARGEST_RING or any(not some for some in neighbours):
+        return None
+    links = [(u, v) for u, some in enumerate(neighbours) for v in some]
+    return next(iter(link_disjoint_cycles(Topology.from_links(nodes, links))), None)
+
+
+def apart(neighbours: Sequence[Sequence[int]], order: Sequence[int], pairs: Iterable[Pair]) -> list[Pair]:
+    """Return the pairs of nodes that are no neighbours, of pairs of ranks that are numbered in an order."""
+    near = [set(some) for some in neighbours]
+    found = ((order[a], order[b]) for a, b in pairs)
+    return [(u, v) for u, v in found if u != v and v not in near[u]]

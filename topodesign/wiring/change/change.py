@@ -17,9 +17,8 @@ from topodesign.base.claims import Proof
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.change.fields import MOST_EXHAUSTED, Found, Problem
-from topodesign.wiring.change.kept_bound import most_kept
 from topodesign.wiring.change.patches import Change, Patches, wired_topology
-from topodesign.wiring.change.relabel import relabel
+from topodesign.wiring.change.relabel import most_kept, relabel
 from topodesign.wiring.plan.cross_connects import CrossConnect, fibres
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.plan import WiringPlan

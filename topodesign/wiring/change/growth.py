@@ -34,9 +34,8 @@ from topodesign.topology.files import write_links
 from topodesign.topology.library import build
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.change.fields import Problem
-from topodesign.wiring.change.kept_bound import most_kept
 from topodesign.wiring.change.patches import wired_topology
-from topodesign.wiring.change.relabel import relabel
+from topodesign.wiring.change.relabel import most_kept, relabel
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 

@@ -15,8 +15,7 @@ from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.wiring.check.observed import Observed
 from topodesign.wiring.exports.formats.netbox import front_port_sides, netbox_cables, rear_port_labels
 from topodesign.wiring.inventory.devices import Lane, interface_name, lanes_of
-from topodesign.wiring.netbox.model import CONNECTED
-from topodesign.wiring.netbox.objects import FRONT, INTERFACE, REAR, CableEnd, NetboxCable
+from topodesign.wiring.netbox.model import CONNECTED, FRONT, INTERFACE, REAR, CableEnd, NetboxCable
 from topodesign.wiring.netbox.rest import is_address, read_rest_cables
 from topodesign.wiring.netbox.tables import cable_file, read_cables
 from topodesign.wiring.plan.plan import WiringPlan

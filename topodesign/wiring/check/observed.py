@@ -4,7 +4,7 @@ An interface may have several neighbours: network cards speak LLDP themselves, w
 has gone is remembered for some minutes. So hosts count rather than strangers, and of hosts the last to come. Where
 that cannot be told, something may lie between that passes LLDP on; it is said, and counts as planned.
 
-What light arrives, transceivers tell (``ethtool -m``), see :mod:`~topodesign.wiring.check.light`.
+What light arrives, transceivers tell (``ethtool -m``), see :mod:`~topodesign.wiring.check.outputs`.
 """
 
 from __future__ import annotations
@@ -13,18 +13,17 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from topodesign.base.arguments import as_path
 from topodesign.base.errors import FileFormatError
 from topodesign.base.file_kinds import FileKind, expecting
+from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import read_text
-from topodesign.wiring.check.light import ETHTOOL, LIGHT_FILE, read_power
 from topodesign.wiring.check.lldp import ENDINGS, neighbours_of_files, neighbours_of_table, read_neighbours
-from topodesign.wiring.check.outputs import Neighbour
-from topodesign.wiring.inventory.devices import Lane, Panel, interface_name, lanes_of, split_name
+from topodesign.wiring.check.outputs import ETHTOOL, LIGHT_FILE, Neighbour, read_power
+from topodesign.wiring.inventory.devices import Lane, Panel, PortLabels, interface_name, lanes_of, split_name
 from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.inventory.port_labels import PortLabels
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.drivers import DRIVERS
 
@@ -69,7 +68,7 @@ def read_lldp(path: str | Path, plan: WiringPlan) -> Observed:
 
 
 def read_light(path: str | Path, plan: WiringPlan) -> dict[Lane, float]:
-    """Read what power arrives at receivers, in dBm, as :func:`~topodesign.wiring.check.light.read_power` does.
+    """Read what power arrives at receivers, in dBm, as :func:`~topodesign.wiring.check.outputs.read_power` does.
 
     Interfaces are named as for LLDP; those that the inventory lacks do not count. The module of a port tells of all its
     lanes; where a port has one lane and its module several channels, the weakest counts.
@@ -283,3 +282,42 @@ def _interfaces(inventory: Inventory) -> dict[tuple[str, str], Lane]:
 def _known(inventory: Inventory, name: str) -> str | None:
     """Return the host of this name, or of its first part if it is a domain name."""
     return next((host for host in (name, name.partition(".")[0]) if host in inventory.host), None)
+
+
+_WRONG = "this is not what link_test.py prints"
+
+
+def read_link_tests(path: str | Path, plan: WiringPlan) -> Observed:
+    """Read what the link tests of hosts printed: a directory of such files, whatever they are called, or one."""
+    path = as_path(path)
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    heard: list[Neighbour] = []
+    names: list[str] = []
+    problems: list[str] = []
+    for file in files:
+        with expecting(file, FileKind.LINK_TEST):
+            host, rows, faults = _said(parse_json(read_text(file, (".json",))))
+        names.append(host)
+        heard += [Neighbour(host, port, other, (far,), None) for port, other, far in rows]
+        problems += faults
+    if not names:
+        raise FileFormatError(
+            f"{path}: there is nothing in it; expected HOST.json of each host, as link_test.py prints"
+        )
+    seen = observed_of(path, heard, plan, names)
+    return replace(seen, faults=(*seen.faults, *problems))
+
+
+def _said(document: Any) -> tuple[str, list[tuple[str, str, str]], list[str]]:
+    """Return the host that said something, what its ports heard of whom, and what is not as written."""
+    if not isinstance(document, dict) or document.get("link test") != 1 or not isinstance(document.get("host"), str):
+        raise FileFormatError(_WRONG)
+    rows, faults = document.get("heard"), document.get("problems")
+    if not isinstance(rows, list) or not isinstance(faults, list) or not all(isinstance(one, str) for one in faults):
+        raise FileFormatError(_WRONG)
+    found = []
+    for row in rows:
+        if not isinstance(row, list) or len(row) != 3 or not all(isinstance(cell, str) for cell in row):
+            raise FileFormatError(_WRONG)
+        found.append((row[0], row[1], row[2]))
+    return document["host"], found, faults

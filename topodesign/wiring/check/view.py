@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import Literal
 
 from topodesign.base.declared import Declared, key
-from topodesign.wiring.change.instructions import place_name
+from topodesign.wiring.change.patches import place_name
 from topodesign.wiring.check.as_cabled import AsCabled, FixedNames, Ways
-from topodesign.wiring.check.light import DARK
+from topodesign.wiring.check.outputs import DARK
 from topodesign.wiring.inventory.devices import Lane
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
 

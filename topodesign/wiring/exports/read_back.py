@@ -19,7 +19,7 @@ from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.records import Result
 from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.export import readers
-from topodesign.wiring.inventory.port_labels import PortLabels
+from topodesign.wiring.inventory.devices import PortLabels
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 
 Link = tuple[int, int, int]  # A link from and to these nodes, and how many there are of it

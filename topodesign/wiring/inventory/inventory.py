@@ -204,7 +204,7 @@ class Inventory:
 
     @cached_property
     def tray_ways(self) -> dict[tuple[str, str], dict[str, tuple[Fraction, tuple[int, ...]]]]:
-        """What :mod:`~topodesign.wiring.inventory.trays` has worked out, by site and rack."""
+        """What :mod:`~topodesign.wiring.inventory.lengths` has worked out, by site and rack."""
         return {}
 
     def plugged_at(self, panel: str, port: str) -> tuple[str, str]:

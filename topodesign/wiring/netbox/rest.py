@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from topodesign.base.errors import MissingLibraryError, ParameterError, TopodesignError
 from topodesign.base.tables import plain_cell
-from topodesign.wiring.netbox.objects import CableEnd, FrontPort, NetboxCable, NetboxObjects, RearPort
+from topodesign.wiring.netbox.model import CableEnd, FrontPort, NetboxCable, NetboxObjects, RearPort
 from topodesign.wiring.netbox.tables import device_of, interface_of, rear_port_of
 
 if TYPE_CHECKING:

@@ -15,12 +15,13 @@ from pathlib import Path
 from topodesign.base.errors import FileFormatError
 from topodesign.base.tables import csv_rows, named_columns, write_csv
 from topodesign.base.text_files import naming, read_text
-from topodesign.wiring.inventory.port_labels import is_number
-from topodesign.wiring.netbox.model import CONNECTED, ROLES, check_name
-from topodesign.wiring.netbox.objects import (
+from topodesign.wiring.inventory.devices import is_number
+from topodesign.wiring.netbox.model import (
+    CONNECTED,
     FRONT,
     INTERFACE,
     REAR,
+    ROLES,
     CableEnd,
     Device,
     FrontPort,
@@ -28,6 +29,7 @@ from topodesign.wiring.netbox.objects import (
     NetboxCable,
     NetboxObjects,
     RearPort,
+    check_name,
 )
 
 Row = dict[str, str]

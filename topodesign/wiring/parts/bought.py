@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -15,10 +16,8 @@ from topodesign.base.records import MOST_WIDE, Table, TextResult, table_of
 from topodesign.base.tables import write_csv
 from topodesign.base.wording import counted
 from topodesign.wiring.inventory.lengths import exact, format_metres
-from topodesign.wiring.parts.laid import Ends, Hop, Unit
+from topodesign.wiring.parts.laid import Ends, Hop, TrayUse, Unit
 from topodesign.wiring.parts.parts import Piece, Sort
-from topodesign.wiring.parts.stock import HOURS_A_YEAR, failures, least_stock, missing
-from topodesign.wiring.parts.trays import TrayUse
 from topodesign.wiring.parts.ways import Way
 from topodesign.wiring.plan.losses import LossBudget
 
@@ -282,3 +281,51 @@ def dark_links(lines: Iterable[BillLine], links: Iterable[Iterable[Piece]]) -> t
             one, other = share.get((part.name, length), (0.0, 0.0))
             kept, bare = kept + one, bare + other
     return kept, bare
+
+
+HOURS_A_YEAR = 8766
+_PER_FIT = 10**9  # hours that a FIT is a failure in
+
+
+def failures(count: int, fit: Fraction, hours: int) -> Fraction:
+    """Return how many of some pieces fail in so many hours, on the average."""
+    return count * fit * hours / _PER_FIT
+
+
+def least_stock(mean: Fraction, share: Fraction) -> int:
+    """Return the fewest spares with which, with at least some probability below 1, no more are on order.
+
+    Examples
+    --------
+    >>> least_stock(Fraction(1, 100), Fraction(99, 100)), least_stock(Fraction(1, 3), Fraction(99, 100))
+    (0, 2)
+    """
+    stock, term, total = 0, Fraction(1), Fraction(1)
+    while not _likely(total, mean, share):
+        stock += 1
+        term *= mean / stock
+        total += term
+    return stock
+
+
+def _likely(total: Fraction, mean: Fraction, share: Fraction) -> bool:
+    """Return whether ``total * exp(-mean) >= share``."""
+    low, term, place = Fraction(1), Fraction(1), 0
+    while True:
+        place += 1
+        term *= mean / place
+        low += term
+        if total < share * low:
+            return False
+        if place + 1 > mean and total >= share * (low + term * mean / (place + 1 - mean)):
+            return True
+
+
+def missing(mean: Fraction, stock: int) -> float:
+    """Return how many pieces wait for a spare at any time, on the average: about, in floats."""
+    x = float(mean)
+    chance, waiting = math.exp(-x), x - stock
+    for number in range(stock):
+        waiting += (stock - number) * chance
+        chance *= x / (number + 1)
+    return max(waiting, 0.0)

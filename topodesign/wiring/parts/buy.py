@@ -14,14 +14,20 @@ from topodesign.wiring.inventory.devices import Fixed, Mode
 from topodesign.wiring.inventory.lengths import PATCH, format_metres
 from topodesign.wiring.parts.bought import BundleUse, Purchase, WayPrice, dark_links, lines_of
 from topodesign.wiring.parts.choice import HostRack, RackChoice, host_racks
-from topodesign.wiring.parts.laid import Hop, Laid, lay
+from topodesign.wiring.parts.laid import Hop, Laid, cables_of, cheapest_that_fits, lay, uses_of
 from topodesign.wiring.parts.parts import Part, PartsLike, Piece, as_parts
-from topodesign.wiring.parts.trays import cables_of, cheapest_that_fits, uses_of
 from topodesign.wiring.parts.ways import SINGLES, WAYS, Rack, Shop, Single, Way, rack_of, runs_of
-from topodesign.wiring.plan.circuit_losses import CircuitLosses, TableLike, circuit_losses
 from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.files import WiringLike, as_wiring
-from topodesign.wiring.plan.losses import Bought, LossBudget, fibre_loss, losses_of
+from topodesign.wiring.plan.losses import (
+    Bought,
+    CircuitLosses,
+    LossBudget,
+    TableLike,
+    circuit_losses,
+    fibre_loss,
+    losses_of,
+)
 from topodesign.wiring.plan.plan import WiringPlan
 
 _SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,4})?)\s*%")

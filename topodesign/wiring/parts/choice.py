@@ -21,9 +21,25 @@ from typing import NamedTuple
 from topodesign.base.errors import InfeasibleError
 from topodesign.wiring.inventory.devices import Place
 from topodesign.wiring.inventory.lengths import format_metres
-from topodesign.wiring.parts.bundles import Cover, Span, cheapest_cover, spans
-from topodesign.wiring.parts.drops import Drop, Option, boxes, lone_drop, lone_drops, near_piece, outputs_of
-from topodesign.wiring.parts.ways import WAYS, PortRun, Rack, Shop, Way, rack_of
+from topodesign.wiring.parts.ways import (
+    WAYS,
+    Cover,
+    Drop,
+    Option,
+    PortRun,
+    Rack,
+    Shop,
+    Span,
+    Way,
+    boxes,
+    cheapest_cover,
+    lone_drop,
+    lone_drops,
+    near_piece,
+    outputs_of,
+    rack_of,
+    spans,
+)
 
 _MOST_CHOICES = 5000  # choices of a rack that are gone through
 _MOST_LISTED = 64  # choices of a rack that an integer program of all racks takes

@@ -19,19 +19,18 @@ slack goes to either end of each. Where there are trays it lies at a rack or jun
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
 from typing import Literal, NamedTuple, TypeAlias
 
 from topodesign.base.errors import InfeasibleError
-from topodesign.wiring.inventory.devices import Fixed, Place, Port
+from topodesign.wiring.exports.cables import ROWS, far_fibre
+from topodesign.wiring.inventory.devices import Connector, Fixed, Place, Polarity, Port
 from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.inventory.lengths import run
-from topodesign.wiring.inventory.trays import tray_way, ways_from
-from topodesign.wiring.parts.bundles import slot_after
-from topodesign.wiring.parts.parts import TURNS, Part, PartsList, Piece, shortest
+from topodesign.wiring.inventory.lengths import run, tray_way, ways_from
+from topodesign.wiring.parts.parts import ARRAYS, TURNS, Pairing, Part, PartsList, Piece, shortest
 
 Way = Literal["breakouts", "trunks", "shuffles"]
 Single = Literal["circulators", "optics"]
@@ -206,3 +205,182 @@ class Shop:
 
 def _cheapest(pieces: Iterable[Piece | None]) -> Piece | None:
     return min((one for one in pieces if one is not None), key=lambda one: one.rank, default=None)
+
+
+class Option(NamedTuple):
+    """How a group of ports may be cabled: the way, and of shuffles which, with which type of array cord."""
+
+    way: Way
+    shuffle: Part | None = None
+    kind: str = ""
+    crosses: bool = False  # whether the array cord does
+
+    @property
+    def bundle(self) -> tuple[str, str]:
+        """What its bundles have in common."""
+        return (self.shuffle.name, self.kind) if self.shuffle is not None else ("", "")
+
+
+class Drop(NamedTuple):
+    """The cords of a lane at the two ends of a bundle; none at the near end of a breakout or a shuffle."""
+
+    near: Piece | None
+    far: Piece
+    near_crosses: bool
+    far_crosses: bool
+    circulator: Piece | None = None  # behind the near cord, or the leg of a breakout
+
+    @property
+    def price(self) -> Fraction:
+        """What they cost."""
+        return sum((one.price for one in (self.far, self.near, self.circulator) if one is not None), Fraction(0))
+
+
+def outputs_of(option: Option, run: PortRun) -> dict[int, Rack]:
+    """Return the rack that each output of a shuffle leads to; raises InfeasibleError if it would be several."""
+    if option.shuffle is None:
+        return {}
+    width = run.port.lanes // option.shuffle.fronts
+    found: dict[int, Rack] = {}
+    for lane, rack in run.racks:
+        output = (lane - 1) // width + 1
+        if rack == rack_of(run.place) or found.setdefault(output, rack) != rack:
+            raise InfeasibleError("lanes of one output of the shuffle end in several racks, or stay in their own")
+    return found
+
+
+def lone_drop(shop: Shop, run: PortRun, start: Place, end: Place) -> Drop | None:
+    """Return the cords of a lane that goes by one fibre, from some place on to a panel; None if there are none."""
+    near = shop.near_cord(run) if run.port.lanes == 1 else None
+    far = shop.cord(shop.ends, start, end)
+    if far is None or (near is None and run.port.lanes == 1):
+        return None
+    return Drop(near, far, near_crosses=False, far_crosses=False, circulator=shop.circulator)
+
+
+def lone_drops(shop: Shop, run: PortRun) -> list[Drop] | None:
+    """Return the cords of all lanes of a port from circulators at its rack's top to panels; None if some has none."""
+    drops = [lone_drop(shop, run, shop.top(rack_of(run.place)), end) for _, end in run.ends.values()]
+    found = [drop for drop in drops if drop is not None]
+    return found if len(found) == len(drops) else None
+
+
+def near_piece(shop: Shop, run: PortRun, option: Option, *, inside: bool = False) -> Piece | None:
+    """Return what leads from a port to cassettes or a shuffle of its rack; None for a cord of one lane, or if none.
+
+    Lanes that end at a panel in that rack go there at once, unless all shall end ``inside``, at circulators.
+    """
+    top = shop.top(rack_of(run.place))
+    if option.shuffle is not None:
+        return shop.cord(run.port.connector, run.place, top, kind=option.kind)
+    if run.port.lanes == 1:
+        return None
+    ends = {
+        lane: end if not inside and rack_of(end) == rack_of(run.place) else top for lane, (_, end) in run.ends.items()
+    }
+    return shop.breakout(run, ends)
+
+
+def boxes(option: Option, ports: Sequence[PortRun]) -> int:
+    """Return how many shuffles some ports need."""
+    return 0 if option.shuffle is None else -(-len(ports) // option.shuffle.count)
+
+
+class Cover(NamedTuple):
+    """Pieces with enough connectors, the cheapest: how often each, and what they cost together."""
+
+    pieces: tuple[Piece, ...]
+    price: Fraction
+
+
+class Span(NamedTuple):
+    """What trunks and cassettes of one kind make of a connector, and the parts to choose from.
+
+    * ``connector``, ``polarity``, ``pairing``: of the trunks, and of the cassettes at the far end.
+    * ``trunks``, ``cassettes``: pieces of which there may be any number.
+    """
+
+    connector: Connector
+    polarity: Polarity
+    pairing: Pairing
+    slots: int  # pairs of fibres of a connector that can be used
+    crosses: bool  # whether what is sent comes out where the other fibre of the pair is
+    trunks: tuple[Piece, ...]
+    cassettes: tuple[Piece, ...]
+
+
+def fibres_of_slot(connector: Connector, pairing: Pairing, slot: int) -> tuple[int, int]:
+    """Return the two fibres of a slot, that of side A first; slots are numbered from 1."""
+    width, rows = ROWS[connector]
+    if pairing == "pairs":
+        return 2 * slot - 1, 2 * slot
+    return (slot, width + slot) if rows == 2 else (slot, width + 1 - slot)
+
+
+def slot_after(connector: Connector, pairing: Pairing, polarity: Polarity, slot: int) -> tuple[int, bool] | None:
+    """Return the slot where one comes out of an array cable, and whether its fibres are exchanged; None if torn up."""
+    a, b = (far_fibre(connector, polarity, fibre) for fibre in fibres_of_slot(connector, pairing, slot))
+    width, rows = ROWS[connector]
+    for other in range(1, width * rows // 2 + 1):
+        here = fibres_of_slot(connector, pairing, other)
+        if (a, b) in {here, here[::-1]}:
+            return other, (b, a) == here
+    return None
+
+
+def spans(parts: PartsList, needed: Fraction, *, pairing: Pairing | None = None, least: int = 1) -> Iterator[Span]:
+    """Yield the kinds of bundles that go so many metres, by connector, type of trunk, fibres and slots of a cassette.
+
+    With ``pairing`` only those of cassettes with such fibres, with at least so many slots.
+    """
+    kinds = {
+        (array, one.pairing, one.slots)
+        for one in parts.by_sort["cassette"]
+        for array in ARRAYS
+        if array == one.connector
+    }
+    for connector, fibres, slots in sorted(kinds):
+        if (pairing is not None and fibres != pairing) or slots < least:
+            continue
+        cassettes = tuple(
+            Piece(one)
+            for one in parts.by_sort["cassette"]
+            if (one.connector, one.pairing, one.slots) == (connector, fibres, slots)
+        )
+        for polarity in ("A", "B", "C"):
+            came = [slot_after(connector, fibres, polarity, slot) for slot in range(1, slots + 1)]
+            landed = [one for one in came if one is not None and one[0] <= slots]
+            if len(landed) < slots or len({crossed for _, crossed in landed}) > 1:
+                continue
+            fitting = (one for one in parts.by_sort["trunk"] if (one.connector, one.polarity) == (connector, polarity))
+            trunks = tuple(piece for one in fitting if (piece := shortest(one, needed)) is not None)
+            if trunks:
+                yield Span(connector, polarity, fibres, slots, landed[0][1], trunks, cassettes)
+
+
+def cheapest_cover(pieces: Sequence[Piece], needed: int, memo: dict[object, Cover] | None = None) -> Cover:
+    """Return the cheapest pieces that have at least so many connectors (or rears) together."""
+    name = (tuple(pieces), needed)
+    if memo is not None and name in memo:
+        return memo[name]
+    best: list[tuple[Fraction, Piece | None]] = [(Fraction(0), None)]
+    for count in range(1, needed + 1):
+        best.append(min(((best[max(0, count - one.part.count)][0] + one.price, one) for one in pieces), key=_by_price))
+    chosen: list[Piece] = []
+    left = needed
+    while left > 0:
+        piece = best[left][1]
+        if piece is None:  # pragma: no cover  only at zero
+            break
+        chosen.append(piece)
+        left -= piece.part.count
+    found = Cover(tuple(chosen), best[needed][0])
+    if memo is not None:
+        memo[name] = found
+    return found
+
+
+def _by_price(entry: tuple[Fraction, Piece]) -> tuple[Fraction, int, str]:
+    """Rank the last piece: of the same price the larger one, so that there are few."""
+    price, piece = entry
+    return price, -piece.part.count, piece.part.name

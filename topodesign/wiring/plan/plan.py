@@ -16,9 +16,8 @@ from topodesign.wiring.inventory.devices import Fixed, Mode, interface_name, spl
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.inventory.lengths import racks_without_place
 from topodesign.wiring.plan.bill import Bill, bill_of
-from topodesign.wiring.plan.circuit_losses import TableLike, circuit_losses
 from topodesign.wiring.plan.cross_connects import CrossConnect, End, Spare
-from topodesign.wiring.plan.losses import LossBudget, losses_of
+from topodesign.wiring.plan.losses import LossBudget, TableLike, circuit_losses, losses_of
 
 _MOST_LISTED = 12  # spare lanes, trunks and racks that a summary names
 

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+import numpy as np
 
 from topodesign.base.arguments import as_choice, as_integer
-from topodesign.base.errors import ParameterError
+from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.units import Quantity, as_bandwidth, as_time
+from topodesign.base.wording import counted
+from topodesign.fabrics.boxes import Boxed
 from topodesign.fabrics.presets import as_boxed
 from topodesign.topology.library import TopologyLike, as_topology
-from topodesign.wiring.inventory.devices import MODES, Mode
+from topodesign.wiring.inventory.devices import MODES, Fixed, Host, Mode, interface_name, lanes_of
 from topodesign.wiring.inventory.files import InventoryLike, as_inventory
-from topodesign.wiring.plan.boxes import wire_boxes
+from topodesign.wiring.inventory.inventory import Inventory
+from topodesign.wiring.plan.cabling import lanes_by_field, plan_cabling
+from topodesign.wiring.plan.joint import in_order_of_need
 from topodesign.wiring.plan.placement import place_hosts
 from topodesign.wiring.plan.plan import WiringPlan
-from topodesign.wiring.plan.planner import SECONDS, make_plan
+from topodesign.wiring.plan.planner import SECONDS, check_hosts_there, check_speed, connects_of, make_plan
+from topodesign.wiring.plan.proof import check_plan
 
 
 def wire(
@@ -103,3 +112,77 @@ def wire(
     if place:
         return place_hosts(wanted, room, mode=mode, speed=rate, idle=idle, seed=seed, seconds=seconds)
     return make_plan(wanted, room, mode=mode, hosts=hosts, speed=rate, idle=idle, seed=seed, seconds=seconds)
+
+
+def wire_boxes(
+    boxed: Boxed,
+    inventory: Inventory,
+    *,
+    mode: Mode | None = None,
+    hosts: Sequence[str] | None = None,
+    speed: Fraction | None = None,
+    idle: bool = False,
+) -> WiringPlan:
+    """Return the plan, checked, whose topology is the graph of boxes.
+
+    Parameters are those of :func:`~topodesign.wiring.plan.wire.wire`; without a speed lanes are as fast as ports of
+    NICs, where the inventory has several speeds.
+    """
+    graph, wiring, box, split = boxed.graph, boxed.wiring, boxed.box, boxed.split
+    if inventory.two_sided:
+        raise InfeasibleError("boxes are not wired over switches with two sides; plan the graph of boxes alone")
+    check_hosts_there(graph, inventory, hosts)
+    if speed is None and len(inventory.speeds) > 1:
+        speed = 8 * box.nics[wiring.nic[0]][1] / split
+    if speed is not None:
+        check_speed(inventory, speed)
+        inventory = inventory.at_speed(speed)
+    sends = zip(wiring.box, wiring.nic, wiring.part, strict=True)
+    hears = zip(wiring.to, wiring.at, wiring.at_part, strict=True)
+    ends = [tuple((at, nic * split + part) for at, nic, part in both) for both in zip(sends, hears, strict=True)]
+    paired = {(b, a) for a, b in ends} == set(ends)
+    if mode == "duplex" and not paired:
+        raise InfeasibleError("the two directions of a NIC go to different boxes here; take --mode simplex")
+    mode = mode or ("duplex" if paired else "simplex")
+    needed = np.zeros(graph.nodes, dtype=np.int64)
+    for at, lane in itertools.chain.from_iterable(ends):
+        needed[at] = max(needed[at], lane + 1)
+    names = tuple(hosts or in_order_of_need(needed, {host.name: host.lanes for host in inventory.hosts}))
+    fixed = inventory.cabling or plan_cabling(inventory, names, needed.tolist(), mode, idle=idle)
+    if fixed is None:
+        raise InfeasibleError("panels have no room for cabling that is alike for all boxes; say how hosts are cabled")
+    groups = lanes_by_field(inventory, fixed, mode)
+    there = {(one.host, one.port, one.lane): (one, field) for (_, field), some in groups.items() for one in some}
+    patches = []
+    for a, b in ends:
+        if mode == "simplex" or a < b:
+            one, other = (_end(inventory.host[names[at]], lane, there, boxed, mode) for at, lane in (a, b))
+            if one[1] != other[1]:
+                raise InfeasibleError(
+                    f"a cable goes from {_called(one[0])} to {_called(other[0])}, which are cabled to panels of the "
+                    f"fields '{one[1]}' and '{other[1]}'; cable them to one, or exchange NICs of these boxes"
+                )
+            patches.append((a[0], b[0], one[0], other[0]))
+    plan = WiringPlan(inventory, graph, names, mode, connects_of(inventory, mode, patches), tuple(fixed))
+    check_plan(plan)
+    return plan
+
+
+def _end(
+    host: Host, lane: int, there: Mapping[tuple[str, str, int], tuple[Fixed, str]], boxed: Boxed, mode: Mode
+) -> tuple[Fixed, str]:
+    """Return the panel port behind a lane of a host, and its field."""
+    ways = list(lanes_of(host))
+    if lane >= len(ways):
+        words = f"NIC {lane // boxed.split} of {boxed.box.name}"
+        raise InfeasibleError(f"host '{host.name}' has {counted(len(ways), 'lane')}, and {words} is lane {lane + 1}")
+    port, number = ways[lane]
+    found = there.get((host.name, port.name, number))
+    if found is None:
+        at = interface_name(port.name, number, port.lanes)
+        raise InfeasibleError(f"'{at}' of host '{host.name}' is cabled to no panel port that a {mode} plan can use")
+    return found
+
+
+def _called(end: Fixed) -> str:
+    return f"'{end.port}' of '{end.host}'"

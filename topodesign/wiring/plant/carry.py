@@ -45,8 +45,7 @@ from topodesign.wiring.plant.cubes import (
 )
 from topodesign.wiring.plant.exhaustive import all_cheapest
 from topodesign.wiring.plant.options import CarryOptions
-from topodesign.wiring.plant.plant import Plant, plan_made, plant_of
-from topodesign.wiring.plant.refusal import why_not
+from topodesign.wiring.plant.plant import Plant, plan_made, plant_of, why_not
 from topodesign.wiring.plant.structured import structured
 
 SECONDS = 10.0  # of work to search in where the plant does not carry all that is known

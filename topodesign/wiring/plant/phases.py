@@ -35,10 +35,9 @@ from topodesign.wiring.plan.cross_connects import fibres
 from topodesign.wiring.plan.files import plan_text
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import make_plan
-from topodesign.wiring.plant.plant import Plant, plant_of
-from topodesign.wiring.plant.refusal import why_not
+from topodesign.wiring.plant.plant import Plant, plant_of, why_not
 from topodesign.wiring.switches.kinds import Spelling
-from topodesign.wiring.switches.stage_files import commands, driver_of
+from topodesign.wiring.switches.steps import commands, driver_of
 
 _ORDERS = 3  # orders of the hosts that are tried
 _SECONDS = 5.0  # to look for the hosts of a phase

@@ -21,10 +21,8 @@ from topodesign.pricing.closed_form import distances
 from topodesign.pricing.traffic_matrix import MatrixLike, as_demand, is_drawn
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.routes.engines import ENGINES, MOST_LANES, Question
-from topodesign.wiring.routes.formats import FORMATS, Tables
-from topodesign.wiring.routes.ports import read_ports
-from topodesign.wiring.routes.proof import channel_order, dependencies, problems
-from topodesign.wiring.routes.ways import MOST_HOPS, Ways
+from topodesign.wiring.routes.formats import FORMATS, Tables, read_ports
+from topodesign.wiring.routes.ways import MOST_HOPS, Ways, channel_order, dependencies, problems
 
 MOST_NODES = 1024  # vertices of what is routed
 

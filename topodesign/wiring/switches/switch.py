@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple, Protocol
 
 from topodesign.base.errors import ParameterError, TopodesignError
-from topodesign.wiring.inventory.devices import Panel
-from topodesign.wiring.inventory.port_labels import is_number
-from topodesign.wiring.plan.circuits import Circuit, circuits
+from topodesign.wiring.inventory.devices import Panel, is_number
 from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.plan.proof import Circuit, circuits
 from topodesign.wiring.switches.kinds import Spelling
 
 PASSWORD = "TOPODESIGN_SWITCH_PASSWORD"  # noqa: S105  the name of a variable

@@ -14,8 +14,8 @@ from topodesign.base.file_kinds import FileKind
 from topodesign.topology.files import read_topology
 from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.format import Format
-from topodesign.wiring.plan.circuits import circuits, topology_of
 from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.plan.proof import circuits, topology_of
 
 if TYPE_CHECKING:
     import networkx as nx

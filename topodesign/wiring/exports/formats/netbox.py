@@ -23,12 +23,16 @@ from topodesign.base.text_files import read_text
 from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.cables import COLOURS, cables
 from topodesign.wiring.exports.format import Format
-from topodesign.wiring.inventory.devices import MODES, Fixed, Mode, interface_name, lanes_of
+from topodesign.wiring.inventory.devices import MODES, Fixed, Mode, PortLabels, interface_name, lanes_of
 from topodesign.wiring.inventory.lengths import format_metres
-from topodesign.wiring.inventory.port_labels import PortLabels
 from topodesign.wiring.netbox.model import (
     CONNECTED,
+    FRONT,
+    INTERFACE,
     PROFILES,
+    REAR,
+    CableEnd,
+    NetboxCable,
     as_objects,
     cable_ends,
     front_ports,
@@ -37,10 +41,9 @@ from topodesign.wiring.netbox.model import (
     site_of,
     trunk_cables,
 )
-from topodesign.wiring.netbox.objects import FRONT, INTERFACE, REAR, CableEnd, NetboxCable
 from topodesign.wiring.netbox.tables import cable_file, cable_table, import_files
-from topodesign.wiring.plan.circuits import Circuit, topology_as_cabled
 from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.plan.proof import Circuit, topology_as_cabled
 
 COLUMNS = ("side_a_device", "side_a_type", "side_a_name", "side_b_device", "side_b_type", "side_b_name")
 

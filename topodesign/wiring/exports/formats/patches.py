@@ -15,11 +15,10 @@ from topodesign.base.text_files import read_text
 from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.cables import Termination, cables
 from topodesign.wiring.exports.format import Format
-from topodesign.wiring.inventory.devices import Fixed
+from topodesign.wiring.inventory.devices import Fixed, PortLabels, is_number
 from topodesign.wiring.inventory.lengths import format_metres
-from topodesign.wiring.inventory.port_labels import PortLabels, is_number
-from topodesign.wiring.plan.circuits import Circuit, topology_as_cabled
 from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.plan.proof import Circuit, topology_as_cabled
 
 _END = ("label", "site", "rack", "unit", "device", "port", "lane", "side")
 COLUMNS = (

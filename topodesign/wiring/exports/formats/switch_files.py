@@ -11,8 +11,8 @@ from topodesign.base.file_kinds import FileKind
 from topodesign.base.text_files import read_text
 from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.format import Format
-from topodesign.wiring.plan.circuits import Circuit, topology_of
 from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.plan.proof import Circuit, topology_of
 from topodesign.wiring.switches.drivers import DRIVERS
 from topodesign.wiring.switches.switch import PLAIN, Driver, SwitchStyle, port_number, switches_of
 
