@@ -76,9 +76,9 @@ from topodesign.wiring.parts.parts import read_parts
 from topodesign.wiring.plan.files import load_wiring, plan_text
 from topodesign.wiring.plan.losses import read_circuit_losses
 from topodesign.wiring.routes.formats import read_ports
+from topodesign.wiring.switches.devices import Journal as SentJournal
+from topodesign.wiring.switches.devices import read_journal
 from topodesign.wiring.switches.drivers import DRIVERS
-from topodesign.wiring.switches.journal import Journal as SentJournal
-from topodesign.wiring.switches.journal import read_journal
 
 
 class Reader(NamedTuple):

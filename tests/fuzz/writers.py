@@ -59,8 +59,8 @@ from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plant.carry import carry
 from topodesign.wiring.plant.phases import carry_phases
 from topodesign.wiring.routes.routes import routes
-from topodesign.wiring.switches.journal import Journal as SentJournal
-from topodesign.wiring.switches.journal import read_journal
+from topodesign.wiring.switches.devices import Journal as SentJournal
+from topodesign.wiring.switches.devices import read_journal
 from topodesign.wiring.switches.steps import export_stages
 
 _Item = TypeVar("_Item")

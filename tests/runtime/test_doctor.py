@@ -21,8 +21,7 @@ from tests.samples import logs
 from tests.samples.logs import call, info, plus, trace, warn
 from topodesign.base.errors import FileFormatError
 from topodesign.compiler.compilation import compile_plan
-from topodesign.runtime.about import About
-from topodesign.runtime.diagnosis import Diagnosis
+from topodesign.runtime.diagnosis import About, Diagnosis
 from topodesign.runtime.doctor import LONGEST_LINE, about_program, diagnose, doctor
 from topodesign.runtime.signs import SIGNS
 from topodesign.schedulers.scheduling import schedule

@@ -25,11 +25,9 @@ from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.change.stages import stages
 from topodesign.wiring.plan.files import load_wiring, save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
-from topodesign.wiring.switches.applied import Applied
-from topodesign.wiring.switches.apply import apply_wiring
-from topodesign.wiring.switches.devices import Device, sides
+from topodesign.wiring.switches.apply import Applied, apply_wiring
+from topodesign.wiring.switches.devices import Device, read_journal, sides
 from topodesign.wiring.switches.drivers import as_address
-from topodesign.wiring.switches.journal import read_journal
 from topodesign.wiring.switches.steps import export_stages, wanted_circuits
 from topodesign.wiring.switches.switch import SwitchError, listed_pairs
 

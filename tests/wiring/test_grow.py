@@ -33,7 +33,7 @@ from topodesign.wiring.inventory.answers import plain_inventory
 from topodesign.wiring.inventory.devices import Fixed, Host, Lane, Mode, Panel, PanelPort, Port
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.inventory.text import inventory_text
-from topodesign.wiring.plan.complete import completed
+from topodesign.wiring.plan.cabling import completed
 from topodesign.wiring.plan.cross_connects import fibres
 from topodesign.wiring.plan.files import load_wiring, save_wiring
 from topodesign.wiring.plan.plan import WiringPlan

@@ -19,9 +19,8 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.devices import Host, Mode, Panel, PanelPort, Port
 from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.plan.bill import Item
 from topodesign.wiring.plan.placement import place_hosts
-from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.plan.plan import Item, WiringPlan
 from topodesign.wiring.plan.planner import make_plan, order_in_pods
 from topodesign.wiring.plan.proof import check_plan
 

@@ -21,11 +21,10 @@ from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.units import Quantity, as_size, format_size
 from topodesign.base.wording import counted
-from topodesign.execution.fit import fitted_model
 from topodesign.execution.levels import Script
 from topodesign.execution.lowered import LEAST_FITTED, Prepared, lowered
 from topodesign.execution.program import Program
-from topodesign.execution.result import TRANSPORTS, RunResult, SizeRun, Transport, bus_factor
+from topodesign.execution.result import TRANSPORTS, RunResult, SizeRun, Transport, bus_factor, fitted_model
 from topodesign.execution.workspace import TYPES, Outcome, Trial, extent_of, shares_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.transfers import Transfers

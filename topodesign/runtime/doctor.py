@@ -18,8 +18,7 @@ from topodesign.base.arguments import as_path
 from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import naming, open_input, read_bytes
 from topodesign.base.wording import with_article
-from topodesign.runtime.about import About, about_plan
-from topodesign.runtime.diagnosis import Call, Diagnosis, Kind, Symptom, Verdict
+from topodesign.runtime.diagnosis import About, Call, Diagnosis, Kind, Symptom, Verdict, about_plan
 from topodesign.runtime.msccl.parse import parse_xml, read_text
 from topodesign.runtime.msccl.profiles import get_profile
 from topodesign.runtime.signs import SIGNS, Sign

@@ -39,9 +39,8 @@ from topodesign.runtime.msccl.parse import Program, XmlError, parse_xml
 from topodesign.runtime.msccl.profiles import RuntimeProfile, get_profile
 from topodesign.runtime.msccl.steps import BUFFERS
 from topodesign.runtime.mscclpp.check import names
-from topodesign.runtime.mscclpp.contexts import PACKET, contexts
 from topodesign.runtime.mscclpp.flat import Flat as FlatPlan
-from topodesign.runtime.mscclpp.limits import EXECUTOR, illegal
+from topodesign.runtime.mscclpp.limits import EXECUTOR, PACKET, contexts, illegal
 from topodesign.runtime.mscclpp.memory import Memory
 from topodesign.runtime.mscclpp.parse import ExecutionPlan, PlanError, parse_plan
 from topodesign.runtime.mscclpp.prove import prove

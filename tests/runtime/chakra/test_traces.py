@@ -24,8 +24,21 @@ from topodesign.runtime.chakra.check import TraceReport, check_job, check_traces
 from topodesign.runtime.chakra.contents import contents_of
 from topodesign.runtime.chakra.network import ExactClock, Network, SimulatorClock, read_network
 from topodesign.runtime.chakra.replay import load_job
-from topodesign.runtime.chakra.traces import COMPUTE, DATA, RECEIVE, SEND, Node, Trace, Value, find_traces, parse_trace
-from topodesign.runtime.chakra.wire import WireError, fields, signed, varint
+from topodesign.runtime.chakra.traces import (
+    COMPUTE,
+    DATA,
+    RECEIVE,
+    SEND,
+    Node,
+    Trace,
+    Value,
+    WireError,
+    fields,
+    find_traces,
+    parse_trace,
+    signed,
+    varint,
+)
 
 SENDER = {"comm_src": 0, "comm_dst": 1, "comm_tag": 0, "comm_size": 2**30}
 NETWORK = Network("FullyConnected", 2, 1.0, 7.0)

@@ -13,8 +13,7 @@ from topodesign.base.memory import uncollected
 from topodesign.compiler.backends.backend import Backend, Files, Options
 from topodesign.compiler.ir import Buffer, Program
 from topodesign.compiler.limits import HELP, Limits
-from topodesign.runtime.mscclpp.contexts import PACKET
-from topodesign.runtime.mscclpp.limits import EXECUTOR
+from topodesign.runtime.mscclpp.limits import EXECUTOR, PACKET
 from topodesign.runtime.mscclpp.parse import ExecutionPlan, parse_plan
 
 if TYPE_CHECKING:

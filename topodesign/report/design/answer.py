@@ -20,8 +20,7 @@ from topodesign.report.design.bundle import files_of
 from topodesign.report.design.parts import FAR, File, Limit, Loss, Offer, Stage, Turn, loss_words, over
 from topodesign.report.design.request import Request
 from topodesign.wiring.inventory.lengths import format_metres
-from topodesign.wiring.plan.bill import Bill
-from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.plan.plan import Bill, WiringPlan
 
 NOT_WORKED_OUT = "here it matters which NIC of a box has which cable, so that failures are not worked out"
 _LEAST_NAME = 16  # letters of a name that tables show at least

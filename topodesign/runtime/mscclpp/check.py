@@ -14,9 +14,16 @@ from topodesign.base.declared import key
 from topodesign.base.memory import uncollected
 from topodesign.collectives import ALL_TO_ALL, COLLECTIVES, Collective
 from topodesign.runtime.memory import Layout, buffer_chunks, distinct_blocks, likely_root
-from topodesign.runtime.mscclpp.contexts import PACKET, allocation_multiple, contexts
 from topodesign.runtime.mscclpp.flat import Flat
-from topodesign.runtime.mscclpp.limits import EXECUTOR, ExecutorLimits, illegal, warnings
+from topodesign.runtime.mscclpp.limits import (
+    EXECUTOR,
+    PACKET,
+    ExecutorLimits,
+    allocation_multiple,
+    contexts,
+    illegal,
+    warnings,
+)
 from topodesign.runtime.mscclpp.memory import Memory
 from topodesign.runtime.mscclpp.parse import ExecutionPlan, PlanError, parse_plan
 from topodesign.runtime.mscclpp.prove import prove

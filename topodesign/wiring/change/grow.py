@@ -16,8 +16,7 @@ from topodesign.topology.topology import Topology
 from topodesign.wiring.change.patches import Change, wired_topology
 from topodesign.wiring.inventory.devices import Fixed
 from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.plan.cabling import usable
-from topodesign.wiring.plan.complete import completed
+from topodesign.wiring.plan.cabling import completed, usable
 from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import lanes_needed, make_plan

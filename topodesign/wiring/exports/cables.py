@@ -22,8 +22,7 @@ from typing import Literal
 
 from topodesign.wiring.inventory.devices import Connector, Fixed, Lane, Place, Polarity, Port, lanes_of
 from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.inventory.lengths import FIXED, PATCH, CableType, length
-from topodesign.wiring.plan.bill import fixed_lengths
+from topodesign.wiring.inventory.lengths import FIXED, PATCH, CableType, fixed_lengths, length
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
 from topodesign.wiring.plan.plan import WiringPlan
 

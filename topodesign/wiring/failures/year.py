@@ -36,7 +36,7 @@ from topodesign.base.wording import counted
 from topodesign.topology.automorphisms import Links, find_symmetry, link_classes
 from topodesign.wiring.change.patches import wired_topology
 from topodesign.wiring.change.strength import strength
-from topodesign.wiring.failures.impact import FailureKind, losses
+from topodesign.wiring.failures.impact import losses
 from topodesign.wiring.failures.order import Served, served
 from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.files import WiringLike, as_wiring
@@ -317,14 +317,10 @@ class _Year:
 def _pieces(plan: WiringPlan, kind: PieceKind) -> list[list[CrossConnect]]:
     """Return the patches that each piece of a kind loses."""
     if kind != "switch":
-        return list(losses(plan, [_failure_kind(kind)]).values())
+        return list(losses(plan, [kind]).values())
     switches = list(plan.inventory.switches)
     found = ([c for c in plan.connects if name in {c.a.panel, c.b.panel}] for name in switches)
     return [some for some in found if some]
-
-
-def _failure_kind(kind: PieceKind) -> FailureKind:
-    return "cable" if kind == "switch" else kind
 
 
 def _links(plan: WiringPlan, lost: list[CrossConnect]) -> Links:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from heapq import heappop, heappush
 from typing import Literal
 
 from topodesign.base.errors import InfeasibleError
-from topodesign.wiring.inventory.devices import Connector, Mode, Place
+from topodesign.wiring.inventory.devices import Connector, Fixed, Mode, Place
 from topodesign.wiring.inventory.inventory import Inventory
 
 
@@ -96,6 +97,22 @@ def length(inventory: Inventory, a: str, b: str, kind: CableType) -> Fraction | 
         words = f"needs {format_metres(needed)} m; the longest there is has {format_metres(longest)} m"
         raise InfeasibleError(f"a cable of type '{kind}' from {a} to {b} {words}")
     return found
+
+
+def fixed_lengths(inventory: Inventory, fixed: Sequence[Fixed]) -> dict[tuple[str, str], Fraction | None]:
+    """Return the metres of every fixed cable by host and port; a breakout cable is as long as its longest leg.
+
+    None where the distance is unknown, and for cabling that exists: nobody said how long it is.
+    """
+    if inventory.cabling:
+        return dict.fromkeys(one.socket for one in fixed)
+    metres: dict[tuple[str, str], Fraction | None] = {}
+    for one in fixed:
+        near, _ = inventory.plugged_at(*one.place)
+        leg = length(inventory, one.host, near, FIXED[inventory.port[one.socket].connector])
+        longest = metres.get(one.socket, leg)
+        metres[one.socket] = None if leg is None or longest is None else max(leg, longest)
+    return metres
 
 
 def racks_without_place(inventory: Inventory) -> list[str]:

@@ -19,8 +19,7 @@ from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.inventory.devices import Fixed, Mode
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan import pods_kernels as kernels
-from topodesign.wiring.plan.cabling import lanes_by_field, plan_cabling
-from topodesign.wiring.plan.complete import completed
+from topodesign.wiring.plan.cabling import completed, lanes_by_field, plan_cabling
 from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.decompose import split, unit_edges, unit_links, without_loops
 from topodesign.wiring.plan.joint import Choice, choose_together, in_order_of_need

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from topodesign.base.errors import FileFormatError
-from topodesign.wiring.switches.applied import Outcome
-from topodesign.wiring.switches.devices import Device, sides
-from topodesign.wiring.switches.journal import Journal
+from topodesign.wiring.switches.devices import Device, Journal, sides
 from topodesign.wiring.switches.steps import Circuits, Step
 from topodesign.wiring.switches.switch import Pair, SwitchError, listed_pairs
 
+Outcome = Literal["nothing to do", "dry run", "applied", "rolled back", "stopped"]
 Rollback = Literal["all", "stage", "none"]
 ROLLBACKS: tuple[Rollback, ...] = get_args(Rollback)
 

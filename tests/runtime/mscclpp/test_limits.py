@@ -21,9 +21,8 @@ from topodesign.collectives import COLLECTIVES
 from topodesign.compiler.compilation import compile_plan
 from topodesign.plans.plan import Plan
 from topodesign.runtime.mscclpp.check import PlanReport, check_plan, names, prepare
-from topodesign.runtime.mscclpp.contexts import addressed, allocation_multiple, context, contexts
 from topodesign.runtime.mscclpp.flat import Flat
-from topodesign.runtime.mscclpp.limits import EXECUTOR
+from topodesign.runtime.mscclpp.limits import EXECUTOR, addressed, allocation_multiple, context, contexts
 from topodesign.runtime.mscclpp.parse import parse_plan
 from topodesign.runtime.mscclpp.prove import prove
 from topodesign.schedulers.scheduling import schedule

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.units import parse_bandwidth, parse_time
-from topodesign.execution.fit import fitted_model
+from topodesign.execution.result import fitted_model
 
 SIZES = [2**10, 2**14, 2**18, 2**22]
 
