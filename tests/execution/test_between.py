@@ -11,7 +11,7 @@ import pytest
 
 from topodesign import reconfigure, run_plan, schedule
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError
-from topodesign.execution.levels import check_scripts, scripts_of
+from topodesign.execution.levels import check_scripts, neighbours_of, scripts_of
 from topodesign.execution.ordering import Do
 from topodesign.execution.program import programs_of
 from topodesign.plans.kinds import kind_of
@@ -62,7 +62,7 @@ def test_batches_without_tags_stay_within_their_phase(collective: str) -> None:
     moved, made = found.plan.moving(Phases), kind_of(found.plan).transfers()
     programs = list(programs_of(made, kind_of(found.plan).changes))
     scripts = scripts_of(programs)
-    check_scripts(programs, scripts)
+    check_scripts(programs, scripts, neighbours_of(found.plan.topology))
     sends = 0
     for program, script in zip(programs, scripts, strict=True):
         now = 0
@@ -76,7 +76,7 @@ def test_batches_without_tags_stay_within_their_phase(collective: str) -> None:
     assert sends == sum(len(one.sends) for one in programs)
     early = [tuple(batch for batch in scripts[0] if batch.phase != 1), *scripts[1:]]
     with pytest.raises(ScheduleError, match="do not wait for each other"):
-        check_scripts(programs, early)
+        check_scripts(programs, early, neighbours_of(found.plan.topology))
 
 
 def test_what_goes_wrong_between_phases_is_said(tmp_path: Path) -> None:

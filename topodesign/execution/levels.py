@@ -42,13 +42,7 @@ Script = tuple[Batch, ...]
 
 
 def scripts_of(programs: Sequence[Program]) -> list[Script]:
-    """Return the batches of all ranks.
-
-    Raises
-    ------
-    ScheduleError
-        If the programs wait for each other in a circle.
-    """
+    """Return the batches of all ranks, unless their programs wait for each other in a circle."""
     ranks = [_Rank(one) for one in programs]
     levels: dict[tuple[int, int, int], int] = {}  # of the messages sent so far, by sender, receiver and number
     waiting: dict[tuple[int, int, int], int] = {}
@@ -161,15 +155,8 @@ class _Rank:
                 continue
             sends, receives, places, sums = self._batches[level]
             program = self._program
-            found.append(
-                Batch(
-                    level,
-                    _by_pair(sends, program.sends),
-                    _by_pair(receives, program.receives),
-                    tuple(places),
-                    tuple(sums),
-                )
-            )
+            both = _by_pair(sends, program.sends), _by_pair(receives, program.receives)
+            found.append(Batch(level, *both, tuple(places), tuple(sums)))
         return tuple(found)
 
 
@@ -179,24 +166,12 @@ def _by_pair(places: list[int], messages: Sequence[Message]) -> tuple[int, ...]:
 
 
 def check_scripts(
-    programs: Sequence[Program], scripts: Sequence[Script], neighbours: Collection[tuple[int, int]] | None = None
+    programs: Sequence[Program], scripts: Sequence[Script], neighbours: Collection[tuple[int, int]]
 ) -> None:
     """Refuse batches that could deadlock, mix messages up, or leave the wiring.
 
-    Parameters
-    ----------
-    programs, scripts
-        Of all ranks, in their order.
-    neighbours
-        Pairs (from, to) that a link joins; None lets any rank send to any.
-
-    Raises
-    ------
-    ScheduleError
-        If levels of a rank do not ascend, a message is not sent and received once, or the ends of a pair differ in
-        levels, order or content of what they send and receive.
-    InfeasibleError
-        If a message goes from a rank to one that no link joins it to.
+    So the levels of a rank ascend, every message is sent and received once, and both ends of a pair agree in levels,
+    order and content. ``neighbours`` are pairs (from, to) that a link joins.
     """
     ends: dict[tuple[int, int], tuple[list[tuple[int, Message]], list[tuple[int, Message]]]] = {}
     _check_meetings(scripts)
@@ -218,38 +193,27 @@ def check_scripts(
                 pair = (program.receives[at].peer, program.rank)
                 ends.setdefault(pair, ([], []))[1].append((batch.level, program.receives[at]))
     for (source, target), (sent, received) in ends.items():
-        if neighbours is not None and (source, target) not in neighbours:
+        if (source, target) not in neighbours:
             raise InfeasibleError(f"the plan sends from rank {source} to rank {target}, which no link joins")
-        same = len(sent) == len(received) and all(
-            a == b and _alike(one, other) for (a, one), (b, other) in zip(sent, received, strict=True)
-        )
-        if not same:
+        if len(sent) != len(received) or not all(map(_alike, sent, received)):
             raise ScheduleError(f"what rank {source} sends and what rank {target} receives from it is not the same")
 
 
 def _check_meetings(scripts: Sequence[Script]) -> None:
-    """Refuse scripts in which not all ranks wait for each other at the same levels."""
     if len({tuple((batch.level, batch.phase) for batch in script if batch.phase) for script in scripts}) > 1:
         raise ScheduleError("ranks do not wait for each other at the same levels")
 
 
-def _alike(sent: Message, received: Message) -> bool:
-    """Return whether two ends of a message have the same data in mind."""
+def _alike(sent: tuple[int, Message], received: tuple[int, Message]) -> bool:
+    """Return whether two ends of a message are of one level and have the same data in mind."""
+    (level, one), (other_level, other) = sent, received
     columns = ("stream", "block", "lo", "hi")
-    return sent.adds == received.adds and all(
-        np.array_equal(getattr(sent, name), getattr(received, name)) for name in columns
-    )
+    same = all(np.array_equal(getattr(one, name), getattr(other, name)) for name in columns)
+    return level == other_level and one.adds == other.adds and same
 
 
 def neighbours_of(topology: Topology) -> frozenset[tuple[int, int]]:
-    """Return the pairs of ranks that a link joins, or links through switches alone; ranks are numbered without them.
-
-    Examples
-    --------
-    >>> from topodesign import build
-    >>> sorted(neighbours_of(build("uniring(1,3)")))
-    [(0, 1), (1, 2), (2, 0)]
-    """
+    """Return the pairs of ranks that a link joins, or links through switches alone; ranks are numbered without them."""
     after: dict[int, list[int]] = defaultdict(list)
     for source, target in zip(topology.src.tolist(), topology.dst.tolist(), strict=True):
         after[source].append(target)

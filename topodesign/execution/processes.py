@@ -215,18 +215,8 @@ class _Tally:
 class Own:
     """A library's own collective among the members of a rank's group, with the same data.
 
-    Parameters
-    ----------
-    name
-        Whose it is.
-    call
-        Its function, of what is sent and what is received: arrays of one dimension.
-    trial, rank
-        What is run, and who this is.
-    takes_part
-        Whether the rank is in a group.
-    free
-        What gives back what the call takes.
+    ``call``: its function, of what is sent and what is received: arrays of one dimension. ``takes_part``: whether the
+    rank is in a group. ``free`` gives back what the call takes.
     """
 
     def __init__(

@@ -84,13 +84,7 @@ class Manifest:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Return what ``phases.json`` says.
-
-    Raises
-    ------
-    FileFormatError
-        If it cannot be read, or says what cannot be.
-    """
+    """Return what ``phases.json`` says."""
     with expecting(path, FileKind.PHASES):
         found = parse_json(read_bytes(path, _LARGEST))
         if not isinstance(found, dict) or found.get("format") != _FORMAT or found.get("version") != 1:

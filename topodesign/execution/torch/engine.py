@@ -18,7 +18,7 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.base.units import format_size
 from topodesign.execution.levels import Script, check_scripts, neighbours_of, scripts_of
 from topodesign.execution.program import Piece, Program, programs_of
-from topodesign.execution.torch.links import SUM, Op, Reduction, Runner, Traffic, greet, reduction_of
+from topodesign.execution.torch.links import Op, Runner, Traffic, greet, reduction_of
 from topodesign.execution.workspace import Extent, Layout
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.replay.plans import verify
@@ -47,24 +47,9 @@ class Engine:
     Its methods do what they say now, on the current stream, and return whether they did: False if no plan is for it.
     Tensors are flat and contiguous. Sizes are those of blocks, which are padded to that of the largest.
 
-    Parameters
-    ----------
-    plans
-        A set, or its directory. Node i of its wiring is the process of rank i of the default group.
-    group
-        A registered group that messages go through: gloo's or NCCL's. The default group if None.
-
-    Attributes
-    ----------
-    traffic
-        What was sent to whom.
-    used
-        How often each plan was.
-
-    Raises
-    ------
-    InfeasibleError
-        If there is another number of processes than the wiring has nodes.
+    Node i of the wiring of the set, or of that in a directory, is the process of rank i of the default group; messages
+    go through a registered group of gloo or NCCL, the default one if it is None. ``traffic``: what was sent to whom.
+    ``used``: how often each plan was. There have to be as many processes as the wiring has nodes.
     """
 
     def __init__(self, plans: PlanSet | str | Path, group: dist.ProcessGroup | None = None) -> None:
@@ -114,11 +99,10 @@ class Engine:
 
     def allreduce(self, data: torch.Tensor, op: Op = Op.SUM) -> bool:
         """Put into data, on all ranks, the sum of theirs, or what else an operation makes of them."""
-        by = reduction_of(op, data.dtype)
         count = -(-data.numel() // len(self))
-        kept = by and self._runner("allreduce", count, data, len(self), by=by)
-        if not kept or not by:
-            return self.refuse("allreduce", data.nbytes, "" if by else f"{op} of {data.dtype}")
+        kept = self._runner("allreduce", count, data, len(self), op=op)
+        if kept is None:
+            return False
 
         def own(piece: Piece) -> torch.Tensor:
             if kept.whole:
@@ -126,20 +110,17 @@ class Engine:
             place = self._place[piece.block]
             return data[place * count : (place + 1) * count]
 
-        kept.run(own, own, whole=data, nothing=by.nothing)
+        kept.run(own, own, whole=data)
         if op == Op.AVG:
             data.div_(len(self))
         return True
 
     def reduce_scatter(self, into: torch.Tensor, parts: Sequence[torch.Tensor], op: Op = Op.SUM) -> bool:
         """Put into one tensor the sum of the parts that all ranks have for this one; parts may differ in size."""
-        by = reduction_of(op, into.dtype)
-        count = max(map(torch.Tensor.numel, parts))
-        kept = by and self._runner("reduce-scatter", count, into, len(self), by=by)
-        if not kept or not by:
-            size = count * len(self) * into.element_size()
-            return self.refuse("reduce-scatter", size, "" if by else f"{op} of {into.dtype}")
-        kept.run(lambda piece: parts[self._place[piece.block]], lambda _: into, nothing=by.nothing)
+        kept = self._runner("reduce-scatter", max(map(torch.Tensor.numel, parts)), into, len(self), op=op)
+        if kept is None:
+            return False
+        kept.run(lambda piece: parts[self._place[piece.block]], lambda _: into)
         if op == Op.AVG:
             into.div_(len(self))
         return True
@@ -147,10 +128,9 @@ class Engine:
     def allgather(self, parts: Sequence[torch.Tensor], own: torch.Tensor, whole: torch.Tensor | None = None) -> bool:
         """Put into the parts what every rank has; parts may differ in size. ``whole`` is what they are parts of."""
         raw, mine = [as_bytes(one) for one in parts], as_bytes(own)
-        count = max(map(torch.Tensor.numel, raw))
-        kept = self._runner("allgather", count, mine, len(self))
-        if not kept:
-            return self.refuse("allgather", count * len(self))
+        kept = self._runner("allgather", max(map(torch.Tensor.numel, raw)), mine, len(self))
+        if kept is None:
+            return False
         all_of_it = None if whole is None else as_bytes(whole)
         kept.run(lambda _: mine, lambda piece: raw[self._place[piece.block]], whole=all_of_it)
         return True
@@ -158,19 +138,18 @@ class Engine:
     def broadcast(self, data: torch.Tensor, root: int) -> bool:
         """Put into data, on all ranks, what the rank of this number in the group has."""
         raw = as_bytes(data)
-        kept = self._runner("broadcast", len(raw), raw, 1, root=self.ranks[root])
-        if not kept:
-            return self.refuse("broadcast", len(raw), f"from rank {root}")
+        kept = self._runner("broadcast", len(raw), raw, 1, root=root, detail=f"from rank {root}")
+        if kept is None:
+            return False
         kept.run(lambda _: raw, lambda _: raw, whole=raw)
         return True
 
     def reduce(self, data: torch.Tensor, root: int, op: Op = Op.SUM) -> bool:
         """Put into data, on the rank of this number in the group, the sum of what all have, or what else."""
-        by = reduction_of(op, data.dtype)
-        kept = by and self._runner("reduce", data.numel(), data, 1, root=self.ranks[root], by=by)
-        if not kept or not by:
-            return self.refuse("reduce", data.nbytes, f"to rank {root}" if by else f"{op} of {data.dtype}")
-        kept.run(lambda _: data, lambda _: data, nothing=by.nothing)
+        kept = self._runner("reduce", data.numel(), data, 1, root=root, op=op, detail=f"to rank {root}")
+        if kept is None:
+            return False
+        kept.run(lambda _: data, lambda _: data)
         if op == Op.AVG and self.rank == root:
             data.div_(len(self))
         return True
@@ -178,35 +157,27 @@ class Engine:
     def gather(self, parts: Sequence[torch.Tensor], own: torch.Tensor, root: int) -> bool:
         """Put into the parts, on the rank of this number in the group, what every rank has; others have no parts."""
         raw, mine = [as_bytes(one) for one in parts], as_bytes(own)
-        kept = self._runner("gather", len(mine), mine, len(self), root=self.ranks[root])
-        if not kept:
-            return self.refuse("gather", len(mine) * len(self), f"to rank {root}")
+        kept = self._runner("gather", len(mine), mine, len(self), root=root, detail=f"to rank {root}")
+        if kept is None:
+            return False
         kept.run(lambda _: mine, lambda piece: raw[self._place[piece.block]])
         return True
 
     def scatter(self, into: torch.Tensor, parts: Sequence[torch.Tensor], root: int) -> bool:
         """Put into a tensor the part for this rank that the rank of this number in the group has."""
         mine, raw = as_bytes(into), [as_bytes(one) for one in parts]
-        kept = self._runner("scatter", len(mine), mine, len(self), root=self.ranks[root])
-        if not kept:
-            return self.refuse("scatter", len(mine) * len(self), f"from rank {root}")
+        kept = self._runner("scatter", len(mine), mine, len(self), root=root, detail=f"from rank {root}")
+        if kept is None:
+            return False
         kept.run(lambda piece: raw[self._place[piece.block]], lambda _: mine)
         return True
 
     def all_to_all(self, into: Sequence[torch.Tensor], parts: Sequence[torch.Tensor], most: int) -> bool:
-        """Send part i to rank i, and put into tensor i what it has for this one.
-
-        Parameters
-        ----------
-        into, parts
-            One for every rank; sizes may differ.
-        most
-            Bytes of the largest part of all ranks.
-        """
+        """Send part i to rank i, and put into tensor i what it has for this one; ``most``: bytes of the largest."""
         raw, out = ([as_bytes(one) for one in some] for some in (into, parts))
         kept = self._runner("all-to-all", most, raw[0], len(self))
-        if not kept:
-            return self.refuse("all-to-all", most * len(self))
+        if kept is None:
+            return False
         nodes = dist.get_world_size()
         kept.run(
             lambda piece: out[self._place[piece.block % nodes]], lambda piece: raw[self._place[piece.block // nodes]]
@@ -215,7 +186,7 @@ class Engine:
 
     # -- plans --------------------------------------------------------------------------------------------------------
 
-    def refuse(self, what: str, size: int, detail: str = "") -> bool:
+    def _refuse(self, what: str, size: int, detail: str) -> None:
         """Say once, on the first rank of the group, that no plan does this."""
         name = f"{what} {detail}".strip()
         self.used[f"without a plan: {name}"] += 1
@@ -229,7 +200,6 @@ class Engine:
                     file=sys.stderr,
                     flush=True,
                 )
-        return False
 
     def _runner(
         self,
@@ -239,38 +209,40 @@ class Engine:
         shards: int,
         *,
         root: int | None = None,
-        by: Reduction = SUM,
+        op: Op = Op.SUM,
+        detail: str = "",
     ) -> _Kept | None:
-        """Return what does a collective with blocks of so many elements; None if there is no plan for it."""
+        """Return what does a collective with blocks of so many elements; None, which is said, if there is no plan."""
         size = count * shards * like.element_size()
-        entry = self.plans.choose(collective, size, self.ranks, root)
-        if entry is None:
+        by = reduction_of(op, like.dtype)
+        if by is None:
+            self._refuse(collective, size, f"{op} of {like.dtype}")
+            return None
+        entry = self.plans.choose(collective, size, self.ranks, None if root is None else self.ranks[root])
+        if entry is not None and entry.plan not in self._lowered:
+            self._lowered[entry.plan] = self._lower(entry)
+        lowered = None if entry is None else self._lowered[entry.plan]
+        if entry is None or lowered is None:
+            self._refuse(collective, size, detail)
             return None
         key = (entry.plan, count, like.dtype, like.device, by)
         found = self._runners.get(key)
         if found is None:
-            lowered = self._lower(entry)
-            if lowered is None:
-                return None
             each = count * shards if lowered.program.sums else count
             layout = Layout(lowered.program, Extent((each,), (lowered.units,)), ({},))
             runner = Runner(layout, lowered.script, self.group, self._place, by=by, traffic=self.traffic)
-            found = _Kept(runner, like)
-            self._runners[key] = found
+            found = self._runners[key] = _Kept(runner, like, by.nothing)
             if len(self._runners) > MOST_KEPT:
                 self._runners.popitem(last=False)
-            self._greet(like.device)
+            if like.device not in self._greeted:
+                self._greeted.add(like.device)
+                greet(self.group, like.device, self._links)
         self._runners.move_to_end(key)
         self.used[entry.plan] += 1
         return found
 
     def _lower(self, entry: PlanEntry) -> _Lowered | None:
         """Return a plan as this rank has it, when it is proven right; None if it needs ranks outside the group."""
-        if entry.plan not in self._lowered:
-            self._lowered[entry.plan] = self._lower_new(entry)
-        return self._lowered[entry.plan]
-
-    def _lower_new(self, entry: PlanEntry) -> _Lowered | None:
         plan = self.plans.load(entry)
         report = verify(plan)
         if not report.ok:
@@ -296,39 +268,27 @@ class Engine:
         node = self.ranks[self.rank]
         return _Lowered(programs[node], scripts[node], transfers.units)
 
-    def _greet(self, device: torch.device) -> None:
-        """Let all ranks take part in a first batch, as NCCL asks for."""
-        if device not in self._greeted:
-            self._greeted.add(device)
-            greet(self.group, device, self._links)
-
 
 class _Kept:
     """What does a plan for one size and type, with memory of its own if that is needed."""
 
-    def __init__(self, runner: Runner, like: torch.Tensor) -> None:
+    def __init__(self, runner: Runner, like: torch.Tensor, nothing: float) -> None:
         self._runner, self._layout = runner, runner.layout
+        self._nothing = nothing  # lies where the rank has nothing of its own
         self.whole = bool(runner.layout.program.sums)  # whether blocks are as large as all data
         self._like = like.new_empty(0)
         self._memory: torch.Tensor | None = None
 
-    def run(self, given: Given, results: Given, *, whole: torch.Tensor | None = None, nothing: float = 0) -> None:
-        """Move data.
+    def run(self, given: Given, results: Given, *, whole: torch.Tensor | None = None) -> None:
+        """Move data: what the rank has of a piece at the start, and where its result goes.
 
-        Parameters
-        ----------
-        given, results
-            What the rank has of a piece at the start, and where the result goes: flat, and not longer than a block.
-        whole
-            What all results are parts of. If it is the rank's memory as it is, nothing is copied in or out.
-        nothing
-            What lies where the rank has nothing of its own.
+        ``whole`` is what all results are parts of. If it is the rank's memory as it is, nothing is copied in or out.
         """
         memory = self._taken(whole, results)
         inputs = self._layout.inputs
         own = memory is self._memory
         if own and sum(where.stop - where.start for _, where in inputs) < self._layout.size:
-            memory.fill_(nothing)
+            memory.fill_(self._nothing)
         for piece, where in inputs:
             _copy(memory[where], given(piece))
         self._runner.move()

@@ -10,17 +10,8 @@ from topodesign.execution.torch.engine import Engine
 def allreduce_hook(state: Engine, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
     """Average a bucket of gradients by a plan of a set, or by the engine's group where none is for it.
 
-    Parameters
-    ----------
-    state
-        What chooses the plans: ``Engine("plans", group)``.
-    bucket
-        As DDP gives it.
-
-    Notes
-    -----
-    It is for groups of gloo or NCCL: ``model.register_comm_hook(Engine("plans"), allreduce_hook)``. A process group of
-    the backend ``topodesign`` needs no hook.
+    It is for groups of gloo or NCCL: ``model.register_comm_hook(Engine("plans", group), allreduce_hook)``. A process
+    group of the backend ``topodesign`` needs no hook.
     """
     data: torch.Tensor = bucket.buffer()
 

@@ -116,20 +116,8 @@ class _Slot:
 class Runner:
     """A rank's part of a plan for one size of the data.
 
-    Parameters
-    ----------
-    layout, script
-        Where things lie, and the batches of the rank.
-    group
-        A registered process group that the messages go through.
-    peers
-        The rank in the group of every rank of the plan.
-    by
-        How partial results become one.
-    traffic
-        What counts the messages.
-    meet
-        Waits for all ranks, and for circuits to change to a phase.
+    Messages go through a registered group, in which ``peers`` are the ranks of the plan; ``traffic`` counts them.
+    ``by``: how partial results become one. ``meet`` waits for all ranks, and for circuits to change to a phase.
     """
 
     def __init__(

@@ -48,9 +48,9 @@ def varint(data: bytes, at: int, end: int) -> tuple[int, int]:
 
 
 def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the fields of a message: number, wire type, and value; of bytes where they begin and end.
+    """Yield the fields of a message as ``(number, wire type, value, 0)``, or ``(number, BYTES, begin, end)``.
 
-    They are ``(number, wire type, value, 0)``, or ``(number, BYTES, begin, end)``.
+    See the encoding page of the protocol buffers' documentation.
     """
     while at < end:
         start = at

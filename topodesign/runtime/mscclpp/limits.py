@@ -26,8 +26,10 @@ class Context:
 
 
 def context(plan: ExecutionPlan, gpu: Gpu, size: int) -> Context:
-    """Return what a rank sets up for inputs of so many bytes.
+    """Return what a rank sets up for inputs of so many bytes, as it reckons for itself.
 
+    A launch of even number, counted from one, adds half of a double scratch buffer to addresses in scratch: of this
+    rank, and of others to which it puts packets (``executor.cc``, ``setupScratchBuffer`` and ``launchKernelHelper``).
     With ``reuse_resources`` all ranks have scratch of one size, for all plans together: the largest stands for it here.
     """
     chunks = max(one.scratch for one in plan.gpus) if plan.reuse else gpu.scratch

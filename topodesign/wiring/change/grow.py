@@ -126,10 +126,8 @@ def recabled(
 ) -> tuple[WiringPlan, tuple[Fixed, ...]]:
     """Return a plan of a topology as if nothing were cabled, and fixed cabling for it with what can stay of another.
 
-    Raises
-    ------
-    InfeasibleError
-        If the room does not carry the topology however it is cabled, or says itself how it is.
+    How many lanes of a host end at each field of panels (and side) is taken from the plan; cables that end where lanes
+    are wanted stay, the others move to ports of fields that lack them.
     """
     if room.cabling:
         raise InfeasibleError("the inventory says how its lanes are cabled, so that none is moved")

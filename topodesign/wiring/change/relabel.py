@@ -50,7 +50,7 @@ def relabel(existing: Topology, wanted: Topology, *, seed: int = 0) -> Relabelli
     beside those that it has links to, and swapped two by two, by annealing, from several starts; up to
     ``MOST_EXHAUSTED`` nodes a branch and bound over all relabellings, of which those that an automorphism turns into
     each other count once, then proves the best or finds better. For more nodes closed walks tell how much better others
-    can be at most (:mod:`topodesign.wiring.change.relabel`).
+    can be at most (:func:`most_kept`).
     """
     nodes = existing.nodes
     if wanted.nodes > nodes:
@@ -205,7 +205,13 @@ _AT_ONCE = 2**18  # of them
 
 
 def most_kept(one: Topology, other: Topology) -> int:
-    """Return a number of links that two topologies never exceed having in common, parallel ones counted."""
+    """Return a number of links that two topologies never exceed having in common, parallel ones counted.
+
+    What the two have in common has no more closed walks of any kind than either, and a walk of n steps is ended by n
+    links at most: so the one with more walks of a kind loses links until it has no more than the other, which loses
+    some meanwhile. Where links go both ways, closed walks that never turn round are counted as well (from link to link,
+    none followed by its own reverse: Hashimoto's matrix), for these tell long cycles among short ones from each other.
+    """
     most = min(int(topology.capacity.sum()) for topology in (one, other))
     walks = _Walks(one), _Walks(other)
     for kind in _KINDS:
@@ -249,7 +255,10 @@ def _longest(*topologies: Topology) -> int:
 
 
 def _turnless(topology: Topology, longest: int) -> list[IntArray]:
-    """Return how many closed walks that never turn round begin with each link: those of 1 step, of 2 and so on."""
+    """Return how many closed walks that never turn round begin with each link: those of 1 step, of 2 and so on.
+
+    Each is put together from two halves, of which one is gone backwards, so that only walks half as long are listed.
+    """
     from scipy.sparse import csr_array, eye_array  # noqa: PLC0415  heavy
 
     step, back = _steps(topology)

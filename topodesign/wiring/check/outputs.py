@@ -46,13 +46,7 @@ class Told(NamedTuple):
 
 
 def read_output(host: str, text: str) -> Told:
-    """Return what a text tells, which tells of ``host`` if it is of one host alone.
-
-    Raises
-    ------
-    FileFormatError
-        If it is none of the outputs that are known, or not as they are.
-    """
+    """Return what a text tells, which tells of ``host`` if it is of one host alone."""
     for sign, read in _OUTPUTS:
         if sign.search(text):
             return read(host, text)
@@ -240,14 +234,11 @@ class Power(NamedTuple):
 
 
 def read_power(path: Path) -> Iterator[Power]:
-    """Yield what a file or a directory of ``ethtool`` files tells.
+    """Yield what a CSV ``host,port,rx_dbm``, or files of what ``ethtool -m`` prints, tell of the light that arrives.
 
-    An empty cell, ``-inf`` and what is below :data:`DARK` say that no light arrives.
-
-    Raises
-    ------
-    FileFormatError
-        If it is neither, tells no power, or one that is impossible.
+    Such a file is ``HOST.ethtool``, with the name of an interface on the line before each module, or
+    ``HOST.INTERFACE.ethtool``, also of ``ethtool --json -m``, or a directory of them. An empty cell, ``-inf`` and what
+    is below :data:`DARK` say that no light arrives.
     """
     if path.is_dir():
         files = sorted(path.glob(f"*{ETHTOOL}"))

@@ -308,18 +308,10 @@ class Ranked:
 def rank(
     plan: WiringPlan, kinds: Sequence[FailureKind] = KINDS, advance: Callable[[float], None] = lambda _share: None
 ) -> list[Ranked]:
-    """Return all single failures, the worst first.
+    """Return all single failures, the worst first: by whether the hosts left reach each other, their number, the cost.
 
-    They are compared by whether the hosts that are left reach each other, their number, steps, bandwidth, links lost.
-
-    Parameters
-    ----------
-    plan
-        A wiring.
-    kinds
-        The failures to rank.
-    advance
-        Told the share that is done.
+    Failures that a symmetry of the wired topology turns into each other cost the same, so one of them is priced. Of
+    that one only those sources are priced again that a lost link matters to. Both are exact.
     """
     whole = wired_topology(plan.hosts, plan.connects)
     found = losses(plan, kinds)

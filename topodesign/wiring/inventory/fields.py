@@ -7,7 +7,6 @@ plan files have exact numbers (:class:`ExactFields`).
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -125,52 +124,15 @@ def metres(value: Located, where: str, *, signed: bool = False) -> Fraction:
     return Fraction(match[1]) * _METRES[match[2]]
 
 
-class Fields(ABC):
-    """What a file says of one thing: its fields by name, and where they stand, for what is wrong with them."""
+class FileFields:
+    """What a file for people says of one thing: texts with their lines, and where they stand, for what is wrong."""
 
     def __init__(self, values: Mapping[str, Any], where: str) -> None:
         self.values = values
         self.where = where
 
     def __contains__(self, name: str) -> bool:
-        """Whether a field is there."""
         return name in self.values
-
-    @abstractmethod
-    def text(self, name: str, default: str | None = None) -> str:
-        """Return a text; if there is none, what is to be taken instead."""
-
-    @abstractmethod
-    def whole(self, name: str, least: int, default: int | None = None) -> int:
-        """Return an integer."""
-
-    @abstractmethod
-    def speed(self, name: str, lanes: int) -> Fraction:
-        """Return the speed of each of so many lanes, in bits per second."""
-
-    @abstractmethod
-    def loss(self, name: str) -> Fraction | None:
-        """Return a loss in dB; None if there is none."""
-
-    @abstractmethod
-    def wrong(self, name: str, problem: str) -> FileFormatError:
-        """Return the error for a field."""
-
-    def choice(self, name: str, known: Collection[_Word], default: _Word | None = None) -> _Word:
-        """Return one of some known words."""
-        said = self.text(name, default)
-        for word in known:
-            if word == said:
-                return word
-        raise self.wrong(name, f"{said[:50]!r} is none of {', '.join(known)}")
-
-    def place(self) -> tuple[str, str, int]:
-        """Return site, rack and unit."""
-        return self.text("site", ""), self.text("rack"), self.whole("unit", 0, 1)
-
-
-class FileFields(Fields):
-    """Fields of a file for people: each is a text with its line."""
 
     def at(self, name: str) -> str:
         """Return the name of a field as messages have it."""
@@ -215,6 +177,18 @@ class FileFields(Fields):
             raise self.wrong(name, f"{said[:50]!r} is no loss such as 1.2dB")
         return Fraction(match[1])
 
+    def choice(self, name: str, known: Collection[_Word], default: _Word | None = None) -> _Word:
+        """Return one of some known words."""
+        said = self.text(name, default)
+        for word in known:
+            if word == said:
+                return word
+        raise self.wrong(name, f"{said[:50]!r} is none of {', '.join(known)}")
+
+    def place(self) -> tuple[str, str, int]:
+        """Return site, rack and unit."""
+        return self.text("site", ""), self.text("rack"), self.whole("unit", 0, 1)
+
     def metres(self, name: str, *, signed: bool = False) -> Fraction:
         """Return a length such as ``1.5m`` or ``600mm``."""
         return metres(self.located(name), self.at(name), signed=signed)
@@ -235,8 +209,8 @@ _WORDS = {
 }
 
 
-class ExactFields(Fields):
-    """Fields of a plan file, whose types have been looked at; fractions are text ``"p/q"``."""
+class ExactFields(FileFields):
+    """The same of a plan file, whose types have been looked at; fractions are text ``"p/q"``."""
 
     @classmethod
     def of_row(cls, row: object, names: Sequence[str], kinds: Sequence[type], where: str) -> ExactFields:
@@ -305,33 +279,33 @@ def is_of(value: object, kind: type) -> bool:
     return kind is object or (type(value) is kind and (not isinstance(value, str) or value.isprintable()))
 
 
-def host_port(said: Fields) -> Port:
+def host_port(said: FileFields) -> Port:
     """Return a port of a host."""
     connector = said.choice("connector", LANES)
     speed = said.speed("speed", LANES[connector])
     return Port(said.text("name"), connector, speed, said.choice("polarity", POLARITIES, "A"), said.loss("budget"))
 
 
-def panel_port(said: Fields, *, blocked: bool) -> PanelPort:
+def panel_port(said: FileFields, *, blocked: bool) -> PanelPort:
     """Return a port of a panel."""
     return PanelPort(
         said.text("label"), said.choice("mode", MODES), blocked, said.loss("loss"), said.choice("side", PORT_SIDES, "")
     )
 
 
-def host(said: Fields, ports: Iterable[Port]) -> Host:
+def host(said: FileFields, ports: Iterable[Port]) -> Host:
     """Return a host."""
     return Host(said.text("name"), *said.place(), tuple(ports), said.text("pod", ""))
 
 
-def panel(said: Fields, ports: Iterable[PanelPort], pods: Iterable[str]) -> Panel:
+def panel(said: FileFields, ports: Iterable[PanelPort], pods: Iterable[str]) -> Panel:
     """Return a panel or a circuit switch."""
     name, kind = said.text("name"), said.choice("kind", PANEL_KINDS)
     spare, circuit = said.whole("spare", 0, 0), said.loss("circuit")
     return Panel(name, *said.place(), kind, tuple(ports), said.text("field", name), tuple(pods), spare, circuit)
 
 
-def trunk(said: Fields) -> Trunk:
+def trunk(said: FileFields) -> Trunk:
     """Return a trunk."""
     panel, port, near, near_port = (said.text(name) for name in ("panel", "panel_port", "near", "near_port"))
     return Trunk(panel, port, near, near_port, said.loss("loss"))
@@ -347,12 +321,12 @@ def tray(said: FileFields) -> Tray:
     return Tray(*ends, length, width, depth, Fraction(fill.removesuffix("%").strip()) / 100)
 
 
-def fixed(said: Fields) -> Fixed:
+def fixed(said: FileFields) -> Fixed:
     """Return fixed cabling of a lane."""
     host, port, panel, panel_port = (said.text(name) for name in ("host", "port", "panel", "panel_port"))
     return Fixed(host, port, said.whole("lane", 1, 1), panel, panel_port)
 
 
-def losses(said: Fields) -> Losses:
+def losses(said: FileFields) -> Losses:
     """Return what light loses."""
     return Losses(said.loss("connector"), said.loss("fibre"), said.loss("splice"), said.whole("splices", 0, 0))

@@ -59,7 +59,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from topodesign.base.arguments import as_path
 from topodesign.base.errors import FileFormatError, ParameterError
@@ -92,6 +92,8 @@ _PATH = 4096  # letters that the path of a file may have
 _CABLE_TYPES: tuple[CableType, ...] = get_args(CableType)
 _KINDS: tuple[Literal["host"] | PanelKind, ...] = ("host", *PANEL_KINDS)
 _OF_DEVICES = ("site", "rack", "unit", "kind", "field", "pod", "pods", "spare", "circuit")
+_LISTS = ("hosts", "panels", "trunks", "trays", "cabling")
+_FIELDS = ("name", "slack", "stock", "racks", "losses", "parts", "port_table", *_LISTS)
 _COLUMNS = ("device", "kind", "rack", "port")
 _OF_HOSTS = ("connector", "speed", "panel", "panel_ports", "pod", "polarity", "budget")
 _OF_PANELS = ("field", "mode", "blocked", "loss", "pods", "spare", "circuit", "side")
@@ -136,19 +138,9 @@ def read_inventory(path: str | Path) -> Inventory:
         with naming(table):
             _read_table(table, read_text(table, (".csv",), _LARGEST), draft)
     try:
-        return Inventory(
-            tuple(draft.hosts),
-            tuple(draft.panels),
-            tuple(draft.cabling),
-            draft.stock,
-            draft.racks,
-            draft.slack,
-            draft.name or path.stem,
-            tuple(draft.trunks),
-            draft.losses,
-            tuple(draft.trays),
-            draft.parts,
-        )
+        made: dict[str, Any] = {part: tuple(getattr(draft, part)) for part in _LISTS}
+        made |= {part: getattr(draft, part) for part in ("stock", "racks", "slack", "losses", "parts")}
+        return Inventory(**made, name=draft.name or path.stem)
     except InventoryError as error:
         part = (error.part, error.row)
         where = draft.origin.get((*part, error.port)) or draft.origin.get((*part, None)) or path
@@ -184,21 +176,7 @@ class _Draft:
 
 def _read_yaml(path: Path, content: str, draft: _Draft) -> Path | None:
     """Read a YAML file into a draft; returns the port table that it names."""
-    more = (
-        "name",
-        "slack",
-        "stock",
-        "racks",
-        "hosts",
-        "panels",
-        "trunks",
-        "losses",
-        "trays",
-        "parts",
-        "cabling",
-        "port_table",
-    )
-    document = FileFields(fields(parse_yaml(content), "inventory", (), more), "")
+    document = FileFields(fields(parse_yaml(content), "inventory", (), _FIELDS), "")
     draft.name = document.text("name", "")
     draft.slack = document.metres("slack") if "slack" in document else Fraction(0)
     if "stock" in document:

@@ -295,6 +295,10 @@ def failures(count: int, fit: Fraction, hours: int) -> Fraction:
 def least_stock(mean: Fraction, share: Fraction) -> int:
     """Return the fewest spares with which, with at least some probability below 1, no more are on order.
 
+    Pieces fail independently at a constant rate, and each that is taken is ordered again at once: what is on order is
+    Poisson distributed with the failures in a lead time as its ``mean``, however long deliveries vary (Palm 1938). The
+    exponential is held between two fractions, which come nearer until it is certain.
+
     Examples
     --------
     >>> least_stock(Fraction(1, 100), Fraction(99, 100)), least_stock(Fraction(1, 3), Fraction(99, 100))

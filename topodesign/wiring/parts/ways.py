@@ -359,7 +359,10 @@ def spans(parts: PartsList, needed: Fraction, *, pairing: Pairing | None = None,
 
 
 def cheapest_cover(pieces: Sequence[Piece], needed: int, memo: dict[object, Cover] | None = None) -> Cover:
-    """Return the cheapest pieces that have at least so many connectors (or rears) together."""
+    """Return the cheapest pieces that have at least so many connectors (or rears) together.
+
+    A knapsack that has to be covered, by dynamic programming over the number of connectors: exact.
+    """
     name = (tuple(pieces), needed)
     if memo is not None and name in memo:
         return memo[name]

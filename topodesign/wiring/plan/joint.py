@@ -312,6 +312,8 @@ _CHOSEN_EXACTLY = 256  # cycles of which the best choice is found, the shortest 
 def spread_cycles(nodes: int, src: IntArray, dst: IntArray, room: Sequence[int], seed: int = 0) -> IntArray | None:
     """Spread links over fields so that no lane more is needed than on a single one.
 
+    A cycle of links needs one lane at each of its nodes, all on one field. Nodes that send more than they receive get
+    links from others for the count; then all links are a union of cycles (Euler), which are packed into the fields.
     ``room`` has the ports of each field. Returns the field of each link; None if this was not found, which does not say
     that there is no way.
     """

@@ -69,12 +69,11 @@ _SWITCH = "of the table"  # the name of the panel in messages: the table does no
 
 
 def read_circuit_losses(path: str | Path, labels: Sequence[str]) -> CircuitLosses:
-    """Read the table of a switch whose ports have some labels.
+    """Read the CSV of losses in dB, with or without the unit, of a switch whose ports have some labels.
 
-    Raises
-    ------
-    FileFormatError
-        If it cannot be read; the message names the file, the line and the cell.
+    *Pairs* have the columns ``from``, ``to`` and ``loss``; where only one direction is listed the other loses as much.
+    A *matrix* has labels of ports that light comes out of in its first line and a port that it goes into at the head of
+    each other line; an empty cell, or ``-``, is a cross-connect that the switch cannot make.
     """
     path = as_path(path)
     there = dict.fromkeys(labels)

@@ -308,6 +308,8 @@ def order_in_pods(
 ) -> IntArray | None:
     """Return the host of each node, so that links are where both ends have lanes; None if no such order is found.
 
+    Links of a node to hosts with which it shares the same fields of panels compete for its lanes at these. What is more
+    of them is excess: hosts are exchanged until there is none, where mostly a split of the links exists.
     ``lanes`` has shape ``(hosts, fields)``; ``first`` is the order to begin with.
     """
     hosts = len(lanes)

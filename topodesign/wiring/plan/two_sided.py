@@ -43,11 +43,6 @@ def split_sided(
     """Turn the links of a topology and split them over fields; returns source (side 1), target (side 2) and field.
 
     ``room``: lanes of each node by side and field. ``names``: of the hosts, for what is refused.
-
-    Raises
-    ------
-    InfeasibleError
-        If some link cannot be made, which is named, or no split is found; the message says whether that is proven.
     """
     u, v = unit_edges(topology)
     _refuse(u, v, room, names)

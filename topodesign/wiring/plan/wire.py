@@ -125,6 +125,8 @@ def wire_boxes(
 ) -> WiringPlan:
     """Return the plan, checked, whose topology is the graph of boxes.
 
+    Which NIC has which cable is settled by the spec: port p of NIC i, split into s ports, is lane ``i s + p`` of its
+    host, from 0, in the order of the host's ports. So nothing is left to choose but panel ports.
     Parameters are those of :func:`~topodesign.wiring.plan.wire.wire`; without a speed lanes are as fast as ports of
     NICs, where the inventory has several speeds.
     """

@@ -184,11 +184,6 @@ class Carried(Result):
         """Write the plans of what is carried, and all its links, into a new directory; return it with their names.
 
         Of a topology with fixed links the plan has those of the switches alone.
-
-        Raises
-        ------
-        FileFormatError
-            If the directory is there already, or cannot be written.
         """
         target = as_path(directory)
         files: dict[str, str] = {}

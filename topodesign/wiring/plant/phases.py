@@ -94,27 +94,10 @@ class CarriedPhases(Reconfiguration):
     def write_commands(self, directory: str | Path, file_format: str, *, spelling: Spelling = "ocs") -> tuple[str, ...]:
         """Write what each switch is told at each phase, and the wiring plan of each phase, into a new directory.
 
-        Parameters
-        ----------
-        directory
-            A new one. ``phase1-ocs1.scpi`` in it has what goes and then what comes in switch ``ocs1`` before the second
-            phase; those of phase 0 begin with no circuits. ``phase0.json`` is a plan as ``wire apply`` takes it.
-        file_format
-            ``scpi`` or ``sonic``.
-        spelling
-            Of SONiC's commands, as :func:`topodesign.export_stages` takes it.
-
-        Returns
-        -------
-        tuple of str
-            The names of the files of commands, in the order in which they are to be run.
-
-        Raises
-        ------
-        ParameterError
-            If no circuit switch is told anything, or its ports are not labelled by numbers.
-        FileFormatError
-            If it cannot be written, or there is a directory with something in it.
+        ``phase1-ocs1.scpi`` in it has what goes and then what comes in switch ``ocs1`` before the second phase; those
+        of phase 0 begin with no circuits. ``phase0.json`` is a plan as ``wire apply`` takes it. Format and spelling are
+        as :func:`topodesign.export_stages` takes them. Returns the names of the files of commands, in the order in
+        which they are to be run.
         """
         driver = driver_of(file_format, spelling)
         files = dict[str, str]()

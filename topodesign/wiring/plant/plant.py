@@ -169,6 +169,13 @@ def _cabling(room: Inventory, hosts: Sequence[str], most: int, mode: Mode) -> tu
 def why_not(topology: Topology, plant: Plant, exchange: Callable[[], Fraction | None]) -> str | None:
     """Return why no plan of a plant makes a topology, None if no count says so.
 
+    * *Degree*: a node has more links than any host has lanes.
+    * *Edge colours*: with one lane a host at each of k fields, a duplex topology needs a proper colouring of its edges
+      by k colours. Of n nodes no field joins more than floor(n/2) pairs, and two colours have no odd cycle (König).
+    * *Pods*: hosts that share fields which others do not reach have so many lanes that lead beyond. If all-to-all is
+      known to take y, a flow puts y*N/d on a link at most, and the m(N-m) shards that leave m nodes need m(N-m)*d/(y*N)
+      links, whichever nodes these are.
+
     ``exchange`` returns the bandwidth factor of a known way to do all-to-all, or None.
     """
     needed = np.sort(lanes_needed(topology))[::-1]

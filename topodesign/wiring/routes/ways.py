@@ -148,7 +148,12 @@ def dependencies(ways: Ways) -> tuple[IntArray, IntArray]:
 
 
 def channel_order(ways: Ways) -> IntArray | None:
-    """Return the place of every channel in an order in which all ways go up, or None if there is a circle."""
+    """Return the place of every channel in an order in which all ways go up, or None if there is a circle.
+
+    A message holds a channel, a link in a lane, while it waits for the next of its way; with such an order no messages
+    wait for each other in a circle (Dally and Seitz 1987). This and what follows know no engine: they take ways as
+    they are.
+    """
     before, after = dependencies(ways)
     channels = len(ways.topology.src) * ways.lanes
     waits = np.bincount(after, minlength=channels)

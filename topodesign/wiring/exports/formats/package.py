@@ -60,13 +60,7 @@ document.getElementById("find").addEventListener("input", function () {
 
 
 def to_package(plan: WiringPlan) -> str:
-    """Return the page.
-
-    Raises
-    ------
-    ParameterError
-        If it would be too large for browsers.
-    """
+    """Return the page, unless it would be too large for browsers."""
     if len(plan.fixed) > MOST_LANES:
         raise ParameterError(
             f"one page with {len(plan.fixed)} lanes is more than browsers draw well; a path without an ending becomes "
