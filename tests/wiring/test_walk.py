@@ -19,7 +19,7 @@ from topodesign import build, rewire, wire
 from topodesign.base.errors import ParameterError
 from topodesign.cli.main import program
 from topodesign.topology.topology import Topology
-from topodesign.wiring.change.patches import Job, instructions
+from topodesign.wiring.change.patches import Job, jobs
 from topodesign.wiring.change.rewire import Rewiring
 from topodesign.wiring.change.walk import MOST_EXACT, walk_of_jobs
 from topodesign.wiring.inventory.inventory import Inventory
@@ -69,7 +69,7 @@ def check(found: Rewiring) -> None:
     check_plan(found.after)
     inventory = found.after.inventory
     for stage, walk in zip(found.stages, found.walks, strict=True):
-        assert Counter(walk.lines) == Counter(instructions(found.after, stage.removed, stage.made))
+        assert Counter(walk.lines) == Counter(job.words for job in jobs(found.after, stage.removed, stage.made))
         before = {connect.cable: connect for connect in stage.removed}
         metres = way(inventory, [panel for panel, _ in walk.visits])
         for connect in stage.made:

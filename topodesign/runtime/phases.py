@@ -40,7 +40,7 @@ from topodesign.runtime.msccl.profiles import RuntimeProfile, get_profile
 from topodesign.runtime.msccl.steps import BUFFERS
 from topodesign.runtime.mscclpp.check import names
 from topodesign.runtime.mscclpp.flat import Flat as FlatPlan
-from topodesign.runtime.mscclpp.limits import EXECUTOR, PACKET, contexts, illegal
+from topodesign.runtime.mscclpp.limits import PACKET, contexts, illegal
 from topodesign.runtime.mscclpp.memory import Memory
 from topodesign.runtime.mscclpp.parse import ExecutionPlan, PlanError, parse_plan
 from topodesign.runtime.mscclpp.prove import prove
@@ -308,7 +308,7 @@ def _of_mscclpp(manifest: Manifest, programs: Sequence[ExecutionPlan], seeds: ra
     for number, plan in enumerate(programs):
         gpu = plan.gpus[0]
         about = names().get(plan.collective), plan.inplace, gpu.inputs, len(plan.gpus)
-        findings = first(illegal(plan, EXECUTOR)) or _not_one(manifest, number, about)
+        findings = first(illegal(plan)) or _not_one(manifest, number, about)
         pairs = {(rank, to) for rank, one in enumerate(plan.gpus) for some in one.channels.values() for to in some}
         both = {(a, b) for a, _, c, _ in manifest.phases[number].circuits for a, b in ((a, c), (c, a))}
         findings = findings or _strangers(manifest, number, {one for one in pairs if one[1] >= 0} - both)

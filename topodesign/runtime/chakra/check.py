@@ -13,7 +13,7 @@ from topodesign.base.declared import Declared
 from topodesign.base.errors import FileFormatError
 from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import naming, read_bytes
-from topodesign.runtime.chakra.contents import Contents, contents_of
+from topodesign.runtime.chakra.contents import Contents, Memory, contents_of
 from topodesign.runtime.chakra.network import ExactClock, Network, SimulatorClock, read_network
 from topodesign.runtime.chakra.replay import Job, Links, Run, Shuffled, load_job
 from topodesign.runtime.chakra.traces import COLLECTIVE_NODE, COMPUTE, MOST_RANKS, SEND, Trace, find_traces, read_trace
@@ -168,8 +168,9 @@ def times_of(traces: Sequence[Trace], network: Network, job: Job | None = None) 
 def _run(job: Job, contents: Contents | None, network: Network | None, seeds: range) -> list[Finding]:
     """Return what is wrong with the first run that goes wrong."""
     plain = Network("FullyConnected", len(job.traces), 1.0, 1.0) if network is None else network
-    for transport in (Links(plain, SimulatorClock(plain)), *(Shuffled(seed) for seed in seeds)):
-        memory = None if contents is None else contents.memory()
+    transports: list[Links | Shuffled] = [Links(plain, SimulatorClock(plain)), *map(Shuffled, seeds)]
+    for transport in transports:
+        memory = None if contents is None else Memory(contents)
         run = Run(job, transport, memory)
         findings = run.go()
         if memory is not None:

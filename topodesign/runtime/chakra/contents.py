@@ -47,10 +47,6 @@ class Contents:
     movements: tuple[int, ...]  # for every message the movement of the collective that it belongs to
     job: Job  # the traces
 
-    def memory(self) -> Memory:
-        """Return the memory of all ranks at the start."""
-        return Memory(self)
-
     @cached_property
     def blocks(self) -> list[int]:
         """The blocks of the collective, in their order in memory."""

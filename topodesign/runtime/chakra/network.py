@@ -11,7 +11,6 @@ a bandwidth of one GB/s is 2^30 bytes per second. Read in ``congestion_aware/net
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -46,24 +45,8 @@ class Network(Declared):
         return ((src, self.ranks), (self.ranks, dst)) if self.shape == "Switch" else ((src, dst),)
 
 
-class Clock(ABC):
-    """How long things take; times are nanoseconds."""
-
-    @abstractmethod
-    def busy(self, size: int) -> Any:
-        """Return how long a link is busy with a message of so many bytes."""
-
-    @abstractmethod
-    def under_way(self, size: int) -> Any:
-        """Return how long such a message is under way."""
-
-    def computing(self, micros: int) -> int:
-        """Return how long a compute node takes that says so many microseconds: at least one nanosecond."""
-        return 1000 * micros or 1
-
-
-class ExactClock(Clock):
-    """Exact times, without the simulator's rounding."""
+class ExactClock:
+    """How many nanoseconds a link is busy with a message of so many bytes, and how many it is under way: exactly."""
 
     def __init__(self, network: Network) -> None:
         self._latency = Fraction(network.latency)
@@ -78,7 +61,7 @@ class ExactClock(Clock):
         return self._latency + size * self._per_byte
 
 
-class SimulatorClock(Clock):
+class SimulatorClock:
     """Whole nanoseconds as the simulator counts them, with its doubles and where it cuts off."""
 
     def __init__(self, network: Network) -> None:
@@ -92,6 +75,9 @@ class SimulatorClock(Clock):
     def under_way(self, size: int) -> int:
         """Return latency + size / bandwidth, cut off."""
         return int(self._latency + float(size) / self._bytes_per_ns)
+
+
+Clock = ExactClock | SimulatorClock
 
 
 def read_network(path: Path) -> Network:

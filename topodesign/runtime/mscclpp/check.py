@@ -16,9 +16,7 @@ from topodesign.collectives import ALL_TO_ALL, COLLECTIVES, Collective
 from topodesign.runtime.memory import Layout, buffer_chunks, distinct_blocks, likely_root
 from topodesign.runtime.mscclpp.flat import Flat
 from topodesign.runtime.mscclpp.limits import (
-    EXECUTOR,
     PACKET,
-    ExecutorLimits,
     allocation_multiple,
     contexts,
     illegal,
@@ -117,7 +115,6 @@ def check_plan(
     seed: int = 0,
     root: int | None = None,
     allocations: Sequence[int] | None = None,
-    limits: ExecutorLimits = EXECUTOR,
 ) -> PlanReport:
     """Decide whether a plan is correct, for every order of execution, every size of data and repeated launches.
 
@@ -139,7 +136,7 @@ def check_plan(
             **more,
         )
 
-    findings = first(illegal(plan, limits))
+    findings = first(illegal(plan))
     collective = names().get(plan.collective)
     chunks = 0 if collective is None else _chunks(plan, collective)
     if collective is None:

@@ -117,7 +117,7 @@ _OF_CHANNELS = frozenset({"signal", "wait", "rlxsignal", "rlxwait", "flush"})
 _REMOTE = frozenset({"put", "pws", "pwsf", "get", "ppkt", "rppkt"})
 
 
-def illegal(plan: ExecutionPlan, limits: ExecutorLimits = EXECUTOR) -> Iterator[Finding]:
+def illegal(plan: ExecutionPlan) -> Iterator[Finding]:
     """Yield what the executor refuses, or what makes it read or write where it should not."""
     chunks = {(gpu.inputs, gpu.outputs) for gpu in plan.gpus}
     if len(chunks) > 1:
@@ -125,7 +125,7 @@ def illegal(plan: ExecutionPlan, limits: ExecutorLimits = EXECUTOR) -> Iterator[
     if plan.max_size is not None and plan.max_size < max(1, plan.min_size):
         said = f"min_message_size {plan.min_size} and max_message_size {plan.max_size}"
         yield Finding("illegal", f"{said} are no range: no call is of such a size")
-    elif plan.max_size is not None and addressed(plan, plan.max_size) > limits.buffer_bytes:
+    elif plan.max_size is not None and addressed(plan, plan.max_size) > EXECUTOR.buffer_bytes:
         bytes_ = addressed(plan, plan.max_size)
         message = f"with max_message_size {plan.max_size} a buffer has {bytes_} bytes; addresses in it have 32 bits"
         yield Finding("illegal", message)
@@ -134,14 +134,14 @@ def illegal(plan: ExecutionPlan, limits: ExecutorLimits = EXECUTOR) -> Iterator[
     for rank, gpu in enumerate(plan.gpus):
         if not gpu.threadblocks:
             yield Finding("illegal", "no threadblocks: a kernel of none cannot be launched", rank)
-        if len(gpu.threadblocks) > limits.threadblocks:
-            message = f"{len(gpu.threadblocks)} threadblocks have to run at once, and {limits.threadblocks} can"
+        if len(gpu.threadblocks) > EXECUTOR.threadblocks:
+            message = f"{len(gpu.threadblocks)} threadblocks have to run at once, and {EXECUTOR.threadblocks} can"
             yield Finding("illegal", message, rank)
         for number, block in enumerate(gpu.threadblocks):
-            yield from (Finding("illegal", message, rank, number) for message in _of_block(block, limits))
+            yield from (Finding("illegal", message, rank, number) for message in _of_block(block))
             for at, op in enumerate(block.operations):
                 for one in (op, *op.inner):
-                    found = _of_operation(one, gpu, plan.protocol, limits)
+                    found = _of_operation(one, gpu, plan.protocol)
                     yield from (Finding("illegal", message, rank, number, at) for message in found)
 
 
@@ -179,25 +179,25 @@ def _packets_to(block: Threadblock) -> Iterator[int]:
                 yield from (known[to.remote] for to in one.targets if 0 <= to.remote < len(known))
 
 
-def _of_block(block: Threadblock, limits: ExecutorLimits) -> Iterator[str]:
+def _of_block(block: Threadblock) -> Iterator[str]:
     size = sum(1 + len(op.inner) for op in block.operations)
-    if size > limits.operations:
-        yield f"{size} operations; the executor takes {limits.operations}"
+    if size > EXECUTOR.operations:
+        yield f"{size} operations; the executor takes {EXECUTOR.operations}"
     for kind, numbers in block.channels.items():
-        if len(numbers) > limits.channels:
-            yield f"{len(numbers)} {kind} channels; there is room for {limits.channels}"
+        if len(numbers) > EXECUTOR.channels:
+            yield f"{len(numbers)} {kind} channels; there is room for {EXECUTOR.channels}"
     for kind, numbers in block.buffers.items():
-        if len(numbers) > limits.channels:
-            yield f"{len(numbers)} remote buffers of {kind} channels; there is room for {limits.channels}"
+        if len(numbers) > EXECUTOR.channels:
+            yield f"{len(numbers)} remote buffers of {kind} channels; there is room for {EXECUTOR.channels}"
 
 
-def _of_operation(op: Operation, gpu: Gpu, protocol: str, limits: ExecutorLimits) -> Iterator[str]:
+def _of_operation(op: Operation, gpu: Gpu, protocol: str) -> Iterator[str]:
     name = op.name
     least = _NEEDS.get(name, (0, 0))
     if len(op.sources) < least[0] or len(op.targets) < least[1]:
         yield f"{name} needs {least[0]} sources and {least[1]} targets"
         return
-    yield from _numbers(op, gpu, limits)
+    yield from _numbers(op, gpu)
     if name in SWITCHED:
         yield from _of_switch(op)
     if name in _OF_CHANNELS and op.channel_type not in {"memory", "port"}:
@@ -258,12 +258,12 @@ def _crossed(plan: ExecutionPlan) -> Iterator[Finding]:
                 return
 
 
-def _numbers(op: Operation, gpu: Gpu, limits: ExecutorLimits) -> Iterator[str]:
+def _numbers(op: Operation, gpu: Gpu) -> Iterator[str]:
     """Yield what an operation has too many of."""
     rows = (
-        ("channels", len(op.channels), limits.channels_per_operation),
-        ("operands", max(len(op.sources), len(op.targets)), limits.operands),
-        ("semaphores", len(op.semaphores), limits.semaphores_per_operation),
+        ("channels", len(op.channels), EXECUTOR.channels_per_operation),
+        ("operands", max(len(op.sources), len(op.targets)), EXECUTOR.operands),
+        ("semaphores", len(op.semaphores), EXECUTOR.semaphores_per_operation),
         ("threadblocks at a barrier", op.blocks, len(gpu.threadblocks)),
     )
     yield from (
@@ -271,8 +271,8 @@ def _numbers(op: Operation, gpu: Gpu, limits: ExecutorLimits) -> Iterator[str]:
     )
     if len(set(op.semaphores)) < len(op.semaphores) or len(set(op.channels)) < len(op.channels):
         yield f"{op.name} names a semaphore or channel twice"
-    if op.name == "barrier" and op.barrier >= limits.barriers:
-        yield f"barrier {op.barrier}; there are {limits.barriers}"
+    if op.name == "barrier" and op.barrier >= EXECUTOR.barriers:
+        yield f"barrier {op.barrier}; there are {EXECUTOR.barriers}"
 
 
 def _of_transfer(op: Operation) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -231,9 +231,12 @@ def bringup(plan: WiringLike, **options: Unpack[BringupOptions]) -> Bringup:
         for cable, a, b in _cabled(wiring)
         for here, there in zip(names.of(a), names.of(b), strict=False)
     ]
-    _check_once(
+    used = Counter(
         (end.host, interface.name) for _, a, here, b, there in joined for end, interface in ((a, here), (b, there))
     )
+    for (host, name), times in used.items():
+        if times > 1:
+            raise ParameterError(f"interface '{name}' of host '{host}' is that of two ports")
     pairs, own = _addresses(known["base"], known["subnet"], len(joined), len(wiring.hosts))
     pairs6, own6 = (
         ([("", "")] * len(joined), [""] * len(wiring.hosts))
@@ -279,14 +282,6 @@ def _cabled(plan: WiringPlan) -> Iterator[tuple[str, Fixed, Fixed]]:
         if connect.cable not in done:
             done |= {connect.cable, other.cable}
             yield f"{connect.cable}+{other.cable}", connect.a, connect.b
-
-
-def _check_once(used: Iterator[tuple[str, str]]) -> None:
-    seen = set()
-    for one in used:
-        if one in seen:
-            raise ParameterError(f"interface '{one[1]}' of host '{one[0]}' is that of two ports")
-        seen.add(one)
 
 
 def _addresses(base: str, length: int, lines: int, hosts: int) -> tuple[list[tuple[str, str]], list[str]]:

@@ -91,7 +91,7 @@ class Change(Declared):
 
     def instructions(self) -> list[str]:
         """Return what to do at the panels, a line a patch."""
-        return instructions(self.after, self.removed, self.made)
+        return [job.words for job in jobs(self.after, self.removed, self.made)]
 
 
 def wired_topology(hosts: Sequence[str], connects: Iterable[CrossConnect]) -> Topology:
@@ -114,13 +114,16 @@ def as_simplex(plan: WiringPlan) -> WiringPlan:
     """Return a duplex plan with two one-way patches for each, so that they can go different ways."""
     if plan.mode == "simplex":
         return plan
-    stuck = next((end for c in plan.connects for end in (c.a, c.b) if not _splits(plan, end)), None)
+    stuck = next(
+        (end for c in plan.connects for end in (c.a, c.b) if plan.inventory.panel_port[end.place].mode != "simplex"),
+        None,
+    )
     if stuck is not None:
         raise InfeasibleError(f"port '{stuck.panel_port}' of '{stuck.panel}' cannot be patched one way")
     connects = [
-        CrossConnect(f"{connect.cable}-{number}", "simplex", link, *ends)
+        CrossConnect(f"{connect.cable}-{number}", "simplex", link, *both)
         for connect in plan.connects
-        for number, link, ends in (
+        for number, link, both in (
             (1, connect.link, (connect.a, connect.b)),
             (2, connect.link[::-1], (connect.b, connect.a)),
         )
@@ -130,11 +133,7 @@ def as_simplex(plan: WiringPlan) -> WiringPlan:
 
 def usable(plan: WiringPlan, end: End) -> bool:
     """Return whether the mode of the plan can use the panel port of an end."""
-    return plan.mode == "duplex" or _splits(plan, end)
-
-
-def _splits(plan: WiringPlan, end: End) -> bool:
-    return plan.inventory.panel_port[end.place].mode == "simplex"
+    return plan.mode == "duplex" or plan.inventory.panel_port[end.place].mode == "simplex"
 
 
 class Patches:
@@ -283,14 +282,6 @@ def place_name(end: End, side: str) -> str:
     return f"{end.panel} {end.panel_port}{side if len(side) == 1 else ''}"
 
 
-def instructions(plan: WiringPlan, removed: Iterable[CrossConnect], made: Iterable[CrossConnect]) -> list[str]:
-    """Return what to do at the panels, a line a patch.
-
-    A new patch with the name of one that is taken out is the same cable.
-    """
-    return [job.words for job in jobs(plan, removed, made)]
-
-
 class Job(NamedTuple):
     """What to do with one patch.
 
@@ -304,16 +295,15 @@ class Job(NamedTuple):
 
 
 def jobs(plan: WiringPlan, removed: Iterable[CrossConnect], made: Iterable[CrossConnect]) -> list[Job]:
-    """Return what to do at the panels, patch by patch: those that go, then those that move or come."""
+    """Return what to do at the panels, patch by patch: those that go, then those that move or come.
+
+    A new patch with the name of one that is taken out is the same cable.
+    """
     made = list(made)
     old = {connect.cable: connect for connect in removed}
     moved = {connect.cable for connect in made}
     found = [
-        Job(
-            f"{connect.cable}: take out of {_ends(connect)}",
-            _panels([connect.a, connect.b]),
-            (),
-        )
+        Job(f"{connect.cable}: take out of {_ends(connect)}", _panels([connect.a, connect.b]), ())
         for connect in old.values()
         if connect.cable not in moved
     ]

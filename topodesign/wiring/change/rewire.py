@@ -101,19 +101,19 @@ class Rewiring(Result):
             "cables_laid",
             "Fixed cables that have to be laid before: host, port, lane, panel and its port.",
             kind=tuple[tuple[str, str, int, str, str], ...],
-            value=lambda one: [_cable(fixed) for fixed in one.laid],
+            value=lambda one: [(*cable.source, *cable.place) for cable in one.laid],
         ),
         key(
             "cables_drawn",
             "Fixed cables that go, the same way.",
             kind=tuple[tuple[str, str, int, str, str], ...],
-            value=lambda one: [_cable(fixed) for fixed in one.drawn],
+            value=lambda one: [(*cable.source, *cable.place) for cable in one.drawn],
         ),
         key(
             "cables_moved",
             "Fixed cables that move: host, port, lane, and panel and port from and to.",
             kind=tuple[tuple[str, str, int, str, str, str, str], ...],
-            value=lambda one: [(*_cable(old), *new.place) for old, new in one.cables],
+            value=lambda one: [(*old.source, *old.place, *new.place) for old, new in one.cables],
         ),
     )
 
@@ -208,10 +208,6 @@ class Rewiring(Result):
             return [f"  at panel {panel}, which goes:", *(f"    {line}" for line in lines)]
         site, rack, unit = self.after.inventory.place(panel)
         return [f"  at panel {panel} ({site}, rack {rack}, unit {unit}):", *(f"    {line}" for line in lines)]
-
-
-def _cable(fixed: Fixed) -> tuple[str, str, int, str, str]:
-    return fixed.host, fixed.port, fixed.lane, *fixed.place
 
 
 def rewire(

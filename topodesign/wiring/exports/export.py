@@ -20,18 +20,7 @@ from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.kinds import SPELLINGS, Spelling
 from topodesign.wiring.switches.switch import PLAIN, SwitchStyle
 
-_FIRST = (
-    "patches",
-    "netbox",
-    "switch_files",
-    "graphs",
-    "checkers",
-    "labels",
-    "racks",
-    "panels",
-    "package",
-    "bringup",
-)
+_FIRST = ("patches", "netbox", "switch_files", "graphs", "checkers", "labels", "racks", "panels", "package", "bringup")
 FORMATS: dict[str, Format] = {
     name: known for some in declared_in(formats.__name__, "FORMATS", _FIRST) for name, known in some.items()
 }

@@ -13,6 +13,7 @@ from topodesign.base.cost import Cost
 from topodesign.base.declared import Declared
 from topodesign.base.errors import DisconnectedError, ParameterError
 from topodesign.pricing.closed_form import price
+from topodesign.topology.automorphisms import Links
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.change.patches import wired_topology
 from topodesign.wiring.change.strength import Strength, strength
@@ -165,3 +166,12 @@ def order_key(hosts: int, cost: Cost | None, patches: int) -> tuple[bool, int, i
     if cost is None:
         return True, -hosts, 0, Fraction(0), patches
     return False, -hosts, cost.steps, cost.bandwidth, patches
+
+
+def links_of(plan: WiringPlan, connects: Iterable[CrossConnect]) -> Links:
+    """Return the links that patches make."""
+    links = []
+    for connect in connects:
+        u, v = plan.node[connect.a.host], plan.node[connect.b.host]
+        links += [(u, v)] if connect.mode == "simplex" else [(u, v), (v, u)]
+    return tuple(links)

@@ -239,13 +239,11 @@ class _Orders:
         if done not in self.known:
             dark = frozenset[str]().union(*(lost for one, lost in enumerate(self.lost) if not done >> one & 1))
             if dark not in self.alike:
-                self.alike[dark] = self._without(dark)
+                left = [connect for connect in self.plan.connects if connect.cable not in dark]
+                self.alike[dark] = served(self.plan, left)
             self.known[done] = self.alike[dark]
             self.advance(min(1.0, len(self.known) / self.all))
         return self.known[done]
-
-    def _without(self, dark: frozenset[str]) -> Served:
-        return served(self.plan, (connect for connect in self.plan.connects if connect.cable not in dark))
 
     def _greedy(self) -> list[int]:
         order: list[int] = []

@@ -27,12 +27,12 @@ from topodesign.wiring.failures.impact import (
     impact,
     intact,
     linked_part,
+    links_of,
     losses,
     order_key,
     state_strength,
 )
 from topodesign.wiring.failures.repair import Repair, best_repair
-from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 
@@ -315,7 +315,7 @@ def rank(
     """
     whole = wired_topology(plan.hosts, plan.connects)
     found = losses(plan, kinds)
-    links = [_links(plan, lost) for lost in found.values()]
+    links = [links_of(plan, lost) for lost in found.values()]
     pricer = _Pricer(whole)
     numbers = link_classes(pricer.symmetry, links)
     alike: dict[tuple[FailureKind, int], list[Failure]] = {}
@@ -329,14 +329,6 @@ def rank(
         costs[number] = pricer.without(lost)
     ranked = [Ranked(tuple(group), *costs[number], len(example[number])) for (_, number), group in alike.items()]
     return sorted(ranked, key=lambda one: order_key(one.hosts, one.cost, one.links), reverse=True)
-
-
-def _links(plan: WiringPlan, connects: list[CrossConnect]) -> Links:
-    links = []
-    for connect in connects:
-        u, v = plan.node[connect.a.host], plan.node[connect.b.host]
-        links += [(u, v)] if connect.mode == "simplex" else [(u, v), (v, u)]
-    return tuple(links)
 
 
 class _Pricer:

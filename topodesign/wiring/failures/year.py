@@ -33,10 +33,10 @@ from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Result, Table
 from topodesign.base.units import Quantity, as_time, format_rate
 from topodesign.base.wording import counted
-from topodesign.topology.automorphisms import Links, find_symmetry, link_classes
+from topodesign.topology.automorphisms import find_symmetry, link_classes
 from topodesign.wiring.change.patches import wired_topology
 from topodesign.wiring.change.strength import strength
-from topodesign.wiring.failures.impact import losses
+from topodesign.wiring.failures.impact import links_of, losses
 from topodesign.wiring.failures.order import Served, served
 from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.files import WiringLike, as_wiring
@@ -225,7 +225,7 @@ class _Year:
             pieces = _pieces(plan, kind)
             if not pieces:
                 raise ParameterError(f"no {kind} of the plan carries links, so none can fail")
-            numbers = link_classes(symmetry, [_links(plan, lost) for lost in pieces])
+            numbers = link_classes(symmetry, [links_of(plan, lost) for lost in pieces])
             lost = [frozenset(one.cable for one in some) for some in pieces]
             self.kinds.append(_Kind(kind, fit * len(pieces) / _FIT, lost, list(numbers)))
         self.cut = strength(whole, plan.speed).connectivity
@@ -321,14 +321,6 @@ def _pieces(plan: WiringPlan, kind: PieceKind) -> list[list[CrossConnect]]:
     switches = list(plan.inventory.switches)
     found = ([c for c in plan.connects if name in {c.a.panel, c.b.panel}] for name in switches)
     return [some for some in found if some]
-
-
-def _links(plan: WiringPlan, lost: list[CrossConnect]) -> Links:
-    links = []
-    for one in lost:
-        u, v = plan.node[one.a.host], plan.node[one.b.host]
-        links += [(u, v)] if one.mode == "simplex" else [(u, v), (v, u)]
-    return tuple(links)
 
 
 def _examples(kind: _Kind) -> list[tuple[int, int]]:

@@ -58,6 +58,8 @@ VERSION = 1
 ENDING = ".json"
 WiringLike: TypeAlias = WiringPlan | str | Path  # A plan, or the path of a plan file
 
+_HOST = {"name": str, "site": str, "rack": str, "unit": int}
+_PANEL = {**_HOST, "kind": str, "field": str}
 _TRUNK = ("panel", "panel_port", "near", "near_port", "loss")
 _PORT = ("name", "connector", "speed", "polarity", "budget")
 _PANEL_PORT = ("label", "mode", "blocked", "loss", "side")
@@ -99,7 +101,7 @@ def plan_text(plan: WiringPlan) -> str:
         "links": _lines(topology.links()),
         "hosts": _lines(plan.hosts),
         "connects": _lines((c.cable, c.a.panel, c.a.panel_port, c.b.panel, c.b.panel_port) for c in plan.connects),
-        "fixed": _lines(_fixed_row(fixed) for fixed in plan.fixed),
+        "fixed": _lines((*one.source, *one.place) for one in plan.fixed),
         "inventory": _inventory_text(plan.inventory),
     }
     return "{\n" + ",\n".join(f'"{key}": {value}' for key, value in fields.items()) + "\n}\n"
@@ -233,16 +235,15 @@ def _tray(row: object, where: str) -> Tray:
 
 
 def _losses(row: object, where: str) -> Losses:
-    names, kinds = ("connector", "fibre", "splice", "splices"), (object, object, object, int)
-    losses = parts.losses(ExactFields.of_row(row, names, kinds, where))
+    said = ExactFields.of_row(row, ("connector", "fibre", "splice", "splices"), (object, object, object, int), where)
+    losses = parts.losses(said)
     if losses.splices < 0:
         raise FileFormatError(f"{where}: there cannot be {losses.splices} splices")
     return losses
 
 
 def _host(data: object, where: str) -> Host:
-    kinds = {"name": str, "site": str, "rack": str, "unit": int, "ports": list}
-    said = checked_object(data, kinds, where, {"pod": str})
+    said = checked_object(data, {**_HOST, "ports": list}, where, {"pod": str})
     ports = []
     for number, row in enumerate(said["ports"]):
         few = not isinstance(row, list) or len(row) <= 3  # of a port of which nothing more is said
@@ -252,8 +253,8 @@ def _host(data: object, where: str) -> Host:
 
 
 def _panel(data: object, where: str) -> Panel:
-    kinds = {"name": str, "site": str, "rack": str, "unit": int, "kind": str, "field": str, "ports": list}
-    said = checked_object(data, kinds, where, {"pods": list, "spare": int, "circuit_db": object})
+    others = {"pods": list, "spare": int, "circuit_db": object}
+    said = checked_object(data, {**_PANEL, "ports": list}, where, others)
     pods = said.get("pods", [])
     if not all(is_of(pod, str) for pod in pods):
         raise FileFormatError(f"{where}: 'pods' must be a list of printable text")
@@ -289,10 +290,7 @@ def _numbers(values: object, where: str) -> tuple[Fraction, ...]:
 def _inventory_text(inventory: Inventory) -> str:
     hosts = [
         {
-            "name": host.name,
-            "site": host.site,
-            "rack": host.rack,
-            "unit": host.unit,
+            **{name: getattr(host, name) for name in _HOST},
             "ports": [_port_row(port) for port in host.ports],
             **({"pod": host.pod} if host.pod else {}),
         }
@@ -300,12 +298,7 @@ def _inventory_text(inventory: Inventory) -> str:
     ]
     panels = [
         {
-            "name": panel.name,
-            "site": panel.site,
-            "rack": panel.rack,
-            "unit": panel.unit,
-            "kind": panel.kind,
-            "field": panel.field,
+            **{name: getattr(panel, name) for name in _PANEL},
             "ports": [
                 [port.label, port.mode, port.blocked, _loss_text(port.loss_db), *([port.side] if port.side else [])]
                 for port in panel.ports
@@ -325,7 +318,7 @@ def _inventory_text(inventory: Inventory) -> str:
         "slack": json.dumps(str(inventory.slack)),
         "hosts": _lines(hosts),
         "panels": _lines(panels),
-        "cabling": _lines(_fixed_row(fixed) for fixed in inventory.cabling),
+        "cabling": _lines((*one.source, *one.place) for one in inventory.cabling),
         "stock": json.dumps({kind: [str(value) for value in values] for kind, values in inventory.stock.items()}),
         "racks": json.dumps(racks),
     }
@@ -351,10 +344,6 @@ def _port_row(port: Port) -> list[str | None]:
 
 def _loss_text(loss: Fraction | None) -> str | None:
     return None if loss is None else str(loss)
-
-
-def _fixed_row(fixed: Fixed) -> tuple[str, str, int, str, str]:
-    return fixed.host, fixed.port, fixed.lane, fixed.panel, fixed.panel_port
 
 
 def _lines(rows: Iterable[object]) -> str:
