@@ -110,7 +110,6 @@ HEAVY_HOMES = {
     "topodesign.execution.torch.group",
     "topodesign.execution.torch.hook",
     "topodesign.execution.torch.links",
-    "topodesign.execution.torch.tensors",
     "topodesign.execution.torch.world",
     "topodesign.report.table",
 }

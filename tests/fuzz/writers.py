@@ -50,8 +50,8 @@ from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.library import build
 from topodesign.wiring.change.growth import grow
 from topodesign.wiring.change.rewire import rewire
-from topodesign.wiring.exports.change_sheets import write_change_sheets
 from topodesign.wiring.exports.export import FORMATS, export_wiring
+from topodesign.wiring.exports.pages import write_change_sheets
 from topodesign.wiring.inventory.answers import plain_inventory
 from topodesign.wiring.parts.buy import buy_cables
 from topodesign.wiring.plan.files import save_wiring

@@ -23,7 +23,7 @@ from topodesign.base.errors import FileFormatError
 from topodesign.compiler.compilation import compile_plan
 from topodesign.runtime.diagnosis import About, Diagnosis
 from topodesign.runtime.doctor import LONGEST_LINE, about_program, diagnose, doctor
-from topodesign.runtime.signs import SIGNS
+from topodesign.runtime.rules import SIGNS
 from topodesign.schedulers.scheduling import schedule
 
 ABOUT = About("ours", "allreduce", 12, 12, inplace=True, outofplace=False, smallest=1024, largest=2**26)

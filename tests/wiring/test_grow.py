@@ -28,7 +28,7 @@ from topodesign.topology.topology import Topology
 from topodesign.wiring.change.grow import in_room
 from topodesign.wiring.change.patches import wired_topology
 from topodesign.wiring.change.rewire import Rewiring, rewire
-from topodesign.wiring.exports.change_sheets import write_change_sheets
+from topodesign.wiring.exports.pages import write_change_sheets
 from topodesign.wiring.inventory.answers import plain_inventory
 from topodesign.wiring.inventory.devices import Fixed, Host, Lane, Mode, Panel, PanelPort, Port
 from topodesign.wiring.inventory.inventory import Inventory

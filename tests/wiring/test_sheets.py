@@ -24,14 +24,13 @@ from topodesign.base.shipped import copy_examples
 from topodesign.cli.main import run
 from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.cables import plugs
-from topodesign.wiring.exports.change_sheets import to_change_page
 from topodesign.wiring.exports.export import export_wiring
 from topodesign.wiring.exports.formats import package
 from topodesign.wiring.exports.formats.labels import PAGE_HEIGHT, PAGE_WIDTH, sheets
 from topodesign.wiring.exports.formats.package import drawing_of, to_package
 from topodesign.wiring.exports.formats.panels import figure_of, marks_of, panel_views, to_panels
 from topodesign.wiring.exports.formats.racks import between_racks, to_racks
-from topodesign.wiring.exports.pages import cell, table
+from topodesign.wiring.exports.pages import cell, table, to_change_page
 from topodesign.wiring.inventory.answers import plain_inventory
 from topodesign.wiring.inventory.devices import PanelPort
 from topodesign.wiring.plan.cross_connects import fibres

@@ -52,7 +52,6 @@ class Fit(Declared):
         return f"--alpha {format_time(self.alpha)} --bandwidth {format_bandwidth(_four_digits(self.bandwidth))}"
 
     def __str__(self) -> str:
-        """Return both values, and how well they fit."""
         return (
             f"alpha {format_time(self.alpha)}, bandwidth {format_bandwidth(_four_digits(self.bandwidth))} per node; "
             f"the model is off by {self.mean_square:.1%} (root mean square), by {self.largest:+.1%} at most"
@@ -232,7 +231,6 @@ class RunResult(TextResult):
         return Table("", (*columns, *(["results"] if wrong else [])), tuple(rows))
 
     def __str__(self) -> str:
-        """Return what was run, the table, what the rates are, the fit and the notes."""
         what = {"threads": "threads of one process", "mpi": "MPI processes", "torch": "processes of torchrun"}
         who = f"{self.ranks} {what[self.transport]}"
         times = f"{counted(self.iterations, 'iteration')} after {self.warmup} that are not timed"

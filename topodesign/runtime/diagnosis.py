@@ -126,7 +126,6 @@ class Diagnosis(Result):
         return f"{what}{f' ({self.runtime})' if self.runtime else ''}"
 
     def __str__(self) -> str:
-        """Return the report for people."""
         lines = [self.heading()]
         for call in self.calls[:_SHOWN]:
             name = f" of {call.collective}" if call.collective else ""

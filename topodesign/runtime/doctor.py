@@ -1,7 +1,7 @@
 """What a log says of a program: whether it was loaded, and which calls it ran, or why not and what to do.
 
 Runtimes skip what does not fit in silence and run something of their own, correctly. Their logs tell, if one knows the
-lines: :mod:`topodesign.runtime.signs` has them. A log is read line by line, whatever its size, and what is no text in
+lines: :mod:`topodesign.runtime.rules` has them. A log is read line by line, whatever its size, and what is no text in
 it is passed over.
 """
 
@@ -21,7 +21,7 @@ from topodesign.base.wording import with_article
 from topodesign.runtime.diagnosis import About, Call, Diagnosis, Kind, Symptom, Verdict, about_plan
 from topodesign.runtime.msccl.parse import parse_xml, read_text
 from topodesign.runtime.msccl.profiles import get_profile
-from topodesign.runtime.signs import SIGNS, Sign
+from topodesign.runtime.rules import SIGNS, Sign
 
 LONGEST_LINE = 4096  # bytes of a line that are looked at; loggers cut at 1024
 LARGEST_LOG = 2**50

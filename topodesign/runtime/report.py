@@ -46,7 +46,6 @@ class Finding(Declared):
     SHARED = "finding"
 
     def __str__(self) -> str:
-        """Return the place and the message."""
         return f"{place(self.rank, self.threadblock, self.step)}{self.message}"
 
 
@@ -92,7 +91,6 @@ class Report(Declared):
         yield from ()
 
     def __str__(self) -> str:
-        """Return the report for people."""
         warnings = (f"warning: {warning}" for warning in self.warnings)
         return "\n  ".join([self.head(), *map(str, self.findings), *self.details(), *warnings])
 

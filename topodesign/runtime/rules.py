@@ -1,18 +1,22 @@
-"""What each runtime accepts and does, each rule with where it was read: the table of ``rules.toml``.
+"""What each runtime accepts and does (``rules.toml``), and what it says in its logs (``signs.toml``), with sources.
 
-Numbers in it are those of ``PROFILES`` and of MSCCL++'s executor, which compiler and checker keep to.
+Numbers in rules are those of ``PROFILES`` and of MSCCL++'s executor, which compiler and checker keep to. To teach the
+doctor another line of a log, add it to the signs; the first that matches a line counts.
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, Literal
 
 from topodesign.base.arguments import as_choice
 from topodesign.base.declared import Declared
 from topodesign.base.records import Result
+from topodesign.runtime.connections import LAZY, RELAY
 from topodesign.runtime.msccl.profiles import PROFILES, RuntimeProfile
 from topodesign.runtime.mscclpp.limits import EXECUTOR
 
@@ -61,7 +65,6 @@ class Rules(Result):
     ROWS = "rules"
 
     def __str__(self) -> str:
-        """Return the rules of each runtime below what was read of it."""
         lines = []
         for name, commit in COMMITS.items():
             own = [one for one in self.rules if one.runtime == name]
@@ -113,3 +116,41 @@ def _limits(profile: RuntimeProfile) -> dict[str, object]:
         "joined": f"at the start, {'unless cuMem is on at every rank' if profile.joins_late else 'always'}",
         "reduce_scatter": next(word for word, one in profile.collectives.items() if one.name == "reduce-scatter"),
     }
+
+
+Role = Literal[
+    "told", "loading", "loaded", "refused", "ready", "call", "ran", "built-in", "trouble",
+    "rings", "joined", "trees", "connection", "failed",
+]  # fmt: skip
+"""What a line says: an environment variable, that a file is read, that it was, that it was not, that the start is over,
+that somebody calls a collective, that a program ran, that something else did, and that something is in the way; that
+the ranks are joined in rings, which ones trees join, that they do, that two ranks cannot be connected, and that the
+start failed, without a reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """A line of a log, as ``signs.toml`` says it."""
+
+    role: Role
+    pattern: re.Pattern[str]
+    means: str
+    source: str
+    runtime: str = ""
+    remedy: str = ""
+
+
+_WORD = re.compile(r"\{\{([\w-]+)\}\}")  # of the table of words, or of SOURCES
+
+
+def _read(text: str) -> tuple[Sign, ...]:
+    document = tomllib.loads(text)
+    words = {**SOURCES, "lazy": LAZY, "relay": RELAY, **document["words"]}
+    found = []
+    for row in document["sign"]:
+        said: dict[str, Any] = {key: _WORD.sub(lambda word: words[word[1]], text) for key, text in row.items()}
+        found.append(Sign(**{**said, "pattern": re.compile(said["pattern"])}))
+    return tuple(found)
+
+
+SIGNS = _read(Path(__file__).with_name("signs.toml").read_text(encoding="utf-8"))  # all lines that mean something here

@@ -20,7 +20,7 @@ from topodesign.cli.wire.options import (
 )
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.check.check import check_wiring
-from topodesign.wiring.exports.change_sheets import write_change_sheets
+from topodesign.wiring.exports.pages import write_change_sheets
 from topodesign.wiring.plan.files import load_wiring, save_wiring
 from topodesign.wiring.switches.kinds import Spelling
 from topodesign.wiring.switches.steps import STAGE_FORMATS, export_stages

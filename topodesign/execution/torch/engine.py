@@ -67,7 +67,6 @@ class Engine:
         self._worker = _Worker()
 
     def __len__(self) -> int:
-        """Return how many processes are in the group."""
         return len(self.ranks)
 
     def later(

@@ -16,7 +16,7 @@ from torch.distributed.distributed_c10d import _new_process_group_helper, _world
 
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.execution.torch.engine import Engine
-from topodesign.execution.torch.tensors import as_work, flattened, on_flat, on_flats, rows
+from topodesign.execution.torch.links import as_work, flattened, on_flat, on_flats, rows
 from topodesign.plans.sets import INDEX, PlanSet, read_plan_set
 
 VARIABLE = "TOPODESIGN_PLANS"

@@ -65,7 +65,6 @@ class PlanCalls(Sizes):
     KEYS = (*Sizes.KEYS, "multiple", key("scratch_share", kind=Fraction), "allocations")
 
     def __str__(self) -> str:
-        """Return both for people."""
         scratch = "no scratch memory" if self.scratch_share == "0" else f"scratch memory: {self.scratch_share} of it"
         said = f"calls: {self.sizes}, in multiples of {self.multiple}; {scratch}"
         return f"{said}; inputs lie in allocations {self.allocations}" if self.allocations else said

@@ -182,7 +182,6 @@ class Bringup(Result):
             )
 
     def __str__(self) -> str:
-        """Return the heading, the first lines, and the notes."""
         rows = [
             f"{line.cable}: {line.a.host} {line.a.interface} {line.a.address} - "
             f"{line.b.host} {line.b.interface} {line.b.address}"

@@ -172,7 +172,6 @@ class Rewiring(Result):
         return f"{counted(change.moves, 'move')}; {stay} ({change.claim.verdict}{of})"
 
     def __str__(self) -> str:
-        """Return what to do, stage by stage."""
         lines = [self.heading()]
         if self.after.hosts != self.change.before.hosts:
             lines.append("hosts in the order of the nodes: " + " ".join(self.after.hosts))

@@ -51,7 +51,6 @@ class Strength(Declared):
     SHARED = "strength"
 
     def __str__(self) -> str:
-        """Return it in a line."""
         if self.allreduce is None or self.allreduce_most is None:
             return f"{self.links} links, not connected"
         best = format_rate(self.allreduce)

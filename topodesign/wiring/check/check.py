@@ -80,7 +80,6 @@ class WiringCheck(Result):
         return f"{what} not as planned; {self.repair.moves} patches make the links of the plan"
 
     def __str__(self) -> str:
-        """Return what is wrong, and what to do about it."""
         if self.ok:
             return "\n".join([self.heading(), *self.notes])
         lines = []

@@ -62,7 +62,6 @@ class ReadBack(Result):
         return f"it differs from the plan in {len(self.missing) + len(self.extra)} links"
 
     def __str__(self) -> str:
-        """Return a line for every link that differs, and what labels were taken for others."""
         rows = self.to_records()
         lines = [f"{row['difference']}: {row['links']} x {row['from']} -> {row['to']}" for row in rows]
         return "\n".join([*(lines or [self.heading()]), *self.notes])

@@ -58,7 +58,6 @@ class WiringTrace(Result):
         return f"{self.name}: {self.note}" if self.note else self.name
 
     def __str__(self) -> str:
-        """Return a line for each way, or why there is none."""
         arrow = " - " if self.duplex else " > "
         lines = []
         for way in self.ways:

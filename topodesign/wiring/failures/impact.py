@@ -38,7 +38,6 @@ class Failure(Declared):
     SHARED = "failure"
 
     def __str__(self) -> str:
-        """Return it in words."""
         return " ".join(word for word in (self.kind, self.device, self.name) if word)
 
 

@@ -53,7 +53,6 @@ class Ability(Declared):
     SHARED = "rest"
 
     def __str__(self) -> str:
-        """Return it in a line."""
         words = [f"{len(self.state.hosts)} hosts"]
         if self.state.cost is None:
             words.append("not connected")
@@ -122,7 +121,6 @@ class Consequence(Declared):
         return None if self.repair is None or self.repaired is None else Repaired(self.repair, self.repaired)
 
     def __str__(self) -> str:
-        """Return what is lost, what is left and how to repair it."""
         more = f" (and {len(self.alike) - 1} alike)" if len(self.alike) > 1 else ""
         links = sum(1 if connect.mode == "simplex" else 2 for connect in self.impact.lost)
         lines = [f"{self.alike[0]}{more}: {links} link{'' if links == 1 else 's'} lost", f"  left: {self.left}"]
@@ -165,7 +163,6 @@ class FailureReport(Result):
         return str(next(group[0][0] for group in self.alike.values()))
 
     def __str__(self) -> str:
-        """Return what the worst do, and how to repair it."""
         lines = [f"as it is: {self.before}"]
         for kind, groups in self.alike.items():
             if self.ranked:

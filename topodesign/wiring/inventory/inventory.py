@@ -115,7 +115,6 @@ class Inventory:
             raise ParameterError("the slack of cables cannot be below zero")
 
     def __repr__(self) -> str:
-        """Return how much there is."""
         lanes, ports = sum(host.lanes for host in self.hosts), len(self.panel_port)
         panels = f"{len(self.panels)} panel{'' if len(self.panels) == 1 else 's'}"
         return f"Inventory({self.name!r}, {len(self.hosts)} hosts with {lanes} lanes, {panels} with {ports} ports)"

@@ -177,7 +177,6 @@ class Purchase(TextResult):
         return replace(table, words=frozenset({"part"}), spare=frozenset({"days"}))
 
     def __str__(self) -> str:
-        """Return the bill, what each way costs, and the light."""
         lines = [self.table().text()] if self.lines else ["nothing to buy"]
         if self.cabled:
             lines.append("the fixed cabling exists")

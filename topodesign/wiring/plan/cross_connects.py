@@ -50,7 +50,6 @@ class Spare(Declared):
     SHARED = "spare"
 
     def __str__(self) -> str:
-        """Return what of the lane is free, and why if that is a self-loop."""
         part = {(True, True): "", (True, False): "transmitter of ", (False, True): "receiver of "}
         loop = " (self-loop)" if self.self_loop else ""
         return f"{part[self.transmit, self.receive]}{self.end.host} {self.end.port}/{self.end.lane}{loop}"

@@ -60,7 +60,6 @@ class Bill(Result):
         return f"bill of materials{'; the fixed cabling exists' if self.cabled else ''}"
 
     def __str__(self) -> str:
-        """Return a line an item, and the sum if it is known."""
         if not self.items:
             return self.heading().replace("materials", "materials: nothing", 1)
         lines = [f"{self.heading()}:"]
@@ -257,7 +256,6 @@ class WiringPlan(Result):
         return replace(table, footnote=f"and {hidden} more") if hidden > 0 else table
 
     def __str__(self) -> str:
-        """Return a summary: panels, what is left over, and the bill of materials."""
         lines = [f"{self.topology.nodes} nodes, {self.mode}: {len(self.connects)} cross-connects, checked"]
         lines += [] if self.topology.alias is None else [f"{self.topology.alias}: {self.topology.spec}"]
         for one in self.panels:

@@ -106,7 +106,6 @@ class Applied(TextResult):
         return _WORDS[self.outcome]
 
     def __str__(self) -> str:
-        """Return the differences, the stages, what happened and what there is."""
         lines = [line for state in self.switches for line in _difference(state)]
         for number, step in enumerate(self.steps, start=1):
             dark = f"; a host has at most {step.dark} dark link{'' if step.dark == 1 else 's'}" if step.dark else ""

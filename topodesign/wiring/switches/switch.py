@@ -87,7 +87,6 @@ class Address:
     port: int
 
     def __str__(self) -> str:
-        """Return it as it is written."""
         user = "" if self.user is None else f"{self.user}@"
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.scheme}://{user}{host}:{self.port}"
