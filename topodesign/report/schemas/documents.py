@@ -84,7 +84,7 @@ SHAPES: dict[str, tuple[Shape, int]] = {
     "wire addresses": (declared("wiring.bringup.bringup:Bringup"), 1),
     "wire import": (declared("wiring.exports.read_back:ReadBack"), 1),
     "wire diff": (declared("wiring.change.rewire:Rewiring"), 1),
-    "wire apply": (declared("wiring.switches.applied:Applied"), 1),
+    "wire apply": (declared("wiring.switches.apply:Applied"), 1),
     "wire check": (declared("wiring.check.check:WiringCheck"), 1),
     "wire impact": (declared("wiring.failures.report:FailureReport"), 1),
     "wire repairs": (declared("wiring.failures.order:RepairOrder"), 1),
