@@ -11,7 +11,7 @@ from tests.runtime.mscclpp.test_agreement import LARGE, SMALL, plan_text
 from topodesign.base.errors import TopodesignError
 from topodesign.runtime.mscclpp.check import Prepared, names, prepare
 from topodesign.runtime.mscclpp.flat import Flat
-from topodesign.runtime.mscclpp.limits import EXECUTOR, illegal
+from topodesign.runtime.mscclpp.limits import illegal
 from topodesign.runtime.mscclpp.parse import parse_plan
 from topodesign.runtime.mscclpp.prove import explained
 
@@ -50,7 +50,7 @@ def agree(cases: list[tuple[str, str, str, int | None]], seeds: range) -> None:
                 continue
             try:
                 plan = parse_plan(made[1])
-                if any(illegal(plan, EXECUTOR)) or plan.collective not in names():
+                if any(illegal(plan)) or plan.collective not in names():
                     continue
                 run = prepare(plan)
             except TopodesignError:

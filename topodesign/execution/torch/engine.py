@@ -213,16 +213,17 @@ class Engine:
     ) -> _Kept | None:
         """Return what does a collective with blocks of so many elements; None, which is said, if there is no plan."""
         size = count * shards * like.element_size()
+        asked = like.nbytes if collective == "allreduce" else size  # its data are not padded to whole blocks
         by = reduction_of(op, like.dtype)
         if by is None:
-            self._refuse(collective, size, f"{op} of {like.dtype}")
+            self._refuse(collective, asked, f"{op} of {like.dtype}")
             return None
         entry = self.plans.choose(collective, size, self.ranks, None if root is None else self.ranks[root])
         if entry is not None and entry.plan not in self._lowered:
             self._lowered[entry.plan] = self._lower(entry)
         lowered = None if entry is None else self._lowered[entry.plan]
         if entry is None or lowered is None:
-            self._refuse(collective, size, detail)
+            self._refuse(collective, asked, detail)
             return None
         key = (entry.plan, count, like.dtype, like.device, by)
         found = self._runners.get(key)
