@@ -44,9 +44,9 @@ def is_thorough(config: pytest.Config) -> bool:
     return bool(config.getoption("--thorough")) or os.environ.get("TOPODESIGN_TESTS") == "thorough"
 
 
-def few(samples: Sequence[_Sample], step: int = 3) -> Sequence[_Sample]:
+def few(samples: Sequence[_Sample], step: int = 3) -> list[_Sample]:
     """Return every third of some samples, or all in a thorough run."""
-    return samples if _thorough else samples[::step]
+    return list(samples if _thorough else samples[::step])
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from topodesign.report.charts.timeline import link_use_chart
 
 from tests.plans.test_files import PLANS
 from tests.samples.relays import Relays
@@ -20,6 +19,7 @@ from topodesign.plans.kinds.times import OfTimed, OfTogether
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds_ops import canonical
 from topodesign.plans.transfers import Transfers
+from topodesign.report.charts.timeline import link_use_chart
 
 
 def test_kinds_are_found_by_name() -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from topodesign.report.design.growth import bound_of
 
 from topodesign import (
     Decision,
@@ -27,6 +26,7 @@ from topodesign.cli.main import run
 from topodesign.fabrics.boxes import join
 from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.pricing.mix import Mix, Share
+from topodesign.report.design.growth import bound_of
 from topodesign.report.design.reading import read_request
 
 STEP = {

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from topodesign.report.design.growth import bound_of
 
 from topodesign import Decision, design, load_plan, price_step, report_page, verify
+from topodesign.report.design.growth import bound_of
 from topodesign.report.design.measure import step_at
 
 MODEL: dict[str, Any] = {
