@@ -18,7 +18,7 @@ import pytest
 from topodesign.base import atomic, compiled
 from topodesign.base.compiled import Ints, Kernel, Masks, next_random
 from topodesign.base.errors import FileFormatError
-from topodesign.base.machine import Entrance
+from topodesign.base.machine import Entrance, portable
 
 
 @compiled.compiled
@@ -29,6 +29,11 @@ def _double(number: int) -> int:
 @compiled.compiled
 def _triple(number: int) -> int:
     return number + _double(number)
+
+
+@compiled.compiled
+def _doubles(values: Ints) -> Ints:
+    return values + values
 
 
 def fresh(kernel: Kernel[[int], int] = _triple) -> Entrance:
@@ -228,6 +233,46 @@ def test_many_processes_compile_the_same_at_once(folder: Path) -> None:
     assert [run.communicate()[0] for run in runs] == ["21\n"] * 3
     assert len(list(folder.rglob("*"))) == 2  # a folder and a file
     assert comes_from_disk()
+
+
+_ALONE = """
+import sys
+from pathlib import Path
+import numpy as np
+from llvmlite import binding
+from topodesign.base import machine
+from tests.base.test_machine import _doubles
+
+def refuse(event, args):
+    if event == "import" and args[0] == "numba":
+        raise ImportError("no compiler")
+
+sys.addaudithook(refuse)
+machine._SHIPPED, lacking = Path(sys.argv[1]), sys.argv[2:]
+features = binding.get_host_cpu_features()
+features.update(dict.fromkeys(lacking, False))
+binding.get_host_cpu_features = lambda: features
+try:
+    print(_doubles._kept, _doubles.machine(np.arange(3)), Path(_doubles.machine.folder).name)
+except ImportError as error:
+    print(_doubles._kept, error)
+"""
+
+
+def test_a_file_of_a_wheel_is_loaded_without_the_compiler_where_the_processor_has_what_it_needs(tmp_path: Path) -> None:
+    def run(code: str, *args: str, **settings: str) -> str:
+        env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / args[0])} | settings
+        command = [sys.executable, "-c", code, str(tmp_path / "made" / "topodesign"), *args[1:]]
+        return subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout
+
+    name, features = portable()
+    make = "import numpy; from tests.base.test_machine import _doubles; print(_doubles.machine(numpy.arange(3)))"
+    assert run(make, "made", NUMBA_CPU_NAME=name, NUMBA_CPU_FEATURES=features) == "[0 2 4]\n"
+    if name != "generic":
+        assert run(_ALONE, "own", "avx2") == "False no compiler\n"
+    assert run(_ALONE, "own") == "True [0 2 4] topodesign\n"
+    run(make, "own")
+    assert len(list(tmp_path.rglob("*.code"))) == 2  # one for this processor, which it finds alone
 
 
 def test_commands_whose_kernels_are_on_disk_do_not_load_the_compiler() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.report.test_first_use import COMMANDS
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.shipped import copy_examples, examples, shipped_folder
 from topodesign.catalog.files import catalog_file, degrees, packed_file, whole_text
@@ -48,7 +50,7 @@ def built(target: str, source: Path, folder: Path) -> Path:
     """Build a wheel or an archive of the sources, as pip does."""
     pytest.importorskip("hatchling")
     command = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(folder)]
-    subprocess.run(command, cwd=source, check=True, capture_output=True, timeout=300)
+    subprocess.run(command, cwd=source, check=True, capture_output=True, timeout=1200)
     (made,) = folder.iterdir()
     return made
 
@@ -80,6 +82,24 @@ def test_a_wheel_has_the_catalog_packed(tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_a_wheel_of_a_checkout_is_that_of_its_sources(tmp_path: Path) -> None:
     assert built("wheel", ROOT, tmp_path / "here").read_bytes() == from_sources(tmp_path).read_bytes()
+
+
+@pytest.mark.thorough
+def test_a_wheel_that_has_machine_code_compiles_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOPODESIGN_MACHINE_CODE", "1")
+    wheel = built("wheel", ROOT, tmp_path / "wheel")
+    assert not wheel.name.endswith("-any.whl")
+    assert wheel.stat().st_size < LARGEST_WHEEL
+    home = tmp_path / "home"
+    shutil.unpack_archive(wheel, home, "zip")
+    kept = set(home.rglob("*.code"))
+    assert {path.parent for path in kept} == {home / "topodesign" / "_data" / "machine_code"}
+    assert not [path for path in kept if b"numba_" in path.read_bytes()]  # other versions may have them otherwise
+    env = {name: value for name, value in os.environ.items() if name not in {"NUMBA_CACHE_DIR", "XDG_CACHE_HOME"}}
+    for command in COMMANDS:
+        run = [sys.executable, "-m", "topodesign", *command.split()]
+        subprocess.run(run, env=env | {"HOME": str(home), "PYTHONPATH": str(home)}, cwd=tmp_path, check=True)
+        assert set(home.rglob("*.code")) == kept, command
 
 
 def test_copies_are_equal_and_never_overwrite(tmp_path: Path) -> None:

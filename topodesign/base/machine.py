@@ -4,6 +4,9 @@ A file holds the object code of one kernel for one form of arguments. Its name s
 all that it calls, the versions of Python, NumPy and the compiler, the processor, and the form. So nothing but what was
 made of the same is ever found, by any process, and files of other versions are left alone.
 
+A wheel can bring files that were made for any processor of the last ten years. Their names leave out what such code
+does not depend on: they are found by every version of the compiler whose functions in C are the same.
+
 The one function in it, ``enter``, takes the tuple of arguments. It refuses those of another form, reads the others
 where Python and NumPy hold them, lets other threads run meanwhile, and gives the result as Python's own.
 """
@@ -17,6 +20,7 @@ import hashlib
 import itertools
 import os
 import pickle
+import platform
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -29,6 +33,11 @@ from typing import Any
 import numpy as np
 
 _SUM = 32  # bytes of a file that are the digest of the others
+_LOWERING = Path(__file__).with_name("lowering.py")
+_SHIPPED = Path(__file__).parents[1] / "_data" / "machine_code"
+_NEEDED = "avx avx2 bmi bmi2 cmov cx16 f16c fma lzcnt movbe popcnt sahf sse3 sse4.1 sse4.2 ssse3 xsave"
+"""Features of the processor x86-64-v3."""
+_SOURCES = ("_arraystruct.h", "core/runtime/nrt.cpp", "core/runtime/nrt.h", "core/runtime/_nrt_python.c")
 _ENTER = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p)
 _linking = threading.RLock()
 _numbers = itertools.count()
@@ -50,7 +59,9 @@ class Entrance:
     def __init__(self, source: FunctionType, made_of: str, linked: Callable[[], FunctionType]) -> None:
         self._linked = linked
         self._folders = tuple(_folders(Path(source.__code__.co_filename)))
-        self._name = f"{source.__module__}.{source.__qualname__}-{_digest(made_of, *_versions())}"
+        self._name = f"{source.__module__}.{source.__qualname__}"
+        self._shipped = f"{self._name}-{_digest(made_of, _interfaces())}"
+        self._own = self._shipped if _makes_portable() else f"{self._name}-{_digest(made_of, _versions())}"
         self._forms: list[tuple[Any, int, int, object]] = []
         self.compiled = False
         """Whether this process compiled it, for some form."""
@@ -73,19 +84,25 @@ class Entrance:
     @property
     def is_kept(self) -> bool:
         """Whether there is a file of it, for some form of arguments."""
-        return any(file.name.startswith(self._name) for folder in self._folders for file in _listed(folder))
+        return any(file.name.startswith(start) for folder, start, _ in self._places() for file in _listed(folder))
+
+    def _places(self) -> Iterator[tuple[Path, str, Callable[[], tuple[str, str]]]]:
+        """Yield where files of it are looked for, how their names begin there, and for which processor they are."""
+        yield from ((folder, self._own, _processor) for folder in self._folders)
+        if _runs_shipped():
+            yield _SHIPPED, self._shipped, portable
 
     def _add(self, args: tuple[object, ...]) -> None:
         """Load it for the form of these arguments, where it cannot be loaded compile it."""
         kinds: list[object] = []
         form = _form(args, kinds)
-        name = f"{self._name}-{_digest(form, *_processor())}.code"
-        for path in (folder / name for folder in self._folders):
+        for folder, start, processor in self._places():
+            path = folder / f"{start}-{_digest(form, *processor())}.code"
             with contextlib.suppress(Exception):  # a damaged file makes unpickling and linking raise almost anything
                 content = path.read_bytes()
                 if hashlib.sha256(content[_SUM:]).digest() == content[:_SUM]:
                     self._enter(kinds, *pickle.loads(content[_SUM:]))  # noqa: S301  as trusted as the code in it
-                    self.folder = str(path.parent)
+                    self.folder = str(folder)
                     return
         from topodesign.base.lowering import object_code  # noqa: PLC0415  numba is heavy
 
@@ -93,6 +110,7 @@ class Entrance:
         made = object_code(self._linked(), args)
         self._enter(kinds, *made)
         content = pickle.dumps(made)
+        name = f"{self._own}-{_digest(form, *_processor())}.code"
         self.folder = self._keep(name, hashlib.sha256(content).digest() + content)
 
     def _keep(self, name: str, content: bytes) -> str | None:
@@ -173,17 +191,55 @@ def _digest(*parts: object) -> str:
 
 
 @functools.cache
-def _versions() -> tuple[object, ...]:
-    """Return what machine code depends on besides its source, without an import of the compiler."""
-    parts = [Path(__file__).with_name("lowering.py").read_bytes(), sys.version, sys.platform, np.__version__]
-    for package in ("numba", "llvmlite"):
-        spec = find_spec(package)
-        parts += [Path(spec.origin).with_name("_version.py").read_bytes()] if spec and spec.origin else []
-    return tuple(parts)
+def _versions() -> str:
+    """Return a digest of what machine code is made with, without an import of the compiler."""
+    made_with = [file for package in ("numba", "llvmlite") for file in _installed(package, "_version.py")]
+    return _digest(sys.version, sys.platform, np.__version__, *made_with, _LOWERING.read_bytes())
+
+
+@functools.cache
+def _interfaces() -> str:
+    """Return a digest of what it works with once it is made: Python's and NumPy's objects, numba's functions in C.
+
+    Numba comes with the sources of these: where they are the same it may be of any version.
+    """
+    numpy, *_ = np.__version__.split(".")
+    helpers = _installed("numba", *_SOURCES) or _versions()
+    return _digest(EXTENSION_SUFFIXES[0], numpy, *helpers, _LOWERING.read_bytes())
+
+
+def _installed(package: str, *names: str) -> list[bytes]:
+    """Return files of a package, without an import of it; nothing where one is missing."""
+    spec = find_spec(package)
+    files = [Path(spec.origin).parent / name for name in names] if spec and spec.origin else []
+    return [file.read_bytes() for file in files] if all(map(Path.is_file, files)) else []
+
+
+def portable() -> tuple[str, str]:
+    """Return the processor that files in a wheel are made for, and its features beyond that."""
+    return ("x86-64-v3" if platform.machine() in {"x86_64", "AMD64"} else "generic"), ""
+
+
+def _makes_portable() -> bool:
+    """Whether numba is told to compile for that."""
+    return (os.environ.get("NUMBA_CPU_NAME"), os.environ.get("NUMBA_CPU_FEATURES")) == portable()
+
+
+@functools.cache
+def _runs_shipped() -> bool:
+    """Whether there are files in the installation, and this processor runs them."""
+    if not _SHIPPED.is_dir() or portable()[0] == "generic":
+        return _SHIPPED.is_dir()
+    import llvmlite.binding as llvm  # noqa: PLC0415  heavy
+
+    return all(map(llvm.get_host_cpu_features().get, _NEEDED.split()))
 
 
 @functools.cache
 def _processor() -> tuple[str, str]:
+    """Return what numba compiles for."""
+    if _makes_portable():
+        return portable()
     import llvmlite.binding as llvm  # noqa: PLC0415  heavy
 
     return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()

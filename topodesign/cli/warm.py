@@ -17,7 +17,8 @@ def command(jobs: int | None) -> None:
     """Compile once, after installing, what the main commands run as machine code.
 
     Without it each command compiles what it needs on its first use, which takes up to a quarter of a minute. What is
-    compiled already is left alone; another version of the program or of Numba, or another processor, needs it again.
+    compiled already, or came with the package, is left alone; another version of the program or of Numba, or another
+    processor, needs it again.
 
     Example: topodesign warm
     """

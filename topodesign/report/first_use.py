@@ -27,7 +27,7 @@ class Warmed(Result):
     compiled
         Names of the kernels that were compiled now.
     found
-        Names of those that had been compiled before.
+        Names of those that had been compiled before, here or for the package.
     folders
         Where machine code is kept.
     """
@@ -48,7 +48,8 @@ def warm(*, workers: int | None = None, progress: Progress | None = None) -> War
     """Compile what the main commands run as machine code, so that their first use takes no longer than later ones.
 
     A kernel that is not compiled yet is on its first call, once on every machine, which takes up to 12 seconds each;
-    here small questions make all commands call theirs, beside each other. What is compiled already is left alone.
+    here small questions make all commands call theirs, beside each other. What is compiled already, or came with the
+    package, is left alone.
 
     Parameters
     ----------
@@ -126,7 +127,7 @@ def _programs() -> None:
 
     for place, collective in (
         ("genkautz(3,20)", "allreduce"),
-        ("torus(4,4)", "all-to-all"),
+        ("torus(8,8)", "all-to-all"),  # of more than a megabyte, which is read as machine code
         ("dgx_a100(2)", "allreduce"),
         ("biring(2,8)", "allgather"),
     ):

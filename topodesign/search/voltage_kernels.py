@@ -143,8 +143,10 @@ def _layer_load(first: int, last: int, links: int, least: int, most: int, scratc
         for link in range(links):
             if mask >> link & 1:
                 load[link] += share
-    total = (last - first) * SCALE // links
-    if load.max() <= max(total, least) or total > most:
+    total, heaviest = (last - first) * SCALE // links, 0
+    for carried in load:  # its maximum would need a function of numba's that other versions have otherwise
+        heaviest = max(heaviest, carried)
+    if heaviest <= max(total, least) or total > most:
         result = max(total, least)
     elif links <= _FEW:
         sums[:] = 0

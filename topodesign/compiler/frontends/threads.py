@@ -156,9 +156,9 @@ def _laid(operations: Operations, frame: _Frame, *, reuse: bool) -> Columns:
     source, target, cells = operations.cells()
     reduces = operations.kind == NUMBER[Kind.REDUCE]
     most = int(block.max(initial=0)) + 1
+    size, step = map(np.ascontiguousarray, (operations.size, operations.step))  # machine code is of one form
     waits, other, position = dependencies(
-        *(operations.first, source, target, operations.size, block, operations.step, reduces, frame.reduce_steps),
-        (cells, most),
+        *(operations.first, source, target, size, block, step, reduces, frame.reduce_steps), (cells, most)
     )
     regions = [_regions(places) for places in (operations.source, operations.target)]
     row = np.argsort(operations.rank * most + block, kind="stable")
