@@ -132,6 +132,7 @@ def _programs() -> None:
         ("biring(2,8)", "allgather"),
     ):
         compile_plan(schedule(place, collective)).checked()
+    compile_plan(schedule("biring(2,8)"), "mscclpp").checked()
 
 
 def _timed() -> None:
@@ -148,6 +149,7 @@ def _fabrics() -> None:
     from topodesign.schedulers.scheduling import schedule  # noqa: PLC0415
 
     repaired_plan(schedule("mi250(2)"), "box0/gcd0")
+    schedule("randomregular(12,3,0)", "all-to-all")
     optimum("randomregular(12,3,0)", "all-to-all")
     all_to_all("randomregular(12,3,0)", effort="approximate")
 
