@@ -3,8 +3,8 @@
 In a checkout, in the archive of the sources, and in an installation that is edited in place it stays the text that it
 is. The module that packs is that of the package; it needs nothing but Python, since nothing else is installed here.
 
-Where ``TOPODESIGN_MACHINE_CODE`` is set, all that ``topodesign warm`` compiles goes into the wheel, compiled for any
-processor of the last ten years; the wheel is then one for this platform and this version of Python.
+Where ``TOPODESIGN_MACHINE_CODE`` is set, all that ``topodesign warm`` compiles goes into the wheel, compiled for all
+processors with AVX2, or all of another architecture; it is then a wheel for this platform and version of Python.
 """
 
 from __future__ import annotations

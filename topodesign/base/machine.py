@@ -4,8 +4,8 @@ A file holds the object code of one kernel for one form of arguments. Its name s
 all that it calls, the versions of Python, NumPy and the compiler, the processor, and the form. So nothing but what was
 made of the same is ever found, by any process, and files of other versions are left alone.
 
-A wheel can bring files that were made for any processor of the last ten years. Their names leave out what such code
-does not depend on: they are found by every version of the compiler whose functions in C are the same.
+A wheel can bring files that were made for all processors with AVX2, or all of another architecture. Their names leave
+out what such code does not depend on: every version of the compiler finds them whose functions in C are the same.
 
 The one function in it, ``enter``, takes the tuple of arguments. It refuses those of another form, reads the others
 where Python and NumPy hold them, lets other threads run meanwhile, and gives the result as Python's own.
