@@ -1,9 +1,9 @@
 """Time-expanded networks: what links take for chunks, and the algorithms that decide who sends what when.
 
 * ``network``: links, and ways through switches, in ticks, exact or rounded up to the steps of a time-expanded network.
-* ``copying``: chunks that are copied to several nodes; ``forward``: chunks that go to one; ``symmetric``: those of a
-  few nodes, copied by a group; ``trees``: sums that go up trees and down others. ``greedy`` makes whole collectives of
-  them, and takes the best of many tries.
+* ``greedy`` copies chunks to several nodes, makes whole collectives, and takes the best of many tries; ``forward``:
+  chunks that go to one node; ``symmetric``: those of a few nodes, copied by a group; ``trees``: sums that go up trees
+  and down others.
 * ``merging``: better times for sends whose ways are settled, of one collective or several.
 * ``bound``: what no schedule can be faster than.
 

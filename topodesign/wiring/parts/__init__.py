@@ -1,7 +1,7 @@
 """Parts that can be bought: which of a list make the cables of a plan, what they cost, and what light loses in them.
 
-``parts`` reads the list, ``ways`` knows how the lanes of a port can go by such parts, ``bundles`` is the cheapest way
-between two racks, ``choice`` chooses rack by rack, ``laid`` lays every lane fibre by fibre, ``trays`` where cables run,
+``parts`` reads the list, ``ways`` knows how the lanes of a port can go by such parts, and which is the cheapest between
+two racks, ``choice`` chooses rack by rack, ``laid`` lays every lane fibre by fibre and says which trays cables run in,
 ``buy`` puts it together and ``bought`` is the result. May import ``plan`` and ``exports``. To add a way: a function of
 ``ways`` that says what it costs a port and what it takes between racks, and how ``laid`` lays it.
 """
