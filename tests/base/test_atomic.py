@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import signal
 import socket
@@ -10,14 +9,12 @@ import stat
 import subprocess
 import sys
 import threading
-import time
-import zipfile
 from pathlib import Path
 from typing import IO
 
 import pytest
 
-from topodesign.base.atomic import check_not_input, member_info, write_directory, write_whole
+from topodesign.base.atomic import check_not_input, write_directory, write_whole
 from topodesign.base.errors import FileFormatError, ParameterError
 
 
@@ -181,19 +178,3 @@ path = Path(sys.argv[1])
 """
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "made")], check=True, timeout=60)
     assert not list(tmp_path.iterdir())
-
-
-def test_an_archive_does_not_depend_on_when_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    written = []
-    for now in (0.0, 2e9):
-        monkeypatch.setattr(time, "time", lambda now=now: now)
-        stream = io.BytesIO()
-        with zipfile.ZipFile(stream, "w") as archive:
-            archive.writestr(member_info("a.txt"), b"content", zipfile.ZIP_DEFLATED)
-        written.append(stream.getvalue())
-    assert written[0] == written[1]
-    with zipfile.ZipFile(stream) as archive:
-        assert archive.read("a.txt") == b"content"
-        (info,) = archive.infolist()
-    assert info.date_time == (1980, 1, 1, 0, 0, 0)
-    assert (info.create_system, info.external_attr >> 16) == (3, 0o644)

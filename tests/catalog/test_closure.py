@@ -13,9 +13,9 @@ from tests.samples.catalogs import write_catalog
 from topodesign import Catalog, build, verify_closure
 from topodesign.base.cost import Basis
 from topodesign.base.spec import parse
-from topodesign.catalog.audit import check_row
 from topodesign.catalog.closure import TOLERANCE, better, close, keep, offers
 from topodesign.catalog.files import write_rows
+from topodesign.catalog.row_check import check_row
 from topodesign.catalog.rows import Row
 from topodesign.catalog.search_state import SearchState, by_spff
 from topodesign.search.target import Target

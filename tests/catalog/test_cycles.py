@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from topodesign.base.spec import parse
-from topodesign.catalog.audit import check_row
 from topodesign.catalog.lookup import Catalog
+from topodesign.catalog.row_check import check_row
 from topodesign.catalog.search_state import SearchState
 from topodesign.catalog.strategies import cycles as strategy
 from topodesign.catalog.strategies.cycles import cycles

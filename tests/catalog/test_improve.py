@@ -13,11 +13,11 @@ from topodesign import Catalog, build, compare_catalogs, improve_catalog, pareto
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.spec import parse
-from topodesign.catalog.audit import check_row
 from topodesign.catalog.files import read_rows, write_rows
 from topodesign.catalog.improve import DEFERRAL, STRATEGIES, _Run
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.records import record_orders
+from topodesign.catalog.row_check import check_row
 from topodesign.catalog.rows import VERSION, Row
 from topodesign.catalog.search_state import SearchState, by_spff, expansions
 from topodesign.catalog.strategies import NAMES

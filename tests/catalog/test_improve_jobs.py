@@ -13,9 +13,9 @@ from topodesign import Catalog, compare_catalogs, improve_catalog
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.progress import Share
 from topodesign.base.spec import parse
-from topodesign.catalog.audit import check_row
 from topodesign.catalog.files import write_rows
 from topodesign.catalog.improve_jobs import Run, Spent, search_in_jobs, summed
+from topodesign.catalog.row_check import check_row
 from topodesign.catalog.rows import Row
 from topodesign.catalog.search_state import SearchState
 from topodesign.search.target import Target

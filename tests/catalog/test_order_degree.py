@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from topodesign.base.spec import parse
-from topodesign.catalog.audit import check_row
 from topodesign.catalog.lookup import Catalog
+from topodesign.catalog.row_check import check_row
 from topodesign.catalog.search_state import SearchState
 from topodesign.catalog.strategies import order_degree as strategy
 from topodesign.catalog.strategies.order_degree import order_degree, steps_of_graphs

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 import topodesign
 from tests.samples.catalogs import DEGREES, LAST, any_row, write_catalog
 from topodesign import Catalog
-from topodesign.base.atomic import member_info
 from topodesign.base.errors import CatalogError, FileFormatError
+from topodesign.base.zips import member_info
 from topodesign.catalog import packed, packing
 from topodesign.catalog.all_to_all import PRICES, Bounds
 from topodesign.catalog.build import _others

@@ -12,11 +12,11 @@ from topodesign import Catalog, build, known_topologies, pareto, rank, schedule
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.spec import parse
 from topodesign.catalog.all_to_all import PRICES, Bounds
-from topodesign.catalog.audit import check_row
 from topodesign.catalog.close_sizes import better_multiple
 from topodesign.catalog.composed import _Composer
 from topodesign.catalog.files import read_rows, write_rows
 from topodesign.catalog.frontier import DEFERRED_NOTE
+from topodesign.catalog.row_check import check_row
 from topodesign.catalog.rows import VERSION, Row, how_found, worth_keeping
 from topodesign.catalog.search_state import deferred_row
 from topodesign.catalog.verify import misplaced, stored_rows

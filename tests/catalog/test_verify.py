@@ -17,8 +17,8 @@ from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import FileFormatError, TopodesignError
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog import verify as verifying
-from topodesign.catalog.audit import check_row
 from topodesign.catalog.files import catalog_file, write_rows
+from topodesign.catalog.row_check import check_row
 from topodesign.catalog.rows import VERSION, Row, how_found, read_row
 from topodesign.catalog.verify import StoredRow, Verified, draw, misplaced, stored_rows, verify, verify_catalog
 from topodesign.graphs.expansions.expansion import Base, Expansion

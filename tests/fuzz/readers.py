@@ -288,7 +288,7 @@ READERS = (
         lambda path: as_demand(path, Fabric.from_topology(RING)),
     ),
     Reader(
-        "wiring/routes/ports",
+        "wiring/routes/formats",
         "ports.csv",
         lambda: b"node,peer,port,address,guid\n0,1,eth0,10.0.0.1,0xa0\n1,0,eth0,10.0.0.2,0xa1\n",
         lambda path: read_ports(path, Fabric.from_topology(RING)),
@@ -335,19 +335,19 @@ READERS = (
     Reader("wiring/inventory/files", "i.yaml", lambda: shipped("inventory_room1024.yaml"), read_inventory),
     Reader("wiring/parts/parts", "p.yaml", lambda: shipped("parts_neutral.yaml"), read_parts),
     Reader(
-        "wiring/plan/circuit_losses",
+        "wiring/plan/losses",
         "t.csv",
         lambda: b"in,1,2\n1,,0.8\n2,1.1 dB,-\n",
         lambda path: read_circuit_losses(path, ["1", "2"]),
     ),
     Reader("wiring/inventory/files", "i.csv", lambda: shipped("inventory_testbed.csv"), read_inventory),
-    Reader("wiring/switches/journal", "sent", sent, read_journal),
+    Reader("wiring/switches/devices", "sent", sent, read_journal),
     Reader("wiring/plan/files", "w.json", lambda: plan_text(WIRING).encode(), load_wiring),
     *(
         Reader("wiring/check/lldp", f"h0.{ending}", TOLD.encode, lambda path: read_lldp(path, WIRING))
         for ending in ("txt", "lldp", "topo")
     ),
-    Reader("wiring/check/light", "h0.p0.ethtool", MODULE.encode, lambda path: read_light(path, WIRING)),
+    Reader("wiring/check/outputs", "h0.p0.ethtool", MODULE.encode, lambda path: read_light(path, WIRING)),
     Reader("wiring/check/lldp", "o.csv", HEARD.encode, lambda path: read_lldp(path, WIRING)),
     Reader(
         "wiring/check/observed",
@@ -356,7 +356,7 @@ READERS = (
         lambda path: read_switch(path, SWITCHED),
     ),
     Reader("wiring/bringup/interfaces", "i.csv", NAMES.encode, lambda path: bringup(CABLED, interfaces=path)),
-    Reader("wiring/check/link_tests", "l.json", LINK_TEST.encode, lambda path: read_link_tests(path, CABLED)),
+    Reader("wiring/check/outputs", "l.json", LINK_TEST.encode, lambda path: read_link_tests(path, CABLED)),
     Reader("wiring/check/observed", "light.csv", LIGHT.encode, lambda path: read_light(path, WIRING)),
     Reader("wiring/check/observed", "d.csv", HEARD.encode, lambda path: read_dumps(path.parent, WIRING)),
     Reader(

@@ -23,12 +23,13 @@ KILLS = 10
 
 
 def test_every_writer_is_in_the_table() -> None:
+    """All but the module of machine code, whose files nobody names; its own tests damage them."""
     found = {
         path.relative_to(ROOT).with_suffix("").as_posix()
         for path in ROOT.rglob("*.py")
         if WRITES.search(path.read_text(encoding="utf-8"))
     }
-    assert found - {"base/atomic"} == {one.module for one in WRITERS} | {one.module for one in LOGS}
+    assert found - {"base/atomic", "base/machine"} == {one.module for one in WRITERS} | {one.module for one in LOGS}
 
 
 @every_writer

@@ -284,7 +284,7 @@ WRITERS = (
     Writer(
         "wiring/change/growth", "grown", lambda path, version: GROWN[version].save(path) and None, makes_directory=True
     ),
-    Writer("wiring/exports/change_sheets", "c.html", lambda path, version: write_change_sheets(CHANGES[version], path)),
+    Writer("wiring/exports/pages", "c.html", lambda path, version: write_change_sheets(CHANGES[version], path)),
     Writer("wiring/plant/answer", "plans", lambda path, version: PLANTS[version].write(path), makes_directory=True),
     Writer(
         "report/design/answer", "decided", lambda path, version: DECISIONS[version].save(path), makes_directory=True
@@ -339,7 +339,7 @@ WRITERS = (
         "traffic.csv",
         lambda path, version: price_uneven("torus(2,2)", "zipf:1", tokens=8, seed=version).save(path),
     ),
-    Writer("wiring/switches/stage_files", "stages", _stages, makes_directory=True),
+    Writer("wiring/switches/steps", "stages", _stages, makes_directory=True),
     Writer("cli/compile", "programs", _groups, makes_directory=True),
     Writer(
         "base/shipped",
@@ -358,7 +358,7 @@ WRITERS = (
     ),
 )
 LOGS = (
-    Log("wiring/switches/journal", _sent, lambda path: read_journal(path).done if path.stat().st_size else 0),
+    Log("wiring/switches/devices", _sent, lambda path: read_journal(path).done if path.stat().st_size else 0),
     Log("catalog/journal", _journal, _entries),
     Log("catalog/verify", _progress, lambda path: len(_Progress(path, "").rows)),
 )

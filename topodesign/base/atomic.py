@@ -17,7 +17,6 @@ import stat
 import sys
 import tempfile
 import threading
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
@@ -198,15 +197,3 @@ def file_name(name: str) -> str:
     """Return the name with an underscore for everything but letters, digits, dots, hyphens and underscores."""
     safe = "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in name)
     return f"_{safe[1:]}" if safe.startswith(".") else safe
-
-
-_DATE = (1980, 1, 1, 0, 0, 0)
-_UNIX = 3
-
-
-def member_info(name: str) -> zipfile.ZipInfo:
-    """Return what an archive says of a file in it but for its content: a fixed date, and who may read it."""
-    info = zipfile.ZipInfo(name, _DATE)
-    info.create_system = _UNIX  # wherever it is written
-    info.external_attr = 0o644 << 16
-    return info

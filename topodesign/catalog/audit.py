@@ -14,17 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.cost import Basis, Cost
+from topodesign.base.cost import Basis
 from topodesign.base.errors import TopodesignError
-from topodesign.base.spec import Spec, parse
-from topodesign.catalog.price import wrong_price
 from topodesign.catalog.replayed import Digraph, Ints, Orbits, Wrong, orbits_of, replay
-from topodesign.catalog.rows import VERSION, Row, how_found
-from topodesign.graphs.expansions.expansion import Base, Claim, Expansion
-from topodesign.pricing.closed_form import price
-from topodesign.pricing.evaluation import cheaper, deferred_both
+from topodesign.catalog.rows import Row
 from topodesign.pricing.split_deferral import best_deferral
-from topodesign.topology.library import build, generator
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 _MOST_WORK = 2**33  # nodes looked at times nodes times ports; beyond, some nodes are a sample
@@ -238,83 +233,3 @@ def _deferred(topology: Topology, links: Digraph, row: Row, orbits: Orbits) -> F
     if few and not orbits.are_free():
         raise Wrong("a schedule by a symmetry that leaves nodes where they are")
     return replay(links, found.moves, row.cost.steps, orbits if few else None) * Fraction(row.degree, links.nodes)
-
-
-def check_row(row: Row, *, all_sources: bool = False) -> str | None:
-    """Return what is wrong with a row, or None: it is rebuilt from its spec and priced from its links."""
-    try:
-        wrong = _differences(row, all_sources)
-        if (price := wrong_price(row)) is not None:
-            wrong.append(price)
-    except TopodesignError as error:
-        return f"it cannot be rebuilt: {str(error).splitlines()[0]}"
-    return "rebuilt it has " + ", ".join(wrong) if wrong else None
-
-
-def _differences(row: Row, all_sources: bool) -> list[str]:
-    spec = parse(row.spec)
-    topology = build(spec)
-    there = price(topology, all_sources=all_sources)
-    back = there if topology.is_duplex else price(topology.transpose(), all_sources=all_sources)
-    pairs = (
-        ("spec", str(spec), row.spec),
-        ("nodes", topology.nodes, row.nodes),
-        ("degree", topology.degree, row.degree),
-        ("wiring", "duplex" if topology.is_duplex else "simplex", row.wiring),
-        ("found", how_found(spec), row.found),
-    )
-    wrong = [f"{name} {came_out}, not {said}" for name, came_out, said in pairs if came_out != said]
-    wrong += _wrong_deferred(row, topology, there, back) if row.deferred else _wrong_prices(row, spec, there, back)
-    if row.allgather.bandwidth > row.cost.bandwidth:
-        wrong.append("an allgather that costs more than the reduce-scatter (take the transpose)")
-    if not 1 <= row.version <= VERSION:
-        wrong.append(f"version {row.version}, where there are versions 1 to {VERSION}")
-    return wrong
-
-
-def _wrong_prices(row: Row, spec: Spec, there: Cost, back: Cost) -> list[str]:
-    """Return how the prices from the links differ from those of a row, as far as its basis claims to know them."""
-    pairs = (("bandwidth", there.bandwidth, row.cost.bandwidth), ("allgather", back.bandwidth, row.allgather.bandwidth))
-    wrong = [] if there.steps == row.cost.steps else [f"steps {there.steps}, not {row.cost.steps}"]
-    if row.basis is not Basis.BOUND:
-        wrong += [f"{name} {came_out}, not {said}" for name, came_out, said in pairs if came_out != said]
-    else:
-        wrong += [f"{name} {came_out}, above {said}" for name, came_out, said in pairs if came_out > said]
-    if row.basis is not Basis.LINKS:
-        claim = _claim(spec)
-        exact = claim is not None and claim.basis is Basis.THEOREM
-        if claim is None or claim.cost != row.cost or exact != (row.basis is Basis.THEOREM):
-            wrong.append(f"no {row.basis} that gives this price")
-    return wrong
-
-
-def _wrong_deferred(row: Row, topology: Topology, there: Cost, back: Cost) -> list[str]:
-    """Return where the cheaper of SPFF, whose prices are given, and a deferred schedule costs more than a row says.
-
-    It may cost less: then schedules are found that are better than when the row was made.
-    """
-    again = tuple(map(cheaper, (there, back), deferred_both(topology)))
-    pairs = (("bandwidth", again[0], row.cost), ("allgather", again[1], row.allgather))
-    wrong = [] if again[0].steps == row.cost.steps else [f"steps {again[0].steps}, not {row.cost.steps}"]
-    wrong += [
-        f"{name} {now.bandwidth}, above {said.bandwidth}" for name, now, said in pairs if now.bandwidth > said.bandwidth
-    ]
-    if row.cost.bandwidth >= there.bandwidth and row.allgather.bandwidth >= back.bandwidth:
-        wrong.append("prices by SPFF that are as low")
-    return wrong
-
-
-def _claim(spec: Spec) -> Claim | None:
-    """Return the closed form of an expansion, from bases priced by their links; None if there is none.
-
-    Rows of all other kinds must be priced by their links.
-    """
-    entry = generator(spec.name)
-    if not isinstance(entry, Expansion) or how_found(spec) != "expansion":
-        return None
-    return entry.claim(*(_base(build(arg)) if isinstance(arg, Spec) else arg for arg in spec.args))
-
-
-def _base(topology: Topology) -> Base:
-    there, back = price(topology), price(topology.transpose())
-    return Base(topology, Cost(there.steps, max(there.bandwidth, back.bandwidth)))

@@ -11,8 +11,9 @@ from itertools import groupby
 from pathlib import Path
 from zipfile import ZIP_LZMA, ZipFile
 
-from topodesign.base.atomic import member_info, write_directory
+from topodesign.base.atomic import write_directory
 from topodesign.base.errors import CatalogError
+from topodesign.base.zips import member_info
 from topodesign.catalog.all_to_all import PRICES
 from topodesign.catalog.exchange import EXCHANGE
 from topodesign.catalog.files import degrees, packed_file, whole_text

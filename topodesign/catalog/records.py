@@ -13,12 +13,8 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left
-from dataclasses import replace
 
 from topodesign.base.cost import Cost, least_steps, lower_bounds
-from topodesign.graphs import FAMILIES
-from topodesign.search.finder import Finder
-from topodesign.topology.family import Family
 
 GRAPHS: dict[int, tuple[int, ...]] = {
     3: (10, 20, 38, 70, 132, 196, 360, 600, 1250),
@@ -86,30 +82,3 @@ def _largest_digraph(degree: int, steps: int) -> int:
     if degree != 2:
         return int(degree**steps + degree ** (steps - 1))
     return _ALEGRE[steps - 1] if steps <= len(_ALEGRE) else _ALEGRE[-1] << (steps - len(_ALEGRE))
-
-
-TABLE_7 = frozenset((
-    "complete", "bipartite", "hamming", "kautz", "genkautz", "circulant", "biring", "uniring", "diamond", "debruijn",
-    "dbjmod",
-))  # fmt: skip
-DISTANCE_REGULAR = frozenset((
-    "octahedron", "cocktailparty", "crown", "hypercube", "foldedcube", "halvedcube", "johnson", "odd", "doubledodd",
-    "kneser", "paley", "pg2", "ag2", "gq", "gh", "pg2line", "gqline", "ghline", "petersenline", "heawoodline",
-    "heawoodd3", "tutte8line", "tutte12line", "hoffmansingleton",
-))  # fmt: skip
-RINGS_AND_MESHES = frozenset(("torus", "cyclemesh", "shiftedring"))
-
-
-def paper_families() -> list[Family]:
-    """Return the families of the paper; its directed circulant has d + 2 nodes."""
-    wanted = TABLE_7 | DISTANCE_REGULAR | RINGS_AND_MESHES
-    directed = next(family for family in FAMILIES if family.name == "dicirculant")
-    return [
-        *(family for family in FAMILIES if family.name in wanted),
-        replace(directed, find=lambda n, d: [(n, *range(1, d + 1))] if n == d + 2 else []),
-    ]
-
-
-def paper_finder() -> Finder:
-    """Return a finder that knows what the paper's does."""
-    return Finder(families=paper_families())

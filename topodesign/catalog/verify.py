@@ -21,11 +21,12 @@ from topodesign.base.progress import tell
 from topodesign.base.records import Result
 from topodesign.base.text_files import naming, read_text
 from topodesign.base.units import as_count
-from topodesign.catalog.audit import Audited, audit_row, check_row
+from topodesign.catalog.audit import Audited, audit_row
 from topodesign.catalog.exchange import EXCHANGE, Exchange
 from topodesign.catalog.exchange_search import wrong_exchange
 from topodesign.catalog.files import stored_file
 from topodesign.catalog.lookup import Catalog, as_catalog
+from topodesign.catalog.row_check import check_row
 from topodesign.catalog.rows import Row, worth_keeping
 from topodesign.catalog.sizes import NO_LIMIT
 from topodesign.catalog.tasks import check_threads, end_with_parent

@@ -22,11 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.arrays import sealed
-from topodesign.base.atomic import member_info, write_whole
+from topodesign.base.atomic import write_whole
 from topodesign.base.errors import FileFormatError, ParameterError, ScheduleError, TopodesignError, TopologyError
 from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.memory import check_memory
 from topodesign.base.text_files import open_input
+from topodesign.base.zips import member_info
 from topodesign.topology.topology import MAX_LINKS, MAX_NODES, Topology
 
 MAX_HEADER = 2**20

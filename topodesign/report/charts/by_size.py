@@ -56,7 +56,7 @@ def by_size_chart(known: Known, *, paper: bool = False) -> Chart:
 
 def _of_the_paper(known: Known) -> Series:
     """Return the fastest that the finder of the paper has, at sizes evenly spread and the last one."""
-    from topodesign.catalog.records import paper_finder  # noqa: PLC0415  heavy, and seldom asked for
+    from topodesign.search.paper import paper_finder  # noqa: PLC0415  heavy, and seldom asked for
 
     finder, fronts = paper_finder(), known.frontiers
     chosen = sorted({round(k * (len(fronts) - 1) / (_MOST_SEARCHED - 1)) for k in range(_MOST_SEARCHED)})

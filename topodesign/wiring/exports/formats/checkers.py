@@ -15,8 +15,8 @@ import zipfile
 from collections.abc import Iterator
 from html import escape
 
-from topodesign.base.atomic import member_info
 from topodesign.base.errors import ParameterError
+from topodesign.base.zips import member_info
 from topodesign.wiring.exports.format import Format
 from topodesign.wiring.plan.cross_connects import End
 from topodesign.wiring.plan.plan import WiringPlan
