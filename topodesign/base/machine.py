@@ -57,11 +57,9 @@ class Entrance:
     """
 
     def __init__(self, source: FunctionType, made_of: str, linked: Callable[[], FunctionType]) -> None:
-        self._linked = linked
+        self._made_of, self._linked = made_of, linked
         self._folders = tuple(_folders(Path(source.__code__.co_filename)))
         self._name = f"{source.__module__}.{source.__qualname__}"
-        self._shipped = f"{self._name}-{_digest(made_of, _interfaces())}"
-        self._own = self._shipped if _makes_portable() else f"{self._name}-{_digest(made_of, _versions())}"
         self._forms: list[tuple[Any, int, int, object]] = []
         self.compiled = False
         """Whether this process compiled it, for some form."""
@@ -85,6 +83,16 @@ class Entrance:
     def is_kept(self) -> bool:
         """Whether there is a file of it, for some form of arguments."""
         return any(file.name.startswith(start) for folder, start, _ in self._places() for file in _listed(folder))
+
+    @functools.cached_property
+    def _own(self) -> str:
+        """How the names of files begin that are made here."""
+        return self._shipped if _makes_portable() else f"{self._name}-{_digest(self._made_of, _versions())}"
+
+    @functools.cached_property
+    def _shipped(self) -> str:
+        """How the names of files begin that a wheel brings."""
+        return f"{self._name}-{_digest(self._made_of, _interfaces())}"
 
     def _places(self) -> Iterator[tuple[Path, str, Callable[[], tuple[str, str]]]]:
         """Yield where files of it are looked for, how their names begin there, and for which processor they are."""

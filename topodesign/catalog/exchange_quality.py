@@ -11,9 +11,9 @@ from typing import Any
 from topodesign.base.cost import Cost, least_steps, moore_distances
 from topodesign.base.declared import key
 from topodesign.base.records import Result, ResultList, Table
-from topodesign.base.units import format_bandwidth, format_size, format_time
+from topodesign.base.units import format_size
 from topodesign.catalog.exchange import Exchange
-from topodesign.catalog.quality import STANDARD, Ratio, ratios_of
+from topodesign.catalog.quality import STANDARD, Ratio, ratio_columns, ratios_of
 from topodesign.pricing.workload import Workload
 
 JUDGED = 256  # nodes up to which all sizes have prices of all-to-all; more are judged where they are asked for
@@ -61,7 +61,7 @@ class ExchangeQualities(ResultList[ExchangeQuality]):
         if not self:
             return Table("there is nothing in this range", (), ())
         work = self[0].work
-        columns = [f"{word} {format_size(size)}" for size in work.sizes for word in ("mean", "worst")]
+        columns = ratio_columns(work)
         rows = tuple(
             (
                 *(str(one.degree), str(one.sizes), *(cell for ratio in one.ratios for cell in ratio.cells)),
@@ -70,8 +70,7 @@ class ExchangeQualities(ResultList[ExchangeQuality]):
             for one in self
         )
         return Table(
-            f"best all-to-all over the bound by distances; alpha {format_time(work.alpha)}, "
-            f"{format_bandwidth(work.bandwidth)} per node",
+            f"best all-to-all over the bound by distances; {work.setting}",
             ("degree", "sizes", *columns, "met", "cabling"),
             rows,
             words=frozenset(("cabling",)),
@@ -88,10 +87,10 @@ def exchange_quality(
     for nodes, some in itertools.groupby((one for one in known if one.duplex or not duplex), lambda one: one.nodes):
         reached = [(one.steps, *one.all_to_all.upper.as_integer_ratio()) for one in some]
         cost = least_exchange(nodes, degree, duplex=duplex)
-        least = ((cost.steps, *cost.bandwidth.as_integer_ratio()),)
-        met += any(one in reached for one in least)
+        least = cost.steps, *cost.bandwidth.as_integer_ratio()
+        met += least in reached
         sizes.append(nodes)
-        times.append((reached, least, least))
+        times.append((reached, [least], [least]))
     if not sizes:
         return None
     ratios = tuple(ratios_of(sizes, times, work.alpha, 8 * size / work.bandwidth)[0] for size in work.sizes)

@@ -16,7 +16,7 @@ from topodesign.base.declared import key
 from topodesign.base.memory import uncollected
 from topodesign.base.moore import moore_steps, why_impossible
 from topodesign.base.records import Result, ResultList, Table
-from topodesign.base.units import format_bandwidth, format_size, format_time
+from topodesign.base.units import format_size
 from topodesign.catalog.records import record_orders, recorded
 from topodesign.catalog.rows import Price, Row
 from topodesign.catalog.sizes import MOST_NODES
@@ -170,7 +170,7 @@ class Qualities(ResultList[Quality]):
         if not self:
             return Table("there is nothing in this range", (), ())
         work = self[0].work
-        columns = [f"{word} {format_size(size)}" for size in work.sizes for word in ("mean", "worst")]
+        columns = ratio_columns(work)
         rows = []
         for one in self:
             ratios = (cell for ratio in one.ratios for cell in ratio.cells)
@@ -179,8 +179,7 @@ class Qualities(ResultList[Quality]):
             cabling = "duplex" if one.duplex else "any"
             rows.append((str(one.degree), str(one.sizes), *ratios, share, *records, cabling))
         return Table(
-            f"best allreduce over the lower bound; alpha {format_time(work.alpha)}, "
-            f"{format_bandwidth(work.bandwidth)} per node",
+            f"best allreduce over the lower bound; {work.setting}",
             ("degree", "sizes", *columns, "near-optimal", "records'", "missed", "cabling"),
             tuple(rows),
             words=frozenset(("cabling",)),
@@ -189,6 +188,11 @@ class Qualities(ResultList[Quality]):
             f"records': mean {format_size(work.sizes[0])} with the steps of the degree/diameter records and optimal "
             "bandwidth\nmissed: records with fewer steps than all topologies of their size here",
         )
+
+
+def ratio_columns(work: Workload) -> list[str]:
+    """Return the heads of the cells of a ratio for each size of data."""
+    return [f"{word} {format_size(size)}" for size in work.sizes for word in ("mean", "worst")]
 
 
 def coverage(degree: int, rows: Sequence[Row]) -> Coverage:

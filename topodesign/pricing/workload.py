@@ -12,7 +12,7 @@ from topodesign.base.cost import Cost, lower_bounds
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import ParameterError
 from topodesign.base.latency import GAP, HOP, Latency
-from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
+from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_bandwidth, format_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,11 @@ class Workload(Declared):
     def latency(self) -> Latency:
         """What messages take beside their bytes."""
         return Latency(self.alpha, self.gap, self.hop)
+
+    @property
+    def setting(self) -> str:
+        """What times are for, in words."""
+        return f"alpha {format_time(self.alpha)}, {format_bandwidth(self.bandwidth)} per node"
 
     def allreduce(self, reduce_scatter: Cost, allgather: Cost | None = None) -> tuple[Fraction, ...]:
         """Return the time of a reduce-scatter and an allgather (as dear if not given) in seconds, for each size."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 
 import pytest
@@ -17,9 +19,11 @@ from topodesign.runtime.mscclpp.flat import Flat
 from topodesign.runtime.mscclpp.parse import ExecutionPlan, parse_plan
 from topodesign.schedulers.scheduling import schedule
 
+Case = tuple[str, str, str, int | None]  # links, collective, protocol, ranks of a box
+
 STATIC = {"illegal", "out-of-bounds"}
 
-SMALL = [
+SMALL: list[Case] = [
     ("complete(2)", "allgather", "Simple", None),
     ("complete(2)", "allgather", "LL", None),
     ("complete(2)", "allgather", "Simple", 1),
@@ -30,7 +34,7 @@ SMALL = [
 ]
 """Collectives of two ranks, whose orders can all be tried."""
 
-LARGE = [
+LARGE: list[Case] = [
     ("circulant(5,1,2)", "allreduce", "Simple", None),
     ("complete(4)", "reduce-scatter", "LL", 2),
     ("torus(2,2)", "all-to-all", "Simple", 2),
@@ -70,25 +74,29 @@ def compare(text: str, *, launches: int | None = None) -> str:
 
 @pytest.mark.parametrize("case", SMALL, ids=str)
 @pytest.mark.floor(compared=1)
-def test_what_is_made_is_right_in_all_orders(case: tuple[str, str, str, int | None]) -> None:
+def test_what_is_made_is_right_in_all_orders(case: Case) -> None:
     assert compare(plan_text(*case)) == "ok"
 
 
-def mutants_agree(cases: list[tuple[str, str, str, int | None]], seeds: range) -> Counter[str]:
+def mutants(cases: list[Case], seeds: range) -> Iterator[tuple[Case, int, str, str]]:
+    """Yield changed plans: of which case, by which seed, the name of the change, and the text."""
+    for case, seed in itertools.product(cases, seeds):
+        made = mutant(plan_text(*case), seed)
+        if made is not None:
+            yield case, seed, *made
+
+
+def mutants_agree(cases: list[Case], seeds: range) -> Counter[str]:
     verdicts: Counter[str] = Counter()
-    for case in cases:
-        for seed in seeds:
-            made = mutant(plan_text(*case), seed)
-            if made is None:
-                continue
-            try:
-                verdicts[compare(made[1])] += 1
-            except TooManyError:
-                reached("too_many_states")
-            except TopodesignError:
-                verdicts["refused"] += 1
-            except AssertionError as error:
-                raise AssertionError(f"{case}, seed {seed}, {made[0]}: {error}\n{made[1]}") from error
+    for case, seed, change, text in mutants(cases, seeds):
+        try:
+            verdicts[compare(text)] += 1
+        except TooManyError:
+            reached("too_many_states")
+        except TopodesignError:
+            verdicts["refused"] += 1
+        except AssertionError as error:
+            raise AssertionError(f"{case}, seed {seed}, {change}: {error}\n{text}") from error
     return verdicts
 
 
@@ -106,23 +114,19 @@ def test_many_mutants_agree_with_all_orders() -> None:
     assert sum(verdicts.values()) - verdicts["ok"] > 500
 
 
-def survivors_run(cases: list[tuple[str, str, str, int | None]], seeds: range) -> Counter[str]:
+def survivors_run(cases: list[Case], seeds: range) -> Counter[str]:
     """Run mutants that pass for right in random orders."""
     verdicts: Counter[str] = Counter()
-    for case in cases:
-        for seed in seeds:
-            made = mutant(plan_text(*case), seed)
-            if made is None:
-                continue
-            try:
-                report = check_plan(parse_plan(made[1]), interleavings=10)
-            except TopodesignError:
-                verdicts["refused"] += 1
-                continue
-            verdicts[report.verdict] += 1
-            assert not any("random" in one.message for one in report.findings)
-            if report.findings and not report.warnings:
-                reached("found")
+    for _, _, _, text in mutants(cases, seeds):
+        try:
+            report = check_plan(parse_plan(text), interleavings=10)
+        except TopodesignError:
+            verdicts["refused"] += 1
+            continue
+        verdicts[report.verdict] += 1
+        assert not any("random" in one.message for one in report.findings)
+        if report.findings and not report.warnings:
+            reached("found")
     return verdicts
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from tests.floors import reached
-from tests.runtime.mscclpp.mutants import mutant
-from tests.runtime.mscclpp.test_agreement import LARGE, SMALL, plan_text
+from tests.runtime.mscclpp.test_agreement import LARGE, SMALL, Case, mutants, plan_text
 from topodesign.base.errors import TopodesignError
 from topodesign.runtime.mscclpp.check import Prepared, names, prepare
 from topodesign.runtime.mscclpp.flat import Flat
@@ -23,7 +22,7 @@ def flat(run: Prepared) -> Flat:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_what_is_made_is_proven(case: tuple[str, str, str, int | None]) -> None:
+def test_what_is_made_is_proven(case: Case) -> None:
     run = prepare(parse_plan(plan_text(*case)))
     one = flat(run)
     assert one.proven()
@@ -35,38 +34,34 @@ def test_what_is_made_is_proven(case: tuple[str, str, str, int | None]) -> None:
 
 
 @pytest.mark.parametrize("case", [*SMALL, *LARGE], ids=str)
-def test_random_orders_of_what_is_made_agree(case: tuple[str, str, str, int | None]) -> None:
+def test_random_orders_of_what_is_made_agree(case: Case) -> None:
     run = prepare(parse_plan(plan_text(*case)))
     one = flat(run)
     assert {one.random(seed) for seed in range(20)} == {None}
 
 
-def agree(cases: list[tuple[str, str, str, int | None]], seeds: range) -> None:
+def agree(cases: list[Case], seeds: range) -> None:
     """Nothing passes that has a finding, and what passes is right in random orders; little cannot be told."""
-    for case in cases:
-        for seed in seeds:
-            made = mutant(plan_text(*case), seed)
-            if made is None:
+    for case, seed, change, text in mutants(cases, seeds):
+        try:
+            plan = parse_plan(text)
+            if any(illegal(plan)) or plan.collective not in names():
                 continue
-            try:
-                plan = parse_plan(made[1])
-                if any(illegal(plan)) or plan.collective not in names():
-                    continue
-                run = prepare(plan)
-            except TopodesignError:
-                continue
-            if run.findings:
-                continue
-            wrong = explained(flat(run))
-            fast = flat(run)
-            right = fast.proven()
-            assert not (right and wrong), (case, seed, made[0], wrong)
-            if not right and not wrong:
-                reached("not told")
-                continue
-            reached("right" if right else "wrong")
-            if right:
-                assert not any(fast.random(one) for one in range(3)), (case, seed, made[0])
+            run = prepare(plan)
+        except TopodesignError:
+            continue
+        if run.findings:
+            continue
+        wrong = explained(flat(run))
+        fast = flat(run)
+        right = fast.proven()
+        assert not (right and wrong), (case, seed, change, wrong)
+        if not right and not wrong:
+            reached("not told")
+            continue
+        reached("right" if right else "wrong")
+        if right:
+            assert not any(fast.random(one) for one in range(3)), (case, seed, change)
 
 
 @pytest.mark.floor(**{"right": 5, "wrong": 40, "not told": 0})

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from topodesign.base.spec import Spec
-from topodesign.base.units import format_bandwidth, format_size, format_time
+from topodesign.base.units import format_size
 from topodesign.catalog.known import Known
-from topodesign.pricing.workload import Workload
 from topodesign.report.charts.chart import Chart, Series
 
 _MOST_SEARCHED = 64  # sizes for which the finder of the paper is asked
@@ -50,7 +49,7 @@ def by_size_chart(known: Known, *, paper: bool = False) -> Chart:
         "seconds",
         tuple(series),
         y_scale="log",
-        note=f"{setting(work)}{_ratios(known, series)}",
+        note=f"{work.setting}{_ratios(known, series)}",
     )
 
 
@@ -87,11 +86,6 @@ def bound_by_size(known: Known) -> Series:
     """Return the lower bound at each size."""
     nodes = [front.nodes for front in known]
     return Series("lower bound", nodes, [front.workload.fastest(front.bounds)[0] for front in known], role="bound")
-
-
-def setting(work: Workload) -> str:
-    """Return what times are for, in words."""
-    return f"alpha {format_time(work.alpha)}, {format_bandwidth(work.bandwidth)} per node"
 
 
 _EXPANSIONS = {
@@ -154,5 +148,5 @@ def winners_chart(known: Known) -> Chart:
         "nodes N (in brackets: how many sizes each wins)",
         "seconds",
         (*series, bound_by_size(known)),
-        note=setting(work),
+        note=work.setting,
     )

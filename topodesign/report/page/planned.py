@@ -23,7 +23,7 @@ from topodesign.report.page.parts import (
     Summary,
     Words,
 )
-from topodesign.report.page.topology import loading_plan, pictured, pictures_of, plan_fact, setting
+from topodesign.report.page.topology import loading_plan, pictured, pictures_of, plan_fact
 from topodesign.topology.topology import Topology
 
 _MOST_LANES = 64
@@ -48,7 +48,7 @@ def plan_document(plan: Plan, work: Workload, name: str) -> Document:
     return Document(
         "plan",
         f"{plan.collective} on {plan.spec or plan.fabric.name}",
-        f"{plan.heading()}; {setting(work)}",
+        f"{plan.heading()}; {work.setting}",
         f"{'The plan is right' if checked.ok else 'The plan is WRONG'}: {told}. {runs[0].heading()}.",
         Summary(name, name, _headline(checked, runs), (plan.heading(),), drawings[0] if drawings else None),
         (),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from topodesign.base.claims import Among, Of
 from topodesign.base.cost import Cost
 from topodesign.base.records import Table, shortened
-from topodesign.base.units import format_bandwidth, format_excess, format_size, format_time
+from topodesign.base.units import format_excess, format_size, format_time
 from topodesign.base.wording import counted
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.verdict import claims_on, verdict_on
@@ -92,7 +92,7 @@ def topology_document(found: Evaluation, name: str) -> Document:
     return Document(
         "topology",
         short,
-        f"{counted(graph.nodes, 'node')} of degree {graph.degree}; {setting(work)}",
+        f"{counted(graph.nodes, 'node')} of degree {graph.degree}; {work.setting}",
         _verdict(work, priced),
         summary_of(graph, short, work, priced, made),
         (Section("Time over message size", (Plotted(_times(found)),)),),
@@ -142,11 +142,6 @@ def price_of(graph: Topology, cabling: Cabling | None) -> tuple[str, ...]:
     if cabling is None:
         return (f"{counted(len(graph.src), 'link')}, no switch",)
     return (f"cables and cords: {cabling}", f"{cabling.connects} cross-connects on one panel, no switch")
-
-
-def setting(work: Workload) -> str:
-    """Return what times are for, in words."""
-    return f"alpha {format_time(work.alpha)}, {format_bandwidth(work.bandwidth)} per node"
 
 
 def computed_from_links(graph: Topology, methods: tuple[str, ...]) -> str:
