@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from io import BytesIO
 from itertools import groupby
 from pathlib import Path
-from zipfile import ZIP_LZMA, ZipFile
+from zipfile import ZIP_LZMA
 
 from topodesign.base.atomic import write_directory
 from topodesign.base.errors import CatalogError
-from topodesign.base.zips import member_info
+from topodesign.base.zips import write_zip
 from topodesign.catalog.all_to_all import PRICES
 from topodesign.catalog.exchange import EXCHANGE
 from topodesign.catalog.files import degrees, packed_file, whole_text
@@ -43,9 +43,7 @@ def pack_catalog(source: Path, target: Path) -> None:
 
 def _archive(path: Path, text: bytes) -> bytes:
     stream = BytesIO()
-    with ZipFile(stream, "w") as archive:
-        for name, piece in _pieces(text):
-            archive.writestr(member_info(name), piece, ZIP_LZMA)
+    write_zip(stream, _pieces(text), ZIP_LZMA)
     data = stream.getvalue()
     if as_packed(path, data).text(0, NO_LIMIT) != text:  # which also refuses what nobody could read
         raise CatalogError(f"{path}: what was packed is not what comes out")

@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -27,7 +28,7 @@ from topodesign.base.errors import FileFormatError, ParameterError, ScheduleErro
 from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.memory import check_memory
 from topodesign.base.text_files import open_input
-from topodesign.base.zips import member_info
+from topodesign.base.zips import write_zip
 from topodesign.topology.topology import MAX_LINKS, MAX_NODES, Topology
 
 MAX_HEADER = 2**20
@@ -60,10 +61,8 @@ def write_archive(target: Path, fields: Mapping[str, Any], arrays: Mapping[str, 
         raise ScheduleError(f"a schedule file holds at most {MAX_ROWS} rows, not {longest}")
 
     def write(stream: IO[bytes]) -> None:
-        with zipfile.ZipFile(stream, "w") as archive:
-            _write_member(archive, "header.json", header)
-            for name, array in arrays.items():
-                _write_member(archive, f"{name}.npy", _npy(array))
+        columns = ((f"{name}.npy", _npy(array)) for name, array in arrays.items())
+        write_zip(stream, chain([("header.json", header)], columns), zipfile.ZIP_DEFLATED, _LEVEL)
 
     try:
         write_whole(target, write)
@@ -86,10 +85,6 @@ def open_archive(source: Path) -> Iterator[zipfile.ZipFile]:
             raise FileFormatError(f"cannot read {source}: {error.strerror or error}") from None
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, KeyError, ValueError) as error:
             raise FileFormatError(f"{source} is damaged or is no schedule file: {error}") from None
-
-
-def _write_member(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
-    archive.writestr(member_info(name), data, zipfile.ZIP_DEFLATED, _LEVEL)
 
 
 def _npy(array: NDArray[Any]) -> bytes:

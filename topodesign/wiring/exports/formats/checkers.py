@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from html import escape
 
 from topodesign.base.errors import ParameterError
-from topodesign.base.zips import member_info
+from topodesign.base.zips import write_zip
 from topodesign.wiring.exports.format import Format
 from topodesign.wiring.plan.cross_connects import End
 from topodesign.wiring.plan.plan import WiringPlan
@@ -48,9 +48,8 @@ def to_p2p(plan: WiringPlan) -> bytes:
     rows = (f"<row>{''.join(map(_cell, row))}</row>" for row in (P2P_COLUMNS, *links))
     sheet = f'<worksheet xmlns="{_MAIN}"><sheetData>{"".join(rows)}</sheetData></worksheet>'
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as target:
-        for name, text in {**_WORKBOOK, "xl/worksheets/sheet1.xml": sheet}.items():
-            target.writestr(member_info(name), f"{_XML}{text}", zipfile.ZIP_DEFLATED)
+    members = {**_WORKBOOK, "xl/worksheets/sheet1.xml": sheet}
+    write_zip(out, ((name, f"{_XML}{text}".encode()) for name, text in members.items()), zipfile.ZIP_DEFLATED)
     return out.getvalue()
 
 
