@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import stat
 import subprocess
@@ -121,27 +120,6 @@ def test_what_is_printed_is_not_lost(tmp_path: Path) -> None:
             with path.open("wb") as stream:
                 subprocess.run(command, stdout=stream, check=True, timeout=60)
             assert path.read_bytes() == b"1\n2\n3\n"
-
-
-def test_an_interrupt_is_not_hidden_by_what_fails_after_it(tmp_path: Path) -> None:
-    def fail(stream: IO[bytes]) -> None:
-        stream.write(b"half")
-        raise ValueError("a member is open")
-
-    def end(stream: IO[bytes]) -> None:
-        try:
-            signal.raise_signal(signal.SIGINT)
-        finally:
-            fail(stream)
-
-    with pytest.raises(KeyboardInterrupt):
-        write_whole(tmp_path / "a", end)
-    try:
-        signal.raise_signal(signal.SIGINT)
-    except KeyboardInterrupt:
-        with pytest.raises(FileFormatError, match="a member is open"):  # of itself
-            write_whole(tmp_path / "a", fail)
-    assert not list(tmp_path.iterdir())
 
 
 def test_directories_appear_whole(tmp_path: Path) -> None:

@@ -53,6 +53,19 @@ def test_an_interrupt_while_the_program_is_loaded_is_no_traceback() -> None:
         assert (status == 130 and words == "topodesign: interrupted\n") or "topodesign" not in words
 
 
+def test_an_interrupt_is_not_hidden_by_what_fails_after_it() -> None:
+    words = (
+        "import signal, sys, topodesign.cli.interrupt as i\ni.listen()\n"
+        "try:\n with i.in_order():\n  try:\n   for number in map(int, sys.argv[1:]): signal.raise_signal(number)\n"
+        "  finally:\n   raise ValueError\nexcept (i.Ended, ValueError) as error: print(repr(error))"
+    )
+    for numbers, said in (([], "ValueError()"), (["2"], "Ended(2)"), (["15"], "Ended(15)")):
+        done = subprocess.run(
+            [sys.executable, "-c", words, *numbers], check=True, capture_output=True, text=True, timeout=60
+        )
+        assert done.stdout == f"{said}\n"
+
+
 def test_no_temporary_file_is_left(tmp_path: Path) -> None:
     words = (
         "import pathlib, sys, time, topodesign.cli.interrupt as i, topodesign.base.atomic as a\ni.listen()\n"

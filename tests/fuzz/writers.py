@@ -33,7 +33,7 @@ from topodesign.catalog.merge import merge_catalogs
 from topodesign.catalog.packing import pack_catalog
 from topodesign.catalog.tasks import Stage, Task
 from topodesign.catalog.verify import _Progress, stored_rows
-from topodesign.cli.interrupt import Ended, listen
+from topodesign.cli.interrupt import Ended, in_order, listen
 from topodesign.cli.main import run
 from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.phases import compile_phases
@@ -394,7 +394,8 @@ def _work(work: Callable[[], object], unmasked: Iterable[int]) -> NoReturn:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, unmasked)
         listen()
-        work()
+        with in_order():
+            work()
         status = 0
     except Ended as error:
         status = error.status

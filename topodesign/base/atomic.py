@@ -97,24 +97,14 @@ def _printed_to(status: os.stat_result) -> int | None:
 
 @contextlib.contextmanager
 def _unless_finished(temporary: Path) -> Iterator[None]:
-    """Remove a temporary file or directory if the context ends with an error.
-
-    What tells the program to end, such as an interrupt, goes on even where closing what was written failed after it, as
-    an archive does that is left amid one of its members.
-    """
-    handled = sys.exception()
+    """Remove a temporary file or directory if the context ends with an error."""
     _unfinished.add(temporary)
     try:
         yield
-    except BaseException as error:
+    except BaseException:
         clear = shutil.rmtree if temporary.is_dir() else os.unlink
         with contextlib.suppress(OSError):
             clear(temporary)
-        hidden: BaseException | None = error
-        while hidden is not None and hidden is not handled:
-            if not isinstance(hidden, Exception):
-                raise hidden from None
-            hidden = hidden.__context__
         raise
     finally:
         _unfinished.discard(temporary)

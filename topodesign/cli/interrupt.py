@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 from types import FrameType
 from typing import NoReturn
 
@@ -21,6 +22,7 @@ PATIENCE = 0.3  # seconds that the main thread has to hear a signal
 _TO_END = 0.5  # seconds that it has to end in order then
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _told = threading.Event()
+_heard: set[int] = set()
 
 
 class Ended(BaseException):
@@ -32,6 +34,17 @@ class Ended(BaseException):
     def __init__(self, number: int) -> None:
         super().__init__(number)
         self.status = 128 + number
+
+
+@contextlib.contextmanager
+def in_order() -> Iterator[None]:
+    """Raise Ended for any error after a signal: compiled code, and what closes a file, drop the signal for one of theirs."""
+    try:
+        yield
+    except Exception as error:
+        if not _heard:
+            raise
+        raise Ended(min(_heard)) from error
 
 
 def will_tell() -> None:
@@ -48,6 +61,7 @@ def listen() -> None:
 
     def hear(number: int, _frame: FrameType | None) -> NoReturn:
         heard.set()
+        _heard.add(number)
         raise Ended(number)
 
     def unraisable(about: sys.UnraisableHookArgs) -> None:

@@ -15,7 +15,7 @@ import click
 from topodesign.base.errors import InfeasibleError, TopodesignError
 from topodesign.base.version import __version__
 from topodesign.base.wording import nearest
-from topodesign.cli.interrupt import Ended, will_tell
+from topodesign.cli.interrupt import Ended, in_order, will_tell
 from topodesign.cli.lazy import LazyGroup
 
 SECTIONS = {
@@ -116,7 +116,8 @@ def main(args: Sequence[str] | None = None) -> None:
 def run(args: Sequence[str] | None = None) -> int:
     """Run the program and return its exit status; every error of the input is one message on standard error."""
     try:
-        status: Any = program.main(args=args, prog_name="topodesign", standalone_mode=False)
+        with in_order():
+            status: Any = program.main(args=args, prog_name="topodesign", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return 2
