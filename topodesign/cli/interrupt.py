@@ -38,7 +38,7 @@ class Ended(BaseException):
 
 @contextlib.contextmanager
 def in_order() -> Iterator[None]:
-    """Raise Ended for any error after a signal: compiled code, and what closes a file, drop the signal for one of theirs."""
+    """Raise Ended for any error that follows a signal: libraries drop what a signal raises for an error of theirs."""
     try:
         yield
     except Exception as error:
