@@ -30,10 +30,10 @@ Role = Literal["ours", "bound", "other"]
 class Axis(Declared):
     """An axis."""
 
-    label: str
-    scale: Scale
+    label: str  # what it is, with its unit
+    scale: Scale  # how it is divided
 
-    KEYS = (key("label", "What it is, with its unit."), key("scale", "How it is divided."))
+    KEYS = "label scale"
     SHARED = "axis"
 
 
@@ -41,10 +41,10 @@ class Axis(Declared):
 class Mark(Declared):
     """A place along x."""
 
-    x: Number
-    text: str
+    x: Number  # where
+    text: str  # what is there
 
-    KEYS = (key("x=float(x)", "Where."), key("text", "What is there."))
+    KEYS = "x=float(x) text"
     SHARED = "mark"
 
 
@@ -119,36 +119,27 @@ class Chart(Result):
 class Spot(Declared):
     """A node of a drawing."""
 
-    name: str
-    x: float
-    y: float
-    group: str
+    name: str  # node or switch
+    x: float  # from left to right
+    y: float  # from bottom to top
+    group: str  # its kind, for the legend
 
-    KEYS = (
-        key("name", "Node or switch."),
-        key("x", "From left to right."),
-        key("y", "From bottom to top."),
-        key("group", "Its kind, for the legend."),
-    )
+    KEYS = "name x y group"
 
 
 @dataclass(frozen=True, slots=True)
 class Line(Declared):
     """A link of a drawing."""
 
-    begin: str
-    end: str
-    duplex: bool
-    weight: float
-    marked: bool
+    begin: str  # a node or switch
+    end: str  # a node or switch
+    duplex: bool  # whether it is one line for both directions
+    weight: float  # how thick
+    marked: bool  # whether it stands out
     orbit: str | None = None
 
     KEYS = (
-        key("from=begin", "A node or switch."),
-        key("to=end", "A node or switch."),
-        key("duplex", "Whether it is one line for both directions."),
-        key("weight", "How thick."),
-        key("marked", "Whether it stands out."),
+        "from=begin to=end duplex weight marked",
         key("orbit", "A link that symmetry takes to it, the same for all of its orbit; null where not told apart."),
     )
 

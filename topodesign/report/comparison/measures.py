@@ -25,17 +25,14 @@ _SAME, _DIGITS = 1e-9, 9
 class Counts(Declared):
     """What has to be bought and what it stands."""
 
-    cables: int
-    ports: int
-    switches: int
-    switch_ports: int
+    cables: int  # cables: one for a pair of opposite links (or a cord of two fibres), one for a link of one way
+    ports: int  # ports of nodes that are in use
+    switches: int  # switches
+    switch_ports: int  # ports of switches
     survives: int | None
 
     KEYS = (
-        key("cables", "Cables: one for a pair of opposite links (or a cord of two fibres), one for a link of one way."),
-        key("ports", "Ports of nodes that are in use."),
-        key("switches", "Switches."),
-        key("switch_ports", "Ports of switches."),
+        "cables ports switches switch_ports",
         key(
             "failures_survived=survives",
             "Links that may fail, whichever they are, and all still reach each other; null if not worked out.",

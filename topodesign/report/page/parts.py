@@ -19,35 +19,30 @@ def _part(name: str) -> Key:
 class Words(Declared):
     """Paragraphs."""
 
-    lines: tuple[str, ...]
+    lines: tuple[str, ...]  # one each
 
-    KEYS = (_part("words"), key("lines", "One each."))
+    KEYS = (_part("words"), "lines")
 
 
 @dataclass(frozen=True)
 class Fact(Declared):
     """A figure."""
 
-    name: str
-    exact: str
-    about: str
-    proof: str
+    name: str  # what it is called
+    exact: str  # its exact value
+    about: str  # the same for people, and the bound
+    proof: str  # what it rests on
 
-    KEYS = (
-        key("name", "What it is called."),
-        key("exact", "Its exact value."),
-        key("about", "The same for people, and the bound."),
-        key("proof", "What it rests on."),
-    )
+    KEYS = "name exact about proof"
 
 
 @dataclass(frozen=True)
 class Facts(Declared):
     """Figures with their proofs."""
 
-    facts: tuple[Fact, ...]
+    facts: tuple[Fact, ...]  # figures
 
-    KEYS = (_part("facts"), key("facts", "Figures."))
+    KEYS = (_part("facts"), "facts")
 
 
 @dataclass(frozen=True)
@@ -71,9 +66,9 @@ class Plotted(Declared):
     """A plot."""
 
     chart: Chart
-    chooses: bool = False
+    chooses: bool = False  # whether its first series are the choices of the document
 
-    KEYS = (_part("chart"), key("chooses", "Whether its first series are the choices of the document."), "*chart")
+    KEYS = (_part("chart"), "chooses *chart")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,80 +120,55 @@ class Drawn(Declared):
 class Block(Declared):
     """Data that are told apart."""
 
-    name: str
-    start: list[int] | None
-    end: list[int] | None
+    name: str  # whose data it is
+    start: list[int] | None  # who has it at the start; null for all members
+    end: list[int] | None  # who has it at the end; null for all members
 
-    KEYS = (
-        key("name", "Whose data it is."),
-        key("from=start", "Who has it at the start; null for all members."),
-        key("to=end", "Who has it at the end; null for all members."),
-    )
+    KEYS = "name from=start to=end"
 
 
 @dataclass(frozen=True, slots=True)
 class Sends(Declared):
     """Sends, in columns."""
 
-    start: IntArray
-    end: IntArray
-    path: IntArray
-    block: IntArray
-    low: IntArray
-    high: IntArray
-    add: IntArray
+    start: IntArray  # instants at which they start
+    end: IntArray  # instants at which data have arrived
+    path: IntArray  # their ways
+    block: IntArray  # their blocks
+    low: IntArray  # first parts of the block
+    high: IntArray  # ends of the parts
+    add: IntArray  # 1 where the receiver adds
 
-    KEYS = (
-        key("from=start", "Instants at which they start."),
-        key("to=end", "Instants at which data have arrived."),
-        key("path", "Their ways."),
-        key("block", "Their blocks."),
-        key("low", "First parts of the block."),
-        key("high", "Ends of the parts."),
-        key("add", "1 where the receiver adds."),
-    )
+    KEYS = "from=start to=end path block low high add"
 
 
 @dataclass(frozen=True)
 class Played(Declared):
     """A plan to play, step by step."""
 
-    title: str
-    drawing: Compact
-    members: IntArray
-    blocks: tuple[Block, ...]
-    adds: bool
-    units: int
-    cuts: IntArray
-    instants: tuple[str, ...]
-    paths: tuple[tuple[int, ...], ...]
-    sends: Sends
-    note: str
+    title: str  # what is played
+    drawing: Compact  # where
+    members: IntArray  # nodes that take part
+    blocks: tuple[Block, ...]  # data that are told apart
+    adds: bool  # whether contributions are added up
+    units: int  # equal parts of a block
+    cuts: IntArray  # units at which a block is cut into parts that move together
+    instants: tuple[str, ...]  # what there is after each instant but the last: a step, or a time
+    paths: tuple[tuple[int, ...], ...]  # ways that data go: vertices
+    sends: Sends  # sends, in columns
+    note: str  # a line below
 
-    KEYS = (
-        _part("player"),
-        key("title", "What is played."),
-        key("drawing", "Where."),
-        key("members", "Nodes that take part."),
-        key("blocks", "Data that are told apart."),
-        key("adds", "Whether contributions are added up."),
-        key("units", "Equal parts of a block."),
-        key("cuts", "Units at which a block is cut into parts that move together."),
-        key("instants", "What there is after each instant but the last: a step, or a time."),
-        key("paths", "Ways that data go: vertices."),
-        key("sends", "Sends, in columns."),
-        key("note", "A line below."),
-    )
+    KEYS = (_part("player"), "title drawing members blocks adds units cuts instants paths sends note")
 
 
 @dataclass(frozen=True)
 class Command(Declared):
     """A command line."""
 
-    about: str
-    command: str
+    about: str  # what for
+    command: str  # a command line
 
-    KEYS = (key("about", "What for."), key("command", "A command line."))
+    KEYS = "about command"
 
 
 @dataclass(frozen=True)
@@ -217,15 +187,11 @@ class Commands(Declared):
 class Figure(Declared):
     """A figure that is read first."""
 
-    name: str
-    value: str
-    about: str
+    name: str  # what it is
+    value: str  # it, rounded for reading as everywhere
+    about: str  # what to hold it against
 
-    KEYS = (
-        key("name", "What it is."),
-        key("value", "It, rounded for reading as everywhere."),
-        key("about", "What to hold it against."),
-    )
+    KEYS = "name value about"
     SHARED = "report_figure"
 
 
@@ -233,19 +199,13 @@ class Figure(Declared):
 class Summary(Declared):
     """What is read first, and printed on one page."""
 
-    name: str
-    spec: str
-    figures: tuple[Figure, ...]
-    price: tuple[str, ...]
-    picture: Drawn | None
+    name: str  # the answer, or what the report is on, by its short name
+    spec: str  # the text that rebuilds it; the name where there is none
+    figures: tuple[Figure, ...]  # three figures
+    price: tuple[str, ...]  # what it takes, a line each
+    picture: Drawn | None  # a picture of it; null where it is too large for one
 
-    KEYS = (
-        key("name", "The answer, or what the report is on, by its short name."),
-        key("spec", "The text that rebuilds it; the name where there is none."),
-        key("figures", "Three figures."),
-        key("price", "What it takes, a line each."),
-        key("picture", "A picture of it; null where it is too large for one."),
-    )
+    KEYS = "name spec figures price picture"
 
 
 Part = Words | Facts | Listing | Plotted | Drawn | Played | Commands
@@ -255,10 +215,10 @@ Part = Words | Facts | Listing | Plotted | Drawn | Played | Commands
 class Section(Declared):
     """A section of a report."""
 
-    title: str
-    parts: tuple[Part, ...]
+    title: str  # its title
+    parts: tuple[Part, ...]  # what there is in it
 
-    KEYS = (key("title", "Its title."), key("parts", "What there is in it."))
+    KEYS = "title parts"
     SHARED = "report_section"
 
 
@@ -266,35 +226,28 @@ class Section(Declared):
 class Choice(Declared):
     """One of several things that the page can be about."""
 
-    name: str
-    sections: tuple[Section, ...]
+    name: str  # what it is called
+    sections: tuple[Section, ...]  # what is told of it alone
 
-    KEYS = (key("name", "What it is called."), key("sections", "What is told of it alone."))
+    KEYS = "name sections"
 
 
 @dataclass(frozen=True)
 class Document(Declared):
     """All that a page tells."""
 
-    kind: Literal["answer", "decision", "topology", "fabric", "plan"]
-    title: str
-    setting: str
-    verdict: str
-    summary: Summary
-    sections: tuple[Section, ...]
-    choices: tuple[Choice, ...]
-    chosen: int
+    kind: Literal["answer", "decision", "topology", "fabric", "plan"]  # what it is on
+    title: str  # what it is on, in words
+    setting: str  # what times are for
+    verdict: str  # the answer in a sentence or two
+    summary: Summary  # what is read first
+    sections: tuple[Section, ...]  # what is told of all choices together
+    choices: tuple[Choice, ...]  # what there is to choose from; one where the report is on one thing
+    chosen: int  # number of the choice that is shown first
     result: dict[str, Any]
 
     KEYS = (
-        key("kind", "What it is on."),
-        key("title", "What it is on, in words."),
-        key("setting", "What times are for."),
-        key("verdict", "The answer in a sentence or two."),
-        key("summary", "What is read first."),
-        key("sections", "What is told of all choices together."),
-        key("choices", "What there is to choose from; one where the report is on one thing."),
-        key("chosen", "Number of the choice that is shown first."),
+        "kind title setting verdict summary sections choices chosen",
         key(
             "result",
             "What the command about the same thing prints: pareto, design, evaluate, optimum, or verify and simulate.",

@@ -31,28 +31,20 @@ class Usage:
     A link here is an ordered pair of ranks, over all channels.
     """
 
-    threadblocks_per_rank: int
-    steps_per_threadblock: int
-    xml_nodes_per_rank: int
-    channels: int
-    scratch_chunks: int
-    copied_chunks: int
-    links_per_rank: int
-    sends_per_link: int
-    chunks_per_link: int
-    longest_chain: int
+    threadblocks_per_rank: int  # threadblocks
+    steps_per_threadblock: int  # steps
+    xml_nodes_per_rank: int  # what the parser counts
+    channels: int  # channels
+    scratch_chunks: int  # chunks of scratch
+    copied_chunks: int  # chunks that a rank copies, or adds, from one place of its memory to another
+    links_per_rank: int  # other ranks that one sends to
+    sends_per_link: int  # sends
+    chunks_per_link: int  # chunks
+    longest_chain: int  # messages of the longest chain in which each depends on the one before
 
     KEYS = (
-        key("threadblocks_per_rank", "Threadblocks."),
-        key("steps_per_threadblock", "Steps."),
-        key("xml_nodes_per_rank", "What the parser counts."),
-        key("channels", "Channels."),
-        key("scratch_chunks", "Chunks of scratch."),
-        key("copied_chunks", "Chunks that a rank copies, or adds, from one place of its memory to another."),
-        key("links_per_rank", "Other ranks that one sends to."),
-        key("sends_per_link", "Sends."),
-        key("chunks_per_link", "Chunks."),
-        key("longest_chain", "Messages of the longest chain in which each depends on the one before."),
+        "threadblocks_per_rank steps_per_threadblock xml_nodes_per_rank channels scratch_chunks copied_chunks "
+        "links_per_rank sends_per_link chunks_per_link longest_chain"
     )
 
 

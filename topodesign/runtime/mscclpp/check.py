@@ -15,13 +15,7 @@ from topodesign.base.memory import uncollected
 from topodesign.collectives import ALL_TO_ALL, COLLECTIVES, Collective
 from topodesign.runtime.memory import Layout, buffer_chunks, distinct_blocks, likely_root
 from topodesign.runtime.mscclpp.flat import Flat
-from topodesign.runtime.mscclpp.limits import (
-    PACKET,
-    allocation_multiple,
-    contexts,
-    illegal,
-    warnings,
-)
+from topodesign.runtime.mscclpp.limits import PACKET, allocation_multiple, contexts, illegal, warnings
 from topodesign.runtime.mscclpp.memory import Memory
 from topodesign.runtime.mscclpp.parse import ExecutionPlan, PlanError, parse_plan
 from topodesign.runtime.mscclpp.prove import prove
@@ -33,24 +27,18 @@ from topodesign.runtime.report import MAX_FINDINGS, Finding, ProgramReport, Size
 class PlanUsage:
     """What a plan takes; each number is the largest over the ranks (or threadblocks, or pairs of ranks)."""
 
-    threadblocks_per_rank: int
-    operations_per_threadblock: int
-    memory_channels_per_rank: int
-    port_channels_per_rank: int
-    semaphores_per_rank: int
-    scratch_chunks: int
-    copied_chunks: int
-    chunks_per_pair: int
+    threadblocks_per_rank: int  # threadblocks
+    operations_per_threadblock: int  # operations, those in pipelines included
+    memory_channels_per_rank: int  # ends of memory channels
+    port_channels_per_rank: int  # ends of port channels
+    semaphores_per_rank: int  # semaphores
+    scratch_chunks: int  # chunks of scratch
+    copied_chunks: int  # chunks that a rank copies, adds or unpacks from one place of its memory to another
+    chunks_per_pair: int  # chunks that go from one rank to another
 
     KEYS = (
-        key("threadblocks_per_rank", "Threadblocks."),
-        key("operations_per_threadblock", "Operations, those in pipelines included."),
-        key("memory_channels_per_rank", "Ends of memory channels."),
-        key("port_channels_per_rank", "Ends of port channels."),
-        key("semaphores_per_rank", "Semaphores."),
-        key("scratch_chunks", "Chunks of scratch."),
-        key("copied_chunks", "Chunks that a rank copies, adds or unpacks from one place of its memory to another."),
-        key("chunks_per_pair", "Chunks that go from one rank to another."),
+        "threadblocks_per_rank operations_per_threadblock memory_channels_per_rank port_channels_per_rank "
+        "semaphores_per_rank scratch_chunks copied_chunks chunks_per_pair"
     )
 
 

@@ -29,43 +29,34 @@ _SLACK = 1  # patches that a path may lose more on its way, and bring back
 
 
 class Fields(NamedTuple):
-    """Links in fields, changed in place.
+    """Links in fields, changed in place."""
 
-    ``ends``: the two keys of each link, shape ``(links, 2)``. ``pair``: the row of ``have`` of the hosts of each link,
-    -1 if they have no patch. ``have``: patches of pairs in fields, shape ``(pairs, fields)``; ``now``: links there.
-    ``field``: the field each link is in, -1 if in none yet. ``room``: how many more links a key can take in a field,
-    shape ``(keys, fields)``. ``at``: links of a key in a field, shape ``(keys, fields, most + 1)``, of which the first
-    ``size`` are in use. ``size``: how many, shape ``(keys, fields)``. ``kept``: one number, the patches that stay.
-    """
-
-    ends: Ints
-    pair: Ints
-    have: Ints
-    now: Ints
-    field: Ints
-    room: Ints
-    at: Ints
-    size: Ints
-    kept: Ints
+    ends: Ints  # the two keys of each link, shape ``(links, 2)``
+    pair: Ints  # the row of ``have`` of the hosts of each link, -1 if they have no patch
+    have: Ints  # patches of pairs in fields, shape ``(pairs, fields)``
+    now: Ints  # links there
+    field: Ints  # the field each link is in, -1 if in none yet
+    room: Ints  # how many more links a key can take in a field, shape ``(keys, fields)``
+    at: Ints  # links of a key in a field, shape ``(keys, fields, most + 1)``, of which the first ``size`` are in use
+    size: Ints  # how many, shape ``(keys, fields)``
+    kept: Ints  # one number, the patches that stay
 
 
 class Places(NamedTuple):
     """The hosts of nodes, changed in place; nodes without links stand for hosts that are left over.
 
-    ``place``: the host of each node. ``row``: the pair of two hosts, -1 if they have no patch, shape ``(hosts,
-    hosts)``. ``kind``: which hosts can stand for each other. ``links``: links of node x from ``first[x]`` on, up to
-    ``first[x + 1]``. ``near``: hosts that host h shares patches of a side and field with, from
-    ``start[(h * sides + side) * fields + field]`` on. ``nodes``: the two nodes of each link.
+    ``near``: hosts that host h shares patches of a side and field with, from ``start[(h * sides + side) * fields +
+    field]`` on.
     """
 
-    place: Ints
-    row: NDArray[np.int32]
-    kind: Ints
+    place: Ints  # the host of each node
+    row: NDArray[np.int32]  # the pair of two hosts, -1 if they have no patch, shape ``(hosts, hosts)``
+    kind: Ints  # which hosts can stand for each other
     first: Ints
-    links: Ints
+    links: Ints  # links of node x from ``first[x]`` on, up to ``first[x + 1]``
     start: Ints
     near: Ints
-    nodes: Ints
+    nodes: Ints  # the two nodes of each link
 
 
 @inlined

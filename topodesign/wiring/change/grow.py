@@ -26,16 +26,14 @@ from topodesign.wiring.plan.planner import lanes_needed, make_plan
 class Moved:
     """A wiring in another room.
 
-    ``plan``: what stays of it, over all fixed cables that there will be. ``lost``: patches that cannot stay, as a fixed
-    cable at one of their ends goes. ``laid``, ``drawn``: fixed cables that come, and that go. ``moved``: those whose
-    lane ends elsewhere then.
+    ``laid``, ``drawn``: fixed cables that come, and that go.
     """
 
-    plan: WiringPlan
-    lost: tuple[CrossConnect, ...]
+    plan: WiringPlan  # what stays of it, over all fixed cables that there will be
+    lost: tuple[CrossConnect, ...]  # patches that cannot stay, as a fixed cable at one of their ends goes
     laid: tuple[Fixed, ...]
     drawn: tuple[Fixed, ...]
-    moved: tuple[tuple[Fixed, Fixed], ...] = ()
+    moved: tuple[tuple[Fixed, Fixed], ...] = ()  # those whose lane ends elsewhere then
 
     def with_lost(self, change: Change) -> Change:
         """Return a change from what stays with the patches that are lost."""

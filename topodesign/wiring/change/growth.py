@@ -47,23 +47,15 @@ _FROM_CATALOG = 4
 
 @dataclass(frozen=True)
 class Grown(Declared):
-    """A topology for more nodes.
+    """A topology for more nodes."""
 
-    * ``name``: its spec, or what was inserted.
-    * ``file``: the name of the file of its links.
-    * ``topology``: its links; nodes that there were come first, in their order, where nodes were inserted.
-    * ``moves``: patches to move to get there.
-    * ``at_least``: patches that any change to it moves.
-    * ``cost``: of its reduce-scatter; ``times``: of an allreduce in seconds, for each size.
-    """
-
-    name: str
-    file: str
-    topology: Topology
-    moves: int
-    at_least: int
-    cost: Cost
-    times: tuple[Fraction, ...]
+    name: str  # its spec, or what was inserted
+    file: str  # the name of the file of its links
+    topology: Topology  # its links; nodes that there were come first, in their order, where nodes were inserted
+    moves: int  # patches to move to get there
+    at_least: int  # patches that any change to it moves
+    cost: Cost  # of its reduce-scatter
+    times: tuple[Fraction, ...]  # of an allreduce in seconds, for each size
 
     KEYS = (
         "name file moves bound=at_least steps=cost.steps bandwidth=cost.bandwidth",
@@ -75,17 +67,14 @@ class Grown(Declared):
 class Growth(Result):
     """Topologies for more nodes than a wiring has, those that move fewest patches first.
 
-    * ``plan``: the wiring that there is.
     * ``nodes``, ``degree``: of the topologies.
-    * ``workload``: what the times are for.
-    * ``topologies``: none is both slower (for the first size) and needs more moves than another.
     """
 
-    plan: WiringPlan
+    plan: WiringPlan  # the wiring that there is
     nodes: int
     degree: int
-    workload: Workload
-    topologies: tuple[Grown, ...]
+    workload: Workload  # what the times are for
+    topologies: tuple[Grown, ...]  # none is both slower (for the first size) and needs more moves than another
 
     KEYS = (
         key("grown_from=plan.topology.nodes", "Nodes of the wiring that there is."),

@@ -29,18 +29,15 @@ class Change(Declared):
     * ``before``, ``after``: the wiring that exists, and the one wanted.
     * ``removed``, ``made``: patches that go and patches that come. Where a cable only moves one end, the new patch has
       its name.
-    * ``at_least``: moves that are proven to be needed, whatever the order of the hosts if that was free.
-    * ``placed``: whether it was not: the hosts were settled before.
-    * ``proof``: how it is known that so many are needed.
     """
 
     before: WiringPlan
     after: WiringPlan
     removed: tuple[CrossConnect, ...]
     made: tuple[CrossConnect, ...]
-    at_least: int
-    placed: bool = False
-    proof: Proof = Proof.BOUND
+    at_least: int  # moves that are proven to be needed, whatever the order of the hosts if that was free
+    placed: bool = False  # whether it was not: the hosts were settled before
+    proof: Proof = Proof.BOUND  # how it is known that so many are needed
 
     KEYS = (
         "moves",
@@ -283,15 +280,11 @@ def place_name(end: End, side: str) -> str:
 
 
 class Job(NamedTuple):
-    """What to do with one patch.
+    """What to do with one patch."""
 
-    ``words``: in a line. ``panels``: where something is plugged or unplugged. ``carries``: from which panel to which
-    other each end moves that is moved.
-    """
-
-    words: str
-    panels: tuple[str, ...]
-    carries: tuple[tuple[str, str], ...]
+    words: str  # in a line
+    panels: tuple[str, ...]  # where something is plugged or unplugged
+    carries: tuple[tuple[str, str], ...]  # from which panel to which other each end moves that is moved
 
 
 def jobs(plan: WiringPlan, removed: Iterable[CrossConnect], made: Iterable[CrossConnect]) -> list[Job]:

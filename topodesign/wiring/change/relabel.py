@@ -31,16 +31,12 @@ _STARTS = 4  # of small topologies; of large ones, for which each takes seconds,
 
 @dataclass(frozen=True)
 class Relabelling:
-    """Which host each node goes to.
+    """Which host each node goes to."""
 
-    ``place``: host of each node, by number. ``kept``: links of the existing wiring that stay. ``most``: links that no
-    relabelling keeps more of. ``searched``: whether that is known since all have been gone through.
-    """
-
-    place: tuple[int, ...]
-    kept: int
-    most: int
-    searched: bool = False
+    place: tuple[int, ...]  # host of each node, by number
+    kept: int  # links of the existing wiring that stay
+    most: int  # links that no relabelling keeps more of
+    searched: bool = False  # whether that is known since all have been gone through
 
 
 def relabel(existing: Topology, wanted: Topology, *, seed: int = 0) -> Relabelling:

@@ -21,16 +21,12 @@ _MOST_SCORE = 64  # pairs that would keep more links are not told from each othe
 
 
 class Labelled(NamedTuple):
-    """Links by their ends: those of node u from ``start[u]`` on, up to ``start[u + 1]``.
-
-    ``near``: the other end. ``label``: which links can be the same, told apart by direction and field. ``copies``: how
-    many they are.
-    """
+    """Links by their ends: those of node u from ``start[u]`` on, up to ``start[u + 1]``."""
 
     start: Ints
-    near: Ints
-    label: Ints
-    copies: Ints
+    near: Ints  # the other end
+    label: Ints  # which links can be the same, told apart by direction and field
+    copies: Ints  # how many they are
 
 
 @tiered(lambda have, want, kind, place, first, seed: 10 * len(have.near) * len(want.near) // max(len(place), 1))

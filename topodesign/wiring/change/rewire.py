@@ -73,15 +73,13 @@ class Work(Declared):
 class Rewiring(Result):
     """A change of a wiring, stage by stage.
 
-    * ``change``: the wiring before and after, and the patches to move.
-    * ``stages``: what is moved together, in this order; none if nothing has to move.
     * ``strengths``: what the links that are lit can do during and after each stage; None if it was not asked for.
     * ``laid``, ``drawn``: fixed cables that have to come before, and that go.
     * ``cables``: fixed cables that move, from where to where, since no way was found that leaves all where they are.
     """
 
-    change: Change
-    stages: tuple[Stage, ...]
+    change: Change  # the wiring before and after, and the patches to move
+    stages: tuple[Stage, ...]  # what is moved together, in this order; none if nothing has to move
     strengths: tuple[tuple[Strength, Strength], ...] | None
     laid: tuple[Fixed, ...] = ()
     drawn: tuple[Fixed, ...] = ()

@@ -32,16 +32,14 @@ _MOST_EXACT = 512  # nodes up to which the optimum is found where it is not yet 
 class Strength(Declared):
     """What the links that are lit can do.
 
-    * ``links``: links that are lit, parallel ones and both directions counted.
-    * ``connectivity``: fewest links whose loss leaves some node unable to reach some other; 0 if that is so already.
     * ``allgather``, ``allreduce``: best algorithmic bandwidth of any schedule, in bytes of the whole data per second
       (an allreduce being a reduce-scatter and an allgather); None if no collective exists. Of more than 512 nodes it is
       what schedules certainly reach.
     * ``allgather_most``, ``allreduce_most``: what no schedule exceeds: the same, or more where that is not known.
     """
 
-    links: int
-    connectivity: int
+    links: int  # links that are lit, parallel ones and both directions counted
+    connectivity: int  # fewest links whose loss leaves some node unable to reach some other; 0 if that is so already
     allgather: Fraction | None
     allreduce: Fraction | None
     allgather_most: Fraction | None = None

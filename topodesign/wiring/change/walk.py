@@ -30,14 +30,10 @@ _MOST_STARTS = 12
 
 @dataclass(frozen=True)
 class Walk:
-    """The way through the panels of a stage.
+    """The way through the panels of a stage."""
 
-    ``visits``: panels in their order, with what is begun there, line by line. ``metres``: of the way, from the first
-    panel on; None where nobody says where they stand.
-    """
-
-    visits: tuple[tuple[str, tuple[str, ...]], ...]
-    metres: Fraction | None
+    visits: tuple[tuple[str, tuple[str, ...]], ...]  # panels in their order, with what is begun there, line by line
+    metres: Fraction | None  # of the way, from the first panel on; None where nobody says where they stand
 
     @property
     def lines(self) -> list[str]:

@@ -26,15 +26,11 @@ _Gain = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """Fixed cables in each other's places.
+    """Fixed cables in each other's places."""
 
-    ``cables``: their names: legs of breakouts, and the trunks behind them where each has one. ``lanes``: their lanes:
-    each is where the next was planned, the last where the first was. ``words``: what is where.
-    """
-
-    cables: tuple[str, ...]
-    lanes: tuple[Lane, ...]
-    words: str
+    cables: tuple[str, ...]  # their names: legs of breakouts, and the trunks behind them where each has one
+    lanes: tuple[Lane, ...]  # their lanes: each is where the next was planned, the last where the first was
+    words: str  # what is where
 
 
 @dataclass(frozen=True)
@@ -42,13 +38,12 @@ class AsCabled:
     """A plan with the fixed cabling that there is, as far as that is known.
 
     ``plan``: the patches at the panel ports of the plan, with the lanes that really end there; its topology is that
-    wanted. ``observed``: what was seen, as far as it rests on the fixed cabling told anew. ``exchanges``: what is not
-    as in the plan. ``doubts``: exchanges of which one or the other must have been made; the plan is without them.
+    wanted. ``doubts``: exchanges of which one or the other must have been made; the plan is without them.
     """
 
     plan: WiringPlan
-    observed: Observed
-    exchanges: tuple[Exchange, ...]
+    observed: Observed  # what was seen, as far as it rests on the fixed cabling told anew
+    exchanges: tuple[Exchange, ...]  # what is not as in the plan
     doubts: tuple[tuple[Exchange, ...], ...] = ()
 
 

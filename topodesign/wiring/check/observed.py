@@ -34,27 +34,24 @@ _BY_ENDING = {driver.ending: driver for driver in DRIVERS.values()}
 class Observed:
     """What was seen.
 
-    ``heard``: the lane whose transmitter a lane's receiver hears; lanes that hear nothing are left out. ``strangers``:
-    what a lane hears that is not in the inventory, in words. ``unseen``: hosts of which nothing is known. ``unclear``:
-    what a lane hears where several neighbours are told, or one neighbour at several lanes, in words. ``outsiders``:
-    names that something is told of, and that the inventory lacks. ``light``: the power that arrives at a lane's
-    receiver in dBm, as far as it is told. ``circuits``: what hosts would hear by the circuits of the switches, where
-    these are told beside; None if they are not. ``unbuilt``: why a lane hears nothing, in words, where that is known of
-    its cables. ``faults``: what else is wrong, in words. ``supposed``: lanes of ``heard`` that tell nothing themselves:
-    they hear what the circuits bring by the fixed cabling. ``notes``: labels that were read for others, in words.
+    ``unclear``: what a lane hears where several neighbours are told, or one neighbour at several lanes, in words.
+    ``light``: the power that arrives at a lane's receiver in dBm, as far as it is told. ``circuits``: what hosts would
+    hear by the circuits of the switches, where these are told beside; None if they are not. ``unbuilt``: why a lane
+    hears nothing, in words, where that is known of its cables. ``supposed``: lanes of ``heard`` that tell nothing
+    themselves: they hear what the circuits bring by the fixed cabling.
     """
 
-    heard: dict[Lane, Lane]
-    strangers: dict[Lane, str]
-    unseen: frozenset[str]
+    heard: dict[Lane, Lane]  # the lane whose transmitter a lane's receiver hears; lanes that hear nothing are left out
+    strangers: dict[Lane, str]  # what a lane hears that is not in the inventory, in words
+    unseen: frozenset[str]  # hosts of which nothing is known
     unclear: dict[Lane, str] = field(default_factory=dict)
-    outsiders: tuple[str, ...] = ()
+    outsiders: tuple[str, ...] = ()  # names that something is told of, and that the inventory lacks
     light: dict[Lane, float] = field(default_factory=dict)
     circuits: dict[Lane, Lane] | None = None
     unbuilt: dict[Lane, str] = field(default_factory=dict)
-    faults: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()  # what else is wrong, in words
     supposed: frozenset[Lane] = frozenset()
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # labels that were read for others, in words
 
 
 def read_lldp(path: str | Path, plan: WiringPlan) -> Observed:

@@ -53,15 +53,14 @@ ROWS: dict[Connector, tuple[int, int]] = {"LC": (2, 1), "MPO-12": (12, 1), "MPO-
 class Termination:
     """One end of a cable.
 
-    ``place``: site, rack and unit. ``device``, ``port``: host and port, or panel and label of the port. ``lane``: of a
-    host's port; None at a panel. ``side``: the fibres: ``Tx+Rx`` at a host, ``A``, ``B`` or ``A+B`` at a panel.
+    ``device``, ``port``: host and port, or panel and label of the port.
     """
 
-    place: Place
+    place: Place  # site, rack and unit
     device: str
     port: str
-    lane: int | None
-    side: str
+    lane: int | None  # of a host's port; None at a panel
+    side: str  # the fibres: ``Tx+Rx`` at a host, ``A``, ``B`` or ``A+B`` at a panel
 
     @property
     def label(self) -> str:
@@ -79,21 +78,21 @@ class Termination:
 class Cable:
     """A cable or a circuit.
 
-    ``name``: unique in the plan. ``kind``, ``sort``: what it is, and the type of cable, or None of a circuit and of a
-    trunk. ``a``, ``b``: its ends: host and panel of a fixed cable; of a trunk, the port where hosts plug in and the one
-    behind it; of a cross-connect, the panel ports that light goes from and to. ``polarity``: which fibre goes where.
-    ``colour``: the TIA-598 colour for the number of the lane on its host: that of the fixed cable, or the one that
-    transmits. ``sends``, ``receives``: labels of the host lanes that a cross-connect joins (of duplex ones, each does
-    both); empty for others. ``length``: metres, of a leg those of its breakout cable; None where the inventory does not
-    say where the racks are, of fixed cables that exist, of a trunk and of a circuit.
+    ``kind``, ``sort``: what it is, and the type of cable, or None of a circuit and of a trunk. ``a``, ``b``: its ends:
+    host and panel of a fixed cable; of a trunk, the port where hosts plug in and the one behind it; of a cross-connect,
+    the panel ports that light goes from and to. ``colour``: the TIA-598 colour for the number of the lane on its host:
+    that of the fixed cable, or the one that transmits. ``sends``, ``receives``: labels of the host lanes that a
+    cross-connect joins (of duplex ones, each does both); empty for others. ``length``: metres, of a leg those of its
+    breakout cable; None where the inventory does not say where the racks are, of fixed cables that exist, of a trunk
+    and of a circuit.
     """
 
-    name: str
+    name: str  # unique in the plan
     kind: Kind
     sort: CableType | None
     a: Termination
     b: Termination
-    polarity: str
+    polarity: str  # which fibre goes where
     colour: str
     sends: str
     receives: str
@@ -104,18 +103,17 @@ class Cable:
 class Plug:
     """One end of a cable or a circuit, or of all legs of a breakout cable, where it is plugged in.
 
-    ``name``: of the cable; of a breakout cable at the host, what the names of its legs begin with. ``cable``, ``end``:
-    the cable, or the first leg, and which end of it. ``colour``: as of the cable; None for all legs together. ``here``,
-    ``there``: what is on the label of this end and of the other. ``polarity``: which fibre goes where, seen from here.
+    ``cable``, ``end``: the cable, or the first leg, and which end of it. ``here``, ``there``: what is on the label of
+    this end and of the other.
     """
 
-    name: str
+    name: str  # of the cable; of a breakout cable at the host, what the names of its legs begin with
     cable: Cable
     end: Literal["a", "b"]
-    colour: str | None
+    colour: str | None  # as of the cable; None for all legs together
     here: str
     there: str
-    polarity: str
+    polarity: str  # which fibre goes where, seen from here
 
     @property
     def at(self) -> Termination:

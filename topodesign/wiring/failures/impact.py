@@ -45,26 +45,22 @@ class Failure(Declared):
 class State:
     """What the links that are left can do.
 
-    ``topology``: they, between the hosts that are left; None if there are fewer than two. ``hosts``: those that still
-    have links in and out. ``cost``: steps of the re-made SPFF schedule and the bandwidth factor of the dearer
-    collective, for the bandwidth that a node had before; None if some host cannot reach some other.
+    ``cost``: steps of the re-made SPFF schedule and the bandwidth factor of the dearer collective, for the bandwidth
+    that a node had before; None if some host cannot reach some other.
     """
 
-    topology: Topology | None
-    hosts: tuple[str, ...]
+    topology: Topology | None  # they, between the hosts that are left; None if there are fewer than two
+    hosts: tuple[str, ...]  # those that still have links in and out
     cost: Cost | None
 
 
 @dataclass(frozen=True)
 class Impact:
-    """What a failure does.
+    """What a failure does."""
 
-    ``failure``: what is dead. ``lost``: the patches that are of no use now. ``state``: what is left.
-    """
-
-    failure: Failure
-    lost: tuple[CrossConnect, ...]
-    state: State
+    failure: Failure  # what is dead
+    lost: tuple[CrossConnect, ...]  # the patches that are of no use now
+    state: State  # what is left
 
 
 def losses(plan: WiringPlan, kinds: Sequence[FailureKind] = KINDS) -> dict[Failure, list[CrossConnect]]:

@@ -26,15 +26,11 @@ _WORK = 2**29  # links times nodes of the ways to join fibres that are tried, be
 
 @dataclass(frozen=True)
 class Repair:
-    """The best way found to patch around a failure.
+    """The best way found to patch around a failure."""
 
-    ``change``: the patches to move, from the plan without what is dead. ``state``: what can be done then. ``restored``:
-    whether that is the topology as it was.
-    """
-
-    change: Change
-    state: State
-    restored: bool
+    change: Change  # the patches to move, from the plan without what is dead
+    state: State  # what can be done then
+    restored: bool  # whether that is the topology as it was
 
 
 def best_repair(plan: WiringPlan, failure: Failure, *, seed: int = 0) -> Repair | None:

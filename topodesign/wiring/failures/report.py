@@ -291,15 +291,14 @@ def _shown(groups: int, shown: int) -> str:
 class Ranked:
     """Failures of one kind that cost the same, because a symmetry turns them into each other.
 
-    ``failures``: all of them, in the order of the patches. ``hosts``, ``cost``: as in
-    :class:`topodesign.wiring.failures.impact.State`: how many hosts are left, and what they can do. ``links``: links
-    lost.
+    ``hosts``, ``cost``: as in :class:`topodesign.wiring.failures.impact.State`: how many hosts are left, and what they
+    can do.
     """
 
-    failures: tuple[Failure, ...]
+    failures: tuple[Failure, ...]  # all of them, in the order of the patches
     hosts: int
     cost: Cost | None
-    links: int
+    links: int  # links lost
 
 
 def rank(

@@ -27,17 +27,15 @@ POLARITIES: tuple[Polarity, ...] = get_args(Polarity)
 class Port:
     """A port of a host's network card.
 
-    ``name``: unique on its host. ``connector``: ``LC`` (one lane), ``MPO-12`` (four lanes), ``MPO-16`` (eight) or
-    ``MPO-24`` (twelve). ``speed``: bits per second of each lane. ``polarity``: the type of the array cable that is
-    plugged in, by TIA-568: ``A`` straight, ``B`` reversed, ``C`` with the fibres of each pair exchanged. ``budget_db``:
-    the loss in dB that its optic stands from end to end, or None if unknown.
+    ``polarity``: the type of the array cable that is plugged in, by TIA-568: ``A`` straight, ``B`` reversed, ``C`` with
+    the fibres of each pair exchanged.
     """
 
-    name: str
-    connector: Connector
-    speed: Fraction
+    name: str  # unique on its host
+    connector: Connector  # ``LC`` (one lane), ``MPO-12`` (four lanes), ``MPO-16`` (eight) or ``MPO-24`` (twelve)
+    speed: Fraction  # bits per second of each lane
     polarity: Polarity = "A"
-    budget_db: Fraction | None = None
+    budget_db: Fraction | None = None  # the loss in dB that its optic stands from end to end, or None if unknown
 
     @property
     def lanes(self) -> int:
@@ -64,41 +62,33 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class PanelPort:
-    """A port of a panel.
+    """A port of a panel."""
 
-    ``label``: unique on its panel. ``mode``: ``simplex`` if the sides A and B can be patched separately, ``duplex`` if
-    only together. ``blocked``: broken or taken by something else: never to be used. ``loss_db``: insertion loss in dB,
-    or None if unknown. ``side``: of a switch that joins only ports of its side 1 to ports of its side 2; else empty.
-    """
-
-    label: str
-    mode: Mode
-    blocked: bool = False
-    loss_db: Fraction | None = None
-    side: PortSide = ""
+    label: str  # unique on its panel
+    mode: Mode  # ``simplex`` if the sides A and B can be patched separately, ``duplex`` if only together
+    blocked: bool = False  # broken or taken by something else: never to be used
+    loss_db: Fraction | None = None  # insertion loss in dB, or None if unknown
+    side: PortSide = ""  # of a switch that joins only ports of its side 1 to ports of its side 2; else empty
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
     """A patch panel or an optical circuit switch.
 
-    ``name``, ``site``, ``rack``, ``unit``: what it is called and where it stands. ``kind``: ``patch panel`` or ``ocs``.
-    ``ports``: in the order in which they are to be used. ``field``: patch panels of one field can be patched to each
-    other; a panel is a field of its own if nothing is said. ``pods``: those whose hosts reach it; all hosts do if none
-    is named. ``spare``: ports that a plan leaves free, for repairs. ``circuit_db``: loss in dB of a circuit through a
-    switch, or None if unknown.
+    ``name``, ``site``, ``rack``, ``unit``: what it is called and where it stands. ``field``: patch panels of one field
+    can be patched to each other; a panel is a field of its own if nothing is said.
     """
 
     name: str
     site: str
     rack: str
     unit: int
-    kind: PanelKind
-    ports: tuple[PanelPort, ...]
+    kind: PanelKind  # ``patch panel`` or ``ocs``
+    ports: tuple[PanelPort, ...]  # in the order in which they are to be used
     field: str
-    pods: tuple[str, ...] = ()
-    spare: int = 0
-    circuit_db: Fraction | None = None
+    pods: tuple[str, ...] = ()  # those whose hosts reach it; all hosts do if none is named
+    spare: int = 0  # ports that a plan leaves free, for repairs
+    circuit_db: Fraction | None = None  # loss in dB of a circuit through a switch, or None if unknown
 
 
 class Lane(NamedTuple):
@@ -142,20 +132,20 @@ class Trunk:
     """What a port of a panel is led to: hosts plug into port ``near_port`` of ``near`` to reach it.
 
     ``panel``, ``panel_port``: where links are switched or patched. ``near``, ``near_port``: of a patch panel; the port
-    joins nothing else. ``loss_db``: of the trunk in dB with all that is between the two ports, or None if unknown.
+    joins nothing else.
     """
 
     panel: str
     panel_port: str
     near: str
     near_port: str
-    loss_db: Fraction | None = None
+    loss_db: Fraction | None = None  # of the trunk in dB with all that is between the two ports, or None if unknown
 
 
 class Tray(NamedTuple):
     """A pathway for cables between two racks, or junctions, of a site.
 
-    ``length``, ``width``, ``depth``: in metres. ``fill``: the share of its cross-section that cables may take.
+    ``length``, ``width``, ``depth``: in metres.
     """
 
     site: str
@@ -164,7 +154,7 @@ class Tray(NamedTuple):
     length: Fraction
     width: Fraction
     depth: Fraction
-    fill: Fraction = Fraction(2, 5)
+    fill: Fraction = Fraction(2, 5)  # the share of its cross-section that cables may take
 
     @property
     def name(self) -> str:
@@ -173,16 +163,12 @@ class Tray(NamedTuple):
 
 
 class Losses(NamedTuple):
-    """What light loses, in dB, where nothing closer is said; None if unknown.
+    """What light loses, in dB, where nothing closer is said; None if unknown."""
 
-    ``connector``: a mated pair of connectors, as at a panel port without a loss of its own. ``fibre``: a kilometre of
-    fibre. ``splice``: a splice. ``splices``: how many there are in a fixed cable.
-    """
-
-    connector: Fraction | None = None
-    fibre: Fraction | None = None
-    splice: Fraction | None = None
-    splices: int = 0
+    connector: Fraction | None = None  # a mated pair of connectors, as at a panel port without a loss of its own
+    fibre: Fraction | None = None  # a kilometre of fibre
+    splice: Fraction | None = None  # a splice
+    splices: int = 0  # how many there are in a fixed cable
 
 
 NOTHING_KNOWN = Losses()
@@ -191,14 +177,14 @@ NOTHING_KNOWN = Losses()
 class Zone(NamedTuple):
     """Panel ports of a field that the same pods reach.
 
-    ``field``: of their panels. ``pods``: none if all hosts reach them. ``panel``: their panel, if some of its ports
-    stay free and others of its ports are reached by other pods; else empty. ``side``: of its switch, if that has two.
+    ``panel``: their panel, if some of its ports stay free and others of its ports are reached by other pods; else
+    empty.
     """
 
-    field: str
-    pods: tuple[str, ...]
+    field: str  # of their panels
+    pods: tuple[str, ...]  # none if all hosts reach them
     panel: str = ""
-    side: PortSide = ""
+    side: PortSide = ""  # of its switch, if that has two
 
 
 class Place(NamedTuple):

@@ -55,35 +55,30 @@ class Device:
     """A device: what it is called, its role, and where it stands.
 
     ``name``, ``role``, ``site``, ``rack``: as NetBox tells them; the rack is empty for a device without one.
-    ``position``: the lowest unit that it takes, or None if NetBox does not know. ``comments``: lines ``key: value`` are
-    what an inventory says and NetBox has no field for.
     """
 
     name: str
     role: str
     site: str
     rack: str
-    position: int | None
-    comments: str = ""
+    position: int | None  # the lowest unit that it takes, or None if NetBox does not know
+    comments: str = ""  # lines ``key: value`` are what an inventory says and NetBox has no field for
 
 
 @dataclass(frozen=True, slots=True)
 class Interface:
     """An interface of a device: a lane, or a port with all of its lanes.
 
-    ``device``, ``name``: which one. ``label``: the name of the port that it is a lane of; empty if it is the port
-    itself. ``sort``: NetBox's type, such as ``25gbase-x-sfp28``; empty if it is not told. ``kbps``: speed in kilobits
-    per second, None if it is not told. ``ignored``: whether it is for management only, and no part of a wiring.
-    ``description``: words with commas between: its polarity, and the budget of its optic.
+    ``device``, ``name``: which one.
     """
 
     device: str
     name: str
-    label: str = ""
-    sort: str = ""
-    kbps: int | None = None
-    ignored: bool = False
-    description: str = ""
+    label: str = ""  # the name of the port that it is a lane of; empty if it is the port itself
+    sort: str = ""  # NetBox's type, such as ``25gbase-x-sfp28``; empty if it is not told
+    kbps: int | None = None  # speed in kilobits per second, None if it is not told
+    ignored: bool = False  # whether it is for management only, and no part of a wiring
+    description: str = ""  # words with commas between: its polarity, and the budget of its optic
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,9 +91,8 @@ _OPTIONAL: dict[str, tuple[str, ...]] = {
 class Part:
     """What is sold under one name, in one or several lengths.
 
-    * ``name``, ``sort``: what it is called and is. ``connector``: its plugs; of a cord its ends.
-    * ``price``, ``per_metre``: of a piece, and of each of its metres. ``lead``: days until it is there.
-    * ``loss``: in dB, with the connectors of a cassette or shuffle; None if unknown. ``diameter``: in metres, or None.
+    * ``name``, ``sort``: what it is called and is.
+    * ``price``, ``per_metre``: of a piece, and of each of its metres.
     * ``polarity``: A, B or C of a trunk or an array cord; of a duplex cord ``crossed``, ``straight`` or ``either``.
     * ``legs``: metres of the legs of a breakout behind its furcation, one for all or one for each lane.
     * ``count``, ``fronts``: connectors of a trunk; rears and fronts of a cassette; inputs and outputs of a shuffle.
@@ -103,13 +102,13 @@ class Part:
 
     name: str
     sort: Sort
-    connector: str
+    connector: str  # its plugs; of a cord its ends
     price: Fraction
-    lead: int
+    lead: int  # days until it is there
     per_metre: Fraction = Fraction(0)
     lengths: tuple[Fraction, ...] = ()  # metres that it is sold in, ascending; none of what has no length
-    loss: Fraction | None = None
-    diameter: Fraction | None = None
+    loss: Fraction | None = None  # in dB, with the connectors of a cassette or shuffle; None if unknown
+    diameter: Fraction | None = None  # in metres, or None
     polarity: str = ""
     legs: tuple[Fraction, ...] = ()
     count: int = 1

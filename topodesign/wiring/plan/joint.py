@@ -36,12 +36,11 @@ _SEARCHED = 2**17  # links times fields up to which hosts that are cabled in dif
 class Choice(NamedTuple):
     """What a plan is made of.
 
-    ``hosts``: the host of each node. ``fixed``: the fixed cabling. ``src``, ``dst``, ``part``: the links, or pairs of
-    opposite links, and the position of the field that each is on.
+    ``src``, ``dst``, ``part``: the links, or pairs of opposite links, and the position of the field that each is on.
     """
 
-    hosts: tuple[str, ...]
-    fixed: tuple[Fixed, ...]
+    hosts: tuple[str, ...]  # the host of each node
+    fixed: tuple[Fixed, ...]  # the fixed cabling
     src: IntArray
     dst: IntArray
     part: IntArray

@@ -37,13 +37,10 @@ TableLike: TypeAlias = "CircuitLosses | str | Path"  # a table, or the path of i
 
 @dataclass(frozen=True)
 class CircuitLosses:
-    """What light loses in dB by the labels of the ports where it goes in and comes out; what is not there is not made.
+    """What light loses in dB by the labels of the ports where it goes in and comes out; what is missing is not made."""
 
-    ``loss``: by pair of labels. ``both``: whether a pair stands for both of its directions where only one is there.
-    """
-
-    loss: Mapping[tuple[str, str], Fraction]
-    both: bool = False
+    loss: Mapping[tuple[str, str], Fraction]  # by pair of labels
+    both: bool = False  # whether a pair stands for both of its directions where only one is there
 
     def between(self, a: str, b: str) -> Fraction | None:
         """Return what is lost from port a to port b; None if the switch does not join them."""

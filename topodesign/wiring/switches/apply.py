@@ -37,21 +37,19 @@ _WORDS: dict[Outcome, str] = {
 class SwitchState:
     """A switch afterwards.
 
-    ``name``, ``address``: which one. ``difference``: what the plan changes in it, as it was before. ``circuits``: what
-    it was last read to have. ``unknown``: sides of ports of which that may not be true any more: commands that name
-    them were sent since. ``gone``: why it does not answer; None if it does.
+    ``name``, ``address``: which one. ``unknown``: sides of ports of which that may not be true any more: commands that
+    name them were sent since.
     """
 
-    name: str
-    address: str
-    difference: Difference
-    circuits: frozenset[Pair]
+    name: str  # its name
+    address: str  # where it is
+    difference: Difference  # what the plan changes in it, as it was before
+    circuits: frozenset[Pair]  # what it was last read to have
     unknown: frozenset[Side]
-    gone: str | None
+    gone: str | None  # why it does not answer; None if it does
 
     KEYS = (
-        key("switch=name", "Its name."),
-        key("address", "Where it is."),
+        "switch=name address",
         key(
             "circuits",
             "What it was last read to have, such as 1A-2B.",

@@ -36,29 +36,25 @@ class Sent:
 
 @dataclass
 class Known:
-    """What a journal knows of a switch.
+    """What a journal knows of a switch."""
 
-    ``last``: the circuits as they were last read. ``sent``: what was sent after that.
-    """
-
-    last: frozenset[Pair] = frozenset()
-    sent: list[Sent] = field(default_factory=list)
+    last: frozenset[Pair] = frozenset()  # the circuits as they were last read
+    sent: list[Sent] = field(default_factory=list)  # what was sent after that
 
 
 @dataclass
 class Past:
     """What a journal says.
 
-    ``plan``: which plan was applied, by a digest. ``began``: when, as it is written there. ``done``, ``stages``: stages
-    that were checked, of how many. ``outcome``: how it ended; None if it did not end. ``switches``: by name.
+    ``done``, ``stages``: stages that were checked, of how many.
     """
 
-    plan: str
-    began: str
+    plan: str  # which plan was applied, by a digest
+    began: str  # when, as it is written there
     done: int = 0
     stages: int = 0
-    outcome: str | None = None
-    switches: dict[str, Known] = field(default_factory=dict)
+    outcome: str | None = None  # how it ended; None if it did not end
+    switches: dict[str, Known] = field(default_factory=dict)  # by name
 
 
 class Journal:
@@ -187,15 +183,11 @@ Side = tuple[str, int]  # side ``A`` or ``B`` of the port of a number
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to try.
+    """How long to try."""
 
-    ``lost``: seconds to wait for a switch that does not answer. ``pause``: seconds between two readings, and between
-    two attempts. ``attempts``: how often what did not take effect is sent.
-    """
-
-    lost: float = 60.0
-    pause: float = 0.5
-    attempts: int = 3
+    lost: float = 60.0  # seconds to wait for a switch that does not answer
+    pause: float = 0.5  # seconds between two readings, and between two attempts
+    attempts: int = 3  # how often what did not take effect is sent
 
 
 class Device:

@@ -26,18 +26,14 @@ class _Failure(Exception):  # noqa: N818  it never leaves this module
 
 @dataclass
 class Work:
-    """What is done to switches, and what happened.
+    """What is done to switches, and what happened."""
 
-    ``devices``: by name, all of them read. ``wanted``: circuits of the plan. ``notes``: what went otherwise than hoped,
-    in words, in the order it happened. ``done``: stages that are done and checked, and not undone.
-    """
-
-    devices: Mapping[str, Device]
-    wanted: Circuits
+    devices: Mapping[str, Device]  # by name, all of them read
+    wanted: Circuits  # circuits of the plan
     journal: Journal
     attempts: int
-    notes: list[str] = field(default_factory=list)
-    done: int = 0
+    notes: list[str] = field(default_factory=list)  # what went otherwise than hoped, in words, in the order it happened
+    done: int = 0  # stages that are done and checked, and not undone
 
     def carry_out(self, steps: Sequence[Step], rollback: Rollback, progress: Callable[[float], None]) -> Outcome:
         """Do all stages, or as many as can be; return how it ended."""

@@ -33,13 +33,12 @@ Names = Mapping[str, list[str]]  # the same by what they are called
 class Step:
     """A stage.
 
-    ``removed``, ``made``: what goes and then what comes, by switch. ``dark``: most links of a host, out or in, that are
-    dark meanwhile.
+    ``removed``, ``made``: what goes and then what comes, by switch.
     """
 
     removed: Circuits
     made: Circuits
-    dark: int
+    dark: int  # most links of a host, out or in, that are dark meanwhile
 
     KEYS = (
         key("dark", "Links that a host lacks meanwhile, at most."),
@@ -52,16 +51,15 @@ class Step:
 class Difference:
     """What has to change in a switch.
 
-    ``there``: circuits that there are. ``wanted``: circuits of the plan. ``stale``: what is there between its ports and
-    is not wanted. ``in_the_way``: what else is there and takes a port that is wanted, or all else where only the plan's
-    are to be left. ``left``: what else is there.
+    ``in_the_way``: what else is there and takes a port that is wanted, or all else where only the plan's are to be
+    left.
     """
 
-    there: frozenset[Pair]
-    wanted: frozenset[Pair]
-    stale: frozenset[Pair]
+    there: frozenset[Pair]  # circuits that there are
+    wanted: frozenset[Pair]  # circuits of the plan
+    stale: frozenset[Pair]  # what is there between its ports and is not wanted
     in_the_way: frozenset[Pair]
-    left: frozenset[Pair]
+    left: frozenset[Pair]  # what else is there
 
 
 def _named(circuits: Circuits) -> Names:

@@ -93,16 +93,12 @@ class Address:
 
 
 class SwitchStyle(NamedTuple):
-    """How commands for switches are written.
+    """How commands for switches are written."""
 
-    ``only``: remove what else is there. ``batch``: one command for all circuits of a switch, with lists and ranges.
-    ``labels``: give ports the name of the lane that is cabled there. ``spelling``: of SONiC's commands.
-    """
-
-    only: bool = False
-    batch: bool = False
-    labels: bool = False
-    spelling: Spelling = "ocs"
+    only: bool = False  # remove what else is there
+    batch: bool = False  # one command for all circuits of a switch, with lists and ranges
+    labels: bool = False  # give ports the name of the lane that is cabled there
+    spelling: Spelling = "ocs"  # of SONiC's commands
 
 
 PLAIN = SwitchStyle()  # A command for each circuit, which leaves the others there

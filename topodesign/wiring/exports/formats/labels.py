@@ -47,17 +47,16 @@ class Line:
 class Label:
     """A label.
 
-    ``x``, ``y``: its upper left corner in millimetres. ``colour``: the RGB value of its stripe; None without.
-    ``lines``: its text. ``code``: the dark modules of its QR code as (x, y, width) in millimetres, each ``module``
-    high. ``module``: how high they are.
+    ``x``, ``y``: its upper left corner in millimetres. ``code``: the dark modules of its QR code as (x, y, width) in
+    millimetres, each ``module`` high.
     """
 
     x: float
     y: float
-    colour: str | None
-    lines: tuple[Line, ...]
+    colour: str | None  # the RGB value of its stripe; None without
+    lines: tuple[Line, ...]  # its text
     code: tuple[tuple[float, float, float], ...] = ()
-    module: float = 0.0
+    module: float = 0.0  # how high they are
 
 
 def sheets(plan: WiringPlan, url: str = "") -> list[list[Label]]:
