@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from topodesign.base.declared import Declared
 from topodesign.base.errors import FileFormatError, TopodesignError
 from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.strict_json import parse_json
@@ -32,9 +33,11 @@ class Phase:
     program: str  # the file, or of traces the directory
     circuits: tuple[Circuit, ...]
 
+    KEYS = "program circuits"
+
 
 @dataclass(frozen=True)
-class Manifest:
+class Manifest(Declared):
     """What programs by phase are for, and how they are to be called.
 
     * ``chunks``, ``workspace``: of the whole collective, and of the workspace of a rank; 0 of traces, which have none.
@@ -54,28 +57,14 @@ class Manifest:
     dark: str
     phases: tuple[Phase, ...]
 
+    KEYS = (
+        "target runtime collective ranks chunks workspace_chunks=workspace input_at=inputs output_at=outputs "
+        "delay_s=delay dark phases"
+    )
+
     def text(self) -> str:
         """Return it as a file has it."""
-        return (
-            json.dumps(
-                {
-                    "format": _FORMAT,
-                    "version": 1,
-                    "target": self.target,
-                    "runtime": self.runtime,
-                    "collective": self.collective.record(),
-                    "ranks": self.ranks,
-                    "chunks": self.chunks,
-                    "workspace_chunks": self.workspace,
-                    "input_at": self.inputs,
-                    "output_at": self.outputs,
-                    "delay_s": str(self.delay),
-                    "dark": self.dark,
-                    "phases": [{"program": one.program, "circuits": one.circuits} for one in self.phases],
-                }
-            )
-            + "\n"
-        )
+        return json.dumps({"format": _FORMAT, "version": 1} | self.record()) + "\n"
 
     @property
     def share(self) -> Fraction:

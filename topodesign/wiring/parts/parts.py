@@ -67,24 +67,16 @@ _MOST_PORTS = 999  # connectors, ports
 _PRICE = re.compile(r"[0-9]{1,9}(\.[0-9]{1,4})?")
 _LEAD = re.compile(r"([0-9]{1,4})(d|w)")
 _DAYS = {"d": 1, "w": 7}
-_REQUIRED: dict[str, tuple[str, ...]] = {
-    "cords": ("ends", "lengths"),
-    "breakouts": ("connector", "lengths", "legs"),
-    "trunks": ("connector", "connectors", "lengths"),
-    "cassettes": ("connector", "rears", "fronts"),
-    "shuffles": ("connector", "inputs", "outputs"),
-    "optics": ("connector", "speed"),
-    "circulators": (),
+_SECTIONS = {
+    "cords": ("ends lengths", "per_metre loss polarity diameter"),
+    "breakouts": ("connector lengths legs", "per_metre loss diameter"),
+    "trunks": ("connector connectors lengths", "per_metre loss polarity diameter"),
+    "cassettes": ("connector rears fronts", "loss fibres"),
+    "shuffles": ("connector inputs outputs", "loss"),
+    "optics": ("connector speed", "budget fibres"),
+    "circulators": ("", "loss"),
 }
-_OPTIONAL: dict[str, tuple[str, ...]] = {
-    "cords": ("per_metre", "loss", "polarity", "diameter"),
-    "breakouts": ("per_metre", "loss", "diameter"),
-    "trunks": ("per_metre", "loss", "polarity", "diameter"),
-    "cassettes": ("loss", "fibres"),
-    "shuffles": ("loss",),
-    "optics": ("budget", "fibres"),
-    "circulators": ("loss",),
-}
+"""The fields of parts by section, beside those of all: what has to be said, and what may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,13 +188,13 @@ def read_parts(path: str | Path) -> PartsList:
     """
     path = as_path(path)
     with expecting(path, FileKind.PARTS):
-        said = fields(parse_yaml(read_text(path, _ENDINGS, _LARGEST)), "parts", (), ("name", "currency", *_REQUIRED))
+        said = fields(parse_yaml(read_text(path, _ENDINGS, _LARGEST)), "parts", (), ("name", "currency", *_SECTIONS))
         document = FileFields(said, "")
         seen: dict[str, Part] = {}
-        for section, required in _REQUIRED.items():
+        for section, (required, optional) in _SECTIONS.items():
+            known = ("part", *required.split(), "price", "lead"), (*optional.split(), "fit")
             for value in items(said[section], section) if section in said else ():
-                known = ("part", *required, "price", "lead")
-                entry = FileFields(fields(value, section, known, (*_OPTIONAL[section], "fit")), section)
+                entry = FileFields(fields(value, section, *known), section)
                 part = _part(entry, section)
                 if part.name in seen:
                     raise entry.wrong("part", f"there are two parts '{part.name}'")
@@ -210,7 +202,7 @@ def read_parts(path: str | Path) -> PartsList:
                     raise entry.wrong("part", f"there are more than {_MOST} parts")
                 seen[part.name] = part
         if not seen:
-            raise FileFormatError(f"there are no parts; sections are {', '.join(_REQUIRED)}")
+            raise FileFormatError(f"there are no parts; sections are {', '.join(_SECTIONS)}")
         return PartsList(tuple(seen.values()), document.text("currency", ""), document.text("name", path.stem))
 
 

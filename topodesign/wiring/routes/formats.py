@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 
 from topodesign.base.arguments import as_path
@@ -58,6 +59,12 @@ class Tables:
     def pair(self) -> dict[tuple[int, int], int]:
         """The number of each link by its ends."""
         return {(u, v): at for at, (u, v, _) in enumerate(self.fabric.topology.links())}
+
+    @cached_property
+    def numbers(self) -> dict[tuple[int, int], int]:
+        """The number of the first cable between each two vertices, in the order of the links."""
+        links = {ends: self.cables[link] for ends, link in self.pair.items() if ends[0] < ends[1]}
+        return dict(zip(links, accumulate(links.values(), initial=0), strict=False))
 
     def of(self, link: int, number: str, offset: int) -> list[Port]:
         """Return the ports of a link: those of the table, or numbers from an offset on under this name."""
@@ -134,21 +141,9 @@ def _hops(tables: Tables, link: int) -> list[tuple[str, str]]:
 
 def _numbered(tables: Tables, u: int, v: int, at: int) -> tuple[str, str]:
     """Return the addresses of both ends of a cable: two neighbours, a pair for each, in the order of the links."""
-    cable = _cable_numbers(tables)[min(u, v), max(u, v)] + at
+    cable = tables.numbers[min(u, v), max(u, v)] + at
     pair = [str(ipaddress.IPv4Address(_CABLES + 2 * cable + end)) for end in (0, 1)]
     return (pair[0], pair[1]) if u < v else (pair[1], pair[0])
-
-
-def _cable_numbers(tables: Tables) -> dict[tuple[int, int], int]:
-    known: dict[tuple[int, int], int] | None = tables.__dict__.get("cable_numbers")
-    if known is None:
-        known, count = {}, 0
-        for (u, v), link in tables.pair.items():
-            if u < v:
-                known[u, v] = count
-                count += tables.cables[link]
-        tables.__dict__["cable_numbers"] = known
-    return known
 
 
 def linux(tables: Tables) -> dict[str, str]:
@@ -262,8 +257,6 @@ def read_ports(path: str | Path, fabric: Fabric) -> dict[tuple[str, str], list[P
 
 
 def _address(cell: Located) -> str:
-    import ipaddress  # noqa: PLC0415  for such tables alone
-
     try:
         return str(ipaddress.ip_interface(cell.value).ip)
     except ValueError:
