@@ -34,22 +34,11 @@ from topodesign.wiring.netbox.model import (
 
 Row = dict[str, str]
 
-CABLE_COLUMNS = (
-    "side_a_site",
-    "side_a_device",
-    "side_a_type",
-    "side_a_name",
-    "side_b_site",
-    "side_b_device",
-    "side_b_type",
-    "side_b_name",
-    "profile",
-    "type",
-    "status",
-    "label",
-    "color",
-    "length",
-    "length_unit",
+CABLE_ENDS = tuple(f"side_{side}_{name}" for side in "ab" for name in ("device", "type", "name"))
+"""The columns of an import file that say what a cable joins."""
+_CABLE_COLUMNS = (
+    *("side_a_site", *CABLE_ENDS[:3], "side_b_site", *CABLE_ENDS[3:]),
+    *("profile", "type", "status", "label", "color", "length", "length_unit"),
 )
 CABLES = "cables"
 _TYPE = "smf-os2"
@@ -62,10 +51,7 @@ _COLUMNS: dict[str, tuple[tuple[str, ...], ...]] = {
     "interfaces": (("device", "name", "type"),),
     "rear-ports": (("device", "name", "positions"),),
     "front-ports": (("device", "name", "mappings"), ("device", "name", "rear_port")),
-    CABLES: (
-        ("side_a_device", "side_a_type", "side_a_name", "side_b_device", "side_b_type", "side_b_name"),
-        ("device_a", "termination_a", "device_b", "termination_b", "status"),
-    ),
+    CABLES: (CABLE_ENDS, ("device_a", "termination_a", "device_b", "termination_b", "status")),
 }
 """The columns that a table needs, of import files and of exports, in small letters with _ for blanks."""
 
@@ -78,7 +64,7 @@ def cable_table(cables: Iterable[NetboxCable], sites: dict[str, str]) -> str:
 
     Each has one end at either side, since the form takes no more; ``sites`` are those of devices.
     """
-    rows: list[tuple[object, ...]] = [CABLE_COLUMNS]
+    rows: list[tuple[object, ...]] = [_CABLE_COLUMNS]
     for cable in cables:
         ends = []
         for end in (cable.a[0], cable.b[0]):
@@ -284,10 +270,9 @@ def _front_port(row: Row) -> FrontPort:
 
 def cable_of(row: Row, is_panel: Callable[[str], bool]) -> NetboxCable:
     """Return the cable of a row of either kind of table."""
+    ends: list[tuple[CableEnd, ...]]
     if "side_a_device" in row:
-        ends: list[tuple[CableEnd, ...]] = [
-            (CableEnd(row[f"side_{side}_device"], row[f"side_{side}_type"], row[f"side_{side}_name"]),) for side in "ab"
-        ]
+        ends = [(CableEnd(*(row[name] for name in names)),) for names in (CABLE_ENDS[:3], CABLE_ENDS[3:])]
     else:
         devices = [row[f"device_{side}"].split(", ") for side in "ab"]
         panels = [all(map(is_panel, several)) for several in devices]

@@ -41,11 +41,9 @@ from topodesign.wiring.netbox.model import (
     site_of,
     trunk_cables,
 )
-from topodesign.wiring.netbox.tables import cable_file, cable_table, import_files
+from topodesign.wiring.netbox.tables import CABLE_ENDS, cable_file, cable_table, import_files
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.proof import Circuit, topology_as_cabled
-
-COLUMNS = ("side_a_device", "side_a_type", "side_a_name", "side_b_device", "side_b_type", "side_b_name")
 
 
 def to_netbox(plan: WiringPlan) -> dict[str, str]:
@@ -98,7 +96,7 @@ def from_netbox(path: Path, plan: WiringPlan, labels: PortLabels | None = None) 
     }
     fibres, rears = dict(front_port_sides(plan)), dict(rear_port_labels(plan))
     led: dict[tuple[str, str], tuple[str, str]] = {}
-    for line, row in named_columns(read_text(cable_file(path), (".csv",)), COLUMNS):
+    for line, row in named_columns(read_text(cable_file(path), (".csv",)), CABLE_ENDS):
         a, b = (
             (row[f"side_{end}_device"], labels.read(row[f"side_{end}_device"], row[f"side_{end}_name"])) for end in "ab"
         )

@@ -22,16 +22,8 @@ from topodesign.wiring.plan.proof import Circuit, topology_as_cabled
 
 _END = ("label", "site", "rack", "unit", "device", "port", "lane", "side")
 COLUMNS = (
-    "cable",
-    "kind",
-    *(f"a_{name}" for name in _END),
-    *(f"b_{name}" for name in _END),
-    "sends",
-    "receives",
-    "polarity",
-    "type",
-    "length_m",
-    "colour",
+    *("cable", "kind", *(f"{end}_{name}" for end in "ab" for name in _END)),
+    *("sends", "receives", "polarity", "type", "length_m", "colour"),
 )
 
 
@@ -39,15 +31,8 @@ def to_patches(plan: WiringPlan) -> str:
     """Return the patch list."""
     rows: list[tuple[object, ...]] = [COLUMNS]
     for cable in cables(plan):
-        ends = (*_cells(cable.a), *_cells(cable.b))
-        tail = (
-            cable.sends,
-            cable.receives,
-            cable.polarity,
-            cable.sort or "",
-            format_metres(cable.length),
-            cable.colour,
-        )
+        size, ends = format_metres(cable.length), (*_cells(cable.a), *_cells(cable.b))
+        tail = (cable.sends, cable.receives, cable.polarity, cable.sort or "", size, cable.colour)
         rows.append((cable.name, cable.kind, *ends, *tail))
     return write_csv(rows)
 
