@@ -31,7 +31,7 @@ class Phase:
     """A program, and what has to be up before it is called."""
 
     program: str  # the file, or of traces the directory
-    circuits: tuple[Circuit, ...]
+    circuits: tuple[Circuit, ...]  # those that it sends over
 
     KEYS = "program circuits"
 
@@ -45,17 +45,17 @@ class Manifest(Declared):
     * ``delay``, ``dark``: of a change, in seconds, and which ports send nothing meanwhile: all, or those that moved.
     """
 
-    target: str
-    runtime: str
-    collective: Collective
-    ranks: int
+    target: str  # what the programs are made for
+    runtime: str  # what loads them
+    collective: Collective  # what all of them do together
+    ranks: int  # how many there are
     chunks: int
     workspace: int
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     delay: Fraction
     dark: str
-    phases: tuple[Phase, ...]
+    phases: tuple[Phase, ...]  # in their order
 
     KEYS = (
         "target runtime collective ranks chunks workspace_chunks=workspace input_at=inputs output_at=outputs "
