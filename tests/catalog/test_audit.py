@@ -15,9 +15,10 @@ import pytest
 from tests.catalog.test_verify import MUTATIONS, Run, row_of
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import ParameterError
-from topodesign.catalog import audit, replayed
+from topodesign.catalog import audit, flow_audit, replayed
 from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.audit import audit_row, distances, spff
+from topodesign.catalog.exchange import EXCHANGE
 from topodesign.catalog.files import default_directory
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.replayed import Digraph, Wrong, orbits_of, replay
@@ -202,20 +203,21 @@ def test_a_sample_finds_nothing_that_costs_more(monkeypatch: pytest.MonkeyPatch)
     assert "above" in str(audit_row(replace(row, cost=Cost(row.cost.steps, row.cost.bandwidth / 2))).wrong)
 
 
-def test_prices_of_all_to_all_are_held_against_distances() -> None:
+def test_prices_of_all_to_all_are_proven_by_flows() -> None:
     row = row_of("circulant(12,2,3)")
-    least = Fraction(4 * 1 + 7 * 2, 12)
+    least = Fraction(14, 9)
     assert audit_row(replace(row, all_to_all=Bounds(least, least))).wrong is None
-    assert "distances" in str(audit_row(replace(row, all_to_all=Bounds(Fraction(1), least - Fraction(1, 99)))).wrong)
+    assert "all-to-all" in str(audit_row(replace(row, all_to_all=Bounds(Fraction(1), least - Fraction(1, 99)))).wrong)
 
 
 def test_the_command_tells_faults_and_goes_on(tmp_path: Path, program: Run) -> None:
-    kept = tmp_path / "progress"
-    args = ("catalog", "verify", "--audit", "-n", "10..14", "-d", 3, "--resume", kept, "--jobs", 1)
+    done = tmp_path / "progress"
+    args = ("catalog", "verify", "--audit", "-n", "10..14", "-d", 3, "--resume", done, "--jobs", 1)
     status, out, _ = program(*args)
     assert (status, "audited" in out, "no fault(s)" in out) == (0, True, True)
     document = json.loads(program(*args, "--json")[1])
-    assert document["verified_before"] == document["rows"]
+    kept = len(EXCHANGE.known(default_directory(), 3, 10, 14))  # these are audited again
+    assert document["verified_before"] == document["rows"] - kept
     assert (document["audited"], document["sampled"], document["faults"]) == (True, 0, [])
     assert program("catalog", "verify", "--audit", "--all-sources", "-d", 3)[0] == 2
     rows = stored_rows(Catalog(default_directory()), [3], 10, 12)
@@ -226,14 +228,19 @@ def test_the_command_tells_faults_and_goes_on(tmp_path: Path, program: Run) -> N
 
 
 def test_it_shares_nothing_with_the_makers() -> None:
-    """Of pricing it takes the schedule to replay alone."""
-    text = "".join(Path(str(one.__file__)).read_text() for one in (audit, replayed))
+    """Of pricing it takes alone the schedule to replay and the flow to look at."""
+    text = "".join(Path(str(one.__file__)).read_text() for one in (audit, flow_audit, replayed))
     found = set(re.findall(r"^from (topodesign[\w.]*) import (.+)$", text, re.MULTILINE))
-    found = {(place, names) for place, names in found if place != replayed.__name__}
+    found = {(place, names) for place, names in found if place not in {flow_audit.__name__, replayed.__name__}}
     allowed = {
         ("topodesign.base.cost", "Basis"),
         ("topodesign.base.errors", "TopodesignError"),
+        ("topodesign.catalog.all_to_all", "Bounds"),
+        ("topodesign.catalog.exchange", "Exchange"),
         ("topodesign.catalog.rows", "Row"),
+        ("topodesign.pricing.all_to_all", "all_to_all"),
+        ("topodesign.pricing.efforts", "Effort"),
+        ("topodesign.pricing.flows.concurrent", "ConcurrentFlow"),
         ("topodesign.pricing.deferral", "Moves"),
         ("topodesign.pricing.split_deferral", "best_deferral"),
         ("topodesign.topology.library", "build"),

@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.samples.catalogs import write_catalog
-from topodesign import Catalog, build, verify_closure
+from topodesign import Catalog, all_to_all, build, verify_closure
 from topodesign.base.cost import Basis
 from topodesign.base.spec import parse
-from topodesign.catalog.closure import TOLERANCE, better, close, keep, offers
+from topodesign.catalog.all_to_all import Bounds
+from topodesign.catalog.closure import TOLERANCE, better, close, close_exchange, exchange_left, keep, offers
+from topodesign.catalog.exchange import EXCHANGE, Exchange
+from topodesign.catalog.exchange_state import ExchangeState, drafted
 from topodesign.catalog.files import write_rows
 from topodesign.catalog.row_check import check_row
 from topodesign.catalog.rows import Row
@@ -106,10 +109,10 @@ def test_what_is_left_to_close_is_told(tmp_path: Path, program: Run) -> None:
     assert not left.ok
     assert (left.sizes, left.tolerance) == (2, Fraction(1, 100))
     (offer,) = left.violations
-    assert (str(offer.spec), offer.target) == ("spare(dicirculant(8,1,3),1)", Target(8, 3, duplex=False))
+    assert (offer.spec, offer.target) == ("spare(dicirculant(8,1,3),1)", Target(8, 3, duplex=False))
     status, text, _ = program("catalog", "verify", "--closure", "--catalog", tmp_path)
     assert status == 1
-    assert "8/3 simplex: spare of 8/2" in text
+    assert "8/3 simplex, allreduce: spare has" in text
     status, text, _ = program("catalog", "verify", "--closure", "--catalog", tmp_path, "--json")
     assert status == 1
     assert [one["spec"] for one in json.loads(text)["violations"]] == ["spare(dicirculant(8,1,3),1)"]
@@ -119,3 +122,27 @@ def test_what_is_left_to_close_is_told(tmp_path: Path, program: Run) -> None:
     status, _, text = program("catalog", "verify", "--closure", "--sample", 3)
     assert status == 2
     assert "--closure" in text
+
+
+def test_what_is_left_of_all_to_all_is_told_and_closed(tmp_path: Path) -> None:
+    """A product that beats what is known of its size, and a line graph."""
+    for degree in (2, 4):
+        write_rows(tmp_path, degree, [])
+    EXCHANGE.write(tmp_path, 2, [exchange_of(text) for text in ("biring(2,3)", "genkautz(2,6)", "uniring(2,12)")])
+    EXCHANGE.write(tmp_path, 4, [exchange_of("uniring(4,9)")])
+    left = verify_closure(tmp_path, degrees=[2, 4], nodes=range(3, 13)).violations
+    assert [(one.target, one.collective, one.operation, one.spec) for one in left] == [
+        (Target(9, 4, duplex=False), "all-to-all", "power", "power(biring(2,3),2)"),
+        (Target(12, 2, duplex=False), "all-to-all", "line", "line(genkautz(2,6))"),
+    ]
+    state = ExchangeState(Catalog(tmp_path), [2, 4])
+    close_exchange(state, state.sizes)
+    assert {"power(biring(2,3),2)", "line(genkautz(2,6))"} <= {one.spec for one in state.new}
+    assert not [one for size in state.sizes for one in exchange_left(state, size)]
+
+
+def exchange_of(text: str) -> Exchange:
+    draft, price = drafted(parse(text), build(text).degree), all_to_all(text, effort="linear-program").bandwidth
+    assert draft is not None
+    assert price is not None
+    return draft.priced(Bounds(price, price))

@@ -12,12 +12,11 @@ import pytest
 from topodesign import Catalog, all_to_all, build, improve_catalog, pareto, price, rank, verify_catalog
 from topodesign.base.errors import ParameterError
 from topodesign.catalog.all_to_all import Bounds
-from topodesign.catalog.exchange import EXCHANGE
+from topodesign.catalog.exchange import EXCHANGE, of_rows
 from topodesign.catalog.exchange_search import ExchangeSearch
 from topodesign.catalog.files import write_rows
 from topodesign.catalog.packing import pack_catalog
 from topodesign.cli.main import run
-from topodesign.search.target import Target
 
 SIZE = (32, 5)
 
@@ -62,13 +61,13 @@ def test_rankings_take_it_and_frontiers_of_allreduce_do_not(searched: Path, dupl
 
 def test_line_graphs_and_topologies_of_a_port_less_are_offered(tmp_path: Path) -> None:
     for degree in (3, 4):
-        write_rows(tmp_path, degree, Catalog().rows(degree, 12, 12))
+        write_rows(tmp_path, degree, rows := Catalog().rows(degree, 12, 12))
+        EXCHANGE.write(tmp_path, degree, of_rows(rows))
     search = ExchangeSearch(tmp_path, Catalog(tmp_path), ([12, 36, 48], [3, 4], [False]), 0)
-    search.turn(Target(36, 3, duplex=False))
     search.close()
-    found = {one.nodes: one.spec for one in search.new if one.spec.startswith(("line", "spare"))}
+    found = {one.nodes: one.spec for one in search.state.new if one.spec.startswith(("line", "spare"))}
     assert build(found[36]).nodes == 36
-    assert any(one.spec.startswith("spare") for one in search.new)
+    assert any(one.spec.startswith("spare") for one in search.state.new)
     assert [path.name for path in search.save()] == ["exchange_03.tsv", "exchange_04.tsv"]
 
 
@@ -104,4 +103,4 @@ def test_improve_goes_on_from_it(searched: Path, tmp_path: Path, capsys: pytest.
 def test_no_size_that_ships_is_slower_than_with_a_port_less(tmp_path: Path) -> None:
     search = ExchangeSearch(tmp_path, Catalog(), (range(3, 257, 23), range(3, 17), [False, True]), 0)
     search.close()
-    assert search.new == []
+    assert [one for one in search.state.new if one.spec.startswith("spare")] == []

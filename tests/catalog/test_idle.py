@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from topodesign import all_to_all
 from topodesign.base.spec import parse
-from topodesign.catalog.all_to_all import Bounds
-from topodesign.catalog.exchange import Exchange
-from topodesign.catalog.idle import has_idle_ports, idle_exchange, idle_row, with_idle_ports
+from topodesign.catalog.idle import has_idle_ports, idle_row, with_idle_ports
 from topodesign.catalog.search_state import by_spff
 from topodesign.search.target import Target
 from topodesign.topology.library import build
@@ -42,14 +39,3 @@ def test_rows_with_a_free_port_are_as_if_priced(text: str) -> None:
     row = by_spff(Target(topology.nodes, topology.degree, topology.is_duplex), parse(text))
     wider = idle_row(row)
     assert wider == by_spff(Target(row.nodes, row.degree + 1, row.duplex), parse(wider.spec))
-
-
-@pytest.mark.parametrize("text", ["genkautz(3,11)", "polarity(2)", "circulant(11,1,3)"])
-def test_all_to_all_with_a_free_port_is_as_if_priced(text: str) -> None:
-    topology, taken = build(text), all_to_all(text)
-    assert taken.exact
-    assert taken.upper is not None
-    known = Exchange(topology.nodes, topology.is_duplex, 9, Bounds(taken.upper, taken.upper), text)
-    wider = idle_exchange(known, topology.degree)
-    assert wider.all_to_all.bandwidth == all_to_all(wider.spec).bandwidth
-    assert (wider.nodes, wider.steps, wider.duplex) == (known.nodes, 9, known.duplex)

@@ -98,6 +98,20 @@ def test_a_row_or_a_lift_is_where_a_search_starts() -> None:
     assert all_distances(build(str(from_lift.spec))).sum() == from_lift.total or from_lift.far
 
 
+def test_a_digraph_is_where_a_search_starts() -> None:
+    start = build("genkautz(3,40)")
+    ends = order_degree._of(start, duplex=False)
+    assert np.array_equal(ends.mate[ends.mate], np.arange(len(ends.mate)))
+    links = np.repeat(np.arange(40), 3)
+    assert Topology.from_arrays(40, links, ends.out.ravel()) == start
+    assert Topology.from_arrays(40, links, ends.into.ravel()) == start.transpose()
+    start = build("cayley(metacyclic(13,3,3),1,5,20)")
+    found = search_order_degree(Target(39, 3, False), 4, 10**6, orbits=39, start=start)
+    assert found is not None
+    assert build(str(found.spec)).degree == 3
+    assert found.total <= all_distances(start).sum()
+
+
 def test_no_orbits_without_a_spec() -> None:
     assert orders(9, 3) == [9]  # a port stays free
     assert orders(9, 3, duplex=False) == [1, 3, 9]

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from topodesign.base.cost import Basis
 from topodesign.base.errors import TopodesignError
+from topodesign.catalog.exchange import Exchange
+from topodesign.catalog.flow_audit import wrong_flow
 from topodesign.catalog.replayed import Digraph, Ints, Orbits, Wrong, orbits_of, replay
 from topodesign.catalog.rows import Row
 from topodesign.pricing.split_deferral import best_deferral
@@ -59,13 +61,10 @@ def audit_row(row: Row) -> Audited:
 
 
 def _audited(row: Row) -> Audited:
-    topology = build(row.spec)
-    columns = (np.array(column, dtype=np.int64) for column in (topology.src, topology.dst, topology.capacity))
-    links = Digraph.of(topology.nodes, *columns)
+    topology, links, orbits = _links(row.spec)
     turned = links.reversed()
     duplex = links.is_same(turned)
     wrong = _wrong_form(row, links, duplex)
-    orbits = orbits_of(links, () if topology.symmetry is None else topology.symmetry.generators)
     roots = orbits.roots
     count = max(1, _MOST_WORK // (links.nodes * row.degree))
     sampled = len(roots) > count
@@ -87,11 +86,38 @@ def _audited(row: Row) -> Audited:
     if row.allgather.bandwidth > row.cost.bandwidth:
         wrong.append("an allgather that costs more than the reduce-scatter")
     if row.all_to_all is not None and not sampled:
-        sizes = np.bincount(orbits.of, minlength=links.nodes)[looked]
-        least = Fraction(int((sizes * there.sums).sum()), links.nodes**2)
-        if row.all_to_all.upper < least:
-            wrong.append(f"distances by which all-to-all is at least {least}, above {row.all_to_all.upper}")
+        untrue = wrong_flow(topology, links, orbits, row.degree, row.all_to_all)
+        wrong += [] if untrue is None else [untrue]
     return Audited("audited it has " + ", ".join(wrong) if wrong else None, sampled)
+
+
+def audit_exchange(one: Exchange, degree: int) -> str | None:
+    """Return what is wrong with something that is kept for all-to-all, if anything."""
+    try:
+        wrong = _wrong_exchange(one, degree)
+    except TopodesignError as error:
+        return f"it cannot be rebuilt: {str(error).splitlines()[0]}"
+    except Wrong as error:
+        wrong = str(error)
+    return None if wrong is None else f"audited it has {wrong}"
+
+
+def _wrong_exchange(one: Exchange, degree: int) -> str | None:
+    topology, links, orbits = _links(one.spec)
+    ports = np.concatenate([np.bincount(ends, links.capacity, links.nodes) for ends in (links.src, links.dst)])
+    far = distances(links, orbits.roots)
+    found = links.nodes, int(ports.min()), int(ports.max()), links.is_same(links.reversed()), int(far.max())
+    if found != (one.nodes, degree, degree, one.duplex, one.steps) or (far < 0).any():
+        return f"nodes, fewest and most ports, duplex and steps {found}"
+    return wrong_flow(topology, links, orbits, degree, one.all_to_all)
+
+
+def _links(spec: str) -> tuple[Topology, Digraph, Orbits]:
+    """Return what a spec builds, its links, and what looks alike by a symmetry that is held against these."""
+    topology = build(spec)
+    columns = (np.array(column, dtype=np.int64) for column in (topology.src, topology.dst, topology.capacity))
+    links = Digraph.of(topology.nodes, *columns)
+    return topology, links, orbits_of(links, () if topology.symmetry is None else topology.symmetry.generators)
 
 
 def _wrong_form(row: Row, links: Digraph, duplex: bool) -> list[str]:

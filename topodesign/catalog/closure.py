@@ -17,14 +17,17 @@ from pathlib import Path
 from topodesign.base.cost import Basis, Cost, lower_bound, spare_factor
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import TooLargeError, TopologyError
-from topodesign.base.progress import Progress, tell
-from topodesign.base.records import Result
+from topodesign.base.progress import Progress, each, tell
+from topodesign.base.records import Result, shortened
 from topodesign.base.spec import LONGEST_SPEC, Spec, parse
+from topodesign.catalog.exchange_state import ExchangeState, expanded, lines
 from topodesign.catalog.idle import idle_row, with_idle_ports
 from topodesign.catalog.lookup import Catalog, as_catalog
+from topodesign.catalog.price import price_topology
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.rows import Row
 from topodesign.catalog.search_state import SearchState, by_spff, deferred_row
+from topodesign.catalog.sizes import NO_LIMIT
 from topodesign.pricing.deferral import why_not
 from topodesign.pricing.evaluation import deferred_both
 from topodesign.search.candidate import line_spec
@@ -40,22 +43,45 @@ _IDLE, _LINE, _PARALLEL = "spare", "line", "parallel"
 
 
 @dataclass(frozen=True)
-class Offer(Declared):
+class Left(Declared):
+    """What is left to close: an expansion that is better than all topologies of its size."""
+
+    target: Target  # its size, and whether it is duplex
+    collective: str  # what it is better for
+    operation: str  # the name of the expansion
+    cost: Cost
+    spec: str  # the topology
+
+    KEYS = (
+        "nodes=target.nodes degree=target.degree",
+        key("duplex=target.duplex", "Whether it is about duplex topologies alone."),
+        key("collective", "What it is better for: allreduce or all-to-all."),
+        key("operation", "The expansion that gives a better topology."),
+        key("steps=cost.steps", "Its steps, by a theorem."),
+        key(
+            "bandwidth=cost.bandwidth",
+            "Its bandwidth factor, at most: for allreduce the mean of both collectives, by a theorem.",
+        ),
+        "spec",
+    )
+
+    def __str__(self) -> str:
+        """Return one line for people."""
+        cabling = "duplex" if self.target.duplex else "simplex"
+        return (
+            f"{self.target.nodes}/{self.target.degree} {cabling}, {self.collective}: {self.operation} has "
+            f"{self.cost.steps} steps, y {float(self.cost.bandwidth):.4f}: {shortened(self.spec)}"
+        )
+
+
+@dataclass(frozen=True)
+class Offer:
     """What an operation makes of a row."""
 
     target: Target  # its size, and whether it is duplex
     mean: Cost  # what theorems say that half of an allreduce takes at most
     operation: str  # the name of the expansion
     row: Row  # what it expands
-
-    KEYS = (
-        "nodes=target.nodes degree=target.degree",
-        key("duplex=target.duplex", "Whether it is about duplex topologies alone."),
-        key("operation", "The expansion that gives a better topology."),
-        key("steps=mean.steps", "Its steps, by a theorem."),
-        key("bandwidth=mean.bandwidth", "Its bandwidth factor, by a theorem: the mean of both collectives, at most."),
-        key("spec", "The topology.", kind=str),
-    )
 
     @property
     def spec(self) -> Spec:
@@ -74,14 +100,6 @@ class Offer(Declared):
         """What it takes to defer its schedules without symmetry, about."""
         return self.mean.steps * self.target.degree * self.target.nodes**2
 
-    def __str__(self) -> str:
-        """Return one line for people."""
-        cabling = "duplex" if self.target.duplex else "simplex"
-        return (
-            f"{self.target.nodes}/{self.target.degree} {cabling}: {self.operation} of {self.row.nodes}/"
-            f"{self.row.degree} has {self.mean.steps} steps, y {float(self.mean.bandwidth):.4f}"
-        )
-
 
 @dataclass(frozen=True, repr=False)
 class Closure(Result):
@@ -89,12 +107,12 @@ class Closure(Result):
 
     * ``sizes``: pairs of N and d with rows.
     * ``tolerance``: what counts as better: no row has as few steps and a y at most so much larger.
-    * ``violations``: where an operation gives a better topology than the rows; empty if the catalog is closed.
+    * ``violations``: where an operation gives a better topology; empty if the catalog is closed.
     """
 
     sizes: int
     tolerance: Fraction
-    violations: tuple[Offer, ...]
+    violations: tuple[Left, ...]
 
     @property
     def ok(self) -> bool:
@@ -111,21 +129,31 @@ class Closure(Result):
 
 
 def verify_closure(
-    catalog: Catalog | str | Path | None = None, *, degrees: Iterable[int] | None = None, nodes: range | None = None
+    catalog: Catalog | str | Path | None = None,
+    *,
+    degrees: Iterable[int] | None = None,
+    nodes: range | None = None,
+    progress: Progress | None = None,
 ) -> Closure:
-    """Look for sizes where an expansion of a row of another size beats all rows, by theorems alone.
+    """Look for sizes where an expansion of a row of another size beats all rows, for allreduce and for all-to-all.
+
+    Prices are those of theorems, but for all-to-all on line graphs: where distances leave it open, it is worked out.
 
     Parameters
     ----------
     catalog
         Which, or its directory; the shipped one by default.
     degrees, nodes
-        Only these degrees, and only a range of N, for the rows and for what they expand to.
+        Only these degrees, and only a range of N, for the rows and for what they expand to; for all-to-all also smaller
+        ones are expanded.
+    progress
+        Called now and then with the share of the sizes that is done.
 
     Returns
     -------
     Closure
-        Expansions that are better by over a percent: with free ports, line graphs, and parallel links.
+        Expansions that are better by over a percent: with free ports, line graphs, and parallel links; for all-to-all
+        products as well, and the line graphs of so few nodes that their prices take seconds.
 
     Raises
     ------
@@ -140,14 +168,50 @@ def verify_closure(
     """
     source = as_catalog(catalog)
     span = (nodes[0], nodes[-1]) if nodes else ()
-    rows = {degree: source.rows(degree, *span) for degree in source.wanted(degrees)}
+    wanted = source.wanted(degrees)
+    rows = {degree: source.rows(degree, *span) for degree in wanted}
     state = SearchState({row.nodes for several in rows.values() for row in several}, rows, source)
     sizes, best = sorted(state.rows), dict[Target, Offer]()
     for size in sizes:
         for offer in better(state, size, TOLERANCE):
             if offer.target not in best or runtime(offer.mean) < runtime(best[offer.target].mean):
                 best[offer.target] = offer
-    return Closure(len(sizes), TOLERANCE, tuple(best[target] for target in sorted(best)))
+    left = [Left(one.target, "allreduce", one.operation, one.mean, str(one.spec)) for one in best.values()]
+    exchange = ExchangeState(source, wanted, span or (0, NO_LIMIT))
+    own = [size for size in exchange.sizes if size[1] in wanted]
+    left += [one for size in each(own, progress) for one in exchange_left(exchange, size)]
+    return Closure(len({*sizes, *own}), TOLERANCE, tuple(sorted(left, key=lambda one: (one.target, one.collective))))
+
+
+def exchange_left(state: ExchangeState, size: tuple[int, int]) -> Iterator[Left]:
+    """Yield the fastest expansion to a size that beats all that is known of it for all-to-all, for each cabling.
+
+    Sizes without any are no matter of closing.
+    """
+    nodes, degree = size
+    made = list(expanded(state, size, TOLERANCE))
+    for draft in lines(state, size, TOLERANCE):
+        bounds = price_topology(draft.topology)
+        made += [] if bounds is None else [(_LINE, draft.priced(bounds))]
+    for duplex in (False, True):
+        better = [
+            (Cost(one.steps, one.all_to_all.upper), operation, one.spec)
+            for operation, one in made
+            if one.duplex >= duplex and state.beats(replace(one, duplex=duplex), degree, TOLERANCE)
+        ]
+        if better and any(one.duplex >= duplex for one in state.known(size)):
+            cost, operation, spec = min(better, key=lambda one: (runtime(one[0]), one[2]))
+            yield Left(Target(nodes, degree, duplex), "all-to-all", operation, cost, spec)
+
+
+def close_exchange(state: ExchangeState, sizes: Iterable[tuple[int, int]]) -> None:
+    """Keep what expansions to some sizes give where all-to-all takes less: each has more links than what it expands."""
+    for nodes, degree in sorted(sizes, key=lambda size: (size[0] * size[1], size)):
+        for _, one in expanded(state, (nodes, degree)):
+            if len(one.spec) <= LONGEST_SPEC:
+                state.keep(one, degree)
+        for draft in lines(state, (nodes, degree)):
+            state.settle(draft)
 
 
 def close(

@@ -10,8 +10,6 @@ from dataclasses import replace
 
 from topodesign.base.cost import Cost, spare_factor
 from topodesign.base.spec import Spec, parse
-from topodesign.catalog.all_to_all import Bounds
-from topodesign.catalog.exchange import Exchange
 from topodesign.catalog.rows import VERSION, Row, how_found
 
 _LOOP = Spec("successors", (1, 0))
@@ -53,10 +51,3 @@ def idle_row(row: Row) -> Row:
         all_to_all=None,
         name=None,
     )
-
-
-def idle_exchange(one: Exchange, degree: int) -> Exchange:
-    """Return what all-to-all takes on a topology of a degree with one port more at each node, the same links."""
-    factor = spare_factor(degree)
-    bounds = Bounds(one.all_to_all.lower * factor, one.all_to_all.upper * factor)
-    return replace(one, all_to_all=bounds, spec=str(with_idle_ports(parse(one.spec))))

@@ -211,7 +211,7 @@ def improve_catalog(
             raise ParameterError("all-to-all is searched in one process; leave jobs out")
         search = ExchangeSearch(directory, source, (sizes_among(nodes), degrees, wirings), seed)
         search.go(seconds, progress)
-        return Improvement(search.turns, (), search.gain, tuple(search.save()), tuple(search.new))
+        return Improvement(search.turns, (), search.gain, tuple(search.save()), tuple(search.state.new))
     make = _Work(directory, nodes, degrees, source.directory, wirings, seed, kind, jobs)
     run = make(None)
     run.go(seconds, progress, None if jobs == 1 else (make, jobs))

@@ -21,7 +21,7 @@ from topodesign.base.progress import tell
 from topodesign.base.records import Result
 from topodesign.base.text_files import naming, read_text
 from topodesign.base.units import as_count
-from topodesign.catalog.audit import Audited, audit_row
+from topodesign.catalog.audit import Audited, audit_exchange, audit_row
 from topodesign.catalog.exchange import EXCHANGE, Exchange
 from topodesign.catalog.exchange_search import wrong_exchange
 from topodesign.catalog.files import stored_file
@@ -158,9 +158,9 @@ def verify_catalog(
     source = as_catalog(catalog)
     rows = _wanted(source, degrees, nodes)
     kept = [] if sample is not None else stored_exchanges(source, source.wanted(degrees), nodes)
-    wrong = (Fault(place, why) for degree, place in kept if (why := wrong_exchange(place.row, degree)) is not None)
     states = verify(_sample(rows, sample, seed), all_sources=all_sources, resume=resume, workers=workers)
-    found = _verification(itertools.chain(misplaced(rows), wrong), states, on_fault, progress)
+    known = itertools.chain(misplaced(rows), _wrong(kept, wrong_exchange))
+    found = _verification(known, states, on_fault, progress)
     return replace(found, rows=found.rows + len(kept))
 
 
@@ -178,7 +178,8 @@ def audit_catalog(
 ) -> Verification:
     """Hold rows of a catalog against their links by :mod:`topodesign.catalog.audit`, which shares nothing with makers.
 
-    Parameters and errors are those of :func:`verify_catalog`.
+    What it keeps for all-to-all alone is audited, too, unless a sample is drawn: flows and prices of links prove what
+    all-to-all takes. Parameters and errors are those of :func:`verify_catalog`.
 
     Examples
     --------
@@ -186,9 +187,16 @@ def audit_catalog(
     >>> audit_catalog(degrees=[2], nodes=range(3, 20), sample=5)
     <Verification: 5 rows audited: no fault(s)>
     """
-    rows = _wanted(as_catalog(catalog), degrees, nodes)
+    source = as_catalog(catalog)
+    rows = _wanted(source, degrees, nodes)
+    kept = [] if sample is not None else stored_exchanges(source, source.wanted(degrees), nodes)
     states = verify(_sample(rows, sample, seed), audit=True, resume=resume, workers=workers)
-    return replace(_verification(misplaced(rows), states, on_fault, progress), audited=True)
+    found = _verification(itertools.chain(misplaced(rows), _wrong(kept, audit_exchange)), states, on_fault, progress)
+    return replace(found, rows=found.rows + len(kept), audited=True)
+
+
+def _wrong(kept: Iterable[tuple[int, StoredExchange]], check: Callable[[Exchange, int], str | None]) -> Iterator[Fault]:
+    return (Fault(place, why) for degree, place in kept if (why := check(place.row, degree)) is not None)
 
 
 def _wanted(source: Catalog, degrees: Iterable[int] | None, nodes: range | None) -> list[StoredRow]:

@@ -76,15 +76,15 @@ def search_order_degree(
     * ``work``: words of 64 bits to look at, in all; some 3 * 10^8 take a second.
     * ``orbits``: of nodes under the rotation, out of :func:`orders`.
     * ``then``: larger numbers of orbits, each a multiple of the one before, of rotations to go on with.
-    * ``start``: a duplex regular topology of the size to start with, where there is no rotation; a random graph
-      otherwise. Only for duplex sizes.
+    * ``start``: a regular topology of the size and cabling to start with, where there is no rotation; a random graph
+      otherwise.
     * ``seed``: seed of all random choices.
 
     Returns: the best one, or none if there is none or it is too long to write down.
     """
     rng = np.random.Generator(np.random.PCG64([seed, target.nodes, target.degree, steps, orbits]))
     state = rng.integers(1, 2**63, size=1, dtype=np.uint64)
-    ends = _random(target, orbits, rng) if start is None else _of(start)
+    ends = _random(target, orbits, rng) if start is None else _of(start, duplex=target.duplex)
     if kernels.mend(ends, _MENDING * len(ends.head), state):
         return None
     hot = _HOT if start is None else _WARM
@@ -94,11 +94,11 @@ def search_order_degree(
             base, hot = ends, _WARM
             ends = unfolded(base, count // stages[turn - 1])
         far, total = lower(ends, steps, work // len(stages), hot, state)
-    spec = _spec(ends)
     copies = target.nodes // stages[-1]
-    if stages[-1] == target.nodes and len(stages) > 1:
-        first = _spec(base)
-        spec = min((one for one in (spec, _swapped(first, ends)) if one is not None), key=_length, default=None)
+    specs = [_spec(ends)]
+    if stages[-1] == target.nodes and (start is not None or len(stages) > 1):
+        specs.append(_swapped(_spec(base) if start is None else start.spec, ends))
+    spec = min((one for one in specs if one is not None), key=_length, default=None)
     return None if spec is None or _length(spec) > LONGEST_SPEC else Ordered(spec, far * copies, total * copies)
 
 
@@ -155,12 +155,18 @@ def _random(target: Target, orbits: int, rng: np.random.Generator) -> Ends:
     return _written(mate % starts // degree, turn, mate, target.size, order)
 
 
-def _of(topology: Topology) -> Ends:
-    """Return a duplex regular topology as a graph without a rotation."""
+def _of(topology: Topology, *, duplex: bool) -> Ends:
+    """Return a regular topology as a graph without a rotation."""
     src, dst = (np.repeat(one, topology.capacity).astype(np.int64) for one in (topology.src, topology.dst))
-    mate = np.empty(len(src), np.int64)
-    mate[np.lexsort((dst, src))] = np.lexsort((src, dst))
-    return _written(dst, np.zeros_like(dst), mate, (topology.nodes, topology.degree), 1)
+    links = len(src)
+    mate = np.empty(links if duplex else 2 * links, np.int64)
+    if duplex:
+        mate[np.lexsort((dst, src))] = np.lexsort((src, dst))
+    else:
+        mate[links:] = np.lexsort((src, dst))
+        mate[mate[links:]] = links + np.arange(links)
+    head = mate % links // topology.degree
+    return _written(head, np.zeros_like(head), mate, (topology.nodes, topology.degree), 1)
 
 
 def _spec(ends: Ends) -> Spec | None:
