@@ -38,7 +38,7 @@ from topodesign.cli.progress import progress_bar
 @click.option(
     "--closure",
     is_flag=True,
-    help="Instead: tell where an expansion of a row of another size is over a percent better than all rows.",
+    help="Instead: tell where an expansion of another size is over a percent better than all rows, or all-to-all.",
 )
 @jobs_option
 @catalog_option
@@ -50,14 +50,17 @@ def command(
 
     Any difference is reported with the file, the line, the row and what came out; the exit status is then 1. With
     --audit nothing of what makes rows is used: symmetry is held against the links, distances and loads are counted
-    anew, and deferred schedules replayed.
+    anew, deferred schedules replayed, and prices of all-to-all proven by flows.
 
     Example: topodesign catalog verify --sample 2000 --seed 1
     """
     if closure:
         if all_sources or audit or options["sample"] is not None or options["resume"] is not None:
             raise click.UsageError("--closure goes with -n, -d and --catalog alone: it rebuilds no rows.")
-        left = topodesign.verify_closure(catalog, degrees=options["degrees"], nodes=options["nodes"])
+        with progress_bar("closing") as progress:
+            left = topodesign.verify_closure(
+                catalog, degrees=options["degrees"], nodes=options["nodes"], progress=progress
+            )
         if form() != "text":
             print_json(left.record())
         else:
