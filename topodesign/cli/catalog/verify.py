@@ -38,7 +38,7 @@ from topodesign.cli.progress import progress_bar
 @click.option(
     "--closure",
     is_flag=True,
-    help="Instead: tell where an expansion of another size is over a percent better than all rows, or all-to-all.",
+    help="Instead: tell where an expansion is over a percent better for allreduce or all-to-all than all there is.",
 )
 @jobs_option
 @catalog_option
