@@ -67,13 +67,10 @@ class Work(Protocol):
 
 
 class World(ABC):
-    """All processes of the program.
+    """All processes of the program."""
 
-    * ``rank``, ``ranks``: which this process is, of how many.
-    """
-
-    rank: int
-    ranks: int
+    rank: int  # which this process is
+    ranks: int  # of how many
     transport: Literal["mpi", "torch"]  # what it is called
     name: str  # what carries the messages
     own_name: str  # whose collectives are timed beside the plan

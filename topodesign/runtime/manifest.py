@@ -38,23 +38,18 @@ class Phase:
 
 @dataclass(frozen=True)
 class Manifest(Declared):
-    """What programs by phase are for, and how they are to be called.
-
-    * ``chunks``, ``workspace``: of the whole collective, and of the workspace of a rank; 0 of traces, which have none.
-    * ``inputs``, ``outputs``: of every rank the first chunk of its input and output in the workspace.
-    * ``delay``, ``dark``: of a change, in seconds, and which ports send nothing meanwhile: all, or those that moved.
-    """
+    """What programs by phase are for, and how they are to be called."""
 
     target: str  # what the programs are made for
     runtime: str  # what loads them
     collective: Collective  # what all of them do together
     ranks: int  # how many there are
-    chunks: int
-    workspace: int
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    delay: Fraction
-    dark: str
+    chunks: int  # of the whole collective; 0 of traces, which have none
+    workspace: int  # chunks of the workspace of a rank; 0 of traces
+    inputs: tuple[int, ...]  # of every rank the first chunk of its input in the workspace
+    outputs: tuple[int, ...]  # and of its output
+    delay: Fraction  # of a change, in seconds
+    dark: str  # which ports send nothing meanwhile: all, or those that moved
     phases: tuple[Phase, ...]  # in their order
 
     KEYS = (

@@ -34,17 +34,13 @@ those with fewest hops by a flow (tests do it again). Words of hops say less the
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Where a collective runs: in groups of so many nodes with so many ports each, all at once.
+    """Where a collective runs: in groups of so many nodes with so many ports each, all at once."""
 
-    * ``nodes``, ``degree``: nodes of a group, and ports of each.
-    * ``groups``, ``idle``: how many groups, and nodes that are in none; all may pass blocks on.
-    """
-
-    nodes: int
-    degree: int
+    nodes: int  # of a group
+    degree: int  # ports of each
     duplex: bool  # whether circuits lead back
-    groups: int = 1
-    idle: int = 0
+    groups: int = 1  # how many
+    idle: int = 0  # nodes that are in none; all may pass blocks on
 
     @property
     def every(self) -> int:

@@ -43,19 +43,15 @@ class Fields(NamedTuple):
 
 
 class Places(NamedTuple):
-    """The hosts of nodes, changed in place; nodes without links stand for hosts that are left over.
-
-    ``near``: hosts that host h shares patches of a side and field with, from ``start[(h * sides + side) * fields +
-    field]`` on.
-    """
+    """The hosts of nodes, changed in place; nodes without links stand for hosts that are left over."""
 
     place: Ints  # the host of each node
     row: NDArray[np.int32]  # the pair of two hosts, -1 if they have no patch, shape ``(hosts, hosts)``
     kind: Ints  # which hosts can stand for each other
-    first: Ints
-    links: Ints  # links of node x from ``first[x]`` on, up to ``first[x + 1]``
-    start: Ints
-    near: Ints
+    first: Ints  # where the links of a node begin in ``links``
+    links: Ints  # links by node
+    start: Ints  # where what a host shares begins in ``near``, at ``(host * sides + side) * fields + field``
+    near: Ints  # hosts that share patches of a side and field
     nodes: Ints  # the two nodes of each link
 
 

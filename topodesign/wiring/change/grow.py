@@ -24,15 +24,12 @@ from topodesign.wiring.plan.planner import lanes_needed, make_plan
 
 @dataclass(frozen=True)
 class Moved:
-    """A wiring in another room.
-
-    ``laid``, ``drawn``: fixed cables that come, and that go.
-    """
+    """A wiring in another room."""
 
     plan: WiringPlan  # what stays of it, over all fixed cables that there will be
     lost: tuple[CrossConnect, ...]  # patches that cannot stay, as a fixed cable at one of their ends goes
-    laid: tuple[Fixed, ...]
-    drawn: tuple[Fixed, ...]
+    laid: tuple[Fixed, ...]  # fixed cables that come
+    drawn: tuple[Fixed, ...]  # fixed cables that go
     moved: tuple[tuple[Fixed, Fixed], ...] = ()  # those whose lane ends elsewhere then
 
     def with_lost(self, change: Change) -> Change:

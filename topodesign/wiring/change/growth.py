@@ -65,14 +65,11 @@ class Grown(Declared):
 
 @dataclass(frozen=True, repr=False)
 class Growth(Result):
-    """Topologies for more nodes than a wiring has, those that move fewest patches first.
-
-    * ``nodes``, ``degree``: of the topologies.
-    """
+    """Topologies for more nodes than a wiring has, those that move fewest patches first."""
 
     plan: WiringPlan  # the wiring that there is
-    nodes: int
-    degree: int
+    nodes: int  # of the topologies
+    degree: int  # of the topologies
     workload: Workload  # what the times are for
     topologies: tuple[Grown, ...]  # none is both slower (for the first size) and needs more moves than another
 

@@ -51,14 +51,11 @@ ROWS: dict[Connector, tuple[int, int]] = {"LC": (2, 1), "MPO-12": (12, 1), "MPO-
 
 @dataclass(frozen=True, slots=True)
 class Termination:
-    """One end of a cable.
-
-    ``device``, ``port``: host and port, or panel and label of the port.
-    """
+    """One end of a cable."""
 
     place: Place  # site, rack and unit
-    device: str
-    port: str
+    device: str  # the host, or the panel
+    port: str  # its port, or the label of that
     lane: int | None  # of a host's port; None at a panel
     side: str  # the fibres: ``Tx+Rx`` at a host, ``A``, ``B`` or ``A+B`` at a panel
 
@@ -101,18 +98,14 @@ class Cable:
 
 @dataclass(frozen=True, slots=True)
 class Plug:
-    """One end of a cable or a circuit, or of all legs of a breakout cable, where it is plugged in.
-
-    ``cable``, ``end``: the cable, or the first leg, and which end of it. ``here``, ``there``: what is on the label of
-    this end and of the other.
-    """
+    """One end of a cable or a circuit, or of all legs of a breakout cable, where it is plugged in."""
 
     name: str  # of the cable; of a breakout cable at the host, what the names of its legs begin with
-    cable: Cable
-    end: Literal["a", "b"]
+    cable: Cable  # the cable, or the first leg
+    end: Literal["a", "b"]  # which end of it
     colour: str | None  # as of the cable; None for all legs together
-    here: str
-    there: str
+    here: str  # what is on the label of this end
+    there: str  # and on that of the other
     polarity: str  # which fibre goes where, seen from here
 
     @property

@@ -289,15 +289,11 @@ def _shown(groups: int, shown: int) -> str:
 
 @dataclass(frozen=True)
 class Ranked:
-    """Failures of one kind that cost the same, because a symmetry turns them into each other.
-
-    ``hosts``, ``cost``: as in :class:`topodesign.wiring.failures.impact.State`: how many hosts are left, and what they
-    can do.
-    """
+    """Failures of one kind that cost the same, because a symmetry turns them into each other."""
 
     failures: tuple[Failure, ...]  # all of them, in the order of the patches
-    hosts: int
-    cost: Cost | None
+    hosts: int  # how many are left
+    cost: Cost | None  # what they can do, as of a :class:`~topodesign.wiring.failures.impact.State`
     links: int  # links lost
 
 

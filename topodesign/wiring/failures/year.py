@@ -77,13 +77,10 @@ class PieceRow(Declared):
 
 @dataclass(frozen=True)
 class Expected(Declared):
-    """A mean over a long time that is certainly between two numbers, in bytes per second of all hosts together.
+    """A mean over a long time that is certainly between two numbers, in bytes per second of all hosts together."""
 
-    * ``low``, ``high``: the numbers.
-    """
-
-    low: Fraction
-    high: Fraction
+    low: Fraction  # the numbers
+    high: Fraction  # the numbers
 
     KEYS = "low=float(low) high=float(high)"
     SHARED = "expected"

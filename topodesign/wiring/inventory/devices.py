@@ -25,16 +25,12 @@ POLARITIES: tuple[Polarity, ...] = get_args(Polarity)
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A port of a host's network card.
-
-    ``polarity``: the type of the array cable that is plugged in, by TIA-568: ``A`` straight, ``B`` reversed, ``C`` with
-    the fibres of each pair exchanged.
-    """
+    """A port of a host's network card."""
 
     name: str  # unique on its host
     connector: Connector  # ``LC`` (one lane), ``MPO-12`` (four lanes), ``MPO-16`` (eight) or ``MPO-24`` (twelve)
     speed: Fraction  # bits per second of each lane
-    polarity: Polarity = "A"
+    polarity: Polarity = "A"  # of its array cable, by TIA-568: ``A`` straight, ``B`` reversed, ``C`` pairs exchanged
     budget_db: Fraction | None = None  # the loss in dB that its optic stands from end to end, or None if unknown
 
     @property
@@ -73,11 +69,7 @@ class PanelPort:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A patch panel or an optical circuit switch.
-
-    ``name``, ``site``, ``rack``, ``unit``: what it is called and where it stands. ``field``: patch panels of one field
-    can be patched to each other; a panel is a field of its own if nothing is said.
-    """
+    """A patch panel or an optical circuit switch."""
 
     name: str
     site: str
@@ -85,7 +77,7 @@ class Panel:
     unit: int
     kind: PanelKind  # ``patch panel`` or ``ocs``
     ports: tuple[PanelPort, ...]  # in the order in which they are to be used
-    field: str
+    field: str  # panels of one field can be patched to each other; its name if nothing is said
     pods: tuple[str, ...] = ()  # those whose hosts reach it; all hosts do if none is named
     spare: int = 0  # ports that a plan leaves free, for repairs
     circuit_db: Fraction | None = None  # loss in dB of a circuit through a switch, or None if unknown
@@ -129,29 +121,22 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class Trunk:
-    """What a port of a panel is led to: hosts plug into port ``near_port`` of ``near`` to reach it.
+    """What a port of a panel is led to: hosts plug into port ``near_port`` of ``near`` to reach it."""
 
-    ``panel``, ``panel_port``: where links are switched or patched. ``near``, ``near_port``: of a patch panel; the port
-    joins nothing else.
-    """
-
-    panel: str
+    panel: str  # where links are switched or patched
     panel_port: str
-    near: str
-    near_port: str
+    near: str  # a patch panel
+    near_port: str  # which joins nothing else
     loss_db: Fraction | None = None  # of the trunk in dB with all that is between the two ports, or None if unknown
 
 
 class Tray(NamedTuple):
-    """A pathway for cables between two racks, or junctions, of a site.
-
-    ``length``, ``width``, ``depth``: in metres.
-    """
+    """A pathway for cables between two racks, or junctions, of a site."""
 
     site: str
     a: str
     b: str
-    length: Fraction
+    length: Fraction  # in metres, as width and depth are
     width: Fraction
     depth: Fraction
     fill: Fraction = Fraction(2, 5)  # the share of its cross-section that cables may take
@@ -175,15 +160,11 @@ NOTHING_KNOWN = Losses()
 
 
 class Zone(NamedTuple):
-    """Panel ports of a field that the same pods reach.
-
-    ``panel``: their panel, if some of its ports stay free and others of its ports are reached by other pods; else
-    empty.
-    """
+    """Panel ports of a field that the same pods reach."""
 
     field: str  # of their panels
     pods: tuple[str, ...]  # none if all hosts reach them
-    panel: str = ""
+    panel: str = ""  # theirs, if some of its ports stay free and other pods reach others of its ports; else empty
     side: PortSide = ""  # of its switch, if that has two
 
 

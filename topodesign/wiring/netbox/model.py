@@ -52,25 +52,19 @@ class CableEnd(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A device: what it is called, its role, and where it stands.
-
-    ``name``, ``role``, ``site``, ``rack``: as NetBox tells them; the rack is empty for a device without one.
-    """
+    """A device as NetBox tells of it: what it is called, its role, and where it stands."""
 
     name: str
     role: str
     site: str
-    rack: str
+    rack: str  # empty for a device without one
     position: int | None  # the lowest unit that it takes, or None if NetBox does not know
     comments: str = ""  # lines ``key: value`` are what an inventory says and NetBox has no field for
 
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """An interface of a device: a lane, or a port with all of its lanes.
-
-    ``device``, ``name``: which one.
-    """
+    """An interface of a device: a lane, or a port with all of its lanes."""
 
     device: str
     name: str
@@ -117,14 +111,10 @@ class NetboxCable:
 
 @dataclass(frozen=True, slots=True)
 class NetboxObjects:
-    """All objects, each kind in the order in which NetBox made them.
+    """All objects, each kind in the order in which NetBox made them."""
 
-    ``sites``, ``racks``: comments by name, of racks by site and name. ``devices``, ``interfaces``, ``rear_ports``,
-    ``front_ports``, ``cables``: as they are.
-    """
-
-    sites: dict[str, str] = field(default_factory=dict)
-    racks: dict[tuple[str, str], str] = field(default_factory=dict)
+    sites: dict[str, str] = field(default_factory=dict)  # comments by name
+    racks: dict[tuple[str, str], str] = field(default_factory=dict)  # comments by site and name
     devices: tuple[Device, ...] = ()
     interfaces: tuple[Interface, ...] = ()
     rear_ports: tuple[RearPort, ...] = ()

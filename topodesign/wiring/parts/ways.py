@@ -294,19 +294,15 @@ class Cover(NamedTuple):
 
 
 class Span(NamedTuple):
-    """What trunks and cassettes of one kind make of a connector, and the parts to choose from.
+    """What trunks and cassettes of one kind make of a connector, and the parts to choose from."""
 
-    * ``connector``, ``polarity``, ``pairing``: of the trunks, and of the cassettes at the far end.
-    * ``trunks``, ``cassettes``: pieces of which there may be any number.
-    """
-
-    connector: Connector
+    connector: Connector  # of the trunks, and of the cassettes at the far end, as the next two are
     polarity: Polarity
     pairing: Pairing
     slots: int  # pairs of fibres of a connector that can be used
     crosses: bool  # whether what is sent comes out where the other fibre of the pair is
-    trunks: tuple[Piece, ...]
-    cassettes: tuple[Piece, ...]
+    trunks: tuple[Piece, ...]  # to choose from, any number of each
+    cassettes: tuple[Piece, ...]  # likewise
 
 
 def fibres_of_slot(connector: Connector, pairing: Pairing, slot: int) -> tuple[int, int]:

@@ -56,14 +56,11 @@ class Spare(Declared):
 
 
 class Fibre(NamedTuple):
-    """A place that one end of a patch is plugged into.
-
-    ``panel``, ``panel_port``: the panel port. ``side``: ``A`` or ``B``; ``AB`` for both, of a duplex patch.
-    """
+    """A place that one end of a patch is plugged into."""
 
     panel: str
     panel_port: str
-    side: str
+    side: str  # ``A`` or ``B``; ``AB`` for both, of a duplex patch
 
     @property
     def name(self) -> str:

@@ -34,16 +34,13 @@ _SEARCHED = 2**17  # links times fields up to which hosts that are cabled in dif
 
 
 class Choice(NamedTuple):
-    """What a plan is made of.
-
-    ``src``, ``dst``, ``part``: the links, or pairs of opposite links, and the position of the field that each is on.
-    """
+    """What a plan is made of."""
 
     hosts: tuple[str, ...]  # the host of each node
     fixed: tuple[Fixed, ...]  # the fixed cabling
-    src: IntArray
-    dst: IntArray
-    part: IntArray
+    src: IntArray  # where the links, or one of each pair of opposite ones, begin
+    dst: IntArray  # where they end
+    part: IntArray  # the position of the field that each is on
 
 
 def choose_together(

@@ -159,14 +159,11 @@ class PartLoss(Declared):
 
 @dataclass(frozen=True, slots=True)
 class LinkLoss(Declared):
-    """What a cross-connect and all that is before and behind it lose.
-
-    * ``sender``, ``receiver``: host.
-    """
+    """What a cross-connect and all that is before and behind it lose."""
 
     cable: str  # the patch or circuit
-    sender: str
-    receiver: str
+    sender: str  # host
+    receiver: str  # host
     loss: Fraction  # what is lost from optic to optic, in dB, as far as it is known
     unknown: tuple[str, ...]  # parts whose loss is not known and not counted
     budget: Fraction | None  # what the optics of both ends stand, in dB; null where unknown

@@ -111,13 +111,10 @@ class PanelUse(Declared):
 
 @dataclass(frozen=True, slots=True)
 class Parallel(Declared):
-    """Links of the same two hosts.
+    """Links of the same two hosts."""
 
-    * ``sender``, ``receiver``: host.
-    """
-
-    sender: str
-    receiver: str
+    sender: str  # host
+    receiver: str  # host
     links: int  # how many
 
     KEYS = "from=sender to=receiver links"

@@ -13,18 +13,14 @@ ONE = 2**16  # acceptance is counted in parts of this
 
 
 class Pods(NamedTuple):
-    """What counts of hosts and links.
+    """What counts of hosts and links."""
 
-    ``start``, ``near``: the other ends of the links of node n, from ``start[n]`` on. ``first``, ``alike``: hosts of a
-    kind, from ``first[kind]`` on.
-    """
-
-    start: Ints
-    near: Ints
+    start: Ints  # where the links of a node begin in ``near``
+    near: Ints  # the other ends of links
     way: Ints  # which of its links take the same fibres: 0 out and 1 in, all 0 where these come together
     kind: Ints  # hosts that are cabled alike
-    first: Ints
-    alike: Ints
+    first: Ints  # where the hosts of a kind begin in ``alike``
+    alike: Ints  # hosts, by kind
     group: Ints  # by two kinds, which fields they share
     room: Ints  # lanes of a kind at the fields of a group; the last is of all
 

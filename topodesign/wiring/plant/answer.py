@@ -29,16 +29,13 @@ _LONGEST_TITLE = 80
 
 @dataclass(frozen=True, repr=False)
 class Carriage(Declared):
-    """A topology, and whether the plant carries it.
-
-    * ``reduce_scatter``, ``allgather``: prices by SPFF, or of a deferred row of the catalog.
-    """
+    """A topology, and whether the plant carries it."""
 
     label: str  # its spec, or what it is called where that would be too long
     topology: Topology  # all its links
     found: str  # where it comes from
-    reduce_scatter: Cost
-    allgather: Cost
+    reduce_scatter: Cost  # its price by SPFF, or of a deferred row of the catalog
+    allgather: Cost  # likewise
     all_to_all: Bounds  # proven bounds on what all-to-all takes
     times: tuple[Fraction, ...]  # seconds for each question
     plan: WiringPlan | None  # its circuits, checked; None if it is not carried

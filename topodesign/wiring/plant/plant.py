@@ -56,16 +56,12 @@ class Plant:
 
 @dataclass(frozen=True)
 class Made:
-    """A topology that was made for a plant.
-
-    * ``src``, ``dst``, ``part``: its links, or one of each pair of opposite ones, without self-loops, and the field
-      that each is on.
-    """
+    """A topology that was made for a plant."""
 
     topology: Topology  # with a self-loop for every lane that stays dark
-    src: IntArray
-    dst: IntArray
-    part: IntArray
+    src: IntArray  # where its links begin, of opposite ones one, without self-loops
+    dst: IntArray  # where they end
+    part: IntArray  # the field that each is on
     order: IntArray  # the node of the plant that each node of the topology is
 
 

@@ -20,17 +20,13 @@ BITS = 24  # of the number of a link
 
 
 class Network(NamedTuple):
-    """Links, by number in the order of the topology.
+    """Links, by number in the order of the topology."""
 
-    * ``src``, ``dst``: ends of each link.
-    * ``into``, ``into_begin``: links into each vertex, one vertex after another.
-    """
-
-    src: Ints
-    dst: Ints
+    src: Ints  # where each link begins
+    dst: Ints  # where it ends
     begin: Ints  # where the links out of a vertex begin
-    into: Ints
-    into_begin: Ints
+    into: Ints  # links into each vertex, one vertex after another
+    into_begin: Ints  # where those of a vertex begin
     first: Ints  # the number of the first dependency of each link, one for each link out of its end
     forwards: Ints  # 1 for a vertex that passes on
     ends: Ints  # 1 for a vertex that sends and receives

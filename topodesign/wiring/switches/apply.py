@@ -35,17 +35,13 @@ _WORDS: dict[Outcome, str] = {
 
 @dataclass(frozen=True)
 class SwitchState:
-    """A switch afterwards.
-
-    ``name``, ``address``: which one. ``unknown``: sides of ports of which that may not be true any more: commands that
-    name them were sent since.
-    """
+    """A switch afterwards."""
 
     name: str  # its name
     address: str  # where it is
     difference: Difference  # what the plan changes in it, as it was before
     circuits: frozenset[Pair]  # what it was last read to have
-    unknown: frozenset[Side]
+    unknown: frozenset[Side]  # sides of ports of which that may not be true any more, as commands named them since
     gone: str | None  # why it does not answer; None if it does
 
     KEYS = (

@@ -44,15 +44,12 @@ class Known:
 
 @dataclass
 class Past:
-    """What a journal says.
-
-    ``done``, ``stages``: stages that were checked, of how many.
-    """
+    """What a journal says."""
 
     plan: str  # which plan was applied, by a digest
     began: str  # when, as it is written there
-    done: int = 0
-    stages: int = 0
+    done: int = 0  # stages that were checked
+    stages: int = 0  # all that there are
     outcome: str | None = None  # how it ended; None if it did not end
     switches: dict[str, Known] = field(default_factory=dict)  # by name
 

@@ -31,13 +31,10 @@ Names = Mapping[str, list[str]]  # the same by what they are called
 
 @dataclass(frozen=True)
 class Step:
-    """A stage.
+    """A stage."""
 
-    ``removed``, ``made``: what goes and then what comes, by switch.
-    """
-
-    removed: Circuits
-    made: Circuits
+    removed: Circuits  # what goes, by switch
+    made: Circuits  # what comes then, by switch
     dark: int  # most links of a host, out or in, that are dark meanwhile
 
     KEYS = (
@@ -49,16 +46,12 @@ class Step:
 
 @dataclass(frozen=True)
 class Difference:
-    """What has to change in a switch.
-
-    ``in_the_way``: what else is there and takes a port that is wanted, or all else where only the plan's are to be
-    left.
-    """
+    """What has to change in a switch."""
 
     there: frozenset[Pair]  # circuits that there are
     wanted: frozenset[Pair]  # circuits of the plan
     stale: frozenset[Pair]  # what is there between its ports and is not wanted
-    in_the_way: frozenset[Pair]
+    in_the_way: frozenset[Pair]  # what else takes a port that is wanted, or all else where only the plan's may stay
     left: frozenset[Pair]  # what else is there
 
 

@@ -45,17 +45,13 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A label.
+    """A label; all lengths are in millimetres."""
 
-    ``x``, ``y``: its upper left corner in millimetres. ``code``: the dark modules of its QR code as (x, y, width) in
-    millimetres, each ``module`` high.
-    """
-
-    x: float
-    y: float
+    x: float  # of its upper left corner
+    y: float  # of the same
     colour: str | None  # the RGB value of its stripe; None without
     lines: tuple[Line, ...]  # its text
-    code: tuple[tuple[float, float, float], ...] = ()
+    code: tuple[tuple[float, float, float], ...] = ()  # dark modules of its QR code: x, y, width; each ``module`` high
     module: float = 0.0  # how high they are
 
 
