@@ -21,7 +21,7 @@ from topodesign.base.arguments import as_integer, as_seed
 from topodesign.base.claims import ALL_PROVEN, FASTEST_FROM, NOT_ALL_PROVEN
 from topodesign.base.cost import Cost
 from topodesign.base.deadline import Stopwatch
-from topodesign.base.declared import key
+from topodesign.base.declared import key, row_of
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.base.options import read, takes
 from topodesign.base.progress import each
@@ -73,6 +73,7 @@ class Choice:
         "chunks steps rounds bandwidth=cost.bandwidth bound gap=float(gap) proof",
         "fastest_from_bytes=float(fastest_from) times_s=float(times)",
     )
+    ROW = "chunks steps rounds bandwidth=cost.bandwidth bound proof fastest_from"
 
     @property
     def cost(self) -> Cost:
@@ -152,19 +153,7 @@ class ExactFrontier(Result):
     def to_records(self) -> list[dict[str, Any]]:
         """Return a row for every choice; sizes from which it is the fastest are in bytes, None if there are none."""
         names = [f"time_s of {format_size(size)}" for size in self.sizes]
-        return [
-            {
-                "chunks": one.chunks,
-                "steps": one.steps,
-                "rounds": one.rounds,
-                "bandwidth": one.cost.bandwidth,
-                "bound": one.bound,
-                "proof": one.proof,
-                "fastest_from": one.fastest_from,
-                **dict(zip(names, one.times, strict=True)),
-            }
-            for one in self.choices
-        ]
+        return [row_of(one) | dict(zip(names, one.times, strict=True)) for one in self.choices]
 
     def heading(self) -> str:
         """Return what it is for, and what is proven."""

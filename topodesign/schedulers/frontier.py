@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, Unpack
 
 from topodesign.base.arguments import as_integer
-from topodesign.base.declared import key
+from topodesign.base.declared import key, row_of
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.options import read, takes
 from topodesign.base.records import Result
@@ -67,17 +67,11 @@ class PipelineFrontier(Result):
     def to_records(self) -> list[dict[str, Any]]:
         """Return a row for every choice: steps, bandwidth factor, trees, chunks, and the time for each size."""
         names = [f"time_s of {format_size(size)}" for size in self.sizes]
-        return [
-            {
-                "steps": point.cost.steps,
-                "bandwidth": point.cost.bandwidth,
-                "way": point.way.name,
-                "chunks": point.chunks,
-                **dict(zip(names, point.times, strict=True)),
-                "best_for": [format_size(size) for size, best in zip(self.sizes, point.best, strict=True) if best],
-            }
-            for point in self.points
-        ]
+        rows = []
+        for point in self.points:
+            best = [format_size(size) for size, best in zip(self.sizes, point.best, strict=True) if best]
+            rows.append(row_of(point) | dict(zip(names, point.times, strict=True)) | {"best_for": best})
+        return rows
 
     def heading(self) -> str:
         """Return what it is for, and where the frontier begins and ends."""

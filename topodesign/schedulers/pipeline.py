@@ -207,6 +207,7 @@ class Point:
         key("bandwidth_float=float(cost.bandwidth)", "The same, rounded."),
         "way=way.name chunks times_s=float(times) best",
     )
+    ROW = "steps=cost.steps bandwidth=cost.bandwidth way=way.name chunks"
 
 
 def frontier_of(ways: Iterable[Pipeline], most_chunks: int = MOST_CHUNKS, most_units: int | None = None) -> list[Point]:
