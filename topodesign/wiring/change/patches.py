@@ -246,9 +246,8 @@ def _wishes(prefer: Iterable[CrossConnect]) -> dict[Pair, list[tuple[str, End, E
     """Return names and ends by hosts."""
     wishes: dict[Pair, list[tuple[str, End, End]]] = defaultdict(list)
     for connect in prefer:
-        wishes[connect.a.host, connect.b.host].append((connect.cable, connect.a, connect.b))
-        if connect.mode == "duplex":
-            wishes[connect.b.host, connect.a.host].append((connect.cable, connect.b, connect.a))
+        for a, b in connect.ways:
+            wishes[a.host, b.host].append((connect.cable, a, b))
     return wishes
 
 

@@ -132,7 +132,7 @@ class _Search:
         self.observed = observed
         self.ways = Ways(plan, observed.circuits)
         self.port = self.ways.port
-        self.wanted = dict(_wanted(plan))
+        self.wanted = {b.source: a.source for connect in plan.connects for a, b in connect.ways}
         self.heard = {
             receiver: sender
             for receiver, sender in observed.heard.items()
@@ -336,15 +336,6 @@ def _cycles(slot: Mapping[Lane, Lane]) -> Iterator[tuple[Lane, ...]]:
             lane = slot[lane]
         if cycle:
             yield tuple(cycle)
-
-
-def _wanted(plan: WiringPlan) -> Iterator[tuple[Lane, Lane]]:
-    """Yield receivers with the transmitters that they should hear."""
-    for connect in plan.connects:
-        a, b = connect.a.source, connect.b.source
-        yield b, a
-        if connect.mode == "duplex":
-            yield a, b
 
 
 def _and(names: tuple[str, ...]) -> str:

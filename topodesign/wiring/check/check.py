@@ -178,8 +178,7 @@ def _checked(plan: WiringPlan, seen: Observed, seed: int) -> WiringCheck:
     connects, findings = view.built(), tuple(view.findings())
     topology = wired_topology(plan.hosts, connects)
     built = replace(real.plan, topology=topology, connects=connects)
-    pairs = {(connect.a.place, connect.b.place) for connect in connects}
-    pairs |= {pair[::-1] for pair in pairs if plan.mode == "duplex"}
+    pairs = {(a.place, b.place) for connect in connects for a, b in connect.ways}
     to_plan = sum((connect.a.place, connect.b.place) not in pairs for connect in plan.connects)
     own = None if real.exchanges else real.plan  # its patches make its links, unless they end at other lanes
     if own is not None and not view.astray and not to_plan and len(connects) == len(plan.connects):

@@ -149,9 +149,7 @@ def _circuits_heard(path: Path, files: list[Path], plan: WiringPlan) -> tuple[di
         receiver.source: sender.source
         for connect in plan.connects
         if connect.a.panel not in switches
-        for sender, receiver in ((connect.a, connect.b), (connect.b, connect.a))[
-            : 1 if connect.mode == "simplex" else 2
-        ]
+        for sender, receiver in connect.ways
     }
     seen: set[str] = set()
     spelt = PortLabels(plan.inventory.panel_port)

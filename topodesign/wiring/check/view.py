@@ -69,12 +69,7 @@ class View:
         self.real = real
         self.end = {end.source: end for end in plan.end.values()}
         self.ways = Ways(plan, observed.circuits)
-        self.wanted: dict[Lane, tuple[Lane, str]] = {}
-        for connect in plan.connects:
-            a, b = connect.a.source, connect.b.source
-            self.wanted[b] = a, connect.cable
-            if connect.mode == "duplex":
-                self.wanted[a] = b, connect.cable
+        self.wanted = {b.source: (a.source, connect.cable) for connect in plan.connects for a, b in connect.ways}
         self.receiver = {sender: receiver for receiver, (sender, _) in self.wanted.items()}
         self.heard_by = {sender: receiver for receiver, sender in observed.heard.items()}
         self.sides = ("A", "B") if plan.mode == "simplex" else ("AB", "AB")

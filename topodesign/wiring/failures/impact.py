@@ -165,8 +165,4 @@ def order_key(hosts: int, cost: Cost | None, patches: int) -> tuple[bool, int, i
 
 def links_of(plan: WiringPlan, connects: Iterable[CrossConnect]) -> Links:
     """Return the links that patches make."""
-    links = []
-    for connect in connects:
-        u, v = plan.node[connect.a.host], plan.node[connect.b.host]
-        links += [(u, v)] if connect.mode == "simplex" else [(u, v), (v, u)]
-    return tuple(links)
+    return tuple((plan.node[a.host], plan.node[b.host]) for connect in connects for a, b in connect.ways)

@@ -122,7 +122,7 @@ class Consequence(Declared):
 
     def __str__(self) -> str:
         more = f" (and {len(self.alike) - 1} alike)" if len(self.alike) > 1 else ""
-        links = sum(1 if connect.mode == "simplex" else 2 for connect in self.impact.lost)
+        links = sum(len(connect.ways) for connect in self.impact.lost)
         lines = [f"{self.alike[0]}{more}: {links} link{'' if links == 1 else 's'} lost", f"  left: {self.left}"]
         lines += [f"  cut off: {' '.join(self.cut_off)}"] if self.cut_off else []
         if self.repair is None:

@@ -33,6 +33,12 @@ class CrossConnect:
         "from_*=a to_*=b",
     )
 
+    @property
+    def ways(self) -> tuple[tuple[End, End], ...]:
+        """Where light goes in and where it comes out: once, or of a duplex patch for each direction."""
+        there = self.a, self.b
+        return (there,) if self.mode == "simplex" else (there, there[::-1])
+
 
 @dataclass(frozen=True, slots=True)
 class Spare(Declared):

@@ -57,7 +57,7 @@ class CircuitLosses:
         if single:
             found = self.between(a, b)
             return self.between(b, a) if found is None else found
-        ways = [self.between(a, b)] + ([self.between(b, a)] if connect.mode == "duplex" else [])
+        ways = [self.between(one.panel_port, other.panel_port) for one, other in connect.ways]
         known = [one for one in ways if one is not None]
         return max(known) if len(known) == len(ways) else None
 

@@ -196,10 +196,8 @@ class WiringPlan(Result):
     @cached_property
     def spare(self) -> tuple[Spare, ...]:
         """Lanes of nodes that are not fully used; as many as a node has self-loops are put down to these."""
-        sending = {connect.a.place for connect in self.connects}
-        receiving = {connect.b.place for connect in self.connects}
-        if self.mode == "duplex":
-            sending = receiving = sending | receiving
+        sending = {a.place for connect in self.connects for a, _ in connect.ways}
+        receiving = {b.place for connect in self.connects for _, b in connect.ways}
         loops = {u: capacity for u, v, capacity in self.topology.links() if u == v}
         spare = []
         for place, end in self.end.items():

@@ -25,12 +25,8 @@ class Circuit(NamedTuple):
 
 
 def circuits(plan: WiringPlan) -> Iterator[Circuit]:
-    """Yield the circuits of a plan in its order; a duplex cross-connect is two."""
-    for connect in plan.connects:
-        a, b = connect.a.place, connect.b.place
-        yield Circuit(a, b)
-        if connect.mode == "duplex":
-            yield Circuit(b, a)
+    """Return the circuits of a plan in its order; a duplex cross-connect is two."""
+    return (Circuit(a.place, b.place) for connect in plan.connects for a, b in connect.ways)
 
 
 def topology_of(made: Iterable[Circuit], plan: WiringPlan) -> Topology:

@@ -218,11 +218,9 @@ def _lanes_by_host(plan: WiringPlan) -> Iterator[tuple[str, str]]:
     sends: dict[tuple[str, str], tuple[str, End]] = {}
     receives: dict[tuple[str, str], tuple[str, End]] = {}
     for connect in plan.connects:
-        (a, b), ways = fibres(connect), [(connect.a, connect.b)]
-        ways += [(connect.b, connect.a)] if connect.mode == "duplex" else []
-        for (here, there), (place, other) in zip(ways, ((a, b), (b, a)), strict=False):
-            sends[place[:2]] = connect.cable, there
-            receives[other[:2]] = connect.cable, here
+        for here, there in connect.ways:
+            sends[here.place] = connect.cable, there
+            receives[there.place] = connect.cable, here
     order = {host: number for number, host in enumerate(plan.inventory.host)}
     for cable in sorted(_fixed(plan), key=lambda cable: order[cable[0].host]):
         end, name = cable
