@@ -94,11 +94,8 @@ class Change(Declared):
 def wired_topology(hosts: Sequence[str], connects: Iterable[CrossConnect]) -> Topology:
     """Return the links that patches make between these hosts, numbered in this order; others are left out."""
     number = {host: node for node, host in enumerate(hosts)}
-    links = []
-    for connect in connects:
-        u, v = number.get(connect.a.host), number.get(connect.b.host)
-        if u is not None and v is not None:
-            links += [(u, v)] if connect.mode == "simplex" else [(u, v), (v, u)]
+    both = [(a.host, b.host) for connect in connects for a, b in connect.ways]
+    links = [(number[u], number[v]) for u, v in both if u in number and v in number]
     return Topology.from_links(len(hosts), links)
 
 

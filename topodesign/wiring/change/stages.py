@@ -211,11 +211,8 @@ class _Graph:
 
     def __init__(self, hosts: Sequence[str], patches: Sequence[CrossConnect]) -> None:
         node = {host: number for number, host in enumerate(hosts)}
-        links = []
-        for number, connect in enumerate(patches):
-            u, v = node.get(connect.a.host), node.get(connect.b.host)
-            if u is not None and v is not None:
-                links += [(u, v, number)] if connect.mode == "simplex" else [(u, v, number), (v, u, number)]
+        both = [(a.host, b.host, number) for number, connect in enumerate(patches) for a, b in connect.ways]
+        links = [(node[u], node[v], number) for u, v, number in both if u in node and v in node]
         table = np.array(sorted(links), dtype=np.int64).reshape(-1, 3)
         self.hosts, self.nodes = tuple(hosts), len(hosts)
         self.src, self.dst, self.patch = table.T

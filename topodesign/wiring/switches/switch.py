@@ -158,9 +158,8 @@ def switches_of(plan: WiringPlan) -> list[tuple[Panel, list[Circuit]]]:
 
 def pairs_of(panel: Panel, connects: Iterable[CrossConnect]) -> Iterator[Pair]:
     """Yield the circuits of cross-connects in a switch by the numbers of its ports; a duplex one is two."""
-    for connect in connects:
-        a, b = (port_number(panel, end.panel_port) for end in (connect.a, connect.b))
-        yield from [(a, b), (b, a)] if connect.mode == "duplex" else [(a, b)]
+    for a, b in (ends for connect in connects for ends in connect.ways):
+        yield port_number(panel, a.panel_port), port_number(panel, b.panel_port)
 
 
 def pair_name(pair: Pair) -> str:
