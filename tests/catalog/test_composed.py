@@ -12,7 +12,7 @@ from topodesign import Catalog, build, pareto
 from topodesign.base.cost import Basis, Cost, lower_bound
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.catalog import composed as module
-from topodesign.catalog import searched
+from topodesign.catalog import congruences, searched
 from topodesign.catalog.composed import composed, lined
 from topodesign.catalog.searched import search_size
 from topodesign.pricing.closed_form import cost_of, largest_loads
@@ -69,7 +69,8 @@ def test_frontiers_are_of_graphs_with_these_costs(target: Target, quick: None) -
 @pytest.mark.parametrize("target", [Target(2052, 6, False), Target(2187, 3, False), Target(2099, 4, False)])
 def test_closed_forms_hold_where_nothing_is_built(target: Target, quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST_BUILT", 0)
-    monkeypatch.setattr(searched, "_MOST_PRICED", 0)
+    for some in (searched, congruences):
+        monkeypatch.setattr(some, "MOST_PRICED", 0)
     front = composed(target, Catalog())
     assert {one.basis for one in front} <= {Basis.THEOREM, Basis.BOUND}
     _check(front, target)

@@ -90,6 +90,14 @@ class Basis(StrEnum):
         }.get(self, self.value)
 
 
+def digits(n: int, d: int) -> int:
+    """Return k of the smallest power d^k that is at least n (d >= 2): how many digits numbers below n have."""
+    count, reach = 1, d
+    while reach < n:
+        count, reach = count + 1, reach * d
+    return count
+
+
 def moore_bound(nodes: int, degree: int, *, duplex: bool = False) -> int:
     """Return the fewest steps in which a node of the given degree can reach all others.
 

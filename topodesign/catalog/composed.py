@@ -17,9 +17,11 @@ from topodesign.base.cost import Basis, Cost, commuting_bound, keeps_port_free, 
 from topodesign.base.errors import DisconnectedError, ParameterError, SpecError, TopologyError
 from topodesign.base.progress import Progress, each, part, tell
 from topodesign.base.spec import Spec, parse
+from topodesign.catalog.congruences import cyclic_covers, with_digits
 from topodesign.catalog.files import read_rows
 from topodesign.catalog.idle import with_idle_ports
 from topodesign.catalog.lookup import Catalog
+from topodesign.catalog.quality import runtime
 from topodesign.catalog.rows import Row
 from topodesign.catalog.searched import few_away, is_poor, search_beyond
 from topodesign.catalog.sizes import MOST_NODES, covers
@@ -37,7 +39,7 @@ from topodesign.topology.topology import Topology
 
 _MOST_BUILT = 2**23  # links of topologies that are built and priced
 _MOST_REBUILT = 2**20  # links of those that are, where a theorem gives the price as exactly
-_MOST_WORK = 3 * 2**26  # links times sources that one topology is priced with: a second or two
+_MOST_WORK = 2**29  # links times sources that one topology is priced with: a second or two
 _MOST_CHECKED = 2**23  # links times generators of automorphisms that are looked up: about a second
 _MOST_RETURNS = 2**26
 """Links times sources of bases of line graphs that are looked at for how soon walks come back: about a second."""
@@ -56,6 +58,8 @@ def composed(
     shelf = _Shelf(target)
     for candidate in composer.by_theorem(target):
         shelf.put(candidate)
+    for cover, least in cyclic_covers(target):
+        shelf.price(cover, least)
     searched = search_beyond(target, shelf.front, composer.costs, (seed, seconds), part(progress, 0, 0.6))
     for candidate in _expanded(target, searched):
         shelf.put(candidate)
@@ -65,6 +69,9 @@ def composed(
     ]
     for spec, steps, base in each(unpriced, part(progress, 0.6, 0.8)):
         shelf.price(spec, steps, base)
+    made = with_digits(target, catalog, min((runtime(one.mean) for one in shelf.front), default=None))
+    if made is not None and made.spec is not None:
+        shelf.put(_priced(made.spec, made))
     beside = () if seconds == 0 else few_away(target, shelf.front, composer.by_theorem, seed)
     for spec, topology in beside:
         shelf.put(_priced(spec, topology))

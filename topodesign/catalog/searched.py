@@ -22,6 +22,7 @@ from topodesign.search.candidate import Candidate
 from topodesign.search.neighbours import drawn
 from topodesign.search.symmetric import MOST_LINKS, orbit_counts, search_cayley, search_symmetric
 from topodesign.search.target import Found, Target, steps_of_most, undominated
+from topodesign.search.thinned_lines import without_nodes
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
@@ -42,8 +43,9 @@ _SCARCE, _WORK_ON_STEPS, _WORK_ON_MORE = 0.1, 2**30, 2**27
 """Scarcity up to which steps are looked for, how long, and how long for each number of more steps if that is vain."""
 _MORE = 8  # share of the steps that there are more then, but for one at least
 _MANY_BASES = 2  # sizes of bases of line graphs that are searched, the smallest ones
-_MOST_PRICED, _WORK_PRICING = 2**31, 2**28
+MOST_PRICED, _WORK_PRICING = 2**31, 2**28
 """Links times nodes of what has no symmetry: some seconds; and of several of these together."""
+_NEXT_SIZES = 3  # multiples of the degree whose line graphs some nodes are taken out of
 _SPARE_DRAWS = 8  # of nodes that go or places that new ones get, where some do not fit
 
 
@@ -152,17 +154,38 @@ def few_away(
 ) -> Iterator[tuple[Spec, Topology]]:
     """Yield digraphs of a size that is served poorly, made of some a few nodes away, with their specs."""
     nodes, degree = target.size
-    if nodes * nodes * degree > _MOST_PRICED or degree > MOST_LINKS or not is_poor(target, front):
+    if nodes * nodes * degree > MOST_PRICED or degree > MOST_LINKS:
+        return
+    if not target.duplex and nodes % degree and nodes * nodes * degree <= _WORK_PRICING:
+        yield from _thinned(target, front, bases, seed)
+    if not is_poor(target, front):
         return
     rng = np.random.Generator(np.random.PCG64([seed, nodes, degree, target.duplex]))
     fold = SMOOTH if target.duplex else degree
     near = {replace(target, nodes=fold * fewer) for fewer in {nodes // fold, -(-nodes // fold)}} - {target}
     work = nodes * nodes * degree
     times = max(1, _WORK_PRICING // work)
-    for size in sorted(near, key=lambda one: abs(one.nodes - nodes))[: _MOST_PRICED // work]:
+    for size in sorted(near, key=lambda one: abs(one.nodes - nodes))[: MOST_PRICED // work]:
         known = [(runtime(one.mean), str(one.spec)) for one in bases(size)]
         lifts = search_size(size, _WORK // len(near), seed=seed) if target.duplex else ()
         known += [(runtime(one.cost), str(one.spec)) for one in lifts]
         if known:
             made = ((one.spec, one) for one in drawn(build(min(known)[1]), target, times + _SPARE_DRAWS, rng))
             yield from itertools.islice(((spec, one) for spec, one in made if spec is not None), times)
+
+
+def _thinned(
+    target: Target, front: Sequence[Candidate], bases: Callable[[Target], Iterator[Candidate]], seed: int
+) -> Iterator[tuple[Spec, Topology]]:
+    """Yield line graphs of the next sizes without some nodes, as far as they are faster than what is known."""
+    nodes, degree = target.size
+    fastest = min((runtime(one.mean) for one in front), default=None)
+    for fewer in range(-(-nodes // degree), -(-nodes // degree) + _NEXT_SIZES):
+        lines = (one for one in bases(replace(target, nodes=degree * fewer)) if one.spec.name == "line")
+        best = min(lines, key=lambda one: (runtime(one.mean), str(one.spec)), default=None)
+        if best is None or (fastest is not None and runtime(best.mean) >= fastest):
+            continue
+        for one in without_nodes(build(best.spec), nodes, best.cost.steps, seed=seed):
+            if one.topology.nodes == nodes:
+                fastest = min(runtime(one.cost), fastest or runtime(one.cost))
+                yield one.spec, one.topology

@@ -20,7 +20,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.cost import Cost
+from topodesign.base.cost import Cost, digits
 from topodesign.pricing.closed_form import largest_ratio
 from topodesign.pricing.kernels import MAX_NEIGHBOURS
 from topodesign.topology.topology import IntArray
@@ -48,15 +48,13 @@ def genkautz_at_most(d: int, n: int) -> tuple[Cost, Cost] | None:
             return None
         there, back = (Cost(cost.steps + 1, cost.bandwidth + Fraction(d, n)) for cost in smaller)
         return there, back
-    steps, reach = 1, d
-    while reach < n:
-        steps, reach = steps + 1, reach * d
+    steps = digits(n, d)
     before = sum(d**x for x in range(steps - 1))
     into = _into(d, n, steps)
     if into is None:
         return None
     share = Fraction(d, n)
-    return Cost(steps, share * (before + _out(d, n, reach))), Cost(steps, share * (before + into))
+    return Cost(steps, share * (before + _out(d, n, d**steps))), Cost(steps, share * (before + into))
 
 
 def _out(d: int, n: int, reach: int) -> Fraction:

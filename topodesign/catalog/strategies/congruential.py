@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from topodesign.base.cost import digits
 from topodesign.catalog.search_state import WORTHWHILE, SearchState, by_spff
 from topodesign.catalog.strategies.strategy import Draw, Strategy, gap_in_steps, possible_in
 from topodesign.search.congruential import search_congruential
@@ -23,7 +24,7 @@ def _orbits(target: Target) -> list[int]:
 
 
 def _gap(state: SearchState, target: Target) -> float:
-    return gap_in_steps(state, target, _digits(target))
+    return gap_in_steps(state, target, digits(*target.size))
 
 
 def _search(state: SearchState, target: Target, draw: Draw) -> float:
@@ -31,7 +32,8 @@ def _search(state: SearchState, target: Target, draw: Draw) -> float:
     most = max(_PROMISING, _DRAWN_WORK // (target.nodes**2 * target.degree))
     tries = min(_DRAWN, _DRAWN_FIRST * 4**draw.number, most)
     gain = 0.0
-    for steps in (_digits(target), _digits(target) + 1):  # not all sizes have any of so few steps that is even
+    fewest = digits(*target.size)
+    for steps in (fewest, fewest + 1):  # not all sizes have any of so few steps that is even
         least = possible_in(target, steps) + WORTHWHILE
         if state.ratio(target) <= least:
             continue
@@ -41,24 +43,16 @@ def _search(state: SearchState, target: Target, draw: Draw) -> float:
             row = by_spff(target, spec)
             if state.ratio(target) > least and row.either_way not in state.deferred:
                 gain += state.defer(row)
-            if state.ratio(target) > least and steps == _digits(target) and _can_be_evened(target):
+            if state.ratio(target) > least and steps == fewest and _can_be_evened(target):
                 exchanges = _EVENED // (target.nodes * target.degree)
                 even = search_even(row.build(), steps, exchanges, seed=draw.seed)
                 gain += 0.0 if even is None else state.keep_deferred(target, even)
     return gain
 
 
-def _digits(target: Target) -> int:
-    """Return k of the smallest power d^k that is at least N: the steps of a linear congruential digraph."""
-    steps, reach = 1, target.degree
-    while reach < target.nodes:
-        steps, reach = steps + 1, reach * target.degree
-    return steps
-
-
 def _can_be_evened(target: Target) -> bool:
     """Whether linear congruential digraphs of a size have enough walks for links to be exchanged."""
-    return bool(target.nodes <= _EVENED_REACH * target.degree ** (_digits(target) - 1))
+    return bool(target.nodes <= _EVENED_REACH * target.degree ** (digits(*target.size) - 1))
 
 
 congruential = Strategy("congruential", _orbits, _gap, _search, rank=7)
