@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import signal
 from typing import NoReturn
@@ -12,6 +14,8 @@ def start() -> None:
     signal.signal(signal.SIGINT, _end)
     # NumPy's linear algebra, of which there is none here, starts a thread a core, and raises an interrupt if it cannot.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    gc.set_threshold(20_000, 10, 10)  # what is imported and made here stays: looking for cycles in it finds little
+    atexit.register(gc.freeze)  # nor in the end, when all memory goes
     from topodesign.cli import main  # noqa: PLC0415  only now, for it takes the time
     from topodesign.cli.interrupt import Ended, listen  # noqa: PLC0415
 
