@@ -179,28 +179,35 @@ def _steps(program: Program) -> tuple[str, list[int]]:
         letters = np.where(last, _LETTERS[np.maximum(place, 0) >> BITS][row], nowhere)
         columns += [letters, np.where(last & (place >= 0)[row], place[row] & (1 << BITS) - 1, -1)]
     columns += [np.where(last, own.size[row], 0), *wait, np.where(last, hasdep[row], 0)]
-    pieces = [np.frombuffer(word.encode(), dtype=np.uint8) for word in _STEP.split("%")]
-    parts = [np.broadcast_to(pieces[0], (len(row), len(pieces[0])))]
-    for column, piece in zip(columns, pieces[1:], strict=True):
-        parts += [_characters(column), np.broadcast_to(piece, (len(row), len(piece)))]
-    text = np.concatenate(parts, axis=1)
-    there = text > 0
-    first = np.concatenate(([0], np.cumsum(there.sum(axis=1))))
-    return text[there].tobytes().decode(), first[begin].tolist()
+    pieces, parts = [word.encode() for word in _STEP.split("%")], [_characters(column) for column in columns]
+    line = b"".join(piece + bytes(part.shape[1]) for piece, part in zip(pieces, [*parts, parts[0][:, :0]], strict=True))
+    lines = np.tile(np.frombuffer(line, dtype=np.uint8), (min(_LINES, len(row)), 1))
+    texts = []
+    for start in range(0, len(row), _LINES):
+        some, place = lines[: len(row) - start], 0
+        for piece, part in zip(pieces, parts, strict=False):
+            place += len(piece)
+            some[:, place : place + part.shape[1]] = part[start : start + _LINES]
+            place += part.shape[1]
+        texts.append(some.tobytes().translate(None, b"\0"))
+    sizes = sum((digits > 0 for part in parts for digits in part.T), np.full(len(row), sum(map(len, pieces))))
+    return b"".join(texts).decode(), np.concatenate(([0], np.cumsum(sizes)))[begin].tolist()
 
 
+_LINES = 2**12  # that are made at a time
 _STEP = (
     '      <step s="%" type="%" srcbuf="%" srcoff="%" dstbuf="%" dstoff="%" cnt="%" depid="%" deps="%" hasdep="%"/>\n'
 )
 
 
 def _characters(column: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return a row of ASCII for each word or integer, with zeros where it is shorter than others."""
+    """Return a row of ASCII for each word or integer from -1 on, with zeros where it is shorter than others."""
     if column.dtype.kind == "U":
         return column.view(np.uint32).reshape(len(column), column.dtype.itemsize // 4).astype(np.uint8)
-    size = abs(column)
-    places = 10 ** np.arange(len(str(size.max(initial=0))))[::-1]
-    digits = np.where((size[:, None] >= places) | (places == 1), size[:, None] // places % 10 + ord("0"), 0)
+    if (most := int(column.max(initial=0))) + 2 < len(column):  # those of every integer there may be
+        return _characters(np.arange(-1, most + 1))[column + 1]
+    places = 10 ** np.arange(len(str(most)))[::-1]
+    digits = np.where((column[:, None] >= places) | (places == 1), abs(column)[:, None] // places % 10 + ord("0"), 0)
     return np.column_stack((np.where(column < 0, ord("-"), 0), digits)).astype(np.uint8)
 
 
