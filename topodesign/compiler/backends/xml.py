@@ -184,11 +184,11 @@ def _steps(program: Program) -> tuple[str, list[int]]:
     lines = np.tile(np.frombuffer(line, dtype=np.uint8), (min(_LINES, len(row)), 1))
     texts = []
     for start in range(0, len(row), _LINES):
-        some, place = lines[: len(row) - start], 0
+        some, end = lines[: len(row) - start], 0
         for piece, part in zip(pieces, parts, strict=False):
-            place += len(piece)
-            some[:, place : place + part.shape[1]] = part[start : start + _LINES]
-            place += part.shape[1]
+            end += len(piece)
+            some[:, end : end + part.shape[1]] = part[start : start + _LINES]
+            end += part.shape[1]
         texts.append(some.tobytes().translate(None, b"\0"))
     sizes = sum((digits > 0 for part in parts for digits in part.T), np.full(len(row), sum(map(len, pieces))))
     return b"".join(texts).decode(), np.concatenate(([0], np.cumsum(sizes)))[begin].tolist()
@@ -205,7 +205,7 @@ def _characters(column: NDArray[Any]) -> NDArray[np.uint8]:
     if column.dtype.kind == "U":
         return column.view(np.uint32).reshape(len(column), column.dtype.itemsize // 4).astype(np.uint8)
     if (most := int(column.max(initial=0))) + 2 < len(column):  # those of every integer there may be
-        return _characters(np.arange(-1, most + 1))[column + 1]
+        return _characters(np.arange(-1, most + 1)).take(column + 1, axis=0)
     places = 10 ** np.arange(len(str(most)))[::-1]
     digits = np.where((column[:, None] >= places) | (places == 1), abs(column)[:, None] // places % 10 + ord("0"), 0)
     return np.column_stack((np.where(column < 0, ord("-"), 0), digits)).astype(np.uint8)
