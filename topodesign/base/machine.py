@@ -113,9 +113,11 @@ class Entrance:
                     self.folder = str(folder)
                     return
         from topodesign.base.lowering import object_code  # noqa: PLC0415  numba is heavy
+        from topodesign.base.memory import uncollected  # noqa: PLC0415  seldom needed
 
         self.compiled = True
-        made = object_code(self._linked(), args)
+        with uncollected():
+            made = object_code(self._linked(), args)
         self._enter(kinds, *made)
         content = pickle.dumps(made)
         name = f"{self._own}-{_digest(form, *_processor())}.code"
