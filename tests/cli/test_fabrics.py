@@ -428,7 +428,7 @@ def test_counts_and_slow_links_are_readable(call: Call, tmp_path: Path) -> None:
 
 
 def test_times_are_those_of_the_simulator() -> None:
-    fabric = build_fabric("mi250(1)")
+    fabric = build_fabric("dgx1_v100(1)")
     latency, size = as_latency("7us"), parse_size("3MB")
     (row,) = limited(asked(fabric), [2], latency=latency, sizes=[size])
     schedule = forest_schedule(fabric.topology, "allgather", k=2)

@@ -34,7 +34,7 @@ def ended(process: subprocess.Popen[str], number: int) -> tuple[int, str, float]
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_are_heard_inside_a_kernel(number: int) -> None:
-    process = started("evaluate", "hypercube(17)", "--all-sources", wait=3)
+    process = started("evaluate", "hypercube(17)", "--all-sources", wait=2)
     status, words, seconds = ended(process, number)
     assert status == 128 + number
     *estimate, said = words.splitlines()  # nobody watches a bar: there is one line once it takes long
@@ -139,7 +139,9 @@ def test_where_processes_need_threads_it_is_said(tmp_path: Path) -> None:
     "words",
     [
         ["build", "-n", "40..60", "-d", "4", "--jobs", "2", "-o", "."],
-        ["verify", "-d", "4", "-n", "1000..1100", "--jobs", "2", "--all-sources"],
+        pytest.param(
+            ["verify", "-d", "4", "-n", "1000..1100", "--jobs", "2", "--all-sources"], marks=pytest.mark.thorough
+        ),
     ],
 )
 def test_workers_end_with_their_parent_however_it_ends(words: list[str], tmp_path: Path) -> None:
@@ -147,7 +149,7 @@ def test_workers_end_with_their_parent_however_it_ends(words: list[str], tmp_pat
     with Path(os.devnull).open("wb") as nowhere:
         process = subprocess.Popen(command, cwd=tmp_path, start_new_session=True, stdout=nowhere, stderr=nowhere)
     wait_until(lambda: len(session(process.pid)) >= 4)  # two workers, and multiprocessing's own
-    time.sleep(1)
+    time.sleep(0.3)
     process.kill()
     process.wait()
     wait_until(lambda: not session(process.pid))

@@ -141,11 +141,12 @@ def test_other_endings_are_refused(pictures: dict[str, Picture], tmp_path: Path)
 
 @pytest.mark.parametrize(
     "words",
-    [
-        "frontier -n 30 -d 4", "times -n 30 -d 4 --alpha 5us", "sizes -n 20..40 -d 4", "winners -n 20..40 -d 4",
-        "structure torus(4,3)", "structure mi250(1)", "distances torus(4,3)", "loads torus(4,3)",
-        "timeline circulant(12,2,3) --size 4MiB", "use circulant(12,2,3) --collective allgather", "cut dgx_a100(2)",
-    ],
+    few([
+        "frontier -n 30 -d 4", "sizes -n 20..40 -d 4", "winners -n 20..40 -d 4",
+        "structure mi250(1)", "structure torus(4,3)", "distances torus(4,3)",
+        "use circulant(12,2,3) --collective allgather", "loads torus(4,3)", "timeline circulant(12,2,3) --size 4MiB",
+        "times -n 30 -d 4 --alpha 5us", "cut dgx_a100(2)",
+    ]),
 )  # fmt: skip
 def test_commands_write_and_print(words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "a.svg"

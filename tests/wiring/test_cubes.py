@@ -130,7 +130,7 @@ def test_no_circuits_are_better_than_the_bound() -> None:
         assert found is not None
         assert found >= bound
         best = found if best is None else min(best, found)
-    twist = better_than_tori(cubes, 2, 0.5)
+    twist = better_than_tori(cubes, 2, 0.1)
     assert twist is not None
     assert all_to_all(twisted(cubes, twist)[0], effort="exact").upper == best
 

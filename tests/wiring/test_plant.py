@@ -131,7 +131,7 @@ def check(found: Carried) -> None:
     assert all(one.not_carried_because for one in found.refused)
 
 
-SEEDS = [*range(12), *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(12, 100))]
+SEEDS = [*range(8), *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(8, 100))]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -153,7 +153,7 @@ def test_equals_exhaustive_search(seed: int) -> None:
 def test_lifts_keep_to_the_plant(mode: Mode) -> None:
     lanes = [[1, 1, 0, 1] if number < 8 else [1, 0, 1, 1] for number in range(16)]
     plant = plant_of(room(lanes, mode), None, None, mode)
-    found = structured(plant, 0.5)
+    found = structured(plant, 0.2)
     assert found
     for cost, made in found:
         plan = plan_made(plant, made)
@@ -207,7 +207,7 @@ TRIANGLES = Topology.from_links(6, PAIRS)
 
 def test_petersen_has_no_three_matchings() -> None:
     petersen = build("kneser(5,2)")
-    found = carry(room([[1, 1, 1]] * 10, "duplex"), bidirectional=True, search=1, candidates=[petersen])
+    found = carry(room([[1, 1, 1]] * 10, "duplex"), bidirectional=True, search=0.2, candidates=[petersen])
     check(found)
     assert any("impossible" in str(one.not_carried_because) for one in found.refused)
     assert found.best.mean.steps == 3  # the Petersen graph alone has two with so few ports

@@ -277,7 +277,7 @@ def test_pages_fit_and_their_summary_is_one_page(browser: Any, tmp_path: Path, w
 def test_a_decision_fits_and_tells_who_is_ahead(browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     found = design(
-        nodes=16, degree=4, bandwidth="400Gbps", workload=STEP, rivals=["torus"], prices={"cable": 40}, grow=[18]
+        nodes=8, degree=3, bandwidth="400Gbps", workload=STEP, rivals=["torus"], prices={"cable": 40}, grow=[10]
     )
     report_page(found).save(path)
     check_looks(browser, path)

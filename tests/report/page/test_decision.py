@@ -35,8 +35,8 @@ FIGURE = re.compile(r"(?<![\w.])[+-]?\d+(?:\.\d+)?(?:us|ms|ns|s|%)(?!\w)|x\d+(?:
 def found() -> Decision:
     prices = {"cable": 40, "port": 300, "switch": 5000, "switch-port": 400}
     return design(
-        name="two sizes", nodes=16, degree=4, bandwidth="400Gbps", alpha="5us", workload=STEP, prices=prices,
-        rivals=["torus", "fattree"], grow=[18], optimise="both",
+        name="two sizes", nodes=9, degree=4, bandwidth="400Gbps", alpha="5us", workload=STEP, prices=prices,
+        rivals=["torus", "fattree"], grow=[10], optimise="both",
     )  # fmt: skip
 
 

@@ -211,14 +211,18 @@ def least_exchange(cubes: Cubes, count: int) -> Fraction:
 
     In the tree-like cover of all ways, every port leads to a cube of its own, entered opposite. At a distance there are
     no more nodes of a position in a cube than in the cover, and of each position as many as cubes; the sum of distances
-    is least if the near ones are all there. A load is no less than the mean over links.
+    is least if the near ones are all there. A load is no less than the mean over links. Hosts that mirrors and
+    turns of a cube take to one another have the same sum, as ports are all over the faces.
     """
     place = np.indices(cubes.sides[::-1]).reshape(len(cubes.sides), -1)
     apart = np.abs(place[:, :, None] - place[:, None, :]).sum(axis=0)
     ports = [(int(a), int(b)) for plus, minus in cubes.faces for a, b in zip(plus, minus, strict=True)]
     ports += [(b, a) for a, b in ports]
-    total = 0
-    for start in range(cubes.size):
+    total, alike = 0, dict[tuple[tuple[int, int], ...], list[int]]()
+    for host, at in enumerate(place.T.tolist()):
+        inward = ((side, min(x, side - 1 - x)) for side, x in zip(cubes.sides[::-1], at, strict=True))
+        alike.setdefault(tuple(sorted(inward)), []).append(host)
+    for start, *others in alike.values():
         left = np.full(cubes.size, count)
         waiting: dict[int, Counter[tuple[int, int]]] = {0: Counter({(start, -1): 1})}
         found: dict[int, IntArray] = {}
@@ -233,7 +237,7 @@ def least_exchange(cubes: Cubes, count: int) -> Fraction:
                         later = waiting.setdefault(distance + int(apart[entry, leave]) + 1, Counter())
                         later[enter, leave] = min(later[enter, leave] + many, count * len(ports))
             new = np.minimum(left, found.get(distance, 0))
-            total += distance * int(np.sum(new))
+            total += (1 + len(others)) * distance * int(np.sum(new))
             left -= new
             distance += 1
     return Fraction(total, cubes.size * count * cubes.size)
