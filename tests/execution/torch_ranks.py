@@ -13,7 +13,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import scipy.sparse.csgraph  # noqa: F401  here, and not by every rank for itself
 import torch
+import torch._dynamo
 import torch.distributed as dist
 import torch.distributed._functional_collectives as functions
 from torch import nn

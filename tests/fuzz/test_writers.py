@@ -108,10 +108,11 @@ def test_a_full_disk_leaves_the_old_file(writer: Writer, tmp_path: Path) -> None
 def test_a_writer_that_is_killed_leaves_whole_files(
     writer: Writer, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
-    for kill in range(KILLS if is_thorough(pytestconfig) else 2):
+    for kill in range(KILLS if is_thorough(pytestconfig) else 1):
         killed(writer, tmp_path, signal.SIGKILL, kill)
 
 
+@pytest.mark.once
 @every_writer
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_writer_that_is_told_to_end_leaves_nothing_else(
