@@ -13,7 +13,7 @@ import pytest
 
 import topodesign
 from tests.conftest import is_thorough
-from tests.fuzz.writers import LOGS, WRITERS, Log, Writer, content, content_of, grown, in_child, killed
+from tests.fuzz.writers import LOGS, WRITERS, Log, Writer, content, content_of, grown, in_child, killed, undisturbed
 from topodesign.base.errors import TopodesignError
 
 ROOT = Path(topodesign.__file__).parent
@@ -34,11 +34,11 @@ def test_every_writer_is_in_the_table() -> None:
 
 @every_writer
 def test_the_same_is_written_twice(writer: Writer, tmp_path: Path) -> None:
-    once, again = (content_of(writer, tmp_path / name, 0) for name in ("a", "b"))
+    (once, other), again = undisturbed(writer), content_of(writer, tmp_path, 0)
     assert once == again
     assert once
-    assert (tmp_path / "a" / writer.name).is_dir() <= writer.makes_directory
-    assert once != content_of(writer, tmp_path / "c", 1)
+    assert (tmp_path / writer.name).is_dir() <= writer.makes_directory
+    assert once != other
 
 
 @every_writer
