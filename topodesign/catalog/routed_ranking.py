@@ -14,7 +14,7 @@ from topodesign.base.errors import InfeasibleError, TooLargeError, TopodesignErr
 from topodesign.base.progress import Progress, each
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.spec import Spec
-from topodesign.base.units import Quantity, as_count, format_bandwidth, format_size, format_time
+from topodesign.base.units import Quantity, as_count, format_size, format_time
 from topodesign.catalog.candidates import candidates
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.pareto import check_question
@@ -79,11 +79,8 @@ class RoutedRanking(Result):
 
     def heading(self) -> str:
         """Return the question."""
-        work = self.workload
-        return (
-            f"{self.nodes} nodes of degree {self.degree}: {self.collective}, messages pass through; alpha "
-            f"{format_time(work.alpha)}, hop {format_time(work.hop)}, {format_bandwidth(work.bandwidth)} per node"
-        )
+        what = f"{self.nodes} nodes of degree {self.degree}: {self.collective}, messages pass through"
+        return f"{what}; {self.workload.setting_with('hop')}"
 
     def table(self) -> Table:
         """Return the first topologies, and those that are fastest for some size."""

@@ -222,16 +222,6 @@ class Workspace(Layout):
             )
         return count, first
 
-    def put(self, values: Mapping[tuple[int, int], Array]) -> None:
-        """Put in other data: the rank's contribution by stream and block."""
-        self.memory.fill(0)
-        for piece, where in self.inputs:
-            self.memory[where] = values[piece.stream, piece.block]
-
-    def results(self) -> dict[tuple[int, int], Array]:
-        """Return what there is of the blocks that the rank must have in the end, by stream and block."""
-        return {(piece.stream, piece.block): self.memory[where].copy() for piece, where in self.outputs}
-
 
 class Slots:
     """Where the data of one message lie at a rank.

@@ -19,7 +19,7 @@ from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopodesignError
 from topodesign.base.progress import Progress, each
 from topodesign.base.records import Result, Table
-from topodesign.base.units import Quantity, format_bandwidth, format_size, format_time
+from topodesign.base.units import Quantity, format_size, format_time
 from topodesign.collectives import as_collective
 from topodesign.plans.measure import cost_of
 from topodesign.plans.unroll import unroll
@@ -157,11 +157,8 @@ class Routed(Result):
 
     def heading(self) -> str:
         """Return the question."""
-        work = self.workload
-        return (
-            f"{self.collective} on {self.name}: {self.nodes} nodes of degree {self.degree}; alpha "
-            f"{format_time(work.alpha)}, hop {format_time(work.hop)}, {format_bandwidth(work.bandwidth)} per node"
-        )
+        what = f"{self.collective} on {self.name}: {self.nodes} nodes of degree {self.degree}"
+        return f"{what}; {self.workload.setting_with('hop')}"
 
     def table(self) -> Table:
         """Return a row for every way, then the bound."""

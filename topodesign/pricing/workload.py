@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 from topodesign.base.cost import Cost, lower_bounds
 from topodesign.base.declared import Declared, key
@@ -93,7 +93,12 @@ class Workload(Declared):
     @property
     def setting(self) -> str:
         """What times are for, in words."""
-        return f"alpha {format_time(self.alpha)}, {format_bandwidth(self.bandwidth)} per node"
+        return self.setting_with()
+
+    def setting_with(self, *more: Literal["gap", "hop"]) -> str:
+        """Return the same with what messages take besides."""
+        given = [f"{name} {format_time(getattr(self, name))}" for name in ("alpha", *more)]
+        return f"{', '.join(given)}, {format_bandwidth(self.bandwidth)} per node"
 
     def allreduce(self, reduce_scatter: Cost, allgather: Cost | None = None) -> tuple[Fraction, ...]:
         """Return the time of a reduce-scatter and an allgather (as dear if not given) in seconds, for each size."""

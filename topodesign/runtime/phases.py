@@ -38,13 +38,12 @@ from topodesign.runtime.msccl.operations import NUMBER, Operation, Table, Thread
 from topodesign.runtime.msccl.parse import Program, XmlError, parse_xml
 from topodesign.runtime.msccl.profiles import RuntimeProfile, get_profile
 from topodesign.runtime.msccl.steps import BUFFERS
-from topodesign.runtime.mscclpp.check import names
+from topodesign.runtime.mscclpp.check import Prepared, names
 from topodesign.runtime.mscclpp.flat import Flat as FlatPlan
-from topodesign.runtime.mscclpp.limits import PACKET, contexts, illegal
+from topodesign.runtime.mscclpp.limits import illegal
 from topodesign.runtime.mscclpp.memory import Memory
 from topodesign.runtime.mscclpp.parse import ExecutionPlan, PlanError, parse_plan
 from topodesign.runtime.mscclpp.prove import prove
-from topodesign.runtime.mscclpp.steps import lower
 from topodesign.runtime.report import Finding, Report, first, first_wrong
 
 _CHANNELS = 2**20  # between the channels of one phase and those of the next, where all are run in a row
@@ -304,7 +303,7 @@ class _PhaseMemory(Memory):
 
 
 def _of_mscclpp(manifest: Manifest, programs: Sequence[ExecutionPlan], seeds: range) -> list[Finding]:
-    layouts, cells = [], 1
+    made, cells = list[Prepared](), 1
     for number, plan in enumerate(programs):
         gpu = plan.gpus[0]
         about = names().get(plan.collective), plan.inplace, gpu.inputs, len(plan.gpus)
@@ -314,36 +313,22 @@ def _of_mscclpp(manifest: Manifest, programs: Sequence[ExecutionPlan], seeds: ra
         findings = findings or _strangers(manifest, number, {one for one in pairs if one[1] >= 0} - both)
         if findings:
             return findings
-        layouts.append(_Workspace(manifest, [one.scratch for one in plan.gpus]))
-        program = lower(plan, layouts[-1])
-        if program.findings:
-            return program.findings
-        cells = math.lcm(cells, program.cells)
-    made = [lower(plan, layout, cells) for plan, layout in zip(programs, layouts, strict=True)]
+        made.append(Prepared(plan, _Workspace(manifest, [one.scratch for one in plan.gpus])))
+        if found := made[-1].findings:
+            return [replace(one, message=f"phase {number}: {one.message}") for one in found]
+        cells = math.lcm(cells, made[-1].program.cells)
+    made = [Prepared(one.plan, one.layout, cells) for one in made]
 
     def run(seed: int | None) -> Finding | None:
         kept = _Kept()
-        for number, (plan, layout, program) in enumerate(zip(programs, layouts, made, strict=True)):
-            cell = math.lcm(plan.alignment, PACKET)
-            places = contexts(plan, cell * program.cells)
-            memory = _PhaseMemory(
-                layout,
-                program,
-                packets=plan.protocol == "LL",
-                scratch=[one.scratch // cell for one in places],
-                halves=[one.half // cell for one in places],
-                semaphores=[gpu.semaphores for gpu in plan.gpus],
-            )
-            memory.kept, memory.judged = kept, number == len(programs) - 1
-            for work in program.work() if seed is None else ():
-                for place in work.sources + work.targets:
-                    if (why := memory.beyond(place, work.size)) is not None:
-                        return Finding("out-of-bounds", f"phase {number}: {work.name}: {why}", *work.at)
-            flat_plan = FlatPlan(program, memory, 1)
+        for number, one in enumerate(made):
+            memory = one.memory_of(_PhaseMemory)
+            memory.kept, memory.judged = kept, number == len(made) - 1
+            flat_plan = FlatPlan(one.program, memory, 1)
             found = next(iter(prove(flat_plan)), None) if seed is None else flat_plan.random(seed)
             if found is not None:
                 return replace(found, message=f"phase {number}: {found.message}")
-            kept = memory.keep(manifest.workspace * program.cells)
+            kept = memory.keep(manifest.workspace * one.program.cells)
         return None
 
     found = run(None)

@@ -16,14 +16,15 @@ import pytest
 from tests.conftest import few
 from tests.floors import reached
 from tests.runtime.mscclpp.bytewise import Bytewise
-from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import COLLECTIVES
 from topodesign.compiler.compilation import compile_plan
 from topodesign.plans.plan import Plan
+from topodesign.runtime.mscclpp import check as check_module
 from topodesign.runtime.mscclpp.check import PlanReport, check_plan, names, prepare
 from topodesign.runtime.mscclpp.flat import Flat
 from topodesign.runtime.mscclpp.limits import EXECUTOR, addressed, allocation_multiple, context, contexts
-from topodesign.runtime.mscclpp.parse import parse_plan
+from topodesign.runtime.mscclpp.parse import ExecutionPlan, parse_plan
 from topodesign.runtime.mscclpp.prove import prove
 from topodesign.schedulers.scheduling import schedule
 
@@ -274,25 +275,31 @@ def test_ranks_with_scratch_of_their_own_size_are_found(case: Case) -> None:
     assert check({**document, "reuse_resources": True}).ok  # then all have scratch of one size whatever they say
 
 
-def test_allocations_of_other_sizes_are_found() -> None:
+def checked_in(plan: ExecutionPlan, allocations: list[int], monkeypatch: pytest.MonkeyPatch) -> PlanReport:
+    """Check a plan whose inputs lie in allocations of so many bytes, of which no call has more than its limit."""
+    most = plan.max_size or max(allocations)
+    found = tuple(context(plan, gpu, min(size, most)) for gpu, size in zip(plan.gpus, allocations, strict=True))
+    with monkeypatch.context() as patch:
+        patch.setattr(check_module, "contexts", lambda *_: found)
+        return check_plan(plan, interleavings=0)
+
+
+def test_allocations_of_other_sizes_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     text = made(("kautz(2,1)", "allreduce", True, "LL", None))
     assert text is not None
     plan, document = parse_plan(text), json.loads(text)
     least = 16 * plan.gpus[0].inputs
     for allocations in ([least] * 6, [2**12] * 6, [least * 3] * 6):
-        assert check_plan(plan, interleavings=0, allocations=allocations).ok
+        assert checked_in(plan, allocations, monkeypatch).ok
         assert not other(document, allocations=allocations)
     for allocations in ([least] * 5 + [2 * least], [2 * least] + [least] * 5):
-        assert not check_plan(plan, interleavings=0, allocations=allocations).ok
+        assert not checked_in(plan, allocations, monkeypatch).ok
         assert other(document, allocations=allocations)
         capped = {**document, "max_message_size": least}  # no call is larger, and no scratch either
-        assert check_plan(parse_plan(json.dumps(capped)), interleavings=0, allocations=allocations).ok
-    for wrong in ([least] * 5, [least - 16] * 6):
-        with pytest.raises(ParameterError, match="allocations must be 6 numbers"):
-            check_plan(plan, allocations=wrong)
+        assert checked_in(parse_plan(json.dumps(capped)), allocations, monkeypatch).ok
 
 
-def test_halves_begin_where_a_packet_may() -> None:
+def test_halves_begin_where_a_packet_may(monkeypatch: pytest.MonkeyPatch) -> None:
     """A chunk of an allocation may have any number of bytes, so not any number of chunks will do."""
     text = made(("kautz(2,1)", "allreduce", True, "LL", None))
     assert text is not None
@@ -311,7 +318,7 @@ def test_halves_begin_where_a_packet_may() -> None:
         assert bool(odd) == (multiple > 1)
         assert all(one % (multiple * inputs) for one in odd)
         if odd:
-            report = check_plan(plan, interleavings=0, allocations=[odd[0]] * 6)
+            report = checked_in(plan, [odd[0]] * 6, monkeypatch)
             assert "is no multiple of 16" in str(report)
 
 

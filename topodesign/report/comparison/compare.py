@@ -21,7 +21,6 @@ from topodesign.base.units import (
     as_count,
     as_time,
     format_amount,
-    format_bandwidth,
     format_excess,
     format_size,
     format_time,
@@ -155,12 +154,8 @@ class Comparison(SideBySide):
 
     def heading(self) -> str:
         """Return what was compared."""
-        work, first = self.workload, self.contenders[0]
-        more = f"gap {format_time(work.gap)}, hop {format_time(work.hop)}, " if self.switched else ""
-        return (
-            f"{first.nodes} nodes; allreduce; alpha {format_time(work.alpha)}, {more}"
-            f"{format_bandwidth(work.bandwidth)} per node{self._own}"
-        )
+        setting = self.workload.setting_with("gap", "hop") if self.switched else self.workload.setting
+        return f"{self.nodes} nodes; allreduce; {setting}{self._own}"
 
     @property
     def _own(self) -> str:

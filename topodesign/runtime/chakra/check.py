@@ -170,12 +170,8 @@ def _run(job: Job, contents: Contents | None, network: Network | None, seeds: ra
     plain = Network("FullyConnected", len(job.traces), 1.0, 1.0) if network is None else network
     transports: list[Links | Shuffled] = [Links(plain, SimulatorClock(plain)), *map(Shuffled, seeds)]
     for transport in transports:
-        memory = None if contents is None else Memory(contents)
-        run = Run(job, transport, memory)
-        findings = run.go()
-        if memory is not None:
-            findings += memory.findings if findings else memory.result()
-        if findings:
+        run = Run(job, transport) if contents is None else Memory(contents, transport)
+        if findings := run.go():
             return findings
     return []
 

@@ -23,7 +23,7 @@ from topodesign.base.memory import check_memory
 from topodesign.base.strict_json import parse_json
 from topodesign.collectives import Collective, from_record
 from topodesign.collectives.collective import EVERYONE
-from topodesign.runtime.chakra.replay import Job, Watcher
+from topodesign.runtime.chakra.replay import Job, Links, Run, Shuffled
 from topodesign.runtime.chakra.traces import AMOUNTS, COLLECTIVE, DATA, PART, PHASE, RANKS, SIZE, UNITS, Node
 from topodesign.runtime.report import Finding
 
@@ -199,10 +199,11 @@ def _data(node: Node, units: dict[int, int], movements: int) -> list[Piece] | st
     return found
 
 
-class Memory(Watcher):
-    """What every rank has: a row for each, with the parts of all blocks one after the other."""
+class Memory(Run):
+    """A run with what every rank has: a row for each, with the parts of all blocks one after the other."""
 
-    def __init__(self, contents: Contents) -> None:
+    def __init__(self, contents: Contents, transport: Links | Shuffled) -> None:
+        super().__init__(contents.job, transport)
         self._contents = contents
         self.findings: list[Finding] = []
         values, self._held = contents.start[:2]
@@ -210,46 +211,54 @@ class Memory(Watcher):
         self._read: dict[int, Words] = {}
         self._landed: dict[tuple[int, int], int] = {}
 
-    def sends(self, number: int) -> None:
+    def send(self, number: int) -> None:
         """Read what the message carries."""
-        rank, cells = self._contents.job.messages[number].src, self._contents.cells(number)
+        rank, cells = self.job.messages[number].src, self._contents.cells(number)
         there = self._held[rank, cells]
         if not there.all():
             block = self._contents.block(cells[there.argmin()])
             self._find("uninitialised read", number, f"sends block {block}, of which it has not all yet")
         self._read[number] = self._values[rank, cells]
+        super().send(number)
 
-    def sent(self, number: int) -> None:
+    def arrived(self, number: int) -> None:
         """Check that what was read is what is there still."""
-        rank, cells = self._contents.job.messages[number].src, self._contents.cells(number)
+        rank, cells = self.job.messages[number].src, self._contents.cells(number)
         changed = self._values[rank, cells] != self._read[number]
         if changed.any():
             block = self._contents.block(cells[changed.argmax()])
             self._find("race", number, f"changes block {block} while it is sent")
+        super().arrived(number)
 
-    def received(self, number: int) -> None:
+    def receive(self, number: int) -> None:
         """Write what has arrived, or keep it for the compute node that adds it."""
-        message = self._contents.job.messages[number]
+        message = self.job.messages[number]
         if self._contents.collective.movements[self._contents.movements[number]].adds:
             rank, at = message.receive
-            self._landed[rank, self._contents.job.traces[rank].nodes[at].id] = number
-            return
-        cells = self._contents.cells(number)
-        self._values[message.dst, cells] = self._read[number]
-        self._held[message.dst, cells] = True
+            self._landed[rank, self.job.traces[rank].nodes[at].id] = number
+        else:
+            cells = self._contents.cells(number)
+            self._values[message.dst, cells] = self._read[number]
+            self._held[message.dst, cells] = True
+        super().receive(number)
 
-    def computed(self, rank: int, node: Node) -> None:
+    def compute(self, rank: int, at: int) -> None:
         """Add what the receives brought that the node depends on."""
-        for one in node.data:
+        for one in self.job.traces[rank].nodes[at].data:
             number = self._landed.pop((rank, one), None)
             if number is None:
                 continue
             cells = self._contents.cells(number)
             self._values[rank, cells] += self._read[number]
             self._held[rank, cells] = True
+        super().compute(rank, at)
 
-    def result(self) -> list[Finding]:
-        """Return what is wrong in the end, after what went wrong before."""
+    def go(self) -> list[Finding]:
+        """Run until nothing happens any more, and return what went wrong, and what is wrong in the end."""
+        stuck = super().go()
+        return stuck + self.findings if stuck else self._result()
+
+    def _result(self) -> list[Finding]:
         for rank, node in self._landed:
             self.findings.append(Finding("wrong result", f"nothing adds what node {node} receives", rank))
         _, _, due, wanted = self._contents.start
@@ -266,8 +275,8 @@ class Memory(Watcher):
         return self.findings
 
     def _find(self, verdict: Any, number: int, text: str) -> None:
-        message = self._contents.job.messages[number]
+        message = self.job.messages[number]
         rank, at = message.send
-        node = self._contents.job.traces[rank].nodes[at]
+        node = self.job.traces[rank].nodes[at]
         if len(self.findings) < _SHOWN:
             self.findings.append(Finding(verdict, f"node {node.id} ({node.name[:60]}) {text}", rank))

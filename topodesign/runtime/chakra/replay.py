@@ -192,29 +192,13 @@ class Shuffled:
         return self._random.randrange(1, _LONGEST_DELAY)
 
 
-class Watcher:
-    """What looks at a run; this one does nothing."""
-
-    def sends(self, number: int) -> None:
-        """Learn that a send has started."""
-
-    def sent(self, number: int) -> None:
-        """Learn that a send is over."""
-
-    def received(self, number: int) -> None:
-        """Learn that a receive is over."""
-
-    def computed(self, rank: int, node: Node) -> None:
-        """Learn that a compute node is over."""
-
-
 class Run:
     """One run of all ranks."""
 
-    def __init__(self, job: Job, transport: Links | Shuffled, watcher: Watcher | None = None) -> None:
+    def __init__(self, job: Job, transport: Links | Shuffled) -> None:
         self.job, self.now = job, 0
         self.ends: list[Any] = [0] * len(job.traces)
-        self._transport, self._watcher = transport, watcher or Watcher()
+        self._transport = transport
         self._waits = [list(counts) for counts in job.waits]
         self._left = [len(counts) for counts in job.waits]
         self._there: set[int] = set()
@@ -240,34 +224,34 @@ class Run:
 
     def arrived(self, number: int) -> None:
         """Learn from the transport that a message has arrived."""
-        message = self.job.messages[number]
-        self._watcher.sent(number)
-        self._over(*message.send)
+        self._over(*self.job.messages[number].send)
         self._there.add(number)
         if number in self._wanted:
-            self._receive(number)
+            self.receive(number)
+
+    def send(self, number: int) -> None:
+        """Start a send."""
+        self._transport.send(self, number)
+
+    def receive(self, number: int) -> None:
+        """End a receive."""
+        self._over(*self.job.messages[number].receive)
+
+    def compute(self, rank: int, at: int) -> None:
+        """End a compute node."""
+        self._over(rank, at)
 
     def _start(self, rank: int, at: int) -> None:
         node = self.job.traces[rank].nodes[at]
         if node.kind == SEND:
-            number = self.job.sent[rank, at]
-            self._watcher.sends(number)
-            self._transport.send(self, number)
+            self.send(self.job.sent[rank, at])
         elif node.kind == RECEIVE:
             number = self.job.received[rank, at]
             self._wanted.add(number)
             if number in self._there:
-                self.at(self.now, lambda: self._receive(number))
+                self.at(self.now, lambda: self.receive(number))
         else:
-            self.at(self.now + self._transport.computing(node.micros), lambda: self._compute(rank, at))
-
-    def _compute(self, rank: int, at: int) -> None:
-        self._watcher.computed(rank, self.job.traces[rank].nodes[at])
-        self._over(rank, at)
-
-    def _receive(self, number: int) -> None:
-        self._watcher.received(number)
-        self._over(*self.job.messages[number].receive)
+            self.at(self.now + self._transport.computing(node.micros), lambda: self.compute(rank, at))
 
     def _over(self, rank: int, at: int) -> None:
         self.ends[rank] = self.now

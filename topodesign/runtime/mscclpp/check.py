@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from topodesign.base.declared import key
 from topodesign.base.memory import uncollected
@@ -21,6 +21,8 @@ from topodesign.runtime.mscclpp.parse import ExecutionPlan, PlanError, parse_pla
 from topodesign.runtime.mscclpp.prove import prove
 from topodesign.runtime.mscclpp.steps import Program, lower
 from topodesign.runtime.report import MAX_FINDINGS, Finding, ProgramReport, Sizes, first, first_wrong, require_run
+
+_Memory = TypeVar("_Memory", bound=Memory)
 
 
 @dataclass(frozen=True)
@@ -101,13 +103,10 @@ def check_plan(
     interleavings: int = 20,
     seed: int = 0,
     root: int | None = None,
-    allocations: Sequence[int] | None = None,
 ) -> PlanReport:
     """Decide whether a plan is correct, for every order of execution, every size of data and repeated launches.
 
-    A root that is None is found out. ``allocations`` are the bytes of the allocation that the input of each rank lies
-    in, for a call of the least chunks; None for the input and no more. They decide where the second half of a double
-    scratch buffer begins.
+    A root that is None is found out.
     """
     ranks = len(plan.gpus)
     require_run(interleavings, root, ranks)
@@ -138,7 +137,7 @@ def check_plan(
         findings.append(Finding("illegal", f"topodesign_sent has a number for every block of {ALL_TO_ALL}"))
     if findings or collective is None:
         return report(findings)
-    run = prepare(plan, root, allocations)
+    run = prepare(plan, root)
     findings = run.findings
     if not findings:
         flat = Flat(run.program, run.memory(), run.launches)
@@ -167,29 +166,24 @@ def _chunks(plan: ExecutionPlan, collective: Collective) -> int:
 class Prepared:
     """A plan with the buffers of its ranks, ready to run.
 
-    ``launches`` of it decide for any number; ``cell`` are bytes.
+    ``least``: a chunk has a multiple of so many cells. ``launches`` of it decide for any number; ``cell`` are bytes.
     """
 
-    def __init__(
-        self,
-        plan: ExecutionPlan,
-        collective: Collective,
-        chunks: int,
-        root: int | None,
-        allocations: Sequence[int] | None = None,
-    ) -> None:
-        self.plan = plan
-        scratch = [gpu.scratch for gpu in plan.gpus]
-        self.layout = Layout(collective, chunks, scratch, inplace=plan.inplace, root=root)
-        self.program: Program = lower(plan, self.layout)
+    def __init__(self, plan: ExecutionPlan, layout: Layout, least: int = 1) -> None:
+        self.plan, self.layout = plan, layout
+        self.program: Program = lower(plan, layout, least)
         self.launches = 3 if plan.double_scratch else 2
         self.cell = math.lcm(plan.alignment, PACKET)
-        self.contexts = contexts(plan, self.cell * self.program.cells, allocations)
+        self.contexts = contexts(plan, self.cell * self.program.cells)
         self.findings = self.program.findings[:MAX_FINDINGS] or self._unaligned() or self._beyond()
 
     def memory(self) -> Memory:
         """Return memory as it is before the first launch."""
-        return Memory(
+        return self.memory_of(Memory)
+
+    def memory_of(self, kind: type[_Memory]) -> _Memory:
+        """Return the same of a class of memory."""
+        return kind(
             self.layout,
             self.program,
             packets=self.plan.protocol == "LL",
@@ -219,23 +213,24 @@ class Prepared:
         return first(found())
 
 
-def prepare(plan: ExecutionPlan, root: int | None = None, allocations: Sequence[int] | None = None) -> Prepared:
-    """Return a plan ready to run, of a collective that is known and with buffers that fit it.
-
-    ``allocations`` are as in :func:`check_plan`.
-    """
+def prepare(plan: ExecutionPlan, root: int | None = None) -> Prepared:
+    """Return a plan ready to run, of a collective that is known and with buffers that fit it."""
     collective = names()[plan.collective]
-    chunks = _chunks(plan, collective)
     if collective.rooted and root is None:
-        root = _root(plan, collective, chunks)
-    return Prepared(plan, collective, chunks, root, allocations)
+        root = _root(plan, collective)
+    return _rooted(plan, collective, root)
 
 
-def _root(plan: ExecutionPlan, collective: Collective, chunks: int) -> int:
+def _rooted(plan: ExecutionPlan, collective: Collective, root: int | None) -> Prepared:
+    scratch, chunks = [gpu.scratch for gpu in plan.gpus], _chunks(plan, collective)
+    return Prepared(plan, Layout(collective, chunks, scratch, inplace=plan.inplace, root=root))
+
+
+def _root(plan: ExecutionPlan, collective: Collective) -> int:
     """Return the root, which the plan does not say, from who has what after a run in which all have its buffers."""
-    run = Prepared(plan, collective, chunks, None)
+    run = _rooted(plan, collective, None)
     if run.findings:  # in place it matters for where buffers are: the right one is none too short
-        return min(range(len(plan.gpus)), key=lambda rank: len(Prepared(plan, collective, chunks, rank).findings))
+        return min(range(len(plan.gpus)), key=lambda rank: len(_rooted(plan, collective, rank).findings))
     memory = run.memory()
     memory.judged = False
     prove(Flat(run.program, memory, 1))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from topodesign.base.errors import ParameterError
 from topodesign.runtime.mscclpp.parse import PACKETS, SWITCHED, ExecutionPlan, Gpu, Operation, Threadblock
 from topodesign.runtime.report import Finding
 
@@ -38,20 +37,9 @@ def context(plan: ExecutionPlan, gpu: Gpu, size: int) -> Context:
     return Context(scratch, scratch // 2 if plan.double_scratch else 0)
 
 
-def contexts(plan: ExecutionPlan, chunk: int, allocations: Sequence[int] | None = None) -> tuple[Context, ...]:
-    """Return what all ranks set up for a call with chunks of so many bytes.
-
-    ``allocations`` are the bytes that the input of each rank lies in; None stands for the input and no more.
-    """
-    inputs = [gpu.inputs * chunk for gpu in plan.gpus]
-    given = inputs if allocations is None else list(allocations)
-    if len(given) != len(inputs) or any(one < least for one, least in zip(given, inputs, strict=True)):
-        raise ParameterError(
-            f"allocations must be {len(inputs)} numbers of bytes, of {inputs[0]} or more each, as the inputs in them"
-        )
-    if plan.max_size is not None:
-        given = [max(least, min(one, plan.max_size)) for one, least in zip(given, inputs, strict=True)]
-    return tuple(context(plan, gpu, one) for gpu, one in zip(plan.gpus, given, strict=True))
+def contexts(plan: ExecutionPlan, chunk: int) -> tuple[Context, ...]:
+    """Return what all ranks set up for a call with chunks of so many bytes, inputs in allocations of their size."""
+    return tuple(context(plan, gpu, gpu.inputs * chunk) for gpu in plan.gpus)
 
 
 def allocation_multiple(plan: ExecutionPlan) -> int:
