@@ -84,6 +84,11 @@ class Movement(ABC):
         own: Any = self
         return bool(own.topology == topology if hasattr(own, "topology") else own.nodes == topology.nodes)
 
+    @property
+    def folded(self) -> Any:
+        """Itself, if a symmetry folds it; else None."""
+        return None
+
     def unfold(self) -> Any:
         """Return what it stands for: itself, unless a symmetry folds it."""
         return self

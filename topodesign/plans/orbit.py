@@ -87,6 +87,11 @@ class Folded(Movement, Generic[Own]):
         known = self.symmetry.represented_by
         return sum(np.bincount(self.owner, minlength=self.nodes)[known[known >= 0]].tolist())
 
+    @property
+    def folded(self) -> Self:
+        """Itself."""
+        return self
+
     @cached_property
     def symmetry(self) -> Symmetry:
         """The group that the generators make, and the representatives."""

@@ -123,8 +123,10 @@ class InRounds(InSteps):
         head = f"{plan.collective} on {nodes} nodes{groups}: {cost.steps} steps, y = {cost.bandwidth}"
         moved = cast("Rounds | OrbitRounds", plan.movement)
         sends = f"{moved.sends} sends"
-        if isinstance(moved, OrbitRounds):
-            sends += f", kept as {len(moved)}, those of the blocks of {counted(len(moved.representatives), 'node')}"
+        if moved.folded is not None:
+            sends += (
+                f", kept as {len(moved)}, those of the blocks of {counted(len(moved.folded.representatives), 'node')}"
+            )
         size = f"{sends}, {moved.units} unit(s) per shard, method {plan.generator['method']}, verified"
         alias = plan.generator.get("alias")
         named = [] if alias is None else [f"{alias}: {plan.spec}"]

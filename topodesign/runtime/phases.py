@@ -314,8 +314,8 @@ def _of_mscclpp(manifest: Manifest, programs: Sequence[ExecutionPlan], seeds: ra
         if findings:
             return findings
         made.append(Prepared(plan, _Workspace(manifest, [one.scratch for one in plan.gpus])))
-        if found := made[-1].findings:
-            return [replace(one, message=f"phase {number}: {one.message}") for one in found]
+        if made[-1].findings:
+            return [replace(one, message=f"phase {number}: {one.message}") for one in made[-1].findings]
         cells = math.lcm(cells, made[-1].program.cells)
     made = [Prepared(one.plan, one.layout, cells) for one in made]
 

@@ -260,11 +260,11 @@ def _in_network(fabric: Fabric, schedule: Trees | OrbitTrees) -> Pruned | None:
     own = schedule.own
     if len(own.relays) or own.collective.group is not None or not fabric.multicast | fabric.aggregation:
         return None
-    if isinstance(schedule, OrbitTrees):  # shares of traffic are the same of all images if these switches stay such
+    if schedule.folded is not None:  # shares of traffic are the same of all images if these switches stay such
         kept = all(
             {int(image[switch]) for switch in able} == able
             for able in (fabric.multicast, fabric.aggregation)
-            for image in schedule.generators
+            for image in schedule.folded.generators
         )
         if not kept:
             return None

@@ -276,9 +276,8 @@ def backwards(out_trees: Trees, topology: Topology) -> Trees:
 
 def _turned(trees: AnyTrees, topology: Topology) -> AnyTrees:
     """Return the same of trees that may be folded."""
-    if isinstance(trees, OrbitTrees):
-        return replace(trees, own=backwards(trees.own, topology))
-    return backwards(trees, topology)
+    own = backwards(trees.own, topology)
+    return own if trees.folded is None else replace(trees.folded, own=own)
 
 
 def _in_turn(topology: Topology, k: int | None, sizes: tuple[int, ...] | None, names: Sequence[str] | None) -> AnyTrees:
@@ -286,8 +285,8 @@ def _in_turn(topology: Topology, k: int | None, sizes: tuple[int, ...] | None, n
     out = out_trees(topology, ALLGATHER, k, sizes, names, phases=2)
     back = out if topology.is_duplex else out_trees(topology.transpose(), ALLGATHER, k, sizes, names, phases=2)
     back = _turned(back, topology)
-    if isinstance(out, OrbitTrees) and isinstance(back, OrbitTrees) and out.alike(back):
-        return replace(out, own=side_by_side(topology, (back.own, out.own), concurrent=False))
+    if out.folded is not None and back.folded is not None and out.folded.alike(back.folded):
+        return replace(out.folded, own=side_by_side(topology, (back.own, out.own), concurrent=False))
     return side_by_side(topology, (back.unfold(), out.unfold()), concurrent=False)
 
 

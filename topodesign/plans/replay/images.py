@@ -42,9 +42,9 @@ class Images(NamedTuple):
 
 def images_of(trees: Trees | OrbitTrees) -> Images:
     """Return the images of trees; raises TopologyError unless a proven symmetry makes them, each once."""
-    if isinstance(trees, Trees):
+    if trees.folded is None:
         return Images()
-    topology, symmetry = trees.topology, trees.symmetry
+    topology, symmetry = trees.topology, trees.folded.symmetry
     symmetry.check(topology)
     times = symmetry.free_order(trees.own.compute_nodes)
     if times is None:

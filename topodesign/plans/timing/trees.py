@@ -68,7 +68,7 @@ def simulate_trees(
     """
     check_chunks(latency, size, unit, chunks, "the data of a tree")
     failed = tuple(sorted(set(failed_links)))
-    folded = trees if isinstance(trees, OrbitTrees) and not failed and _alike(trees, of_links) else None
+    folded = None if failed or trees.folded is None or not _alike(trees.folded, of_links) else trees.folded
     schedule: Trees = trees.unfold() if folded is None else folded.own
     happens, loss = _lose(schedule, failed)
     groups = []
