@@ -14,9 +14,11 @@ from tests.samples.programs import compile_movement
 from tests.samples.topologies import regular_digraphs
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
+from topodesign.compiler.columns import KINDS
 from topodesign.compiler.compilation import Compiled, compile_plan
-from topodesign.compiler.frontends.exchange import journeys
-from topodesign.compiler.ir import Buffer
+from topodesign.compiler.frontends.exchange import Writer, journeys
+from topodesign.compiler.frontends.operations import SCRATCH
+from topodesign.compiler.ir import Buffer, Kind
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble
 from topodesign.runtime.msccl.profiles import PROFILES, RuntimeProfile
@@ -128,6 +130,22 @@ def test_what_goes_astray_is_left_out() -> None:
     made = compiled(topology, wasteful)
     assert all(one.step <= 1 for body in made.program.ranks for tb in body.threadblocks for one in tb.instructions)
     assert np.all(np.diff(journeys(wasteful, 1).first) == 1)
+
+
+def test_what_is_gathered_is_sent_at_once() -> None:
+    """Copies into scratch are for the send after them, which reads what they wrote and nothing else."""
+    rounds = exchange(build("torus(4,4)"), ALL_TO_ALL, chunks=2).rounds
+    made = Writer(ALL_TO_ALL, 16, journeys(rounds, 1), inplace=False, channels=1, max_count=64).operations()
+    gathered, number = list[int](), 0
+    columns = (one.tolist() for one in (made.kind, made.source, made.target, made.size))
+    for kind, source, target, size in zip(*columns, strict=True):
+        if KINDS[kind] is Kind.COPY and target >= SCRATCH:
+            gathered += range(target, target + size)
+        elif gathered:
+            assert KINDS[kind] is Kind.SEND
+            assert gathered == list(range(source, source + size))
+            gathered, number = [], number + 1
+    assert number > 20
 
 
 def test_chunks_are_as_few_as_can_be() -> None:

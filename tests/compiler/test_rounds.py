@@ -787,6 +787,10 @@ def test_dropping_or_doubling_a_row_is_refused(collective: Collective) -> None:
         if schedule.step[row] <= schedule.reduce_steps:
             with pytest.raises(ScheduleError):
                 program_of_rounds(topology, doubled)
+            for other in set(topology.neighbours(int(schedule.src[row])).tolist()) - {int(schedule.dst[row])}:
+                twice["dst"][-1] = other  # what it has given away goes to another, too
+                with pytest.raises(ScheduleError):
+                    program_of_rounds(topology, with_columns(schedule, twice))
         else:  # receiving the same twice does no harm: the second is left out
             assert program_of_rounds(topology, doubled) == program_of_rounds(topology, schedule)
 

@@ -30,7 +30,7 @@ from topodesign.wiring.change.patches import wired_topology
 from topodesign.wiring.change.rewire import Rewiring, rewire
 from topodesign.wiring.exports.pages import write_change_sheets
 from topodesign.wiring.inventory.answers import plain_inventory
-from topodesign.wiring.inventory.devices import Fixed, Host, Lane, Mode, Panel, PanelPort, Port
+from topodesign.wiring.inventory.devices import Fixed, Host, Lane, Mode, Panel, PanelPort, Port, lanes_of
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.inventory.text import inventory_text
 from topodesign.wiring.plan.cabling import completed
@@ -140,6 +140,19 @@ def test_cabling_that_is_there_in_part_is_kept_and_completed(tmp_path: Path) -> 
     save_wiring(plan, tmp_path / "plan.json")
     assert load_wiring(tmp_path / "plan.json").fixed == plan.fixed
     assert completed(part, plan.fixed, [host.name for host in part.hosts], [4] * 12, "duplex") == plan.fixed
+
+
+def test_lanes_that_lack_come_where_others_have_theirs() -> None:
+    space = room(4, 4, 2)
+    left = {panel.name: iter(panel.ports) for panel in space.panels}
+    names = [panel.name for panel in space.panels]
+    uneven = [
+        Fixed(host.name, port.name, lane, panel, next(left[panel]).label)
+        for host in space.hosts
+        for (port, lane), panel in zip(lanes_of(host), (names[0], *names[1:] * 3), strict=True)
+    ]
+    found = completed(replace(space, cabling=tuple(uneven[:-2])), uneven[:-2], [*space.host], [4] * 4, "duplex")
+    assert Counter(one.panel for one in found if one.host == space.hosts[-1].name) == {names[0]: 1, names[1]: 3}
 
 
 def test_what_does_not_fit_is_said() -> None:

@@ -65,6 +65,16 @@ def test_closed_form() -> None:
                 reached("equal")
 
 
+def test_a_rank_does_timed_sends_in_the_order_of_their_times() -> None:
+    """And so a send waits for what has arrived when it starts, and for nothing later."""
+    plan = schedule("torus(3,3)", "allgather", method="tacos")
+    names = ("start", "end", "src", "dst", "block", "lo")
+    rows = sorted(zip(*(getattr(plan.movement, name).tolist() for name in names), strict=True))
+    for own in messages_of(plan).operations:
+        when = [rows[one.message][one.act is Act.RECEIVE] for one in own]
+        assert when == sorted(when)
+
+
 def test_closed_form_is_the_cost_of_the_plan() -> None:
     """steps alpha + y M/B, with a nanosecond for each step that adds."""
     plan = schedule("torus(4,4)", "allreduce")

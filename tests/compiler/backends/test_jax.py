@@ -336,5 +336,13 @@ def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InfeasibleError, match="too many for one program"):
         compile_plan(schedule("biring(2,3)", "all-to-all"), "jax")
     monkeypatch.undo()
+    plan = schedule("biring(2,3)", "allgather", chunks=2)
+    cells = 3 * 3 * kind_of(plan).in_rounds()[1].units  # at each rank the units of all blocks
+    monkeypatch.setattr(permutations, "MOST_CELLS", cells)
+    compile_plan(plan, "jax")
+    monkeypatch.setattr(permutations, "MOST_CELLS", cells - 1)
+    with pytest.raises(InfeasibleError, match="too many for one program"):
+        compile_plan(plan, "jax")
+    monkeypatch.undo()
     assert list(Jax().lint(compile_plan(schedule("biring(2,3)")).program, compiled("biring(2,3)", "reduce").options))
     assert set(REFERENCES) == set(COLLECTIVES)

@@ -121,7 +121,7 @@ def _places(rows: _Rows, nodes: int) -> _Ints:
         far, link = rows.far[now], rows.near[now] * nodes + rows.far[now]
         before, same = best[far], latest[link]
         joins = (same >= 0) & (rows.block[same] == block - 1) & (rows.time[same] == rows.time[now])
-        joins &= most[same] >= most[before]
+        # none is behind the best by more than one, so that a join makes up for it
         joined[now] = np.where(joins, same, before)
         value = np.where(joined[now] >= 0, most[joined[now]], 0) + joins
         starts = _starts(far)

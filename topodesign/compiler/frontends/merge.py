@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,9 @@ from topodesign.compiler.limits import Limits
 
 Connection = tuple[int, int, int]  # sender, receiver, instance
 
-Pairs = list[dict[Block, Block]]  # by rank, the threadblock that another one becomes a part of
+Shared = tuple[int, int, int]  # a threadblock that sends and receives: peer to send to, peer to receive from, instance
+
+Pairs = list[dict[Block, Shared]]  # by rank, the threadblock that another one becomes a part of
 
 _LAST = 8  # of what has no colour, behind all colours
 
@@ -103,7 +105,7 @@ def pair(
     mode: Threadblocks,
     alone: Collection[tuple[int, Block]],
     concurrent_from: int | None = None,
-) -> dict[Block, Block]:
+) -> dict[Block, Shared]:
     """Choose which threadblocks of a rank become one, of those that only send and those that only receive.
 
     ``group`` is the channel group of every link: a threadblock has one channel. With ``separate`` only so many are
@@ -132,7 +134,8 @@ def pair(
     pairs.sort(key=lambda found: size[found[0]] + size[found[1]])
     longest = limits.instructions_per_block
     most = surplus if mode == "separate" else len(pairs)
-    return {block: (a[0], b[1], a[2]) for a, b in pairs[:most] if size[a] + size[b] <= longest for block in (a, b)}
+    chosen = [(a, b) for a, b in pairs[:most] if size[a] + size[b] <= longest]
+    return {block: cast("Shared", (a[0], b[1], a[2])) for a, b in chosen for block in (a, b)}
 
 
 def _matched(senders: list[Block], receivers: list[Block]) -> Iterator[tuple[Block, Block]]:
@@ -174,12 +177,12 @@ class Merger:
                 if pieces > self.slots:
                     self.full[connection].add(step)
 
-    def overfull(self, rank: int, pairs: dict[Block, Block]) -> set[Block]:
+    def overfull(self, rank: int, pairs: dict[Block, Shared]) -> set[Block]:
         """Return the threadblocks of a rank that, if they were shared, would send what does not fit and receive."""
         return {
             block
             for block, (send, receive, instance) in pairs.items()
-            if any(self._large((rank, send or 0, instance), (receive or 0, rank, instance)))
+            if any(self._large((rank, send, instance), (receive, rank, instance)))
         }
 
     def _large(self, out: Connection, into: Connection) -> Iterator[tuple[Connection, int]]:
@@ -195,7 +198,7 @@ class Merger:
                 message
                 for rank, joined in enumerate(pairs)
                 for send, receive, instance in set(joined.values())
-                for message in self._large((rank, send or 0, instance), (receive or 0, rank, instance))
+                for message in self._large((rank, send, instance), (receive, rank, instance))
             }
         )
         colour = self._coloured(found, pairs)

@@ -13,7 +13,6 @@ from collections import Counter
 
 import numpy as np
 
-from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
 from topodesign.compiler.frontends.boxes import box_trees
@@ -55,7 +54,6 @@ def program_through_switch(schedule: Trees, *, inplace: bool, channels: int, pro
         raise InfeasibleError(f"the runtimes know no {collective} of unequal shards; use equal ones")
     if collective.rooted:
         collective = collective.at(schedule.compute_nodes.tolist().index(collective.root))
-    require_at_least("channels", channels, 1)
     if schedule.one_shot and protocol != "LL":
         raise InfeasibleError("a one-shot allreduce through a switch is of packets; use --protocol LL")
     if protocol == "LL":

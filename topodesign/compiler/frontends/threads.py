@@ -10,7 +10,7 @@ import numpy as np
 
 from topodesign.base.compiled import Ints
 from topodesign.compiler.columns import BITS, BUFFERS, NUMBER, RECEIVES, Columns, Ranks
-from topodesign.compiler.frontends.merge import Blocks, Merger, joined_in, pair
+from topodesign.compiler.frontends.merge import Blocks, Merger, Pairs, joined_in, pair
 from topodesign.compiler.frontends.operations import IN, OUT, SCRATCH, Block, Operations
 from topodesign.compiler.frontends.packing import packed
 from topodesign.compiler.frontends.progress import ends
@@ -99,7 +99,6 @@ def _threaded(operations: Operations, frame: _Frame, mode: Threadblocks, *, reus
         if mode == "auto":
             for rank, joined in enumerate(pairs):
                 for block in merger.overfull(rank, joined):
-                    alone.add((rank, block))
                     del joined[block]
         made = _laid(merger.merged(pairs), frame, reuse=reuse)
         long = {
@@ -200,7 +199,7 @@ def _fuse(operations: Operations, reduce_steps: int, most: int, piece: int) -> O
     number = {key: place for place, key in enumerate(zip(blocks.rank.tolist(), blocks.keys, strict=True))}
     rows = zip(*(column[at].tolist() for column in (ops.rank, ops.send, ops.receive[held], ops.instance)), strict=True)
     pairs = Counter((one, (send, receive, instance)) for one, send, receive, instance in rows)
-    joined: list[dict[Block, Block]] = [{} for _ in range(len(ops.first) - 1)]
+    joined: Pairs = [{} for _ in range(len(ops.first) - 1)]
     chosen = set()
     for one, block in sorted(pairs, key=lambda key: (key[0], -pairs[key], key[1])):
         send, receive, instance = block
