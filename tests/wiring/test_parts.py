@@ -39,7 +39,7 @@ from topodesign.wiring.inventory.lengths import distance, tray_way
 from topodesign.wiring.parts.bought import RUNS, Purchase, least_stock, missing
 from topodesign.wiring.parts.parts import Part, PartsList, Piece, Sort
 from topodesign.wiring.parts.ways import SINGLES, WAYS, Shop, Single, Way, cheapest_cover, slot_after
-from topodesign.wiring.plan.losses import read_circuit_losses
+from topodesign.wiring.plan.losses import losses_of, read_circuit_losses
 from topodesign.wiring.plan.plan import WiringPlan
 
 SPEED = Fraction(25 * 10**9)
@@ -76,6 +76,16 @@ def ring(inventory: Inventory, mode: Mode = "duplex") -> WiringPlan:
         spec = "degree(complete(2),1)" if count == 2 else f"uniring(1,{count})"
         mode = "simplex"
     return wire(spec, inventory, mode=mode)
+
+
+def test_splices_of_both_fixed_cables_are_counted() -> None:
+    plan = ring(room(2, 4, 1))
+    more = replace(plan.inventory, losses=KNOWN._replace(splice=Fraction(1, 10), splices=3))
+    before, after = (
+        {link.cable: link.loss for link in losses_of(one, plan.fixed, plan.connects).links}
+        for one in (plan.inventory, more)
+    )
+    assert after == {cable: loss + 2 * 3 * Fraction(1, 10) for cable, loss in before.items()}
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from topodesign.cli.main import run
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.devices import Fixed, Mode, Panel
 from topodesign.wiring.inventory.inventory import Inventory, InventoryError
+from topodesign.wiring.plan.cabling import most_of_panels, usable
 from topodesign.wiring.plan.files import load_wiring, save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import duplex_alternative, make_plan
@@ -186,6 +188,26 @@ def test_uneven_panels() -> None:
     for spec in ("circulant(12,2,3)", "genkautz(4,12)"):
         plan = make_plan(build(spec), inventory_of(12, 4, (30, 20)))
         assert traced(plan) == wanted(build(spec))
+
+
+def test_as_many_ports_of_a_panel_stay_free_as_it_shall_spare() -> None:
+    space = inventory_of(4, 2, (7, 7), kind="patch panel", field="F")
+    first, *others = space.panels[0].ports
+    ports = (replace(first, blocked=True), *others)
+    for spare, used in ((0, 6), (3, 3), (6, 0), (7, 0)):
+        some = with_panels(space, [replace(space.panels[0], ports=ports, spare=spare), space.panels[1]])
+        assert most_of_panels(some, "duplex") == {"P0": used, "P1": 7}
+        there = Counter(panel for ports in usable(some, "duplex").values() for panel, _ in ports)
+        assert there == Counter(most_of_panels(some, "duplex"))
+
+
+def test_what_ports_cannot_be_used_for_is_said() -> None:
+    for mode, said in (("duplex", ""), ("simplex", "; 4 are duplex, which a simplex plan cannot use")):
+        few = inventory_of(5, 2, (4,), mode="duplex")
+        with pytest.raises(InfeasibleError) as error:
+            make_plan(build("biring(2,5)"), few, mode=cast("Mode", mode))
+        assert ("which a" in str(error.value)) == bool(said)
+        assert str(error.value).endswith(said)
 
 
 def test_self_loops_are_spare_ports_and_parallel_links_trunks() -> None:

@@ -66,13 +66,19 @@ def test_closed_form() -> None:
 
 
 def test_a_rank_does_timed_sends_in_the_order_of_their_times() -> None:
-    """And so a send waits for what has arrived when it starts, and for nothing later."""
-    plan = schedule("torus(3,3)", "allgather", method="tacos")
-    names = ("start", "end", "src", "dst", "block", "lo")
+    """A send waits for what has arrived of its data when it starts, and for nothing else."""
+    plan = schedule("torus(3,3)", "allgather", method="tacos", chunks=2)
+    names = ("start", "end", "src", "dst", "block", "lo", "hi")
     rows = sorted(zip(*(getattr(plan.movement, name).tolist() for name in names), strict=True))
     for own in messages_of(plan).operations:
         when = [rows[one.message][one.act is Act.RECEIVE] for one in own]
         assert when == sorted(when)
+        for one in own:
+            *_, block, low, high = rows[one.message]
+            for brought in (rows[own[at].message] for at in one.data):
+                assert brought[4] == block
+                assert low < brought[6]
+                assert brought[5] < high
 
 
 def test_closed_form_is_the_cost_of_the_plan() -> None:
