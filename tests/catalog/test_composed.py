@@ -15,7 +15,7 @@ from topodesign.catalog import composed as module
 from topodesign.catalog import congruences, searched
 from topodesign.catalog.composed import composed, lined
 from topodesign.catalog.searched import search_size
-from topodesign.pricing.closed_form import cost_of, largest_loads
+from topodesign.pricing.closed_form import cost_of, distances, largest_loads
 from topodesign.pricing.evaluation import price_both
 from topodesign.search.candidate import Candidate
 from topodesign.search.target import Target
@@ -219,3 +219,23 @@ def test_a_size_without_symmetry_that_is_too_large_is_told_of_others() -> None:
     assert found.better is not None
     assert found.better.other == 100_000
     assert found.better.speedup > 5
+
+
+@pytest.mark.parametrize("target", [Target(2050, 4, False), Target(1803, 5, False), Target(2502, 3, False)])
+def test_cyclic_covers_take_the_steps_that_are_told(target: Target) -> None:
+    offered = list(congruences.cyclic_covers(target))
+    assert offered
+    for spec, steps in offered:
+        topology = build(spec)
+        assert (topology.nodes, topology.degree) == target.size
+        assert price_both(topology, all_sources=True)[0].steps == steps
+
+
+def test_digits_of_a_smaller_size_serve_a_prime() -> None:
+    target = Target(2503, 16, False)
+    made = congruences.with_digits(target, Catalog(), None)
+    assert made is not None
+    assert (made.nodes, made.degree, made.self_loops) == (*target.size, 0)
+    assert [int(distances(one, 0).max()) for one in (made, made.transpose())] == [3, 3]
+    assert congruences.with_digits(target, Catalog(), Fraction(0)) is None
+    assert congruences.with_digits(Target(2503, 16, True), Catalog(), None) is None
