@@ -362,8 +362,9 @@ def _apart(before: Operation, after: Operation, first: Role, second: Role) -> bo
         return second == "work" or len(before.semaphores) > 1 or len(after.semaphores) > 1
     if first == "work":
         # with packets, so that who has read all packets of an operation knows that all before it is over
-        ends = (before.targets, after.targets), (before.targets, after.sources), (before.sources, after.targets)
-        return second == "tell" or "pkt" in after.name or any(_meet(*pair) for pair in ends)
+        if second == "tell" or "pkt" in after.name:
+            return True
+        return _meet(before.targets, after.targets + after.sources) or _meet(before.sources, after.targets)
     # one thread alone waits for the flush
     return before.name == "pwsf" and (len(after.semaphores) > 1 or _meet(before.sources, after.targets))
 

@@ -12,6 +12,7 @@ A run of the program with vector clocks, one entry per threadblock, finds both.
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,7 +103,7 @@ class Order:
                 if missing is not None:
                     waiting[missing].append(number)
                     break
-                told = np.max([sent.pop(id(one)) for one in action.messages], axis=0) if receives else None
+                told = reduce(np.maximum, [sent.pop(id(one)) for one in action.messages]) if receives else None
                 self._do(spot, action, told)
                 at[number] += 1
                 if action.deed is Deed.SEND:
@@ -182,8 +183,8 @@ class Order:
     def _all(self, rank: int, region: Region | None, count: int) -> list[_Place]:
         if region is None:
             return []
-        places = self._places[rank]
-        return [places[region.buffer.value, region.offset + at] for at in range(count)]
+        places, buffer = self._places[rank], region.buffer.value
+        return [places[buffer, at] for at in range(region.offset, region.offset + count)]
 
     def _touch(self, spot: Spot, region: Region | None, count: int, *, writes: bool) -> None:
         for place in self._all(spot[0], region, count):

@@ -245,7 +245,8 @@ def _usage(plan: ExecutionPlan, program: Program) -> PlanUsage:
         for target in work.targets:
             if ends == {target.rank}:
                 copied[target.rank] += work.size
-            carried.update({(rank, target.rank): work.size for rank in ends if rank != target.rank})
+            for rank in ends - {target.rank}:
+                carried[rank, target.rank] += work.size
     blocks = [block for gpu in plan.gpus for block in gpu.threadblocks]
     return PlanUsage(
         threadblocks_per_rank=max(len(gpu.threadblocks) for gpu in plan.gpus),

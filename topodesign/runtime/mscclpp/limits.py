@@ -248,6 +248,8 @@ def _crossed(plan: ExecutionPlan) -> Iterator[Finding]:
 
 def _numbers(op: Operation, gpu: Gpu) -> Iterator[str]:
     """Yield what an operation has too many of."""
+    if not op.blocks and max(map(len, (op.channels, op.sources, op.targets, op.semaphores))) < 2:
+        return
     rows = (
         ("channels", len(op.channels), EXECUTOR.channels_per_operation),
         ("operands", max(len(op.sources), len(op.targets)), EXECUTOR.operands),

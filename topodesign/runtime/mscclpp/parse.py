@@ -373,6 +373,8 @@ class _Reader:
         *,
         inside: bool = False,
     ) -> Operation:
+        if op.value == _MEET:
+            return _MET
         name = op.word("name", NAMES)
         kind = op.word("channel_type", _TYPES, "")
         ids = list(op["channel_ids"].items()) if op.has("channel_ids") else []
@@ -413,7 +415,12 @@ class _Reader:
     def operands(
         self, op: _Value, key: str, kind: str, reach: Mapping[str, Sequence[int]], switches: int
     ) -> tuple[Operand, ...]:
-        return tuple(self.operand(one, kind, reach, switches) for one in op[key].items()) if op.has(key) else ()
+        if not op.has(key):
+            return ()
+        listed = op.value[key]
+        if type(listed) is list and None not in (plain := [*map(_own, listed)]):
+            return tuple(plain)
+        return tuple(self.operand(one, kind, reach, switches) for one in op[key].items())
 
     def operand(self, one: _Value, kind: str, reach: Mapping[str, Sequence[int]], switches: int) -> Operand:
         index, size = one.number("index"), one.number("size")
@@ -433,6 +440,19 @@ class _Reader:
         elif not buffer and remote < 0:
             one.fail("names no buffer: type, buffer_id or switch_channel_id is needed")
         return Operand(buffer, remote, index, size, switch)
+
+
+_MEET, _MET = {"name": "nop"}, Operation("nop")  # what most plans have thousands of
+
+
+def _own(fields: Any) -> Operand | None:
+    """Return an operand that is in a buffer of this rank; None for any other, and where anything may be wrong."""
+    if type(fields) is not dict or len(fields) != 3:
+        return None
+    buffer, index, size = map(fields.get, ("type", "index", "size"))
+    if buffer in BUFFERS and type(index) is type(size) is int and 0 <= index <= LARGEST and 0 <= size <= LARGEST:
+        return Operand(buffer, -1, index, size)
+    return None
 
 
 def _group(value: _Value, buffer: str, rank: int, ranks: int) -> SwitchGroup:
