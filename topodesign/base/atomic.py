@@ -11,11 +11,8 @@ import contextlib
 import errno
 import os
 import re
-import secrets
-import shutil
 import stat
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -69,11 +66,8 @@ def clear_unfinished() -> None:
     """
     _finishing.acquire(timeout=_LONGEST_RENAME)
     for path in list(_unfinished):
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            with contextlib.suppress(OSError):
-                path.unlink()
+        with contextlib.suppress(OSError):
+            _clear(path)
 
 
 def _status(path: Path) -> os.stat_result | None:
@@ -95,6 +89,16 @@ def _printed_to(status: os.stat_result) -> int | None:
     return None
 
 
+def _clear(path: Path) -> None:
+    """Remove a file or a directory."""
+    if not path.is_dir():
+        path.unlink()
+        return
+    import shutil  # noqa: PLC0415  help does without
+
+    shutil.rmtree(path, ignore_errors=True)
+
+
 @contextlib.contextmanager
 def _unless_finished(temporary: Path) -> Iterator[None]:
     """Remove a temporary file or directory if the context ends with an error."""
@@ -102,16 +106,15 @@ def _unless_finished(temporary: Path) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        clear = shutil.rmtree if temporary.is_dir() else os.unlink
         with contextlib.suppress(OSError):
-            clear(temporary)
+            _clear(temporary)
         raise
     finally:
         _unfinished.discard(temporary)
 
 
 def _replace(path: Path, content: str | bytes | Callable[[IO[bytes]], None], mode: int | None) -> None:
-    temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(6)}")
+    temporary = path.with_name(f".{path.name[:200]}.{os.urandom(6).hex()}")
     with _unless_finished(temporary):
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
         with os.fdopen(handle, "wb") as stream:
@@ -127,6 +130,9 @@ def _pour(path: Path, status: os.stat_result, content: str | bytes | Callable[[I
     kinds = (stat.S_ISFIFO, stat.S_ISCHR, stat.S_ISREG)
     if not any(is_kind(status.st_mode) for is_kind in kinds):
         raise FileFormatError(f"{path}: not a file")
+    import shutil  # noqa: PLC0415  seldom needed
+    import tempfile  # noqa: PLC0415
+
     with tempfile.TemporaryFile() as whole:
         _write(whole, content)
         whole.seek(0)
@@ -158,7 +164,7 @@ def write_directory(path: Path, files: Mapping[str, str | bytes | Callable[[Path
     try:
         if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
             raise FileFormatError(f"{path} is there already; name a new directory")
-        temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(6)}")
+        temporary = path.with_name(f".{path.name[:200]}.{os.urandom(6).hex()}")
         with _unless_finished(temporary):
             temporary.mkdir()
             for name, text in files.items():
