@@ -418,8 +418,10 @@ class _Reader:
         if not op.has(key):
             return ()
         listed = op.value[key]
-        if type(listed) is list and None not in (plain := [*map(_own, listed)]):
-            return tuple(plain)
+        if type(listed) is list:
+            plain = tuple(one for one in map(_own, listed) if one is not None)
+            if len(plain) == len(listed):
+                return plain
         return tuple(self.operand(one, kind, reach, switches) for one in op[key].items())
 
     def operand(self, one: _Value, kind: str, reach: Mapping[str, Sequence[int]], switches: int) -> Operand:
