@@ -13,7 +13,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.report.charts.crossings import OVER, TURNING, crossings_chart
 
 
-@pytest.mark.parametrize(("nodes", "degree", "cabling"), [(6, 2, "simplex"), (7, 2, "duplex")])
+@pytest.mark.parametrize(("nodes", "degree", "cabling"), [(6, 2, "simplex"), (5, 2, "duplex")])
 def test_changes_pay_below_the_lines_and_never_above_the_bounds(nodes: int, degree: int, cabling: str) -> None:
     ends, how = (nodes, degree), dict[str, Any](alpha="1us", cabling=cabling)
     found = reconfigure(*ends, **how)

@@ -160,7 +160,7 @@ def test_prices_decide_where_they_were_asked_about(found: Decision) -> None:
 def test_the_command_writes_the_page_that_python_does(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     asked = tmp_path / "asked.yaml"
     asked.write_text(
-        "name: twelve\nnodes: 12\ndegree: 4\nbandwidth: 100Gbps\n"
+        "name: six\nnodes: 6\ndegree: 4\nbandwidth: 100Gbps\n"
         "workload:\n  name: one\n  collectives:\n    - {collective: allreduce, size: 64MiB}\nrivals: [torus]\n"
     )
     page = tmp_path / "decision.html"
