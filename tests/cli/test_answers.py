@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
+from tests.conftest import few
 from topodesign.cli.answers import flat
 from topodesign.cli.main import program, run
 
@@ -66,7 +67,7 @@ def answer(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return capsys.readouterr().out
 
 
-@pytest.mark.parametrize("line", CHEAP)
+@pytest.mark.parametrize("line", few(CHEAP))
 def test_a_file_has_what_would_be_printed(line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = line.split(" ")
     for flags, ending in (((), "txt"), (("--csv",), "csv"), (("--json",), "json")):

@@ -136,7 +136,7 @@ def test_pareto_json(cli: Cli, nodes: int, degree: int, bidirectional: bool) -> 
     check_pareto(result.json(), nodes, degree, bidirectional)
 
 
-@pytest.mark.parametrize("nodes", [509, 1021, 1999])
+@pytest.mark.parametrize("nodes", few([1021, 509, 1999]))
 def test_prime_number_of_nodes(cli: Cli, nodes: int) -> None:
     document = cli("pareto", "-n", str(nodes), "-d", "4", "--search", "0", "--json").json()
     check_pareto(document, nodes, 4)

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+import topodesign
+
 SOON = 2.0
 """Seconds: the program needs less than one, the machine may be busy."""
 
@@ -153,6 +155,13 @@ def test_workers_end_with_their_parent_however_it_ends(words: list[str], tmp_pat
     process.kill()
     process.wait()
     wait_until(lambda: not session(process.pid))
+
+
+def test_every_pool_of_processes_ends_with_its_parent() -> None:
+    files = Path(topodesign.__file__).parent.rglob("*.py")
+    calls = [call for path in files for call in re.findall(r"ProcessPoolExecutor\(.*", path.read_text("utf-8"))]
+    assert len(calls) == 3
+    assert all(re.search("initializer=(end_with_parent|_begin)", call) for call in calls)  # the second calls the first
 
 
 def session(leader: int) -> list[int]:

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import few
 from tests.samples.loads import reference_layer_loads
 from tests.samples.topologies import regular_digraphs
 from tests.samples.wirings import bare, wired
@@ -58,7 +59,7 @@ def without_node(topology: Topology, node: int) -> Topology:
     return Topology.from_links(topology.nodes - 1, links)
 
 
-@pytest.mark.parametrize("spec", ["circulant(9,2,3)", "genkautz(3,10)", "uniring(1,5)", "uniring(2,5)"])
+@pytest.mark.parametrize("spec", few(["genkautz(3,10)", "circulant(9,2,3)", "uniring(1,5)", "uniring(2,5)"]))
 def test_cables_and_hosts_cost_what_the_rest_is_worth(spec: str) -> None:
     topology = build(spec)
     plan = wired(topology, topology.degree)

@@ -728,6 +728,11 @@ def test_legs_that_no_breakout_has_are_refused(parts: PartsList) -> None:
         InfeasibleError, match=r"a1-01 eth0: .* end up to 7\.2 m apart, 10\.8 m away with slack; no MPO-12"
     ):
         buy_cables(plan, usual, ways=["breakouts"])
+
+
+@pytest.mark.thorough
+def test_a_room_of_1024_hosts_is_bought(parts: PartsList) -> None:
+    plan = wire("torus(32,32)", read_inventory(shipped_folder("configs") / "inventory_room1024.yaml"))
     bought = buy_cables(plan, parts)
     assert [one.way for one in bought.ways if one.price is not None] == list(WAYS)
     assert bought.proven
