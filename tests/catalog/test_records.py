@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from topodesign import build, moore_bound, price
+from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.records import GRAPHS, record_bounds, record_orders, record_steps
 
 
@@ -33,3 +34,12 @@ def test_the_library_reaches_some(spec: str, duplex: bool) -> None:
     topology = build(spec)
     steps = price(topology).steps
     assert (topology.nodes, steps) in record_orders(topology.degree, 2048, duplex=duplex)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "degree", "steps"), [(360, 3, 8), (1250, 3, 10), (98, 4, 4), (512, 4, 6), (1100, 8, 4), (1215, 15, 3)]
+)
+def test_the_catalog_reaches_some(nodes: int, degree: int, steps: int) -> None:
+    found = Catalog().frontier(nodes, degree, duplex=True)
+    assert min(row.cost.steps for row in found) == record_steps(nodes, degree, duplex=True) == steps
+    assert any(price(build(row.spec)).steps == steps for row in found)
