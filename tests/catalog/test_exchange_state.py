@@ -11,9 +11,11 @@ import pytest
 from topodesign import Catalog, all_to_all, build
 from topodesign.base.spec import parse
 from topodesign.catalog.all_to_all import Bounds
+from topodesign.catalog.audit import audit_exchange
 from topodesign.catalog.exchange import EXCHANGE, Exchange
 from topodesign.catalog.exchange_state import ExchangeState, drafted, expanded, lines
 from topodesign.catalog.files import write_rows
+from topodesign.catalog.price import FINE, price_topology
 
 SPECS = ("genkautz(2,6)", "uniring(1,3)", "polarity(2)", "biring(2,4)", "complete(4)")
 
@@ -66,3 +68,22 @@ def test_line_graphs_are_offered_where_they_may_be_better(state: ExchangeState) 
     assert not list(lines(state, (12, 2)))
     assert [one.spec for one in state.new] == ["line(genkautz(2,6))"]
     assert not state.keep(known("genkautz(2,12)"), 2)
+
+
+def test_bounds_that_are_far_apart_are_priced_more_finely(tmp_path: Path) -> None:
+    text = "randomregulargraph(60,4,1)"
+    draft = drafted(parse(text), 4)
+    assert draft is not None
+    bounds = price_topology(draft.topology)
+    assert bounds is not None
+    assert not bounds.exact
+    EXCHANGE.write(tmp_path, 4, [draft.priced(bounds)])
+    state = ExchangeState(Catalog(tmp_path), [4])
+    state.refine(draft.priced(bounds), 4)
+    [one] = state.known((60, 4))
+    assert one.spec == text
+    assert bounds.lower <= one.all_to_all.lower <= one.all_to_all.upper < bounds.upper
+    assert one.all_to_all.upper <= one.all_to_all.lower * (1 + 2 * FINE)
+    assert audit_exchange(one, 4) is None
+    other = replace(one, all_to_all=Bounds(one.all_to_all.lower, one.all_to_all.lower))
+    assert audit_exchange(other, 4) is not None

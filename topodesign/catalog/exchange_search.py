@@ -103,6 +103,9 @@ class ExchangeSearch:
         number = self.tried[target]
         self.turns, self.tried[target] = self.turns + 1, number + 1
         orbits, near = self.orbits[target], self._near(target)
+        if number == 0:
+            for one in self.state.known(target.size):
+                self.state.refine(one, target.degree)
         turn, place = divmod(number, len(orbits) + len(near))
         seed = self.seed + turn
         if place < len(orbits):

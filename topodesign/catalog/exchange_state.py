@@ -18,7 +18,7 @@ from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.exchange import EXCHANGE, Exchange, of_rows, unbeaten
 from topodesign.catalog.idle import with_idle_ports
 from topodesign.catalog.lookup import Catalog
-from topodesign.catalog.price import price_topology
+from topodesign.catalog.price import FINE, price_topology
 from topodesign.catalog.sizes import NO_LIMIT
 from topodesign.search.candidate import line_spec, product_spec
 
@@ -103,8 +103,19 @@ class ExchangeState:
 
     def settle(self, draft: Draft) -> bool:
         """Price something and keep it, and return whether nothing that is known is as good."""
-        bounds = price_topology(draft.topology)
-        return bounds is not None and self.keep(draft.priced(bounds), draft.topology.degree)
+        bounds, degree = price_topology(draft.topology), draft.topology.degree
+        if bounds is None or not self.beats(draft.priced(Bounds(bounds.lower, bounds.lower)), degree):
+            return False
+        finer = bounds if bounds.exact else price_topology(draft.topology, gap=FINE)
+        return self.keep(draft.priced(finer or bounds), degree)
+
+    def refine(self, one: Exchange, degree: int) -> None:
+        """Price something that is known more finely where its bounds are far apart."""
+        if one.all_to_all.upper > one.all_to_all.lower * (1 + FINE):
+            draft = drafted(parse(one.spec), degree)
+            bounds = None if draft is None else price_topology(draft.topology, gap=FINE)
+            if bounds is not None:
+                self.keep(replace(one, all_to_all=bounds), degree)
 
     def save(self, directory: Path) -> list[Path]:
         """Write the files."""

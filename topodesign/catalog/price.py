@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _SAVE = 30.0  # seconds after which what is done is written
 _WITHOUT_SYMMETRY = frozenset(("neighbour", "annealed"))
 _GAP = Fraction(1, 100)
+FINE = Fraction(1, 500)
+"""How near bounds are of what is kept for all-to-all; these take some five times as long as those within a percent."""
 _UNIT = Fraction(1, 2**20)  # what bounds that are not exact are whole multiples of
 
 
@@ -30,11 +32,11 @@ def price_row(row: Row, effort: Effort = "quick") -> Bounds | None:
     return price_topology(row.build(), effort)
 
 
-def price_topology(topology: Topology, effort: Effort = "quick") -> Bounds | None:
-    """Return the price of a topology as :func:`price_row` does."""
+def price_topology(topology: Topology, effort: Effort = "quick", gap: Fraction = _GAP) -> Bounds | None:
+    """Return the price of a topology as :func:`price_row` does; ``gap`` is what is aimed at."""
     from topodesign.pricing.all_to_all import all_to_all  # noqa: PLC0415  heavy, and looking up needs none of it
 
-    found = all_to_all(topology, effort=effort)
+    found = all_to_all(topology, effort=effort, gap=gap)
     if found.upper is None or found.upper > found.lower * (1 + _GAP):
         return None
     if found.exact:
