@@ -44,7 +44,7 @@ class ExchangeSearch:
         grid: tuple[Sequence[int], Sequence[int], Sequence[bool]],
         seed: int,
     ) -> None:
-        from topodesign.search.low_distances import orbits_to_search  # noqa: PLC0415  heavy
+        from topodesign.search.low_distances import is_searched, orbits_to_search  # noqa: PLC0415  heavy
 
         nodes, degrees, wirings = grid
         self.directory, self.seed = directory, seed
@@ -55,8 +55,8 @@ class ExchangeSearch:
         self.orbits: dict[Target, list[int]] = {}
         for size in self.sizes:
             for duplex in wirings:
-                if some := orbits_to_search(target := Target(*size, duplex)):
-                    self.orbits[target] = some
+                if is_searched(target := Target(*size, duplex)):
+                    self.orbits[target] = orbits_to_search(target)
         self.bounds = {one: _least(one) for one in self.orbits}
 
     def gap(self, target: Target) -> float:
@@ -106,11 +106,12 @@ class ExchangeSearch:
         if number == 0:
             for one in self.state.known(target.size):
                 self.state.refine(one, target.degree)
-        turn, place = divmod(number, len(orbits) + len(near))
+        turn, place = divmod(number, max(1, len(orbits) + len(near)))
         seed = self.seed + turn
+        spec = None
         if place < len(orbits):
             spec = search_low_distances(target, orbits[place], turn, seed=seed)
-        else:
+        elif near:
             spec = search_near(target, build(near[place - len(orbits)].spec), turn, seed=seed)
         if spec is not None:
             self._offer(spec, target)

@@ -18,7 +18,7 @@ from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.exchange import EXCHANGE, Exchange, of_rows, unbeaten
 from topodesign.catalog.idle import with_idle_ports
 from topodesign.catalog.lookup import Catalog
-from topodesign.catalog.price import FINE, price_topology
+from topodesign.catalog.price import FINE, price_topology, rough_bound
 from topodesign.catalog.sizes import NO_LIMIT
 from topodesign.search.candidate import line_spec, product_spec
 
@@ -184,7 +184,9 @@ def lines(state: ExchangeState, size: tuple[int, int], tolerance: Fraction = Fra
         through = one.all_to_all.lower * (1 - Fraction(_most_parallel(one.spec), degree**2))
         least = max(draft.least, through + 1 - Fraction(1, nodes))
         if state.beats(draft.priced(Bounds(least, least)), degree, tolerance):
-            yield draft
+            least = rough_bound(draft.topology)
+            if state.beats(draft.priced(Bounds(least, least)), degree, tolerance):
+                yield draft
 
 
 def _most_parallel(spec: str) -> int:

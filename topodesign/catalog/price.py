@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _SAVE = 30.0  # seconds after which what is done is written
 _WITHOUT_SYMMETRY = frozenset(("neighbour", "annealed"))
 _GAP = Fraction(1, 100)
+_ROUGH = Fraction(1, 20)
 FINE = Fraction(1, 500)
 """How near bounds are of what is kept for all-to-all; these take some five times as long as those within a percent."""
 _UNIT = Fraction(1, 2**20)  # what bounds that are not exact are whole multiples of
@@ -42,6 +43,13 @@ def price_topology(topology: Topology, effort: Effort = "quick", gap: Fraction =
     if found.exact:
         return Bounds(found.lower, found.upper)
     return Bounds(_rounded(found.lower, up=False), _rounded(found.upper, up=True))
+
+
+def rough_bound(topology: Topology) -> Fraction:
+    """Return what no all-to-all on a topology undercuts, within a few percent of the best such bound."""
+    from topodesign.pricing.all_to_all import all_to_all  # noqa: PLC0415  heavy
+
+    return all_to_all(topology, effort="approximate", gap=_ROUGH).lower
 
 
 def _rounded(value: Fraction, *, up: bool) -> Fraction:

@@ -24,10 +24,16 @@ _DRAWS = 8  # tries to put nodes in or to take them out
 _RARE = 1.0  # scarcity up to which topologies with so few steps are looked for
 
 
+def is_searched(target: Target) -> bool:
+    """Whether there is more than rings, and not all are neighbours."""
+    nodes, degree = target.size
+    return (degree >= 3 or not target.duplex) and degree + 1 < nodes <= _LARGEST
+
+
 def orbits_to_search(target: Target) -> list[int]:
     """Return the numbers of orbits that are worth searching, the most promising first."""
     nodes, degree = target.size
-    if (target.duplex and degree < 3) or not degree + 1 < nodes <= _LARGEST:  # only rings, or all are neighbours
+    if not is_searched(target):
         return []
     counts = orders(nodes, degree, duplex=target.duplex)
     several = [m for m in counts if m <= min(_MOST, nodes - 1)]
