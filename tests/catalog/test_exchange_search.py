@@ -14,6 +14,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.exchange import EXCHANGE, of_rows
 from topodesign.catalog.exchange_search import ExchangeSearch
+from topodesign.catalog.exchange_state import ExchangeState, expanded
 from topodesign.catalog.files import write_rows
 from topodesign.catalog.packing import pack_catalog
 from topodesign.cli.main import run
@@ -100,7 +101,6 @@ def test_improve_goes_on_from_it(searched: Path, tmp_path: Path, capsys: pytest.
         improve_catalog(tmp_path, range(32, 33), [5], objective="broadcast", catalog=searched)
 
 
-def test_no_size_that_ships_is_slower_than_with_a_port_less(tmp_path: Path) -> None:
-    search = ExchangeSearch(tmp_path, Catalog(), (range(3, 257, 23), range(3, 17), [False, True]), 0)
-    search.close()
-    assert [one for one in search.state.new if one.spec.startswith("spare")] == []
+def test_no_size_that_ships_is_slower_than_an_expansion_without_a_line_graph() -> None:
+    state = ExchangeState(Catalog(), range(3, 17), (3, 256))
+    assert not [one for nodes in range(3, 257, 23) for d in range(3, 17) for one in expanded(state, (nodes, d))]
