@@ -25,6 +25,7 @@ from topodesign.search.candidate import line_spec, product_spec
 if TYPE_CHECKING:
     from topodesign.topology.topology import Topology
 
+_MOST_FINE = 2**18  # nodes times links of what is priced within less than a percent: some seconds
 _MOST_LINE = 256  # nodes of the line graphs that are built and priced to close a size
 
 
@@ -106,14 +107,14 @@ class ExchangeState:
         bounds, degree = price_topology(draft.topology), draft.topology.degree
         if bounds is None or not self.beats(draft.priced(Bounds(bounds.lower, bounds.lower)), degree):
             return False
-        finer = bounds if bounds.exact else price_topology(draft.topology, gap=FINE)
+        finer = None if bounds.exact else _finer(draft.topology)
         return self.keep(draft.priced(finer or bounds), degree)
 
     def refine(self, one: Exchange, degree: int) -> None:
         """Price something that is known more finely where its bounds are far apart."""
         if one.all_to_all.upper > one.all_to_all.lower * (1 + FINE):
             draft = drafted(parse(one.spec), degree)
-            bounds = None if draft is None else price_topology(draft.topology, gap=FINE)
+            bounds = None if draft is None else _finer(draft.topology)
             if bounds is not None:
                 self.keep(replace(one, all_to_all=bounds), degree)
 
@@ -187,6 +188,11 @@ def lines(state: ExchangeState, size: tuple[int, int], tolerance: Fraction = Fra
             least = rough_bound(draft.topology)
             if state.beats(draft.priced(Bounds(least, least)), degree, tolerance):
                 yield draft
+
+
+def _finer(topology: Topology) -> Bounds | None:
+    """Return a price within less than a percent, None where that takes long."""
+    return price_topology(topology, gap=FINE) if topology.nodes**2 * topology.degree <= _MOST_FINE else None
 
 
 def _most_parallel(spec: str) -> int:

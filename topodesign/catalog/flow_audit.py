@@ -23,6 +23,7 @@ from topodesign.topology.topology import Topology
 
 _SAFE = 2**62
 _GAP = Fraction(1, 100)
+_SECONDS = 10.0  # after which a flow is as near as it is
 
 
 def wrong_flow(topology: Topology, links: Digraph, orbits: Orbits, degree: int, known: Bounds) -> str | None:
@@ -34,7 +35,7 @@ def wrong_flow(topology: Topology, links: Digraph, orbits: Orbits, degree: int, 
     if not known.exact:
         tries = [("approximate", gap) for gap in (_GAP, _GAP / 5, _GAP / 20)]
     for effort, gap in tries:
-        flow = all_to_all(topology, effort=effort, gap=gap).flow
+        flow = all_to_all(topology, effort=effort, gap=gap, seconds=_SECONDS).flow
         if flow is None:
             continue
         lower, upper = proven(flow, links, orbits)
