@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ SPECS = ("dgx_a100(2)", "dgx_a100(4)", "mi250(4)", "mi250(8)", "dgx_h100(3)")
 COLLECTIVES = ("allgather", "reduce-scatter", "allreduce")
 
 
+@cache
 def folded(spec: str, collective: str = "allreduce") -> Plan:
     """The plan of ForestColl, folded however few its trees are."""
     with mock.patch.object(made, "MOST_EDGES", 0):

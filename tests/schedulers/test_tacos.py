@@ -222,7 +222,7 @@ def test_slow_links_are_not_used_for_what_comes_sooner_over_others() -> None:
     times = network(topology)
     slow = times.takes.copy()
     slow[topology.link_index(np.array([0, 3]), np.array([3, 0]))] *= 10
-    there = Network(topology, times.tick, slow * 0, slow, slow, slow, times.opens, False)
+    there = times.having(latency=slow * 0, per_unit=slow, takes=slow, busy=slow)
     chunks = chunks_of(there, as_collective("allgather"), 1)
     sends = copy_chunks(there, chunks, 0)
     assert sends.time == bound_of(there, chunks) + int(times.takes[0])  # three over the slow one, and one more hop
@@ -459,7 +459,7 @@ def test_times_that_64_bits_do_not_count_are_refused() -> None:
     topology, _ = uneven(6, 1)
     there = network(topology)
     long = np.full_like(there.takes, 2**60)
-    slow = Network(topology, there.tick, long * 0, long, long, long, there.opens, False)
+    slow = there.having(latency=long * 0, per_unit=long, takes=long, busy=long)
     for name, send in (("allgather", copy_chunks), ("all-to-all", forward_chunks)):
         with pytest.raises(TooLargeError, match="rounder numbers"):
             send(slow, chunks_of(slow, as_collective(name), 1), 0)

@@ -20,7 +20,8 @@ from numba.core import cgutils, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
-from numba.np import numpy_support
+from numba.extending import overload
+from numba.np import arrayobj, numpy_support
 from numba.np.arrayobj import populate_array
 
 _BLAS = "scipy.linalg.cython_blas"
@@ -57,6 +58,20 @@ class _Library(JITCodeLibrary):
         self._finalized = True
 
 
+def _other_size(source: object, target: object) -> None:
+    """Refuse to assign to a part of an array."""
+
+
+@overload(_other_size)
+def _refuse_other_size(source: Any, target: Any) -> Callable[[Any, Any], None]:  # noqa: ARG001
+    """Do so in few words: numba's give both shapes, and to compile what writes numbers takes half of the time."""
+
+    def refuse(source: Any, target: Any) -> None:  # noqa: ARG001
+        raise ValueError("cannot assign what is of another size")
+
+    return refuse
+
+
 def compile_lazily(function: FunctionType, *, inlined: bool) -> Callable[..., object]:
     """Return a function for kernels that are compiled to call."""
     return _Function(function, targetoptions=_OPTIONS | {"no_cpython_wrapper": True, "forceinline": inlined})
@@ -74,8 +89,14 @@ def object_code(function: FunctionType, args: tuple[object, ...]) -> tuple[tuple
     with (
         global_compiler_lock,
         _replaced(context.codegen(), _library_class=_Library),
+        _replaced(arrayobj, raise_with_shape_context=_other_size),
         # numba tells functions apart by what it would call, and wants it built in
-        _replaced(context, create_cpython_wrapper=wrap, get_executable=lambda *_: {}.get),
+        _replaced(
+            context,
+            create_cpython_wrapper=wrap,
+            create_cfunc_wrapper=lambda *_: None,
+            get_executable=lambda *_: {}.get,
+        ),
     ):
         compiled._compilation_chain_init_hook()
         compiled.compile(tuple(map(compiled.typeof_pyval, args)))
@@ -90,13 +111,15 @@ def _holds_array(kind: Any) -> bool:
 
 @contextlib.contextmanager
 def _replaced(owner: object, **attributes: object) -> Iterator[None]:
-    """Replace methods of an object for a while."""
+    """Replace what an object or a module has by these names for a while."""
+    own = {name: vars(owner)[name] for name in attributes if name in vars(owner)}
     vars(owner).update(attributes)
     try:
         yield
     finally:
-        for name in attributes:
+        for name in attributes.keys() - own.keys():
             delattr(owner, name)
+        vars(owner).update(own)
 
 
 class _Wrapper:

@@ -63,7 +63,7 @@ def balanced_paths(
     common = math.lcm(*set(capacity.tolist()))
     if common > MOST_COMMON:
         common = MOST_COMMON * int(capacity.max())
-    worth = common // capacity
+    worth, pairs = common // capacity, np.ascontiguousarray(pairs)  # in one order for the kernel
     indptr = np.searchsorted(src, np.arange(len(distance) + 1))
     paths = np.full((chunks, len(pairs), steps), -1, dtype=np.int32) if start is None else start.copy()
     load = _loads(paths, len(src)) * worth

@@ -93,7 +93,7 @@ def run(messages: Messages, latency: Ints, per_unit: Ints, gap: Ints, *, in_turn
         followers,
         waits,
         rank,
-        latency,
+        latency.copy(),  # sealed or not, of one form for the kernel
         gap,
     )
     flights = Flights(np.zeros(len(way), dtype=np.int64), np.zeros(len(way), dtype=np.int64))

@@ -55,9 +55,9 @@ def damaged(own: Trees, random: np.random.Generator) -> Trees:
     return own.having(**{name: column})
 
 
-@settings(max_examples=120)
-@given(st.sampled_from(SPECS), st.sampled_from(["allgather", "allreduce"]), st.integers(0, 2**32))
-@pytest.mark.floor(wrong=16)
+@settings(max_examples=60)
+@given(st.sampled_from(SPECS[::2]), st.sampled_from(["allgather", "allreduce"]), st.integers(0, 2**32))
+@pytest.mark.floor(wrong=10)
 def test_damage_is_found_as_in_the_whole(spec: str, collective: str, seed: int) -> None:
     orbit = orbit_of(folded(spec, collective))
     try:

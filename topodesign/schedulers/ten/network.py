@@ -109,7 +109,7 @@ class Network:
         real = np.flatnonzero(topology.src != topology.dst)
         into = real[np.lexsort((self.takes[real], topology.dst[real]))]
         if self.routes is None:
-            ports = np.arange(len(links) + 1), links, np.zeros_like(links), self.busy
+            ports = np.arange(len(links) + 1), links, np.zeros_like(links), self.busy.copy()  # one form for kernels
         else:
             ports = self.routes.start, self.routes.link, self.routes.offset, self.routes.busy
         return Web(
