@@ -8,6 +8,7 @@ from typing import Any
 import networkx as nx
 import pytest
 
+from tests.conftest import few
 from topodesign.base import doors
 from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
 from topodesign.cli.main import run
@@ -52,7 +53,8 @@ def test_every_method_keeps_the_contract(name: str, place: str) -> None:
     assert method.options <= {*OPTIONS, "auto_chunks"}
     made = 0
     limit: dict[str, Any] = {"time_limit": "200ms"} if name in SEARCHES else {}
-    for collective in COLLECTIVES.values():
+    collectives = [*COLLECTIVES.values()]
+    for collective in few(collectives[PLACES.index(place) % 2 :], 2) if limit else collectives:
         root = 0 if collective.rooted else None
         try:
             plan = schedule(place, collective, method=name, root=root, **limit)
