@@ -204,14 +204,19 @@ def exchange_left(state: ExchangeState, size: tuple[int, int]) -> Iterator[Left]
             yield Left(Target(nodes, degree, duplex), "all-to-all", operation, cost, spec)
 
 
-def close_exchange(state: ExchangeState, sizes: Iterable[tuple[int, int]]) -> None:
-    """Keep what expansions to some sizes give where all-to-all takes less: each has more links than what it expands."""
+def close_exchange(state: ExchangeState, sizes: Iterable[tuple[int, int]], seconds: float | None = None) -> None:
+    """Keep what expansions to some sizes give where all-to-all takes less: each has more links than what it expands.
+
+    Line graphs, which have to be built and priced, as far as the seconds go.
+    """
+    start = time.monotonic()
     for nodes, degree in sorted(sizes, key=lambda size: (size[0] * size[1], size)):
         for _, one in expanded(state, (nodes, degree)):
             if len(one.spec) <= LONGEST_SPEC:
                 state.keep(one, degree)
-        for draft in lines(state, (nodes, degree)):
-            state.settle(draft)
+        if seconds is None or time.monotonic() - start < seconds:
+            for draft in lines(state, (nodes, degree)):
+                state.settle(draft)
 
 
 def close(

@@ -25,6 +25,7 @@ from topodesign.search.target import Target
 _CONTENT = 0.001  # sizes so close to the bound are not searched
 _CLOSE, _NEAR = 2, 3
 """How many nodes more or less topologies may have that are searched near, and how many of them are."""
+_CLOSING = 0.25  # of the time, what line graphs may take beside it
 _SAVE = 30.0  # seconds between writing the files
 
 
@@ -65,9 +66,8 @@ class ExchangeSearch:
         return min(some) / self.bounds[target] - 1 if some else 1.0
 
     def go(self, seconds: float, progress: Callable[[float], None] | None = None) -> None:
-        """Take turns until the time is used up; what is found is kept if that is interrupted."""
+        """Take turns until the time is used up, then close; what is found is kept if that is interrupted."""
         start = saved = time.monotonic()
-        self.close()
         gaps = {one: self.gap(one) for one in self.orbits}
         try:
             while (now := time.monotonic()) - start < seconds:
@@ -84,12 +84,13 @@ class ExchangeSearch:
                     if (one := replace(target, duplex=duplex)) in gaps:
                         before, gaps[one] = gaps[one], self.gap(one)
                         self.gain += before - gaps[one]
+            self.close(seconds * _CLOSING)
         finally:
             self.save()
 
-    def close(self) -> None:
+    def close(self, seconds: float | None = None) -> None:
         """Keep what expansions of what is known give where that takes less."""
-        close_exchange(self.state, self.sizes)
+        close_exchange(self.state, self.sizes, seconds)
 
     def save(self) -> list[Path]:
         """Write the files."""
