@@ -108,7 +108,7 @@ def _wrong_exchange(one: Exchange, degree: int) -> str | None:
     far = distances(links, orbits.roots)
     found = links.nodes, int(ports.min()), int(ports.max()), links.is_same(links.reversed()), int(far.max())
     if found != (one.nodes, degree, degree, one.duplex, one.steps) or (far < 0).any():
-        return f"nodes, fewest and most ports, duplex and steps {found}"
+        return f"nodes, ports from and to, duplex and steps {found}"
     return wrong_flow(topology, links, orbits, degree, one.all_to_all)
 
 
