@@ -50,7 +50,7 @@ def candidates_for_all_to_all(
     for spec, row in candidates(nodes, degree, duplex=duplex, catalog=catalog):
         own = kept.pop(str(spec), None)
         known = None if row is None else row.all_to_all
-        yield spec, row, own.all_to_all if known is None and own is not None else known
+        yield spec, row, known if own is None else own.all_to_all  # which is priced more closely
     for text, one in kept.items():
         yield parse(text), None, one.all_to_all
 

@@ -144,7 +144,7 @@ def nothing_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("nothing_fails")
 def test_turns_are_where_the_ranking_turns(found: Decision) -> None:
     small = {"collectives": [{"collective": "all-to-all", "size": "1MiB"}, {"collective": "allreduce", "size": "1MiB"}]}
-    fields: dict[str, Any] = {"nodes": 24, "degree": 4, "bandwidth": "400Gbps", "alpha": "5us", "workload": small}
+    fields: dict[str, Any] = {"nodes": 18, "degree": 4, "bandwidth": "400Gbps", "alpha": "5us", "workload": small}
     many = design(**fields)
     assert many.turns
     for one in many.turns:
