@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from topodesign.base.cost import Cost, digits
 from topodesign.base.errors import ParameterError
-from topodesign.base.spec import Spec
+from topodesign.base.spec import Spec, parse
 from topodesign.catalog.files import read_rows
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.quality import runtime
@@ -68,7 +68,7 @@ def _drafts(target: Target, catalog: Catalog) -> Iterator[Topology]:
         fewer = round(fewer / degree)
     rows = read_rows(catalog.directory, degree, fewer - _REACH, fewer + _REACH)
     near = sorted(rows, key=lambda row: abs(row.nodes - fewer))
-    bases = dict.fromkeys(spec for row in near if (spec := _renamed(row.spec, nodes)))
+    bases = dict.fromkeys(spec for row in near if (spec := _renamed(parse(row.spec), nodes)))
     for base, places in itertools.islice(itertools.product(bases, (1, 2)), _MOST_TRIED):
         try:
             made = turn(build(base), 0, places)
@@ -78,12 +78,11 @@ def _drafts(target: Target, catalog: Catalog) -> Iterator[Topology]:
             yield made
 
 
-def _renamed(text: str, nodes: int) -> str | None:
+def _renamed(spec: Spec, nodes: int) -> Spec | None:
     """Return the digraph of another size with the digits of a row, None if it has none."""
-    _, name, rest = text.partition("congruential(")
-    if not name or text.partition(name)[0] not in {"", "turn(", "transpose(", "transpose(turn("}:
-        return None
-    return f"{name}{nodes},{rest.partition(')')[0].partition(',')[2]})"
+    while spec.name in {"turn", "transpose"} and isinstance(spec.args[0], Spec):
+        spec = spec.args[0]
+    return Spec(spec.name, (nodes, *spec.args[1:])) if spec.name == "congruential" else None
 
 
 def _seen(topology: Topology, target: Target) -> Cost | None:
