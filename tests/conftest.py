@@ -10,6 +10,7 @@ runs the tests marked ``thorough`` too. ``--hypothesis-profile=thorough`` draws 
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import signal
 import sys
@@ -73,10 +74,16 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Iterator[None]:
-    """Look for garbage once, and no more among what is there for good: modules, and thousands of tests."""
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    """Look for garbage once, and no more among what is there for good: modules, and thousands of tests.
+
+    Of two workers one begins with the last modules: each then finds half of them ready, with their assertions rewritten.
+    """
     gc.disable()
     try:
+        if os.environ.get("PYTEST_XDIST_WORKER", "").endswith(tuple("13579")) and session.config.args == ["tests"]:
+            for path in sorted(session.config.rootpath.glob("tests/**/test_*.py"), reverse=True):
+                importlib.import_module(".".join(path.relative_to(session.config.rootpath).with_suffix("").parts))
         return (yield)
     finally:
         gc.collect()

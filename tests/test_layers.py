@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -122,14 +123,29 @@ def layer(module: str) -> str:
     return module.removeprefix("topodesign").removesuffix(".py").replace("/", ".").strip(".").split(".")[0]
 
 
+class Read(NamedTuple):
+    """What tests ask of a file, which is parsed once for all of them.
+
+    The layers that it imports from, inside functions too, with the statement, and how many parameters its public
+    functions take.
+    """
+
+    imports: tuple[tuple[str, ast.stmt], ...]
+    parameters: dict[str, int]
+
+
 @cache
+def read(name: str) -> Read:
+    tree = ast.parse((ROOT / name).read_text())
+    return Read(tuple(_imports(name, tree)), dict(_parameters(tree.body)))
+
+
 def imports(name: str) -> tuple[tuple[str, ast.stmt], ...]:
-    """Layers that a file imports from, inside functions too, with the statement."""
-    return tuple(_imports(name))
+    return read(name).imports
 
 
-def _imports(name: str) -> Iterator[tuple[str, ast.stmt]]:
-    for node in ast.walk(ast.parse((ROOT / name).read_text())):
+def _imports(name: str, tree: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             modules = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -296,23 +312,22 @@ def test_no_modules_go_in_a_circle() -> None:
 MOST_PARAMETERS = 10
 
 
-def functions(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:
+def _parameters(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, int]]:
     """Public functions and methods, constructors too."""
     for node in body:
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-            yield from functions(node.body, f"{prefix}{node.name}.")
+            yield from _parameters(node.body, f"{prefix}{node.name}.")
         elif isinstance(node, ast.FunctionDef) and (not node.name.startswith("_") or node.name == "__init__"):
-            yield prefix + node.name, node
+            given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            yield prefix + node.name, sum(one.arg not in {"self", "cls"} for one in given)
 
 
 def test_no_public_function_takes_more_than_ten_parameters() -> None:
-    found = {}
-    for name in FILES:
-        if name.endswith("kernels.py"):
-            continue
-        for function, node in functions(ast.parse((ROOT / name).read_text()).body):
-            given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-            many = sum(one.arg not in {"self", "cls"} for one in given)
-            if many > MOST_PARAMETERS:
-                found[f"{name} {function}"] = many
+    found = {
+        f"{name} {function}": many
+        for name in FILES
+        if not name.endswith("kernels.py")
+        for function, many in read(name).parameters.items()
+        if many > MOST_PARAMETERS
+    }
     assert not found, "take groups of options (base/options.py)"
