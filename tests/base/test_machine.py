@@ -228,9 +228,9 @@ def test_many_processes_compile_the_same_at_once(folder: Path) -> None:
     code = "from tests.base.test_machine import fresh; print(fresh()(7))"
     env = {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
     runs = [
-        subprocess.Popen([sys.executable, "-c", code], env=env, stdout=subprocess.PIPE, text=True) for _ in range(3)
+        subprocess.Popen([sys.executable, "-c", code], env=env, stdout=subprocess.PIPE, text=True) for _ in range(2)
     ]
-    assert [run.communicate()[0] for run in runs] == ["21\n"] * 3
+    assert [run.communicate()[0] for run in runs] == ["21\n"] * 2
     assert len(list(folder.rglob("*"))) == 2  # a folder and a file
     assert comes_from_disk()
 

@@ -15,7 +15,7 @@ from topodesign.catalog.exchange_quality import exchange_quality
 from topodesign.catalog.quality import STANDARD
 from topodesign.cli.main import run
 
-FIRST, LAST, DEGREE = 29, 31, 4
+FIRST, LAST, DEGREE = 30, 31, 4
 
 
 @pytest.mark.parametrize("duplex", [False, True])

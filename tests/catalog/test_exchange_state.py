@@ -71,7 +71,7 @@ def test_line_graphs_are_offered_where_they_may_be_better(state: ExchangeState) 
 
 
 def test_bounds_that_are_far_apart_are_priced_more_finely(tmp_path: Path) -> None:
-    text = "randomregulargraph(60,4,1)"
+    text = "randomregulargraph(40,4,1)"
     draft = drafted(parse(text), 4)
     assert draft is not None
     bounds = price_topology(draft.topology)
@@ -80,7 +80,7 @@ def test_bounds_that_are_far_apart_are_priced_more_finely(tmp_path: Path) -> Non
     EXCHANGE.write(tmp_path, 4, [draft.priced(bounds)])
     state = ExchangeState(Catalog(tmp_path), [4])
     state.refine(draft.priced(bounds), 4)
-    [one] = state.known((60, 4))
+    [one] = state.known((40, 4))
     assert one.spec == text
     assert bounds.lower <= one.all_to_all.lower <= one.all_to_all.upper < bounds.upper
     assert one.all_to_all.upper <= one.all_to_all.lower * (1 + 2 * FINE)

@@ -92,7 +92,7 @@ def test_improve_in_two_processes(tmp_path: Path) -> None:
     write_rows(poor, 2, last.values())
     shares = list[float]()
     found = improve_catalog(
-        tmp_path / "new", range(20, 41), [2], time_limit="3s", catalog=poor, jobs=2, progress=shares.append
+        tmp_path / "new", range(20, 41), [2], time_limit="1500ms", catalog=poor, jobs=2, progress=shares.append
     )
     assert found.turns == sum(one.searches for one in found.strategies) > 0
     assert found.gain == pytest.approx(sum(one.gain for one in found.strategies))

@@ -105,13 +105,13 @@ def test_where_all_that_is_known_takes_long_a_search_joins_in(duplex: bool, tmp_
     """Its result is the same again, and near the bound; for an allreduce alone none is made."""
     write_rows(tmp_path, 4, [])
     few, many = (
-        rank(84, 4, collective=collective, bidirectional=duplex, catalog=tmp_path)
+        rank(60, 4, collective=collective, bidirectional=duplex, catalog=tmp_path)
         for collective in ("allreduce", "all-to-all")
     )
     new = {str(one.spec) for one in (*many, *many.beaten)} - {str(one.spec) for one in (*few, *few.beaten)}
     assert str(many.best.spec) in new
-    assert many.best.all_to_all.upper < moore_distances(84, 4, duplex=duplex) * Fraction(21, 20)
-    again = rank(84, 4, bidirectional=duplex, catalog=tmp_path)
+    assert many.best.all_to_all.upper < moore_distances(60, 4, duplex=duplex) * Fraction(21, 20)
+    again = rank(60, 4, bidirectional=duplex, catalog=tmp_path)
     assert [one.spec for one in again] == [one.spec for one in many]
 
 
