@@ -77,7 +77,7 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_collection(session: pytest.Session) -> Iterator[None]:
     """Look for garbage once, and no more among what is there for good: modules, and thousands of tests.
 
-    Of two workers one begins with the last modules: each then finds half of them ready, with their assertions rewritten.
+    Of two workers one begins with the last modules, and each finds half of them with their assertions rewritten.
     """
     gc.disable()
     try:
