@@ -1,8 +1,8 @@
 """What all tests share: how many samples are drawn, which tests wait for a thorough run, floors, and the workers.
 
 ``python -m pytest`` is the quick run: the same samples every time, so that a failure is one of the change at hand, and
-a third of what a test says where it says more than ten. Of a test marked ``once``, whose cases are all combinations of
-its parameters, it takes as few as have every value of every parameter.
+a fifth of what a test says, but six where it says so many. Of a test marked ``once``, whose cases are all combinations
+of its parameters, it takes as few as have every value of every parameter.
 ``python -m pytest --thorough`` (or ``TOPODESIGN_TESTS=thorough``) draws other samples every time and more of them, and
 runs the tests marked ``thorough`` too. ``--hypothesis-profile=thorough`` draws more samples and nothing else.
 """
@@ -25,7 +25,7 @@ from tests import floors
 MORE = 10
 """How many times as many samples as a test says a thorough run draws."""
 
-FEWER = 5
+FEWER = 8
 """Floors of Hypothesis tests are for the samples that they say; a quick run has to reach so many times fewer."""
 SAMPLES = "_hypothesis_internal_use_settings"
 """Where Hypothesis keeps how many samples a test draws."""
@@ -122,7 +122,7 @@ def _fewest(items: list[pytest.Item]) -> Iterator[pytest.Item]:
 
 def drawn(samples: int) -> int:
     """How many samples a Hypothesis test draws; a number of its own would otherwise outrank the profile's."""
-    return MORE * samples if settings.get_current_profile_name() == "thorough" else max(min(10, samples), samples // 3)
+    return MORE * samples if settings.get_current_profile_name() == "thorough" else max(min(6, samples), samples // 5)
 
 
 @pytest.hookimpl(wrapper=True)
