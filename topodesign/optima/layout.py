@@ -114,7 +114,6 @@ class Layout(Result):
         return f"{words}; {self.claims[0]}"
 
     def __str__(self) -> str:
-        """Return the gain and what each sort of traffic has."""
         lines = [self.heading()]
         for one in self.traffic:
             was, stream = "" if one.before is None else f"{one.before} -> ", one.stream

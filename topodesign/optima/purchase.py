@@ -377,7 +377,6 @@ class Purchase(Result):
             yield f"{kind or 'links of no class'}: {times} in {where} for {_amount(cost)}"
 
     def __str__(self) -> str:
-        """Return what to buy, and what binds then, for people."""
         now, then = self.before.bandwidth, self.after.bandwidth
         what = (
             f"a budget of {_amount(self.budget)}"

@@ -339,7 +339,6 @@ class FabricOptimum(TextResult):
         ]
 
     def __str__(self) -> str:
-        """Return all that was asked for, for people."""
         fabric, best = self.fabric, self.best
         rows = [
             [one.collective.name, format_rate(one.bandwidth), _IN_TURN if len(one.collective.parts) > 1 else ""]

@@ -65,7 +65,8 @@ INTEGERS_OR_NONE = Field(
 class Movement(ABC):
     """What moves when: :class:`~topodesign.plans.rounds.Rounds` and the other kinds of this folder.
 
-    A subclass is a frozen dataclass with a field for every column.
+    A subclass is a frozen dataclass with a field for every column. It checks its form when it is made, not its meaning:
+    that is the verifier's.
     """
 
     kind: ClassVar[str]
@@ -103,7 +104,6 @@ class Movement(ABC):
         return {column.name: getattr(self, column.name) for column in first}
 
     def __len__(self) -> int:
-        """Return the number of sends, trees or paths."""
         first, *_ = next(iter(self.TABLES.values()))
         return len(getattr(self, first.name))
 
@@ -113,14 +113,12 @@ class Movement(ABC):
         return len(self)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether all fields are equal, columns row by row."""
         if type(other) is not type(self):
             return NotImplemented
         pairs = ((getattr(self, one.name), getattr(other, one.name)) for one in _fields(self))
         return all(np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b for a, b in pairs)
 
     def __hash__(self) -> int:
-        """Hash what it is for, and two columns."""
         some = list(self.table().values())[:2]
         return hash((self.kind, self.collective, *(column.tobytes() for column in some)))
 

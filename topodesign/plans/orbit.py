@@ -55,7 +55,6 @@ class Folded(Movement, Generic[Own]):
     own: Own  # what moves of these, with the header of the whole
 
     def __post_init__(self) -> None:
-        """Check the form (not the meaning: that is the verifier's) and take the generators over."""
         shape = np.shape(self.generators)
         if getattr(self.generators, "dtype", None) != np.int32 or len(shape) != 2:
             raise ScheduleError("generators must be an int32 array with a row for each")
@@ -111,7 +110,6 @@ class Folded(Movement, Generic[Own]):
         return {**self.own.columns(), "generators": self.generators.ravel(), "representatives": chosen}
 
     def __len__(self) -> int:
-        """Return the number of rows that it has itself."""
         return len(self.own)
 
     def table(self) -> dict[str, NDArray[Any]]:
@@ -145,7 +143,6 @@ class OrbitRounds(Folded[Rounds]):
     TABLES: ClassVar = Rounds.TABLES | Folded.GENERATED
 
     def __post_init__(self) -> None:
-        """Check the form (not the meaning: that is the verifier's) and take the generators over."""
         if self.collective not in COLLECTIVES:
             known = ", ".join(map(str, COLLECTIVES))
             raise ScheduleError(f"orbits are of {known} of all nodes, not of {self.collective!r}")
@@ -164,7 +161,6 @@ class OrbitRounds(Folded[Rounds]):
         return self.own.units
 
     def __repr__(self) -> str:
-        """Return a short description."""
         return (
             f"<OrbitRounds {self.collective}, {self.nodes} nodes, {self.own.steps} steps, "
             f"{len(self)} sends of {len(self.representatives)} nodes' blocks>"

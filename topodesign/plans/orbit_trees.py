@@ -31,7 +31,6 @@ class OrbitTrees(Folded[Trees]):
     TABLES: ClassVar = Trees.TABLES | Folded.GENERATED
 
     def __post_init__(self) -> None:
-        """Check the form (not the meaning: that is the verifier's) and take the generators over."""
         if self.collective.group is not None or self.collective.several or self.collective.rooted:
             raise ScheduleError(f"trees are folded of all nodes with a root each, not of {self.collective!r}")
         if self.own.topology.nodes != self.nodes:
@@ -67,7 +66,6 @@ class OrbitTrees(Folded[Trees]):
         return Fraction(self.sends, max(1, len(self)))
 
     def __repr__(self) -> str:
-        """Return a short description."""
         return f"<OrbitTrees {self.collective}, {self.sends} trees as {len(self)}, rate {self.own.rate}>"
 
     def spread(self, loads: NDArray[np.float64]) -> NDArray[np.float64]:

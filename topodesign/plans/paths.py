@@ -58,7 +58,6 @@ class Paths(Movement):
     amounts: tuple[int, ...] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        """Check the form (not the meaning: that is the verifier's) and take the columns over."""
         self.take_over()
         if not self.collective.like(*PATH_COLLECTIVES):
             known = ", ".join(map(str, PATH_COLLECTIVES))
@@ -95,7 +94,6 @@ class Paths(Movement):
         return cls(collective, topology, units, block, weight, start, hop, amounts=amounts)
 
     def __repr__(self) -> str:
-        """Return a short description."""
         return f"<Paths {self.collective}, {len(self)} paths, height {self.height}, {self.units} units per block>"
 
     @cached_property

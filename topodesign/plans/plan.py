@@ -47,7 +47,6 @@ class Plan(Result):
             object.__setattr__(self, "generator", {**self.generator, "alias": self.topology.alias})
 
     def __hash__(self) -> int:
-        """Hash where it runs and what moves."""
         return hash((self.topology, self.movement))
 
     @property

@@ -66,7 +66,6 @@ class Rounds(Movement):
     hi: NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        """Check the form (not the meaning: that is the verifier's) and take the columns over."""
         if self.nodes < 1 or self.units < 1 or self.steps < 0:
             raise ScheduleError("a schedule needs at least one node, one unit and a number of steps")
         self.take_over()
@@ -76,7 +75,6 @@ class Rounds(Movement):
         check_intervals(self.lo, self.hi, self.units)
 
     def __repr__(self) -> str:
-        """Return a short description."""
         return (
             f"<Rounds {self.collective}, {self.nodes} nodes, {self.steps} steps, "
             f"{len(self)} sends, {self.units} units per shard>"
@@ -140,7 +138,6 @@ class Routed(Movement):
     hop: IntArray
 
     def __post_init__(self) -> None:
-        """Check the form (not the meaning: that is the verifier's) and take the columns over."""
         self.take_over()
         routes, nodes = max(0, len(self.hop_start) - 1), self.topology.nodes
         check_reduce_steps(self.collective, self.steps, self.reduce_steps)
@@ -150,7 +147,6 @@ class Routed(Movement):
         check_intervals(self.lo, self.hi, self.units)
 
     def __repr__(self) -> str:
-        """Return a short description."""
         return f"<Routed {self.collective}, {self.topology.nodes} nodes, {self.steps} steps, {len(self)} sends>"
 
     @cached_property
@@ -280,7 +276,6 @@ class Phases(Movement):
     dst_port: IntArray
 
     def __post_init__(self) -> None:
-        """Check the form (not the meaning: that is the verifier's) and take the columns over."""
         self.take_over()
         if self.delay < 0 or not 1 <= self.ports <= MOST_PORTS or self.steps > MAX_STEPS:
             raise ScheduleError(f"phases need a delay from 0 and 1 to {MOST_PORTS} ports")
@@ -331,7 +326,6 @@ class Phases(Movement):
         return len(self.first_step) - 1
 
     def __repr__(self) -> str:
-        """Return a short description."""
         return (
             f"<Phases {self.collective}, {self.nodes} nodes, {len(self.first_step)} topologies, {self.steps} steps, "
             f"{len(self)} sends>"

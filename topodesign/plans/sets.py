@@ -279,19 +279,8 @@ def _write_all(files: Mapping[str, str | bytes], folder: Path) -> None:
 
 def _record(made: PlanSet) -> dict[str, Any]:
     entries = [
-        {
-            "collective": one.collective,
-            "group": None if one.group is None else list(one.group),
-            "root": one.root,
-            "from_bytes": one.from_bytes,
-            "to_bytes": one.to_bytes,
-            "plan": one.plan,
-            "steps": one.steps,
-            "bandwidth": None if one.bandwidth is None else str(one.bandwidth),
-            "time_s": one.time_s,
-            "measured": one.measured,
-            "programs": dict(one.programs),
-        }
+        {name: getattr(one, name) for name in _ENTRY}
+        | {"bandwidth": None if one.bandwidth is None else str(one.bandwidth), "programs": dict(one.programs)}
         for one in made.entries
     ]
     values = (FORMAT, VERSION, made.topology, made.nodes, made.wiring, made.alpha, made.bandwidth, entries)
@@ -321,7 +310,7 @@ def _read(folder: Path, record: Any) -> PlanSet:
 
 
 _TIMES = {"time_s": None, "measured": False}  # what version 1 does not say
-_ENTRY = ("collective", "group", "root", "from_bytes", "to_bytes", "plan", "steps", "bandwidth", "programs", *_TIMES)
+_ENTRY = ("collective", "group", "root", "from_bytes", "to_bytes", "plan", "steps", "bandwidth", *_TIMES, "programs")
 
 
 def _entry(record: Any, number: int, nodes: int, before: Mapping[str, Any]) -> PlanEntry:
@@ -350,19 +339,7 @@ def _entry(record: Any, number: int, nodes: int, before: Mapping[str, Any]) -> P
         y = None if bandwidth is None else Fraction(bandwidth if _FRACTION.fullmatch(bandwidth) else "none")
     except (TypeError, ValueError, ZeroDivisionError):
         raise FileFormatError(f"'bandwidth' of {where} must be \"p/q\" or null") from None
-    return PlanEntry(
-        record["collective"],
-        None if group is None else tuple(group),
-        record["root"],
-        record["from_bytes"],
-        record["to_bytes"],
-        record["plan"],
-        record["steps"],
-        y,
-        programs,
-        record["time_s"],
-        record["measured"],
-    )
+    return PlanEntry(**record | {"group": None if group is None else tuple(group), "bandwidth": y})
 
 
 def _check_keys(record: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:

@@ -68,7 +68,6 @@ class Stages(Movement):
     hop: IntArray
 
     def __post_init__(self) -> None:
-        """Check the form (not the meaning: that is the verifier's) and take the columns over."""
         self.take_over()
         if not self.collective.like(ALLREDUCE) or self.collective.group is not None:
             raise ScheduleError(f"stages are an allreduce of all nodes, not {self.collective!r}")
@@ -173,7 +172,6 @@ class Stages(Movement):
         return np.unique(np.concatenate([one.relays for one in self.each]))
 
     def __repr__(self) -> str:
-        """Return a short description."""
         return f"<Stages {self.collective}, {', '.join(DOES[one].name for one in self.does.tolist())}>"
 
 

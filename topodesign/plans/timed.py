@@ -82,7 +82,6 @@ class Timed(Movement):
     per_unit: NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        """Check the form (not the meaning: that is the verifier's) and take the columns over."""
         self.take_over()
         if "each" in self.collective.ends and len(set(map(len, self.collective.groups or ()))) > 1:
             raise ScheduleError("timed sends in several groups are of groups with as many members each")
@@ -101,7 +100,6 @@ class Timed(Movement):
         check_intervals(self.lo, self.hi, self.units)
 
     def __repr__(self) -> str:
-        """Return a short description."""
         return (
             f"<Timed {self.collective}, {self.nodes} nodes, {len(self)} sends, "
             f"{self.units} units per shard, {format_time(self.time)}>"
@@ -159,7 +157,6 @@ class Together(Movement):
     begins: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        """Check the form (not the meaning: that is the verifier's)."""
         if not self.streams or len(self.begins) != len(self.streams):
             raise ScheduleError("there must be at least one stream, and a beginning for each")
         first = self.streams[0]
@@ -171,7 +168,6 @@ class Together(Movement):
             raise ScheduleError(f"a stream begins at a tick from 0 to {MAX_TICKS - 1}")
 
     def __repr__(self) -> str:
-        """Return a short description."""
         return f"<Together {self.collective}, {len(self)} sends, {format_time(self.time)}>"
 
     @cached_property
@@ -208,7 +204,6 @@ class Together(Movement):
         return {name: np.concatenate([getattr(one, name) for one in self.streams]) for name in self.column_names()}
 
     def __len__(self) -> int:
-        """Return the number of sends."""
         return sum(map(len, self.streams))
 
     def table(self) -> dict[str, NDArray[Any]]:

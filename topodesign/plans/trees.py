@@ -105,7 +105,6 @@ class Trees(Movement):
     concurrent: bool = False
 
     def __post_init__(self) -> None:
-        """Check the form (not the meaning: that is the verifier's) and take the columns over."""
         self.take_over()
         if not self.collective.like(*TREE_COLLECTIVES):
             known = ", ".join(map(str, TREE_COLLECTIVES))
@@ -154,7 +153,6 @@ class Trees(Movement):
         return cls(collective, topology, rate, root, weight, *edges, *routes, **more)
 
     def __repr__(self) -> str:
-        """Return a short description."""
         return f"<Trees {self.collective}, {len(self)} trees, height {self.height}, rate {self.rate}>"
 
     @property
@@ -295,9 +293,9 @@ class Trees(Movement):
             reduce_trees=len(self) - self.reduce_trees,
         )
 
-    def some(self, chosen: NDArray[np.bool_], **changes: Any) -> Trees:
-        """Return some of the trees, with other fields."""
-        edges = chosen[self.tree]
+    def some(self, chosen: NDArray[np.bool_], edges: NDArray[np.bool_] | None = None, **changes: Any) -> Trees:
+        """Return some of the trees, with some of their edges or all, and with other fields."""
+        edges = chosen[self.tree] if edges is None else edges
         routes = edges[self.route_edge]
         length = np.diff(self.hop_start)
         return self.having(

@@ -22,7 +22,6 @@ from topodesign.schedulers import ROUNDS, SCHEDULERS
 from topodesign.schedulers.for_size import chooses_by_size, fastest_for_size, gains_by_trees
 from topodesign.schedulers.forest import MAY_BE_FASTER
 from topodesign.schedulers.method import Method, Request, cost_in, planned
-from topodesign.topology.link_table import Link, LinkTable
 
 Methods = Mapping[str, Method]
 
@@ -333,7 +332,10 @@ def _inside(request: Request, method: Method, one: Collective, made: Made) -> Ro
         return empty(one, topology.nodes)
     part = part_of_topology(topology, members)
     root = None if one.root is None else members.index(one.root)
-    table = None if request.unequal is None else _table_of(request.unequal, members)
+    place = {node: at for at, node in enumerate(members)}
+    table = request.unequal
+    if table is not None:
+        table = table.renamed(lambda link: (place[link[0]], place[link[1]]) if place.keys() >= {*link} else None)
     key = part, root, None if table is None else str(table)
     if key not in made:
         alone = replace(one, root=None, group=None)
@@ -363,13 +365,3 @@ def _best_rounds(plans: list[Plan]) -> Rounds | None:
         raise ParameterError(f"plans in {plans[0].kind} are not carried over to some of the nodes")
     ranked = sorted(those, key=lambda one: (cost_in(one[0]).steps, cost_in(one[0]).bandwidth))
     return ranked[0][1] if ranked else None
-
-
-def _table_of(table: LinkTable, members: list[int]) -> LinkTable:
-    """Return the rows of the links among members, with the numbers that these have among themselves."""
-    number = {node: at for at, node in enumerate(members)}
-
-    def there(values: Mapping[Link, Fraction]) -> dict[Link, Fraction]:
-        return {(number[u], number[v]): one for (u, v), one in values.items() if u in number and v in number}
-
-    return LinkTable(there(table.alpha), there(table.bandwidth))

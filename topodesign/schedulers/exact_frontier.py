@@ -98,7 +98,6 @@ class Unsettled:
     KEYS = "chunks steps bound below"
 
     def __str__(self) -> str:
-        """Return what is not known."""
         chunks = counted(self.chunks, "chunk")
         return f"{chunks} in {self.steps} steps may do with {self.bound} rounds or more, below {self.below}"
 

@@ -82,7 +82,6 @@ class PipelineFrontier(Result):
         )
 
     def __str__(self) -> str:
-        """Return the heading, the first choices and the best for each size."""
         lines = [self.heading()]
         for place, point in enumerate(self.points):
             if place < 6 or place == len(self.points) - 1 or any(point.best):

@@ -213,11 +213,11 @@ class Request:
         number = {self.whole.number(name): at for at, name in enumerate(where.names)}
         left = {(u, v) for u, v, _ in where.topology.links()}
 
-        def there(values: Mapping[Link, Fraction]) -> dict[Link, Fraction]:
-            moved = {(number.get(u, -1), number.get(v, -1)): value for (u, v), value in values.items()}
-            return {pair: value for pair, value in moved.items() if pair in left}
+        def there(link: Link) -> Link | None:
+            pair = number.get(link[0], -1), number.get(link[1], -1)
+            return pair if pair in left else None
 
-        return LinkTable(there(table.alpha), there(table.bandwidth))
+        return table.renamed(there)
 
     @cached_property
     def root_name(self) -> str | None:
@@ -235,10 +235,7 @@ class Request:
     @cached_property
     def unequal(self) -> LinkTable | None:
         """The link table for the links of the topology, if there is one."""
-        table = self.link_table
-        if table is None:
-            return None
-        return (table if isinstance(table, LinkTable) else read_link_table(table)).on(self.topology)
+        return None if self.link_table is None else self.links_there(self.topology)
 
     def given(self) -> list[str]:
         """Return the names of the options in use."""

@@ -93,7 +93,6 @@ class Replanned(Result):
         return f"{what}: {now} in {many}, {before} before ({change}); {self.claims[0]}"
 
     def __str__(self) -> str:
-        """Return the heading."""
         return self.heading()
 
     def save(self, path: str | Path) -> None:

@@ -30,7 +30,6 @@ class _Methods(Mapping[str, Method]):
     """Methods, each imported when it is asked for."""
 
     def __getitem__(self, name: str) -> Method:
-        """Return the method of a name."""
         if name not in SCHEDULERS:
             raise KeyError(name)
         if name in BASELINES:
@@ -39,11 +38,9 @@ class _Methods(Mapping[str, Method]):
         return cast("Method", load(f"schedulers.{_ELSEWHERE.get(name, name.replace('-', '_') + ':METHOD')}"))
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the names."""
         return iter(SCHEDULERS)
 
     def __len__(self) -> int:
-        """Return the number of methods."""
         return len(SCHEDULERS)
 
 

@@ -57,7 +57,6 @@ class Family:
     size: Size = ("", "", "")  # what is shown of its size
 
     def __post_init__(self) -> None:
-        """Take over name and documentation of the function."""
         functools.update_wrapper(self, self.function)
 
     @property

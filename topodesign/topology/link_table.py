@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -36,10 +36,15 @@ class LinkTable:
             raise FileFormatError(
                 f"the link table has {len(wrong)} row(s) for no link of the topology, such as {u},{v}"
             )
-        return LinkTable(
-            {(u, v): value for (u, v), value in self.alpha.items() if u != v},
-            {(u, v): value for (u, v), value in self.bandwidth.items() if u != v},
-        )
+        return self.renamed(lambda link: link if link[0] != link[1] else None)
+
+    def renamed(self, there: Callable[[Link], Link | None]) -> LinkTable:
+        """Return the table of the same links by other numbers of their ends, without those that have none there."""
+
+        def moved(values: Mapping[Link, Fraction]) -> dict[Link, Fraction]:
+            return {pair: value for link, value in values.items() if (pair := there(link)) is not None}
+
+        return LinkTable(moved(self.alpha), moved(self.bandwidth))
 
     def columns(self, topology: Topology) -> tuple[list[Fraction], list[Fraction]]:
         """Return alpha and bandwidth in the order of ``topology.links()``; self-loops carry nothing and get any."""
@@ -52,10 +57,7 @@ class LinkTable:
 
     def transpose(self) -> LinkTable:
         """Return the table for the links turned round."""
-        return LinkTable(
-            {(v, u): value for (u, v), value in self.alpha.items()},
-            {(v, u): value for (u, v), value in self.bandwidth.items()},
-        )
+        return self.renamed(lambda link: (link[1], link[0]))
 
 
 def read_link_table(path: str | Path) -> LinkTable:

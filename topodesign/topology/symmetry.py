@@ -61,7 +61,6 @@ class Symmetry:
     make: Callable[[], Iterable[NDArray[Any]]] = field(repr=False)
 
     def __post_init__(self) -> None:
-        """Check the representatives."""
         if not all(0 <= node < self.nodes for node in self.representatives):
             raise TopologyError(f"representatives must be among nodes 0 to {self.nodes - 1}")
 

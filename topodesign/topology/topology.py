@@ -173,7 +173,6 @@ class Topology:
         return cls.from_links(count, directed.edges(data="capacity", default=1))
 
     def __eq__(self, other: object) -> bool:
-        """Return whether the other topology has the same nodes, switches and links."""
         if not isinstance(other, Topology):
             return NotImplemented
         return (
@@ -185,11 +184,9 @@ class Topology:
         )
 
     def __hash__(self) -> int:
-        """Hash the nodes and links."""
         return hash((self.nodes, self.src.tobytes(), self.dst.tobytes(), self.capacity.tobytes()))
 
     def __repr__(self) -> str:
-        """Return a short description with the spec."""
         name = f"{self.spec}, " if self.spec is not None else ""
         kind = "duplex" if self.is_duplex else "simplex"
         return f"<Topology {name}{self.nodes} nodes, degree {self.degree}, {kind}>"

@@ -329,7 +329,6 @@ class FluidOptimum(TextResult):
         return f"{self.collective} on {self.fabric.name}: {format_rate(self.bandwidth)}"
 
     def __str__(self) -> str:
-        """Return all that was asked for, for people."""
         time = format_time(self.inverse_rate * 10**9)
         piece = "block" if self.problem.sources[0].paths else "shard"
         lines = [

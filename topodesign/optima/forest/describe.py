@@ -66,7 +66,6 @@ class Pruned:
         return _saved(self.before[near], self.after[near])
 
     def __str__(self) -> str:
-        """Return what is saved."""
         return (
             f"switches that multicast or aggregate save {float(self.saved):.1%} of the traffic of all links and "
             f"{float(self.saved_at_nodes):.1%} of what nodes send in out-trees or receive in in-trees; "

@@ -106,15 +106,4 @@ def _pruned(trees: Trees, relays: frozenset[int]) -> Trees:
         if not gone.any():
             break
         kept &= ~gone
-    routes = kept[trees.route_edge]
-    length = np.diff(trees.hop_start)
-    return replace(
-        trees,
-        tree=trees.tree[kept],
-        src=trees.src[kept],
-        dst=trees.dst[kept],
-        route_edge=(np.cumsum(kept) - 1)[trees.route_edge[routes]],
-        route_weight=trees.route_weight[routes],
-        hop_start=np.concatenate(([0], np.cumsum(length[routes]))),
-        hop=trees.hop[np.repeat(routes, length)],
-    )
+    return trees.some(np.ones(len(trees), dtype=np.bool_), kept)

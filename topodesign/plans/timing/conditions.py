@@ -55,7 +55,6 @@ class Loss:
     reduces_only: bool  # whether it is a reduce-scatter
 
     def __str__(self) -> str:
-        """Return what fails, in sentences, with node numbers."""
         return self.describe(str)
 
     def describe(self, name: Callable[[int], str]) -> str:
@@ -107,7 +106,6 @@ class Run(Declared, ABC):
         """Return times and use of links, with these names of nodes, and what is lost."""
 
     def __str__(self) -> str:
-        """Return times and use of links with numbers of nodes."""
         return self.describe(str)
 
     def without_loss(self) -> Self:

@@ -54,7 +54,6 @@ class Message:
     end: Fraction
 
     def __str__(self) -> str:
-        """Return one line."""
         return self.describe(str)
 
     def describe(self, name: Callable[[int], str]) -> str:

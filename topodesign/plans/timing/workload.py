@@ -69,7 +69,6 @@ class TrainingStep(Declared):
         return sum((times.finish - times.start for times in self.layers), Fraction(0))
 
     def __str__(self) -> str:
-        """Return the totals and the allreduces that end last."""
         whole, alone, exposed, total = map(format_time, (self.finish, self.compute, self.exposed, self.allreduce))
         lines = [f"training step {whole}: computation {alone}, exposed communication {exposed} of {total} in all"]
         if len(self.layers) > _SHOWN:

@@ -244,7 +244,6 @@ class FlowOptimum(TextResult):
         return f"{self.collective} on {self.fabric.name}: {format_rate(self.bandwidth)}"
 
     def __str__(self) -> str:
-        """Return all that was asked for, for people."""
         links = self.links()
         time = format_time(self.inverse_rate * 10**9)
         lines = [

@@ -120,7 +120,6 @@ class Model(Declared):
     )
 
     def __post_init__(self) -> None:
-        """Raise ParameterError if the numbers do not fit each other."""
         for one in fields(self):
             if one.type == "int":
                 least = 0 if one.name in _FREE else 1
