@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,24 +143,33 @@ def timed_of(
         arrived = cells.received[cells.bounds[a] : cells.bounds[b]]
         (np.maximum if adds[a] else np.minimum).at(there, arrived, np.repeat(ends, np.diff(cells.bounds[a : b + 1])))
     part = np.where(adds, 0, len(rounds.collective.movements) - 1).astype(np.int32)
-    return Timed(
-        rounds.collective,
-        rounds.nodes,
-        rounds.units,
-        times.tick,
-        Fraction(size),
-        overlap,
-        sealed(start),
-        sealed(start + duration + latency),
-        sealed(part),
-        rounds.src,
-        rounds.dst,
-        rounds.block,
-        rounds.lo,
-        rounds.hi,
-        times.latency,
-        times.per_unit,
-    )
+    data, rows = (rounds.units, Fraction(size)), (rounds.src, rounds.dst, rounds.block, rounds.lo, rounds.hi)
+    columns = (start, start + duration + latency, *rows)
+    return timed_sends(rounds.collective, rounds.nodes, data, times, columns, part=part, overlap=overlap)
+
+
+def timed_sends(
+    collective: Collective,
+    nodes: int,
+    data: tuple[int, Fraction],
+    times: LinkTimes,
+    columns: tuple[NDArray[np.integer], ...],
+    *,
+    part: NDArray[np.int32] | None = None,
+    overlap: bool,
+) -> Timed:
+    """Return sends as a plan, of blocks of so many units and so many bytes in all.
+
+    ``columns`` are start, end, src, dst, block, lo and hi, and become the plan's own; ``part`` is the first movement if
+    None.
+    """
+    own = (column for column in Timed.TABLES["rows"] if column.name != "part")
+    rows: dict[str, Any] = {
+        name: sealed(values.astype(dtype, copy=False)) for (name, _, dtype), values in zip(own, columns, strict=True)
+    }
+    rows["part"] = sealed(np.zeros(len(columns[0]), dtype=np.int32) if part is None else part)
+    links = {"latency": sealed(times.latency), "per_unit": sealed(times.per_unit)}
+    return Timed(collective, nodes, data[0], times.tick, data[1], overlap, **rows, **links)
 
 
 def rounds_of(topology: Topology, timed: Timed) -> Rounds:

@@ -26,7 +26,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from topodesign.base.arguments import as_integer
-from topodesign.base.arrays import ranges, sealed
+from topodesign.base.arrays import ranges
 from topodesign.base.compiled import Ints
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.base.latency import GAP
@@ -36,7 +36,7 @@ from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed import Timed
-from topodesign.plans.timed_ops import LinkTimes, in_turn, reverse_timed
+from topodesign.plans.timed_ops import LinkTimes, in_turn, reverse_timed, timed_sends
 from topodesign.schedulers.box_ways import Boxes, Hop, Way, boxes_in, exchange_plan
 from topodesign.schedulers.in_order import Flights, Messages, run
 from topodesign.schedulers.method import Method, Request, spec_of
@@ -287,24 +287,10 @@ def _sends(request: Request, fabric: Fabric, made: _Made, times: LinkTimes, unit
     scale, ticks = units // (made.chunks * each), made.times.tick / times.tick
     if ticks.denominator > 1:
         raise TooLargeError("the halves of this allreduce have no common tick; say --chunks")
-    timed = Timed(
-        ALLGATHER,
-        topology.nodes,
-        units,
-        times.tick,
-        Fraction(request.size),
-        True,
-        sealed(start * int(ticks)),
-        sealed(end * int(ticks)),
-        sealed(np.zeros(len(link), dtype=np.int32)),
-        sealed(topology.src[link].astype(np.int32)),
-        sealed(topology.dst[link].astype(np.int32)),
-        sealed(base.node[row].astype(np.int32)),
-        sealed((chunk * each + base.lo[row]) * scale),
-        sealed((chunk * each + base.hi[row]) * scale),
-        sealed(times.latency[order]),
-        sealed(times.per_unit[order]),
-    )
+    lo, hi = ((chunk * each + column[row]) * scale for column in (base.lo, base.hi))
+    columns = (start * int(ticks), end * int(ticks), topology.src[link], topology.dst[link], base.node[row], lo, hi)
+    own = LinkTimes(times.tick, times.latency[order], times.per_unit[order])
+    timed = timed_sends(ALLGATHER, topology.nodes, (units, Fraction(request.size)), own, columns, overlap=True)
     return reverse_timed(topology, timed) if back else timed
 
 

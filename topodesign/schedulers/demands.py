@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -406,22 +406,9 @@ def one_by_one(setting: Setting, sends: list[Send]) -> tuple[list[Send], list[di
 
 def _quickest(setting: Setting, held: dict[int, int], free: dict[int, int], goal: int) -> list[tuple[int, int]]:
     """Return the links, and where each goes, of the way on which a chunk gets to its goal first."""
-    best = dict(held)
-    before: dict[int, tuple[int, int]] = {}
-    heap = [(time, node) for node, time in held.items()]
-    heapq.heapify(heap)
-    while heap:
-        time, node = heapq.heappop(heap)
-        if time > best[node]:
-            continue
-        if node == goal:
-            break
-        for link, other in setting.ways[node]:
-            there = setting.earliest(link, time, free) + setting.lasts[link]
-            if there < best.get(other, FAR):
-                best[other] = there
-                before[other] = link, node
-                heapq.heappush(heap, (there, other))
+    _, before = _earliest(
+        setting.ways, held, lambda link, time: setting.earliest(link, time, free) + setting.lasts[link], goal
+    )
     way, node = [], goal
     while node in before:
         link, earlier = before[node]
@@ -487,20 +474,37 @@ def _overtaking(setting: Setting, sends: list[Send]) -> bool:
     return False
 
 
-def _shortest(
-    ways: list[list[tuple[int, int]]], lasts: tuple[int, ...], opens: tuple[int, ...], source: int
-) -> list[int]:
-    """Return when each node is reached from a source at the earliest, over links that open at some time."""
-    best = [FAR] * len(ways)
-    best[source] = 0
-    heap = [(0, source)]
+def _earliest(
+    ways: list[list[tuple[int, int]]],
+    since: Mapping[int, int],
+    arrival: Callable[[int, int], int],
+    goal: int | None = None,
+) -> tuple[dict[int, int], dict[int, tuple[int, int]]]:
+    """Return when a chunk that is at nodes since some times reaches others at the earliest, all of them or a goal.
+
+    ``arrival`` says when it is over a link that it takes from a time on. And by which link, from which node, it comes.
+    """
+    best, before = dict(since), dict[int, tuple[int, int]]()
+    heap = [(time, node) for node, time in since.items()]
+    heapq.heapify(heap)
     while heap:
         time, node = heapq.heappop(heap)
         if time > best[node]:
             continue
+        if node == goal:
+            break
         for link, other in ways[node]:
-            there = max(time, opens[link]) + lasts[link]
-            if there < best[other]:
+            there = arrival(link, time)
+            if there < best.get(other, FAR):
                 best[other] = there
+                before[other] = link, node
                 heapq.heappush(heap, (there, other))
-    return best
+    return best, before
+
+
+def _shortest(
+    ways: list[list[tuple[int, int]]], lasts: tuple[int, ...], opens: tuple[int, ...], source: int
+) -> list[int]:
+    """Return when each node is reached from a source at the earliest, over links that open at some time."""
+    best, _ = _earliest(ways, {source: 0}, lambda link, time: max(time, opens[link]) + lasts[link])
+    return [best.get(node, FAR) for node in range(len(ways))]

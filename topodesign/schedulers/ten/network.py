@@ -16,7 +16,7 @@ from topodesign.base.units import format_time
 from topodesign.collectives import Collective
 from topodesign.collectives.collective import EVERYONE
 from topodesign.plans.timed import MAX_TICKS, Timed
-from topodesign.plans.timed_ops import LinkTimes, common_ticks
+from topodesign.plans.timed_ops import LinkTimes, common_ticks, timed_sends
 from topodesign.schedulers.method import Request
 from topodesign.schedulers.ten.event_kernels import Web
 from topodesign.topology.topology import IntArray, Topology
@@ -341,36 +341,16 @@ def timed_from(network: Network, collective: Collective, units: int, size: Fract
         link, chunk, start = routes.link[at], chunk[of], start[of] + routes.offset[at]
         end = start + routes.takes[at]
     ends = network.wires.src[link], network.wires.dst[link]
-    return timed_sends(network, collective, (units, size), (start, end, *ends, blocks[chunk // units], chunk % units))
+    return of_one_unit(network, collective, (units, size), (start, end, *ends, blocks[chunk // units], chunk % units))
 
 
-def timed_sends(
+def of_one_unit(
     network: Network, collective: Collective, data: tuple[int, Fraction], columns: tuple[NDArray[Any], ...]
 ) -> Timed:
     """Return sends of one unit: their starts, ends, sources, destinations, blocks and units, of so many and bytes."""
-    units, size = data
-    kinds = (np.int64, np.int64, np.int32, np.int32, np.int32, np.int64)
-    start, end, src, dst, block, low = (
-        sealed(column.astype(kind, copy=False)) for column, kind in zip(columns, kinds, strict=True)
-    )
-    return Timed(
-        collective,
-        network.topology.nodes,
-        units,
-        network.tick,
-        size,
-        network.overlap,
-        start,
-        end,
-        sealed(np.zeros(len(low), dtype=np.int32)),
-        src,
-        dst,
-        block,
-        low,
-        sealed(low + 1),
-        network.latency,
-        network.per_unit,
-    )
+    times = LinkTimes(network.tick, network.latency, network.per_unit)
+    columns = (*columns, columns[-1] + 1)
+    return timed_sends(collective, network.topology.nodes, data, times, columns, overlap=network.overlap)
 
 
 def in_chunks(timed: Timed, chunks: int, per_unit: IntArray) -> Timed:

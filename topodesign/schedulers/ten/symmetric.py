@@ -23,7 +23,7 @@ from topodesign.plans.timed_ops import in_turn, reverse_timed
 from topodesign.schedulers.ten.bound import bound_of_sums, fewest_ticks
 from topodesign.schedulers.ten.event_kernels import Web, queue_for, reach
 from topodesign.schedulers.ten.forward import sent_along, ways_of
-from topodesign.schedulers.ten.network import Chunks, Network, Routes, Sends, check_ticks, first_state, timed_sends
+from topodesign.schedulers.ten.network import Chunks, Network, Routes, Sends, check_ticks, first_state, of_one_unit
 from topodesign.schedulers.ten.symmetric_kernels import spread_copies
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray
@@ -164,7 +164,7 @@ def _copied(
         ):
             columns[name].append(column)
     joined = tuple(parts[0] if len(parts) == 1 else np.concatenate(parts) for parts in columns.values())
-    return timed_sends(network, collective, data, joined)
+    return of_one_unit(network, collective, data, joined)
 
 
 def _units(source: IntArray, goal: IntArray) -> IntArray:

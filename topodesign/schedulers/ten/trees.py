@@ -18,7 +18,7 @@ from topodesign.collectives import ALLREDUCE
 from topodesign.plans.timed import Timed
 from topodesign.schedulers.ten.event_kernels import queue_for
 from topodesign.schedulers.ten.forward_kernels import Jobs, Piles, share
-from topodesign.schedulers.ten.network import Network, check_ticks, first_state, timed_sends
+from topodesign.schedulers.ten.network import Network, check_ticks, first_state, of_one_unit
 from topodesign.schedulers.ten.trees_kernels import grow, remains
 from topodesign.topology.topology import IntArray
 
@@ -56,7 +56,7 @@ def along_trees(network: Network, parts: int, size: Fraction, *, seed: int, trie
         return []
     (start, end), tree, link = best
     ends = network.topology.src[link], network.topology.dst[link]
-    timed = timed_sends(network, ALLREDUCE, (parts, size), (start, end, *ends, tree // parts, tree % parts))
+    timed = of_one_unit(network, ALLREDUCE, (parts, size), (start, end, *ends, tree // parts, tree % parts))
     return [timed.having(part=np.repeat(np.array([0, 1], dtype=np.int32), len(link) // 2))]
 
 
