@@ -58,28 +58,28 @@ class OfTrees(Kind[Trees]):
 
     movement, words, pace, program, title = Trees, "trees", "pipelines", "trees", ("trees",)
 
+    @property
+    def kept(self) -> Trees | OrbitTrees:
+        """The trees as the plan keeps them: written out, or folded."""
+        return self.moved
+
     def replayed(self) -> Found:
-        """Return what a check of spanning, routes, capacities and shares finds."""
-        return replayed_trees(self.plan.fabric, self.moved)
+        return replayed_trees(self.plan.fabric, self.kept)
 
     def in_rounds(self, parts: int = 1, /) -> tuple[Topology, Rounds]:
-        """Return what goes over tree edges."""
         if self.adds_up:
             raise InfeasibleError(NO_ROUNDS)
         return unroll(self.moved, parts)
 
     def measures(self) -> Mapping[str, Fraction]:
-        """Return trees per root, height and rates."""
-        return tree_figures(self.plan.fabric, self.moved).claim()
+        return tree_figures(self.plan.fabric, self.kept).claim()
 
     def timed(self, now: Conditions) -> Run:
-        """Return how long the pipelines take."""
-        return run_trees(self.plan, self.moved, now)
+        return run_trees(self.plan, self.kept, now)
 
     @property
     def adds_up(self) -> bool:
-        """Whether it is one-shot."""
-        return self.moved.one_shot
+        return self.kept.own.one_shot
 
     def transfers(self, parts: int = 1) -> tuple[Transfers, ...]:
         """Return what ranks send, if no switch has to do the work of one."""
@@ -90,7 +90,6 @@ class OfTrees(Kind[Trees]):
         return super().transfers(parts)
 
     def apart(self) -> Iterator[Plan]:
-        """Yield what each group does by itself, its members with the switches that they send through."""
         whole = self.plan.fabric
         for number, (one, trees) in enumerate(zip(self.plan.collective.single, self.moved.alone(), strict=True)):
             names = [whole.names[node] for node in one.group or ()]
@@ -112,8 +111,7 @@ class OfTrees(Kind[Trees]):
 
     @property
     def relays(self) -> IntArray:
-        """The switches that add or copy, ascending."""
-        return self.moved.relays
+        return self.kept.own.relays
 
     def ways(self) -> dict[tuple[int, int], tuple[int, ...]]:
         """Return the way of tree edges through switches, of several the one with the largest weight."""
@@ -126,7 +124,6 @@ class OfTrees(Kind[Trees]):
         return {ends: way for ends, (_, way) in best.items()}
 
     def image(self, order: IntArray) -> Plan:
-        """Return the plan with node v called ``order[v]``."""
         return replace(self.plan, movement=relabelled(self.moved, order))
 
 
@@ -136,34 +133,16 @@ class OfOrbitTrees(OfTrees):
     movement = OrbitTrees  # type: ignore[assignment]  # which unfolds to trees
 
     def __init__(self, plan: Plan) -> None:
-        self.plan, self.folded = plan, plan.moving(OrbitTrees)
+        self.plan = plan
+
+    @property
+    def kept(self) -> OrbitTrees:
+        return self.plan.moving(OrbitTrees)
 
     @cached_property
     def moved(self) -> Trees:  # type: ignore[override]  # what others have from the start
-        """What it unfolds to."""
-        return self.folded.unfold()
-
-    def replayed(self) -> Found:
-        """Return what a check of the representatives' trees finds, with the symmetry."""
-        return replayed_trees(self.plan.fabric, self.folded)
-
-    def measures(self) -> Mapping[str, Fraction]:
-        """Return trees per root, height and rates."""
-        return tree_figures(self.plan.fabric, self.folded).claim()
-
-    def timed(self, now: Conditions) -> Run:
-        """Return how long the pipelines take."""
-        return run_trees(self.plan, self.folded, now)
-
-    @property
-    def adds_up(self) -> bool:
-        """Whether it is one-shot."""
-        return self.folded.own.one_shot
-
-    @property
-    def relays(self) -> IntArray:
-        """No switch adds or copies in them."""
-        return self.folded.own.relays
+        trees: Trees = self.kept.unfold()
+        return trees
 
 
 class OfPaths(Kind[Paths]):
@@ -172,11 +151,9 @@ class OfPaths(Kind[Paths]):
     movement, words, pace, title = Paths, "paths", "pipelines", ("paths",)
 
     def replayed(self) -> Found:
-        """Return what a check of every path and block finds."""
         return replayed_paths(self.plan.fabric, self.moved)
 
     def in_rounds(self, parts: int = 1, /) -> tuple[Topology, Rounds]:
-        """Return what goes over paths from node to node."""
         if self.moved.amounts is not None:
             raise InfeasibleError(
                 "blocks differ in size here, and rounds and programs of this target have blocks of one size: compile "
@@ -186,11 +163,9 @@ class OfPaths(Kind[Paths]):
 
     @property
     def amounts(self) -> tuple[int, ...] | None:
-        """Pieces of every block, where these differ in size."""
         return self.moved.amounts
 
     def padded(self) -> tuple[Topology, Rounds]:
-        """Return the same as ``on_ranks``; where blocks differ in size, the first units of blocks as the largest."""
         return ranks_of(*unroll_paths(self.moved))
 
     def transfers(self, parts: int = 1) -> tuple[Transfers, ...]:
@@ -207,11 +182,9 @@ class OfPaths(Kind[Paths]):
         return (replace(found, units=_OWN_UNITS, lo=lo, hi=hi, amounts=amounts),)
 
     def measures(self) -> Mapping[str, Fraction]:
-        """Return height and rates."""
         return path_claim(self.plan.fabric, self.moved)
 
     def timed(self, now: Conditions) -> Run:
-        """Return how long the pipelines take."""
         return run_paths(self.plan, self.moved, now)
 
     def ways(self) -> dict[tuple[int, int], tuple[int, ...]]:
@@ -243,7 +216,6 @@ class OfStages(Kind[Stages]):
 
     @property
     def adds_up(self) -> bool:
-        """Whether ranks add up for themselves: they do."""
         return True
 
     def transfers(self, parts: int = 1) -> tuple[Transfers, ...]:
@@ -254,16 +226,13 @@ class OfStages(Kind[Stages]):
 
     @property
     def relays(self) -> IntArray:
-        """The switches that add or copy, ascending."""
         return self.moved.relays
 
     def measures(self) -> Mapping[str, Fraction]:
-        """Return the height and the rate."""
         return {
             "height": Fraction(self.moved.height),
             "algorithmic_bandwidth": self.plan.fabric.unit / self.moved.inverse_rate,
         }
 
     def timed(self, now: Conditions) -> Run:
-        """Return how long the stages take, one after the other."""
         return run_stages(self.plan, self.moved, now)

@@ -33,19 +33,15 @@ class OfRounds(Kind[Rounds]):
     movement, words, pace = Rounds, "rounds", "steps"
 
     def replayed(self) -> Found:
-        """Return what the replay of every block finds."""
         return verify_rounds(self.plan.topology, self.moved, claimed_cost(self.plan.claim)).found()
 
     def in_rounds(self, _parts: int = 1, /) -> tuple[Topology, Rounds]:
-        """Return the rounds themselves."""
         return self.plan.topology, self.moved
 
     def image(self, order: IntArray) -> Plan:
-        """Return the plan with node v called ``order[v]``."""
         return replace(self.plan, movement=relabel(self.moved, order))
 
     def then(self, other: Plan) -> Movement:
-        """Return the allreduce of this reduce-scatter and an allgather after it."""
         return allreduce(self.moved, self.like(other))
 
 
@@ -59,7 +55,6 @@ class OfOrbits(Kind[OrbitRounds]):
         return verify_orbit(self.plan.topology, self.moved, claimed_cost(self.plan.claim)).found()
 
     def in_rounds(self, _parts: int = 1, /) -> tuple[Topology, Rounds]:
-        """Return what they unfold to."""
         return self.plan.topology, self.moved.unfold()
 
     def measures(self) -> Mapping[str, Fraction]:
@@ -89,23 +84,18 @@ class OfRouted(Kind[Routed]):
     movement, words, pace, title = Routed, "routed rounds", "steps", ("routed",)
 
     def replayed(self) -> Found:
-        """Return what a check of routes, data and loads finds."""
         return replayed_routed(self.plan.topology, self.moved)
 
     def in_rounds(self, _parts: int = 1, /) -> tuple[Topology, Rounds]:
-        """Return what goes from end to end of routes, and the graph of these."""
         return self.moved.joined, self.moved.rounds
 
     def measures(self) -> Mapping[str, Fraction]:
-        """Return steps, links of the longest routes, and the bandwidth factor."""
         return self.moved.claim
 
     def timed(self, now: Conditions) -> Run:
-        """Return how long the steps take."""
         return run_routed(self.plan, self.moved, now)
 
     def ways(self) -> dict[tuple[int, int], tuple[int, ...]]:
-        """Return a route between two ends."""
         hops = self.moved.hop.tolist()
         found: dict[tuple[int, int], tuple[int, ...]] = {}
         for start, end in pairwise(self.moved.hop_start.tolist()):
@@ -113,13 +103,11 @@ class OfRouted(Kind[Routed]):
         return found
 
     def image(self, order: IntArray) -> Plan:
-        """Return the plan with node v called ``order[v]``."""
         moved = self.moved
         block = relabel(moved.rounds, order).block.astype(moved.block.dtype)
         return replace(self.plan, movement=moved.having(block=block, hop=order[moved.hop].astype(moved.hop.dtype)))
 
     def then(self, other: Plan) -> Movement:
-        """Return the allreduce of this reduce-scatter and an allgather after it."""
         return after(self.moved, self.like(other))
 
 
@@ -151,11 +139,9 @@ class OfPhases(Kind[Phases]):
         return verify_phases(self.moved)
 
     def in_rounds(self, _parts: int = 1, /) -> tuple[Topology, Rounds]:
-        """Return its sends over all links that there are at some time."""
         return self.plan.topology, self.moved.rounds
 
     def measures(self) -> Mapping[str, Fraction]:
-        """Return steps, y and changes."""
         moved, factor = self.moved, Fraction(0)
         now = moved.phase_of(moved.step)
         for phase in range(moved.changes + 1):
@@ -166,15 +152,12 @@ class OfPhases(Kind[Phases]):
 
     @property
     def changes(self) -> tuple[int, ...]:
-        """The last step of each phase but the last."""
         return tuple((self.moved.first_step[1:] - 1).tolist())
 
     def timed(self, now: Conditions) -> Run:
-        """Return how long it takes, with the changes."""
         return run_phases(self.plan, self.moved, now)
 
     def alone(self, place: Topology, rounds: Rounds, members: Sequence[int]) -> Plan:  # noqa: ARG002
-        """Return the plan of what members do by themselves, over the circuits among them."""
         moved, number = self.moved, np.full(self.moved.nodes, -1)
         number[list(members)] = np.arange(len(members))
         circuits = []
@@ -188,7 +171,6 @@ class OfPhases(Kind[Phases]):
         return replace(plan, claim=dict(type(self)(plan).measures()))
 
     def image(self, order: IntArray) -> Plan:
-        """Return the plan with node v called ``order[v]``."""
         named = relabel(self.moved.rounds, order)
         rows = {name: getattr(named, name) for name in ("src", "dst", "block")}
         ends = {name: order[getattr(self.moved, name)] for name in ("circuit_src", "circuit_dst")}

@@ -27,11 +27,9 @@ class _OfStreams(Kind[Moved]):
     pace = "times"
 
     def timed(self, now: Conditions) -> Run:
-        """Return when sends end under other conditions."""
         return run_timed(self.plan, self.streams, self.begins, now)
 
     def transfers(self, parts: int = 1) -> tuple[Transfers, ...]:
-        """Return what ranks send, stream by stream."""
         self.check_parts(parts)
         whole, switches = self.size or Fraction(1), self.plan.topology.switches
         return tuple(transfers_of_timed(one, switches, one.size / whole) for one in self.streams)
@@ -48,29 +46,23 @@ class OfTimed(_OfStreams[Timed]):
     movement, words, title = Timed, "timed sends", ("timed",)
 
     def replayed(self) -> Found:
-        """Return what a replay of all that happens finds."""
         return replayed_timed(self.plan, self.moved)
 
     def in_rounds(self, _parts: int = 1, /) -> tuple[Topology, Rounds]:
-        """Return the order of the sends."""
         return self.plan.topology, rounds_of(self.plan.topology, self.moved)
 
     def measures(self) -> Mapping[str, Fraction]:
-        """Return when it ends."""
         return {"time": self.moved.time}
 
     @property
     def streams(self) -> tuple[Timed, ...]:
-        """The sends themselves."""
         return (self.moved,)
 
     @property
     def begins(self) -> tuple[int, ...]:
-        """From the start."""
         return (0,)
 
     def then(self, other: Plan) -> Movement:
-        """Return the allreduce of this reduce-scatter and an allgather after it."""
         return in_turn(self.moved, self.like(other))
 
 
@@ -88,16 +80,13 @@ class OfTogether(_OfStreams[Together]):
         raise InfeasibleError("several collectives at the same time have no steps in common")
 
     def measures(self) -> Mapping[str, Fraction]:
-        """Return when it ends, and each stream."""
         each = {f"time_{number}": one.time for number, one in enumerate(self.streams)}
         return {"time": self.moved.time, **each}
 
     @property
     def streams(self) -> tuple[Timed, ...]:
-        """The sends of each collective."""
         return self.moved.streams
 
     @property
     def begins(self) -> tuple[int, ...]:
-        """Ticks until each stream begins."""
         return self.moved.begins
