@@ -14,8 +14,7 @@ import pytest
 
 from topodesign.base.errors import MissingLibraryError
 from topodesign.solve import discrete
-from topodesign.solve.discrete import MOST, Discrete
-from topodesign.solve.discrete_worker import answer_to
+from topodesign.solve.discrete import MOST, Discrete, answer_to
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -120,14 +119,14 @@ def test_its_process_ends_with_ours_and_is_started_again() -> None:
     worker.kill()
     worker.wait()
     assert program.solve() == "optimal"
-    command = [sys.executable, "-m", "topodesign.solve.discrete_worker"]
+    command = [sys.executable, "-m", "topodesign.solve.discrete"]
     assert subprocess.run(command, stdin=subprocess.DEVNULL, timeout=60, check=False).returncode == 0
 
 
 def test_the_process_answers_in_plain_data() -> None:
     asked = {"numbers": [(0, 9)], "rows": [([(1, 0)], 4, 9, [])], "any": [], "one": [], "implies": [], "apart": []}
     asked |= {"minimise": [(1, 0)], "seconds": None, "jobs": 1, "seed": 0}
-    command = [sys.executable, "-m", "topodesign.solve.discrete_worker"]
+    command = [sys.executable, "-m", "topodesign.solve.discrete"]
     with Popen(command, stdin=PIPE, stdout=PIPE, text=True) as worker:
         assert worker.stdin is not None
         assert worker.stdout is not None

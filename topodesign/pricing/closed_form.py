@@ -13,7 +13,7 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, TopologyError
 from topodesign.base.progress import Progress, each, in_pieces
 from topodesign.pricing import kernels
-from topodesign.solve.maxflow import maximum_flow
+from topodesign.solve.maxflow import matching_flow
 from topodesign.topology.topology import IntArray, Topology
 
 _CORES = os.cpu_count() or 1
@@ -122,7 +122,7 @@ class _Loads:
             nodes, links.indptr, links.dst, links.capacity, self._numerator, self._denominator
         )
         if farthest < 0:
-            raise _disconnected()
+            raise disconnected()
         self._farthest = max(self._farthest, farthest)
 
     def found(self) -> tuple[IntArray, IntArray]:
@@ -196,7 +196,8 @@ def cost_of(topology: Topology, numerator: IntArray, denominator: IntArray) -> C
     return Cost(len(numerator), Fraction(topology.degree, topology.nodes) * total)
 
 
-def _disconnected() -> DisconnectedError:
+def disconnected() -> DisconnectedError:
+    """Return what to raise where some node does not reach some other."""
     return DisconnectedError(
         "not every node reaches every other, so no collective of all with all runs on this topology"
     )
@@ -229,7 +230,7 @@ def next_hops(topology: Topology, source: int) -> list[tuple[IntArray, IntArray,
         inside[frontier] = True
         onward = inside[topology.src] & ~seen[topology.dst]
         if not onward.any():
-            raise _disconnected()
+            raise disconnected()
         np.bitwise_or.at(hops, topology.dst[onward], hops[topology.src[onward]])
         frontier = np.unique(topology.dst[onward])
         seen[frontier] = True
@@ -262,11 +263,5 @@ def _overfull_links(groups: IntArray, count: IntArray, capacity: IntArray, ratio
     """Return the source side of a minimum cut as a mask of links, or None if the groups fit at this ratio."""
     supply = [ratio.denominator * number for number in count.tolist()]
     room = [ratio.numerator * ports for ports in capacity.tolist()]
-    rows, columns = len(groups), len(capacity)
-    source, sink = rows + columns, rows + columns + 1
-    tail, head = np.nonzero(groups)
-    src = np.concatenate((np.full(rows, source), tail, rows + np.arange(columns)))
-    dst = np.concatenate((np.arange(rows), rows + head, np.full(columns, sink)))
-    amount = [*supply, *(supply[row] for row in tail.tolist()), *room]
-    flow = maximum_flow(sink + 1, src, dst, amount, start=source, end=sink)
-    return None if flow.value == sum(supply) else flow.side[rows : rows + columns]
+    flow = matching_flow(groups, supply, room)
+    return None if flow.value == sum(supply) else flow.side[len(groups) :][: len(capacity)]

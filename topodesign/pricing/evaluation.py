@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -374,11 +375,19 @@ def price_both(topology: Topology, *, all_sources: bool = False, progress: Progr
 
     An allgather is a reduce-scatter on the transpose, backwards (Efficient Direct-Connect Topologies, Theorem 1).
     """
+    return _both_ways(
+        topology, progress, lambda graph, done: closed_form.price(graph, all_sources=all_sources, progress=done)
+    )
+
+
+def _both_ways(
+    topology: Topology, progress: Progress | None, cost: Callable[[Topology, Progress | None], Cost]
+) -> tuple[Cost, Cost]:
+    """Return what something costs on a topology and on its transpose, which is the same where links lead back."""
     if topology.is_duplex:
-        both = closed_form.price(topology, all_sources=all_sources, progress=progress)
+        both = cost(topology, progress)
         return both, both
-    there = closed_form.price(topology, all_sources=all_sources, progress=part(progress, 0, 0.5))
-    return there, closed_form.price(topology.transpose(), all_sources=all_sources, progress=part(progress, 0.5, 1))
+    return cost(topology, part(progress, 0, 0.5)), cost(topology.transpose(), part(progress, 0.5, 1))
 
 
 def price_deferred(topology: TopologyLike, *, progress: Progress | None = None) -> Cost:
@@ -423,11 +432,7 @@ def deferred_both(
     Errors are those of :func:`price_deferred`. ``most`` is the work for each beyond which schedules without the known
     symmetry are not looked for.
     """
-    if topology.is_duplex:
-        both = split_deferral.price_deferred(topology, progress, most=most)
-        return both, both
-    there = split_deferral.price_deferred(topology, part(progress, 0, 0.5), most=most)
-    return there, split_deferral.price_deferred(topology.transpose(), part(progress, 0.5, 1), most=most)
+    return _both_ways(topology, progress, partial(split_deferral.price_deferred, most=most))
 
 
 def price_each(

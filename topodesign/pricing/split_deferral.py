@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from topodesign.base.cost import Cost
 from topodesign.pricing.closed_form import largest_ratio
 from topodesign.pricing.deferral import Deferral, Moves, defer, free_representatives, in_lowest_terms
-from topodesign.solve.maxflow import maximum_flow
+from topodesign.solve.maxflow import matching_flow
 from topodesign.topology.topology import IntArray, Topology
 
 MOST_NODES = 64  # larger topologies are not looked at: they hardly have pairs of nodes with several links
@@ -198,16 +198,10 @@ class _Split:
 
 def _shared_out(lacks: _Missing, load: Fraction) -> list[tuple[int, int, int]]:
     """Return how much of each piece comes from which sender, in parts as small as the denominator of the load says."""
-    pieces, senders = lacks.has.shape
-    source, sink = pieces + senders, pieces + senders + 1
     piece, sender = np.nonzero(lacks.has)
     wanted = (lacks.count * load.denominator).tolist()
-    room = (lacks.capacity * load.numerator).tolist()
-    src = np.concatenate((np.full(pieces, source), piece, pieces + np.arange(senders)))
-    dst = np.concatenate((np.arange(pieces), pieces + sender, np.full(senders, sink)))
-    amount = [*wanted, *(wanted[one] for one in piece.tolist()), *room]
-    flow = maximum_flow(sink + 1, src, dst, amount, start=source, end=sink)
+    flow = matching_flow(lacks.has, wanted, (lacks.capacity * load.numerator).tolist())
     if flow.value != sum(wanted):
         raise RuntimeError("pieces do not fit that were found to")
-    carried = flow.amount[pieces : pieces + len(piece)]
+    carried = flow.amount[len(wanted) :][: len(piece)]
     return [one for one in zip(piece.tolist(), sender.tolist(), carried, strict=True) if one[2]]

@@ -66,10 +66,24 @@ def maximum_flow(vertices: int, src: IntArray, dst: IntArray, capacity: Sequence
     return Flow(value, [carried[u][v] for u, v, _ in arcs], np.isin(np.arange(vertices), sorted(before)))
 
 
-def rooted_network(topology: Topology, capacity: IntArray, demand: IntArray, room: int = 0) -> flow_kernels.Network:
+def matching_flow(usable: IntArray, supply: list[int], room: list[int]) -> Flow:
+    """Return a maximum flow of what rows supply to columns with so much room, over the pairs that are not 0.
+
+    Vertices are the rows, then the columns; ``amount`` is of the rows, then of the pairs by rows, then of the columns.
+    """
+    rows, columns = usable.shape
+    source, sink = rows + columns, rows + columns + 1
+    row, column = np.nonzero(usable)
+    src = np.concatenate((np.full(rows, source), row, rows + np.arange(columns)))
+    dst = np.concatenate((np.arange(rows), rows + column, np.full(columns, sink)))
+    amount = [*supply, *(supply[at] for at in row.tolist()), *room]
+    return maximum_flow(sink + 1, src, dst, amount, start=source, end=sink)
+
+
+def rooted_network(topology: Topology, capacity: IntArray, demand: IntArray) -> flow_kernels.Network:
     """Return the network of the links, then one link from a source (vertex ``topology.nodes``) to each compute node.
 
-    There is room for so many more links. TooLargeError: the demands do not add up in 64 bits.
+    TooLargeError: the demands do not add up in 64 bits.
     """
     total = sum(demand.tolist())
     if total >= LARGEST:
@@ -81,7 +95,7 @@ def rooted_network(topology: Topology, capacity: IntArray, demand: IntArray, roo
         np.concatenate((topology.src, np.full(len(nodes), topology.nodes))),
         np.concatenate((topology.dst, nodes)),
         np.concatenate((capacity, demand)),
-        links + room,
+        links,
     )
 
 
@@ -106,11 +120,9 @@ def violated_cut(
     return _unserved(rooted_network(topology, capacity, demand), topology, sinks, begin, int(demand.sum()))
 
 
-def violated_cuts(
-    topology: Topology, capacity: IntArray, demand: IntArray, *, ends: IntArray | None = None
-) -> Iterator[Side]:
+def violated_cuts(topology: Topology, capacity: IntArray, demand: IntArray) -> Iterator[Side]:
     """Yield a violated cut, as :func:`violated_cut`, for every compute node that has to be served and is not."""
-    sinks = compute_nodes(topology) if ends is None else ends
+    sinks = compute_nodes(topology)
     network, wanted = rooted_network(topology, capacity, demand), int(demand.sum())
     sink, side = _unserved(network, topology, sinks, 0, wanted)
     while side is not None:

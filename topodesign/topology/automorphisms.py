@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.topology.isomorphism import equitable_colours, isomorphism
-from topodesign.topology.symmetry import Symmetry, joined
+from topodesign.topology.symmetry import Symmetry, joined, orbits_under
 from topodesign.topology.topology import IntArray, Topology
 
 _FAILURES = 64  # pairs of nodes without an automorphism between them that are looked at before the search stops
@@ -30,10 +30,7 @@ def find_symmetry(topology: Topology, colours: IntArray) -> Symmetry:
     generators = _generators(topology, list(range(nodes)), colours)
     still = [generator for generator in generators if generator[0] == 0]
     generators += _generators(topology, topology.neighbours(0).tolist(), colours, (0,), still)
-    first = np.arange(nodes)
-    for generator in generators:
-        first = joined(first, generator)
-    return Symmetry(nodes, tuple(np.unique(first).tolist()), lambda: generators)
+    return Symmetry(nodes, tuple(np.unique(orbits_under(nodes, generators)).tolist()), lambda: generators)
 
 
 def link_classes(symmetry: Symmetry, many: Sequence[Links]) -> list[int]:
@@ -70,9 +67,7 @@ def _generators(
     known: Sequence[IntArray] = (),
 ) -> list[IntArray]:
     """Return automorphisms that leave nodes fixed and join the orbits of others, beside those that are known."""
-    first = np.arange(topology.nodes)
-    for generator in known:
-        first = joined(first, generator)
+    first = orbits_under(topology.nodes, known)
     found = []
     failures = 0
     for node in nodes:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.topology.symmetry import joined
+from topodesign.topology.symmetry import link_orbits_under, orbits_under
 from topodesign.topology.topology import IntArray, Topology
 
 Permutations = NDArray[np.int32]
@@ -51,18 +51,12 @@ class Shifts:
 
     @cached_property
     def _first(self) -> IntArray:
-        first = np.arange(self.topology.nodes)
-        for generator in self.generators:
-            first = joined(first, generator)
-        return first
+        return orbits_under(self.topology.nodes, self.generators)
 
     @cached_property
     def link_orbits(self) -> tuple[IntArray, IntArray]:
         """The number of every link's orbit, from 0 on, and the size of every orbit."""
-        topology = self.topology
-        first = np.arange(len(topology.src))
-        for generator in self.generators:
-            first = joined(first, topology.link_index(generator[topology.src], generator[topology.dst]))
+        first = link_orbits_under(self.topology, self.generators)
         _, orbit, size = np.unique(first, return_inverse=True, return_counts=True)
         return orbit.ravel(), size
 

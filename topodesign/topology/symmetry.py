@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from typing import Any, Protocol
 
 import numpy as np
@@ -87,10 +87,7 @@ class Symmetry:
     @cached_property
     def orbit_of(self) -> Nodes:
         """The smallest node of every node's orbit, int64 of shape ``(nodes,)``."""
-        first = np.arange(self.nodes)
-        for generator in self.generators:
-            first = joined(first, generator)
-        return sealed(first)
+        return sealed(orbits_under(self.nodes, self.generators))
 
     def orbits(self) -> tuple[Nodes, ...]:
         """Return the orbits, each ascending, in order of their smallest nodes."""
@@ -100,10 +97,7 @@ class Symmetry:
 
     def link_orbits(self, topology: Links) -> Nodes:
         """Return the smallest link of every link's orbit, int64 of shape ``(links,)``."""
-        first = np.arange(len(topology.src))
-        for generator in self.generators:
-            first = joined(first, topology.link_index(generator[topology.src], generator[topology.dst]))
-        return first
+        return link_orbits_under(topology, self.generators)
 
     @cached_property
     def represented_by(self) -> Nodes:
@@ -312,6 +306,17 @@ def joined(first: Nodes, generator: NDArray[Any]) -> Nodes:
         while not np.array_equal(smaller, deeper := smaller[smaller]):  # find
             smaller = deeper
         first = smaller
+
+
+def orbits_under(count: int, permutations: Iterable[NDArray[Any]]) -> Nodes:
+    """Return the smallest of every place's orbit under permutations of so many places, shape ``(count,)``."""
+    return reduce(joined, permutations, np.arange(count))
+
+
+def link_orbits_under(topology: Links, permutations: Iterable[NDArray[Any]]) -> Nodes:
+    """Return the smallest link of every link's orbit under permutations of the nodes that keep all links."""
+    images = (topology.link_index(one[topology.src], one[topology.dst]) for one in permutations)
+    return orbits_under(len(topology.src), images)
 
 
 def _is_permutation(row: NDArray[Any]) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 
 from topodesign.optima.fluid.cheapest_tree import Tree
 from topodesign.optima.fluid.network import Network
-from topodesign.topology.symmetry import joined
+from topodesign.topology.symmetry import joined, orbits_under
 from topodesign.topology.topology import IntArray
 
 _TURNS = 6  # images that leave the root where it is, of each tree
@@ -38,12 +38,12 @@ class Symmetry:
     @cached_property
     def root_of(self) -> IntArray:
         """The smallest vertex of every vertex's orbit."""
-        return _orbits(self.network.vertices, self.generators)
+        return orbits_under(self.network.vertices, self.generators)
 
     @cached_property
     def limit_of(self) -> IntArray:
         """The number of every limit's orbit, from 0."""
-        orbits: IntArray = np.unique(_orbits(len(self.network.limits), self.limits), return_inverse=True)[1]
+        orbits: IntArray = np.unique(orbits_under(len(self.network.limits), self.limits), return_inverse=True)[1]
         return orbits
 
     @cached_property
@@ -65,37 +65,33 @@ class Symmetry:
         return [bound // int(size) for bound, size in zip(self.bounds, self.sizes, strict=True)]
 
     @staticmethod
-    def turned(tree: Tree, point: int) -> list[Tree]:
+    def turned(tree: Tree, _point: int) -> list[Tree]:
         """Return a tree, which stands for all its images."""
-        del point
         return [tree]
 
-    def kind(self, point: int, many: int) -> int:
+    def kind(self, _point: int, many: int) -> int:
         """Return a number that is the same for points, roots in their groups, at which the same prices are asked."""
-        del point
         return many
 
-    def carried(self, point: int, many: int, load: IntArray) -> IntArray:
+    def carried(self, _point: int, many: int, load: IntArray) -> IntArray:
         """Return what the limits of each orbit carry together of a load of the arcs and its images for all roots."""
-        del point
         return self.spread(load) * many
 
-    def asked(self, point: int, many: int, prices: list[int]) -> list[int]:
+    def asked(self, _point: int, many: int, prices: list[int]) -> list[int]:
         """Return the price of every arc and its images for all roots, from those of one limit of each orbit."""
-        del point
         return [price * many for price in self.network.arc_prices([prices[orbit] for orbit in self.limit_of.tolist()])]
 
     @cached_property
     def point_of(self) -> IntArray:
         """The smallest of the orbit of every point, a vertex in a group."""
         points = np.arange(self.network.vertices * max(1, len(self.network.teams)))
-        return _orbits(len(points), (self.network.images(points, one) for one in self.generators))
+        return orbits_under(len(points), (self.network.images(points, one) for one in self.generators))
 
     @cached_property
     def alike(self) -> IntArray:
         """The smallest of the groups that automorphisms exchange with every group."""
         first = np.array([team[0] for team in self.network.teams], dtype=np.int64)
-        return _orbits(len(first), (self.network.team_of[one[first]] for one in self.generators))
+        return orbits_under(len(first), (self.network.team_of[one[first]] for one in self.generators))
 
     def representatives(self, vertices: IntArray) -> list[tuple[int, int]]:
         """Return a vertex of every orbit of some, and how many of them are in it."""
@@ -218,22 +214,19 @@ class Images:
     def _rng(self) -> np.random.Generator:
         return np.random.default_rng(0)
 
-    def kind(self, point: int, many: int) -> int:
+    def kind(self, point: int, _many: int) -> int:
         """Return a number that is the same for points at which the same prices are asked."""
-        del many
         return point
 
-    def carried(self, point: int, many: int, load: IntArray) -> IntArray:
+    def carried(self, point: int, _many: int, load: IntArray) -> IntArray:
         """Return what each limit carries of a load of the arcs and its images for all points."""
-        del many
         moved = self.moved(point)
         total = np.zeros(len(load), dtype=np.int64)
         np.add.at(total, moved, np.broadcast_to(load, moved.shape))
         return self.network.on_limits(total)
 
-    def asked(self, point: int, many: int, prices: list[int]) -> list[int]:
+    def asked(self, point: int, _many: int, prices: list[int]) -> list[int]:
         """Return the price of every arc and its images for all points, from those of the limits."""
-        del many
         each = np.array(self.network.arc_prices(prices), dtype=object)
         total: list[int] = each[self.moved(point)].sum(axis=0).tolist()
         return total
@@ -325,13 +318,6 @@ def _generated(elements: list[IntArray], orbit: IntArray, network: Network) -> l
             found[key] = image
             todo.append(image)
     return todo
-
-
-def _orbits(count: int, generators: Iterable[IntArray]) -> IntArray:
-    first = np.arange(count)
-    for generator in generators:
-        first = joined(first, generator)
-    return first
 
 
 def _coloured(network: Network, fixed: list[int]) -> tuple[int, list[tuple[int, int]], list[int]]:

@@ -30,6 +30,7 @@ from topodesign.solve.program import NO_BOUND, Entries, Program
 from topodesign.topology.shifts import distinct_nodes
 from topodesign.topology.topology import IntArray, Topology
 
+_TRIES = 1000
 _BRANCHES = 200  # nodes of the search tree after which an integer program counts as infeasible
 
 
@@ -70,19 +71,17 @@ def fixed_optimum(
     return FixedOptimum(trees, scale / trees, 1 / scale, least / trees, reduced)
 
 
-def smallest_trees(
-    topology: Topology, *, weights: Sequence[int] | None = None, best: Optimum | None = None, tries: int = 1000
-) -> int:
+def smallest_trees(topology: Topology, *, weights: Sequence[int] | None = None, best: Optimum | None = None) -> int:
     """Return the smallest number of trees per node that reaches the optimum.
 
     Links that bind must not lose anything by rounding, so that only multiples of a number that follows from them are
-    tried. After so many tries the answer is that of Proposition 3, which always does.
+    tried. After ``_TRIES`` the answer is that of Proposition 3, which always does.
     """
     best = optimum(topology, weights=weights) if best is None else best
     sizes = shard_sizes(topology, weights)
     q = best.inverse_rate.denominator
     step = math.lcm(*(q // math.gcd(q, b) for b in topology.capacity[list(best.binding)].tolist()))
-    for trees in range(step, min(best.trees, step * tries + 1), step):
+    for trees in range(step, min(best.trees, step * _TRIES + 1), step):
         if _balanced(topology, _floors(topology, trees * best.inverse_rate), scaled(sizes, trees), []) is not None:
             return trees
     return best.trees

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.arrays import sealed
-from topodesign.base.errors import DisconnectedError, TooLargeError, TopologyError
-from topodesign.pricing.closed_form import distances
+from topodesign.base.errors import TooLargeError, TopologyError
+from topodesign.pricing.closed_form import disconnected, distances
 from topodesign.topology.symmetry import Symmetry, joined
 from topodesign.topology.topology import IntArray, Topology
 
@@ -101,7 +101,9 @@ def quotient(topology: Topology, *, symmetric: bool = True) -> Quotient:
         raise TopologyError("all-to-all over shortest flows needs a direct-connect topology, without switches")
     if topology.nodes < 2:
         raise TopologyError("a collective needs at least 2 nodes")
-    _check_connected(topology)
+    for graph in (topology, topology.transpose()):
+        if np.any(distances(graph, 0) < 0):
+            raise disconnected()
     arcs = np.flatnonzero(topology.src != topology.dst)
     symmetry = topology.symmetry if symmetric else None
     if symmetry is None:
@@ -110,10 +112,7 @@ def quotient(topology: Topology, *, symmetric: bool = True) -> Quotient:
         return Quotient(topology, None, *map(sealed, (nodes, weight, arcs, links, topology.capacity[arcs].copy())))
     symmetry.check(topology)
     sources, weight = np.unique(symmetry.represented_by, return_counts=True)
-    orbit = np.arange(len(topology.src))
-    for generator in symmetry.generators:
-        orbit = joined(orbit, topology.link_index(generator[topology.src], generator[topology.dst]))
-    first, kind = np.unique(orbit[arcs], return_inverse=True)
+    first, kind = np.unique(symmetry.link_orbits(topology)[arcs], return_inverse=True)
     room = np.zeros(len(first), dtype=np.int64)
     np.add.at(room, kind, topology.capacity[arcs])
     return Quotient(topology, symmetry, *map(sealed, (sources, weight, arcs, kind, room)))
@@ -142,11 +141,3 @@ def fixed_orbits(topology: Topology, symmetry: Symmetry, source: int) -> IntArra
                 met.add(permutation.tobytes())
                 first = joined(first, topology.link_index(permutation[topology.src], permutation[topology.dst]))
     return first
-
-
-def _check_connected(topology: Topology) -> None:
-    for graph in (topology, topology.transpose()):
-        if np.any(distances(graph, 0) < 0):
-            raise DisconnectedError(
-                "not every node reaches every other, so no collective of all with all runs on this topology"
-            )

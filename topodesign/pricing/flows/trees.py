@@ -37,7 +37,6 @@ def tree_flow(
     quotient: Quotient,
     *,
     shortest: bool = False,
-    start: Amounts | None = None,
     seconds: float | None = None,
     progress: Progress | None = None,
 ) -> ConcurrentFlow:
@@ -45,17 +44,16 @@ def tree_flow(
 
     * ``quotient``: sources and links; hundreds of orbits of links at most.
     * ``shortest``: over paths of fewest links only.
-    * ``start``: prices to start from, integers; those of another method are good ones.
     * ``seconds``: time after which the best flow and prices so far are returned.
     * ``progress``: told the proven ratio of the bounds every now and then.
     """
-    return _Master(quotient, shortest, start).run(math.inf if seconds is None else time.monotonic() + seconds, progress)
+    return _Master(quotient, shortest).run(math.inf if seconds is None else time.monotonic() + seconds, progress)
 
 
 class _Master:
     """The mixture of the trees that there are, and what they prove."""
 
-    def __init__(self, quotient: Quotient, shortest: bool, start: Amounts | None) -> None:
+    def __init__(self, quotient: Quotient, shortest: bool) -> None:
         self.quotient, self.shortest = quotient, shortest
         many, kinds = len(quotient.sources), len(quotient.room)
         self.room = quotient.room // np.gcd.reduce(quotient.room)
@@ -71,8 +69,7 @@ class _Master:
         self.owner: list[int] = []  # source of every tree
         self.lengths: list[IntArray] = []  # of which it is one
         self.met: set[tuple[int, bytes]] = set()
-        even = np.ones(kinds, dtype=np.int64) if start is None else np.asarray(start)
-        self.best_prices = self._normal([int(price) for price in even.tolist()])
+        self.best_prices = self._normal([1] * kinds)
         self.best = Fraction(0)
 
     def run(self, until: float, progress: Progress | None) -> ConcurrentFlow:

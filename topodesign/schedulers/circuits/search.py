@@ -72,13 +72,12 @@ def search(
     work: Work,
     incumbent: Fraction,
     *,
-    effort: Fraction = Fraction(1),
     progress: Callable[[float], None] | None = None,
 ) -> list[Plan]:
     """Return plans that are better than what there is, the best last."""
     found: list[Plan] = []
     if is_alone(room.nodes, room.degree, duplex=room.duplex):
-        fewer = search(replace(room, nodes=room.nodes - 1), copying(collective), work, _ANY, effort=effort)
+        fewer = search(replace(room, nodes=room.nodes - 1), copying(collective), work, _ANY)
         plans = [beside(one, collective) for one in fewer]
         return [one for one in plans if one is not None and _seconds(one, work) < incumbent]
     times = all_least([room], collective, work)
@@ -89,7 +88,7 @@ def search(
         if least >= incumbent or number * room.degree > max(_FEW, room.nodes * 3 // 4):
             continue
         dark = spare(room.nodes, room.degree, duplex=room.duplex)
-        for sequence in _walked(replace(room, degree=room.degree - dark), collective, number, work, effort):
+        for sequence in _walked(replace(room, degree=room.degree - dark), collective, number, work):
             plan = made(sequence, collective, "search", room.degree - dark)
             if plan is None:
                 continue
@@ -104,22 +103,14 @@ def _seconds(plan: Plan, work: Work) -> Fraction:
     return work.time(int(plan.claim["steps"]), plan.claim["bandwidth"], int(plan.claim["changes"]))
 
 
-def _walked(room: Room, collective: Collective, number: int, work: Work, effort: Fraction) -> list[Sequence]:
+def _walked(room: Room, collective: Collective, number: int, work: Work) -> list[Sequence]:
     """Return the best sequences of so many topologies that walks find, in one group each."""
     hop = work.second / room.nodes if collective.pairwise else Fraction(0)
     step = work.alpha
     if not hop and not step:
         return []
     scale = Fraction(_HOP) / max(hop, step)
-    return _walks(room, number, _Weights(_near(step * scale), _near(hop * scale), int(effort * _LONG)))
-
-
-class _Weights(NamedTuple):
-    """What walks take to be worse: of a step and of a hop; and how many hops the long ones follow."""
-
-    step: int
-    hop: int
-    effort: int
+    return _walks(room, number, _near(step * scale), _near(hop * scale))
 
 
 def _near(weight: Fraction) -> int:
@@ -130,18 +121,19 @@ def _near(weight: Fraction) -> int:
 
 
 @cache
-def _walks(room: Room, number: int, weight: _Weights) -> list[Sequence]:
+def _walks(room: Room, number: int, step: int, hop: int) -> list[Sequence]:
+    """Return the same for these weights of a step and of a hop."""
     least = least_steps(room.nodes, room.degree, number, duplex=room.duplex)
     if least is None:
         return []
-    most = max(weight.step, weight.hop)
+    most = max(step, hop)
     far = 2 * room.nodes if number * room.degree == 1 else _FAR  # to the last of a ring there are as many hops as nodes
-    weights = np.array([weight.step, weight.hop, far * most], dtype=np.int64)
-    spare = _SPARE if weight.hop else 0
+    weights = np.array([step, hop, far * most], dtype=np.int64)
+    spare = _SPARE if hop else 0
     counts = np.full(number, 1, dtype=np.int64)
     for extra in range(least - number + spare):
         counts[extra % number] += 1
-    tries = weight.effort // (room.nodes * room.degree * int(counts.sum()))
+    tries = _LONG // (room.nodes * room.degree * int(counts.sum()))
     rng = np.random.default_rng(number)
 
     def walk(one: _Tables, ports: IntArray, counts: IntArray, tries: int) -> int:
