@@ -29,8 +29,7 @@ from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.plans.timing.trees import simulate_trees
 from topodesign.pricing.all_to_all import all_to_all
 from topodesign.pricing.evaluation import evaluate
-from topodesign.pricing.flows.demands import UnreachableError
-from topodesign.pricing.flows.matrix import MatrixFlow, matrix_flow
+from topodesign.pricing.flows.matrix import MatrixFlow, traffic_on
 from topodesign.pricing.groups import in_turn_of
 from topodesign.topology.topology import IntArray, Topology
 
@@ -119,11 +118,7 @@ class Wires:
             for pairs in (_pairs(kind, group) for group in groups):
                 source, goal = np.array(pairs, dtype=np.int64).T
                 np.add.at(demand, (source, goal), 1)
-            try:
-                self.routed[kind, groups] = matrix_flow(self.fabric.topology, demand)
-            except UnreachableError as error:
-                names = self.fabric.names
-                raise InfeasibleError(f"{names[error.goal]} cannot be reached from {names[error.source]}") from None
+            self.routed[kind, groups] = traffic_on(self.fabric, demand)
         return self.routed[kind, groups]
 
     def load(self, kind: str, groups: tuple[tuple[int, ...], ...]) -> Fraction:

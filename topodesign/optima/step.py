@@ -10,6 +10,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from topodesign.base.arguments import as_integer
 from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.declared import Declared, key
@@ -306,8 +308,6 @@ def _orders(shape: tuple[int, ...], fabric: Fabric) -> Iterator[tuple[int, ...]]
 
     These are each those in which the axes take turns in another order.
     """
-    import numpy as np  # noqa: PLC0415
-
     nodes = tuple(fabric.compute)
     yield nodes
     if not shape:
@@ -330,8 +330,6 @@ def _orders(shape: tuple[int, ...], fabric: Fabric) -> Iterator[tuple[int, ...]]
 
 def _gathered(fabric: Fabric, size: int) -> tuple[int, ...]:
     """Return the nodes in groups of a size, each next to those with which it has most links."""
-    import numpy as np  # noqa: PLC0415
-
     links, order = fabric.topology, list[int]()
     joined = np.zeros((links.nodes, links.nodes), dtype=np.int64)
     np.add.at(joined, (links.src, links.dst), links.capacity)

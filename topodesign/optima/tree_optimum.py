@@ -18,7 +18,7 @@ from topodesign.base.wording import counted
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.node_values import latency_words
-from topodesign.fabrics.wording import change_in_words, in_columns
+from topodesign.fabrics.wording import FABRIC_KEYS, change_in_words, in_columns
 from topodesign.optima.alternatives import (
     BestAllreduce,
     Limited,
@@ -31,7 +31,7 @@ from topodesign.optima.alternatives import (
 )
 from topodesign.optima.question import Question
 from topodesign.optima.throughput import Throughput, best_throughput, bottleneck_in_words, cut_bound
-from topodesign.pricing.flows.flow_optimum import BindingLink, Doubled, FlowOptimum
+from topodesign.pricing.flows.flow_optimum import BindingLink, Doubled
 
 _MOST_LINKS = 8  # links of a bottleneck that are shown one by one
 _IN_TURN = "reduce-scatter, then allgather"
@@ -110,7 +110,7 @@ class FabricOptimum(TextResult):
     asks_for_proof: bool = True  # whether the best allreduce of any kind was asked for
 
     KEYS = (
-        *keys_of(FlowOptimum.KEYS)[:4],
+        *FABRIC_KEYS,
         key("collective=best.collective.name", "Whose bottleneck is told."),
         key("shards", "Sizes of shards by node, where --shards gave them; else null."),
         key("k", "Trees per root that reach the optimum; with --fixed-k so many."),

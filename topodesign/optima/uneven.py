@@ -19,9 +19,9 @@ from topodesign.collectives import ALL_TO_ALL
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
 from topodesign.pricing.all_to_all import all_to_all
-from topodesign.pricing.flows.demands import MOST_COLUMNS, UnreachableError
+from topodesign.pricing.flows.demands import MOST_COLUMNS
 from topodesign.pricing.flows.flow_optimum import best_flow
-from topodesign.pricing.flows.matrix import MatrixFlow, matrix_flow
+from topodesign.pricing.flows.matrix import MatrixFlow, traffic_on
 from topodesign.pricing.flows.paths import path_flow, taken_apart
 from topodesign.pricing.traffic_matrix import Demand, MatrixLike, as_demand, traffic_table
 from topodesign.topology.topology import IntArray, Topology
@@ -175,11 +175,7 @@ def price_uneven(
         raise ParameterError(f"{fabric.name} has bandwidths of its own; leave the bandwidth out")
     own = as_demand(matrix, fabric, tokens=tokens, seed=seed)
     size, demand = as_size(piece) * own.unit, own.amounts
-    try:
-        flow = matrix_flow(fabric.topology, demand, most=MOST_COLUMNS if exact else None)
-    except UnreachableError as error:
-        names = fabric.names
-        raise InfeasibleError(f"{names[error.goal]} cannot be reached from {names[error.source]}") from None
+    flow = traffic_on(fabric, demand, most=MOST_COLUMNS if exact else None)
     if progress is not None:
         progress(0.5)
     even: Fraction | None

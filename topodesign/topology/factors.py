@@ -12,14 +12,14 @@ def named_factors(spec: Spec) -> list[Spec]:
     numbers = [one for one in spec.args if isinstance(one, int)]
     if spec.name in {"torus", "mesh"} and len(numbers) > 1:
         return [Spec(spec.name, (side,)) for side in numbers]
-    if spec.name == "hypercube" and numbers[0] > 1:
+    if spec.name == "hypercube":
         return [Spec("hypercube", (1,))] * numbers[0]
-    if spec.name == "hamming" and numbers[0] > 1:
+    if spec.name == "hamming":
         return [Spec("complete", (numbers[1],))] * numbers[0]
     bases = [one for one in spec.args if isinstance(one, Spec)]
     if spec.name == "product":
         return [factor for base in bases for factor in named_factors(base)]
-    if spec.name == "power" and numbers[0] > 1:
+    if spec.name == "power":
         return named_factors(bases[0]) * numbers[0]
     return [spec]
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.spec import Spec
+from topodesign.topology.factors import named_factors
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
@@ -37,8 +35,9 @@ def positions_of(topology: Topology) -> Positions:
     dimensions a grid of grids. Other topologies whose construction proves symmetry are drawn on a ring for every orbit,
     and what is left by springs, or on one ring if it is large.
     """
-    sizes = _sizes(topology.spec)
-    if len(sizes) > 1 and math.prod(sizes) == topology.nodes:
+    factors = [] if topology.spec is None else named_factors(topology.spec)
+    sizes = [build(factor).nodes for factor in factors] if len(factors) > 1 else []
+    if sizes and math.prod(sizes) == topology.nodes:
         return Positions("grid", _fitted(_grid(sizes)))
     if topology.symmetry is not None:
         orbits = np.unique(topology.symmetry.represented_by, return_inverse=True)[1]
@@ -49,35 +48,7 @@ def positions_of(topology: Topology) -> Positions:
     return Positions("rings", _rings(np.zeros(topology.nodes, dtype=np.int64)))
 
 
-def _power(base: Any, times: Any) -> tuple[int, ...]:
-    """Return the sizes of a factor, as often as it occurs."""
-    return _factor(base) * int(times)
-
-
-def _factor(spec: Any) -> tuple[int, ...]:
-    inner = _sizes(spec)
-    return inner if len(inner) > 1 else (build(spec).nodes,)
-
-
-_PRODUCTS: dict[str, Callable[..., tuple[int, ...]]] = {
-    "torus": lambda *sides: sides,
-    "mesh": lambda *sides: sides,
-    "hypercube": lambda dimensions: (2,) * dimensions,
-    "hamming": lambda dimensions, side: (side,) * dimensions,
-    "power": _power,
-    "product": lambda *factors: tuple(itertools.chain.from_iterable(map(_factor, factors))),
-}
-"""The sizes of the coordinates by the name of a spec, the first coordinate fastest."""
-
-
-def _sizes(spec: object) -> tuple[int, ...]:
-    """Return the numbers of values of each coordinate, if the spec names a product."""
-    if not isinstance(spec, Spec) or spec.name not in _PRODUCTS:
-        return ()
-    return _PRODUCTS[spec.name](*spec.args)
-
-
-def _grid(sizes: tuple[int, ...]) -> NDArray[np.float64]:
+def _grid(sizes: list[int]) -> NDArray[np.float64]:
     """Return places on a grid, dimensions by turns to the right and down, each block of one inside the next."""
     places = np.zeros((1, 2))
     for dimension, size in enumerate(sizes):

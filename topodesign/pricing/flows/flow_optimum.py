@@ -19,7 +19,14 @@ from topodesign.base.records import TextResult
 from topodesign.base.units import format_rate, format_time
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric, FabricLink
-from topodesign.fabrics.wording import change_in_words, in_columns, links_in_words, names_in_words, with_switches
+from topodesign.fabrics.wording import (
+    FABRIC_KEYS,
+    change_in_words,
+    in_columns,
+    links_in_words,
+    names_in_words,
+    with_switches,
+)
 from topodesign.pricing.flows.classes import Limit
 from topodesign.pricing.flows.demands import DemandFlow, UnreachableError, demand_flow
 from topodesign.topology.topology import IntArray, Topology
@@ -107,10 +114,7 @@ class FlowOptimum(TextResult):
     before: Fraction | None = None
 
     KEYS = (
-        key("fabric=fabric.name", "What it is called."),
-        key("nodes=len(fabric.compute)", "Nodes that compute."),
-        key("switches=len(fabric.topology.switches)", "Switches."),
-        key("links=len(fabric.classes)", "Links."),
+        *FABRIC_KEYS,
         key("collective=collective.name", "Whose bottleneck is told."),
         key("root", "Of a scatter or gather; null for others."),
         key("k", "A flow has no trees.", kind=type(None), value=lambda _: None),

@@ -16,7 +16,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.errors import ParameterError, TooLargeError
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
+from topodesign.fabrics.fabric import Fabric
 from topodesign.pricing.flows.demands import UnreachableError, demand_flow
 from topodesign.topology.topology import IntArray, Topology
 
@@ -85,6 +86,15 @@ def matrix_flow(
     amounts, common = found.flows()
     loads = tuple(Fraction(int(total), common) for total in amounts.astype(object).sum(axis=0))
     return MatrixFlow(topology, demand, loads, found.time)
+
+
+def traffic_on(fabric: Fabric, demand: IntArray, *, most: int | None = None) -> MatrixFlow:
+    """Return what :func:`matrix_flow` does on a fabric; the error names what cannot be reached."""
+    try:
+        return matrix_flow(fabric.topology, demand, most=most)
+    except UnreachableError as error:
+        names = fabric.names
+        raise InfeasibleError(f"{names[error.goal]} cannot be reached from {names[error.source]}") from None
 
 
 class _Balanced:
