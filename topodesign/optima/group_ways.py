@@ -1,12 +1,10 @@
 """How fast a collective in groups can be done by simple ways, whatever its size: latency, and seconds a byte.
 
-Ways are *direct*, each member to each other, and a *ring* through the members in either direction; of groups in a
-topology the best *inner trees* that links inside each group allow (:mod:`topodesign.pricing.groups`), of a group of all
-its nodes its known schedules (:func:`topodesign.pricing.evaluation.evaluate`), and of all nodes of a fabric the *trees*
-of ForestColl in pipelines of some numbers of chunks, timed as they are simulated. All groups run at once;
-what they send directly or in rings is routed over all links so that the fullest is as empty as can be
-(:mod:`~topodesign.pricing.flows.matrix`). A step takes the latency of the farthest two who send in it. These are prices
-of flows, as that of an all-to-all is; a plan needs whole chunks and may take longer.
+Ways are *direct*, each member to each other, and a *ring* through the members; of groups in a topology the best *inner
+trees* (:mod:`topodesign.pricing.groups`), of a group of all its nodes its known schedules, and of all nodes of a fabric
+the *trees* of ForestColl in pipelines of some numbers of chunks. All groups run at once; what they send directly or in
+rings is routed over all links so that the fullest is as empty as can be. A step takes the latency of the farthest two
+who send in it. These are prices of flows; a plan needs whole chunks and may take longer.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Timed sends: who sends which part of which block over which link from when to when, in columns.
 
-Rounds say in which order things happen; where links differ in latency and bandwidth there are no steps to count, and a
-plan says for every send when it starts and when its data have arrived. Several collectives at the same time, each with
+Where links differ in latency and bandwidth there are no steps to count. Several collectives at the same time, each with
 a size of its own and not all from the same moment on, are streams of one plan (TACOS, VIII-G).
 """
 

@@ -1,9 +1,9 @@
 """Trees and paths unrolled into rounds: what goes from node to node, on the graph of these sends.
 
-So they can be replayed as any schedule is, which is a second check of what arrives where: the verifiers share
-nothing. Switches and the routes through them are left out, and so is how much a link can carry. :func:`pipelined` makes
-rounds on the links themselves, hop by hop, where nodes that are in no tree store and forward; their cost is known as
-that of all rounds: trees of height h in C chunks take h + C - 1 steps, each what the fullest link carries of a chunk.
+So they can be replayed as any schedule is, which is a second check: the verifiers share nothing. Switches and the
+routes through them are left out, and so is how much a link can carry. :func:`pipelined` makes rounds on the links
+themselves, hop by hop, where nodes that are in no tree store and forward: trees of height h in C chunks take h + C - 1
+steps, each what the fullest link carries of a chunk.
 """
 
 from __future__ import annotations

@@ -4,20 +4,14 @@ An SPFF schedule hands every shard on at once, so that a step is as long as the 
 all others wait. Most nodes are ends of a shard's way, though: nobody gets the shard from them. Such a shard may come at
 any later step, over any neighbour that has it, and only those that forward it are bound to their step. So there are as
 many steps as in an SPFF schedule, and links are evenly full over all steps together: what a node takes over one link
-comes near (N-1)/d shards wherever its neighbours can bring them, also where layers are not alike. On small topologies
-a shard more over a link is much; there shards come in equal parts, each on its own ways, where that is better.
-:mod:`topodesign.pricing.split_deferral` cuts them by the numbers of links.
-
-What a unit of capacity carries does not depend on what the unit is: capacities are divided by what divides them all.
-Nor does it depend much on how nodes are numbered: while it is soon done, other orders are tried, from one that labels
-do not change (:mod:`topodesign.pricing.node_order`).
+comes near (N-1)/d shards wherever its neighbours can bring them, also where layers are not alike. On small topologies a
+shard more over a link is much; there shards come in equal parts, each on its own ways, where that is better
+(:mod:`topodesign.pricing.split_deferral` cuts them by the numbers of links).
 
 What must be forwarded is chosen shard by shard, so that few nodes have to; which shards are taken at a step is a
-maximum flow at every node. No other schedule is claimed to be worse.
-
-Where a known symmetry takes few nodes to all others and leaves none where it is, as that of a Cayley graph or a lift,
-what must be forwarded is chosen for the shards of these few, and what is taken for these few alone; all else is their
-image. Time and memory then go with these few times all nodes, and the loads are those of the whole schedule.
+maximum flow at every node. No other schedule is claimed to be worse. Where a known symmetry takes few nodes to all
+others and leaves none where it is, as that of a Cayley graph, that is done for the shards of these few, and for what
+these few take; all else is their image, and time and memory go with these few times all nodes.
 """
 
 from __future__ import annotations

@@ -2,15 +2,13 @@
 
 Boxes are nodes of a graph whose links are the cables between them, or the ways over switches that they share; over
 rails, where boxes are many, of each NIC to one box alone. A schedule of that graph says over which links the data of a
-box go, in which order; here every box's data are the blocks of its nodes, one after the other, cut in the same chunks.
-What the schedule sends over a link in a step is one message for each cable and chunk, from the node that has the cable.
-Inside, whoever has data first sends them on to all others, first to those that send them to other boxes; where a switch
-inside copies, to all at once. Every message goes as soon as its data are there and its links are free, those of early
-steps first, or those of early chunks, so that chunks follow one another and what is inside goes on beside the cables.
+box go, in which order: the blocks of its nodes, one after the other. What it sends over a link in a step is one message
+for each cable and chunk, from the node that has the cable. Inside, whoever has data first sends them on, first to those
+that send them to other boxes; where a switch inside copies, to all at once. Every message goes as soon as its data are
+there and its links are free, those of early steps first, or those of early chunks.
 
 Links are free for the next message when they have transmitted one, latencies running on, and links out of nodes a gap
-later (:mod:`topodesign.base.latency`). A reduce-scatter is the allgather on the links turned round, backwards in time,
-and an allreduce the one after the other.
+later (:mod:`topodesign.base.latency`). A reduce-scatter is the allgather on the links turned round, backwards in time.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """The best schedule of a small topology, with a proof: fastest for times of links, or fewest steps and then rounds.
 
-Where something is said of the time that links take (a link table, latency, bandwidth) or of nodes that are late, and on
-fabrics with switches, it makes timed sends, the fastest of whole chunks
-(:mod:`~topodesign.schedulers.exact_time`). Where not, it makes rounds: of all schedules of the fewest steps one of the
-fewest rounds (:mod:`~topodesign.schedulers.exact_rounds`). An allreduce is a reduce-scatter and
-then an allgather, each proven to be the best of its kind; that no allreduce is better is not proven by that.
+Where something is said of the time that links take or of nodes that are late, and on fabrics with switches, it makes
+timed sends, the fastest of whole chunks (:mod:`~topodesign.schedulers.exact_time`); else, of all schedules of the
+fewest steps, one of the fewest rounds (:mod:`~topodesign.schedulers.exact_rounds`). An allreduce is a reduce-scatter
+and then an allgather, each proven to be the best of its kind; that no allreduce is better is not proven by that.
 """
 
 from __future__ import annotations

@@ -1,15 +1,12 @@
 """The fewest rounds in which a small collective can be done in a given number of steps and equal chunks, with a proof.
 
 In a round a link carries as many chunks as its capacity is; a step takes one or more rounds, and what arrives in a step
-is sent on in the next one at the earliest. A schedule is a choice of sends, over which link at which step each chunk
-goes, such that a node gets a chunk once and sends none before the step after it got it. Steps times latency and rounds
-times the time of a chunk are what it costs, and y = (d/n) * rounds/chunks.
+is sent on in the next one at the earliest. Steps times latency and rounds times the time of a chunk are what a schedule
+costs, and y = (d/n) * rounds/chunks: the model of SCCL (Synthesizing Optimal Collective Algorithms).
 
 What the search finds is replayed, and its loads are counted in integers. That fewer rounds do not do is proved by a
 bound that needs no search (:func:`least_rounds` below, or :func:`~topodesign.schedulers.steps_bound.lower_bound_lp`) or
 by CP-SAT, which goes through all the rest in integers. What adds up is the reverse of what copies (Theorem 1).
-
-The model of synchronous steps of one or more rounds is that of SCCL (Synthesizing Optimal Collective Algorithms).
 """
 
 from __future__ import annotations

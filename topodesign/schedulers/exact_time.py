@@ -1,11 +1,9 @@
 """The fastest timed sends of a small collective, links of unequal latency and bandwidth included, with a proof.
 
-Every chunk of a block goes over a tree from its source, one send for every link of it. What there is to choose is the
-tree and when each of its sends starts; on a link sends stay apart. Times are exact: nothing is cut into steps.
-
-What the search finds is replayed by the verifier. That nothing is faster is proved by a bound that needs no search
-(:func:`least_time`), or by CP-SAT, which goes through all the rest in integers. All the rest is: plans that send whole
-chunks, each for itself.
+Every chunk of a block goes over a tree from its source; what there is to choose is the tree and when each of its sends
+starts, and on a link sends stay apart. Times are exact. What is found is replayed by the verifier. That nothing is
+faster is proved by a bound that needs no search (:func:`least_time`), or by CP-SAT, which goes through all other plans
+that send whole chunks, each for itself.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """All-to-all, scatter and gather in rounds: ways through time, peeled off the best flow or spread over shortest paths.
 
 What has one source and one destination is stored and passed on, a link a step. The best flow of so many steps
-(:mod:`topodesign.schedulers.flow_in_time`) is exact, and says what any plan of so many steps takes at least. Taken
-apart into ways it is the best plan, of as many units as its fractions need. Where few chunks are wanted, or the program
-is too large, blocks are spread over paths instead (:mod:`topodesign.schedulers.balanced_paths`), which may begin with
-the ways of the flow, the ends of their parts rounded, and what that loses is said. A gather is a scatter of the
-transpose, backwards.
+(:mod:`topodesign.schedulers.flow_in_time`), taken apart into ways, is the best plan, of as many units as its fractions
+need. Where few chunks are wanted, or the program is too large, blocks are spread over paths instead
+(:mod:`topodesign.schedulers.balanced_paths`), which may begin with the ways of the flow, the ends of their parts
+rounded, and what that loses is said. A gather is a scatter of the transpose, backwards.
 """
 
 from __future__ import annotations

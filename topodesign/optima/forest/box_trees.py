@@ -1,11 +1,10 @@
 """Trees of a fabric of equal boxes: over the switch to the same place of every other box, and from there within boxes.
 
-Let m boxes have the same links within, and all nodes of a place p a switch in common. Every node is the root of ``d_p``
-trees. Each goes from the root to the node of its place in every other box, which takes ``d_p * (m - 1)`` of the links
-to and from the switch. Then every box has ``m * d_p`` trees to lay from place p on, those of its own node and those of
-m - 1 others, and one packing of these in one box (Edmonds) does for all: the tree that a root uses ``i`` boxes on is
-the i-th. So neither a switch has to be removed nor a tree packed in the whole fabric, whose work grows with N^3 and
-more.
+Let m boxes have the same links within, and all nodes of a place p a switch in common. Each of the ``d_p`` trees of a
+node goes from it to the node of its place in every other box, which takes ``d_p * (m - 1)`` of the links to and from
+the switch. Then every box has ``m * d_p`` trees to lay from place p on, and one packing of these in one box (Edmonds)
+does for all: the tree that a root uses ``i`` boxes on is the i-th. So neither a switch has to be removed nor a tree
+packed in the whole fabric, whose work grows with N^3 and more.
 """
 
 from __future__ import annotations

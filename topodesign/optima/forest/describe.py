@@ -1,12 +1,9 @@
 """What is said of trees on a fabric, and what switches that copy or add save on them: in-network multicast.
 
-ForestColl, section 5.6. All edges of a tree carry the same data, so a switch that multicasts needs them once: what
-other nodes of the tree would send to it is left out, and it serves those they would have reached. An in-tree is an
-out-tree run backwards, with switches that aggregate. The throughput of an allgather or reduce-scatter stays what it is,
-since every node still has to receive or send all shards; the traffic goes down, and often the height.
-
-What is left is for planning only. It is not compiled: MSCCL programs have no instruction that lets a switch copy or
-add, so a compiled program sends the trees as they are.
+ForestColl, section 5.6. All edges of a tree carry the same data, so a switch that multicasts needs them once, and
+serves those that other nodes of the tree would have reached; an in-tree is an out-tree run backwards, with switches
+that aggregate. The throughput stays what it is, since every node still has to receive or send all shards; the traffic
+goes down, and often the height. What is left is for planning only: a compiled program sends the trees as they are.
 """
 
 from __future__ import annotations

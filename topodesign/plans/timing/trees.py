@@ -3,14 +3,13 @@
 Every tree has its share of every link on its way, weight times rate, for itself; the verifier has checked that these
 shares fit. Its data is cut into C chunks that follow one another. A chunk takes ``L + bits / share`` over a tree edge,
 where L is what :mod:`topodesign.base.latency` says of a step: of the port that starts most messages, one to each node
-that it sends to, and of the edge through most switches. So a tree of height h is done after
-``(h + C - 1) * (L + B / C)``, with B the time by bandwidth alone, the same for all trees. What a switch sends that adds
-or copies counts with what it receives.
-One chunk is best for small data, and many tend to B for large. The two phases of an allreduce follow one another.
-Several groups are done when the last of them is, each with as many chunks as are fastest for it.
-A one-shot allreduce has one phase, in which every node sends all of its data. Concurrent phases count as one: chunk c
-of every tree of a root is of the same part c of the shard, which goes up the in-trees and then down the out-trees.
-Times are exact.
+that it sends to, and of the edge through most switches. So a tree of height h is done after ``(h + C - 1) * (L + B /
+C)``, with B the time by bandwidth alone, the same for all trees. What a switch sends that adds or copies counts with
+what it receives. Times are exact.
+
+The two phases of an allreduce follow one another. Concurrent phases count as one: chunk c of every tree of a root is of
+the same part c of the shard, which goes up the in-trees and then down the out-trees. A one-shot allreduce has one
+phase, in which every node sends all of its data. Several groups are done when the last of them is.
 """
 
 from __future__ import annotations

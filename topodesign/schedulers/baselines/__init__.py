@@ -3,16 +3,11 @@
 Each is written down as it was published, between ranks that may send to any other, with the formula of its cost where
 every message has a link of its own: those of MPI libraries in ``mpi``, others over ``rings`` and ``trees``, and those
 for tori in ``passing``. On all other topologies messages between nodes that are not neighbours go over shortest paths,
-balanced over the links, and wait at nodes on the way, but for those of ``passing``, which pass through: so a plan is
-one that can run, with the congestion that follows. ``auto`` asks none of them.
+balanced over the links (``messages``), and wait at nodes on the way, but for those of ``passing``, which pass through:
+so a plan is one that can run, with the congestion that follows. ``auto`` asks none of them.
 
-* :mod:`~topodesign.schedulers.baselines.baseline`: what all have in common; from a collective to its dual, and from
-  trees of ranks to weighted trees with routes, on fabrics through switches, elsewhere through other nodes.
-* :mod:`~topodesign.schedulers.baselines.messages`: from messages to rounds, over shortest paths.
-* :mod:`~topodesign.schedulers.baselines.cycles`: Hamiltonian cycles that share no link.
-* :mod:`~topodesign.schedulers.baselines.rings`: the sides of products, the boxes of fabrics and rings through them.
-
-To add one, copy ``multitree`` of ``trees.py`` and list it in ``BASELINES`` and ``FILES``.
+What all have in common is in ``baseline``. To add one, copy ``multitree`` of ``trees.py`` and list it in ``BASELINES``
+and ``FILES``.
 """
 
 BASELINES = {

@@ -1,6 +1,6 @@
-"""Collectives over circuits that change on the way: bounds, sequences of circuits, published schemes, and a search.
+"""Collectives over circuits that change on the way: bounds, sequences of circuits, published schemes, and searches.
 
-``reconfigure.py`` is the question and its answer; ``bounds.py`` what no sequence beats; ``sequence.py`` a sequence in
-which all nodes do the same, and its plans; ``published.py`` what others propose, as sequences or plans; ``search.py``
-walks among sequences (``kernels.py``); ``exhaustive.py`` tries all of few nodes. Imports what schedulers do.
+``reconfigure`` is the question and its answer; ``bounds`` what no sequence beats; ``sequence`` one in which all nodes
+do the same, and its plans; ``published`` what others propose; ``search`` walks among sequences, ``exact`` tries all of
+few nodes.
 """
