@@ -14,9 +14,10 @@ from topodesign.base.units import format_rate
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.places import PlaceLike
-from topodesign.fabrics.wording import links_in_words, names_in_words, with_switches
+from topodesign.fabrics.wording import links_in_words, names_in_words
 from topodesign.optima.forest.bottleneck import Optimum, narrowest, optimum
 from topodesign.optima.question import Pass, Question, asked
+from topodesign.pricing.flows.flow_optimum import across
 from topodesign.solve.maxflow import worst_ratio
 
 
@@ -149,22 +150,13 @@ def bottleneck_in_words(fabric: Fabric, result: Throughput) -> str:
     """
     if not result.cut:
         return _balance_in_words(fabric, result)
-    sending = [node for node in fabric.compute if node in result.cut]
-    receiving = [node for node in fabric.compute if node not in result.cut]
-    links = result.links(fabric)
-    vertices = len(result.cut)
-    out = (len(sending), vertices) < (len(receiving), len(fabric.names) - vertices)
-    side = sending if out else receiving
+    said, out, side = across(fabric, result.cut, result.links(fabric))
     own = set(result.owners) <= set(side)
     number = len(result.owners)
     owners = "its {} nodes" if own else "the {} other nodes"
     whose = owners.format(number) if number > 1 else names_in_words(fabric, result.owners)
     data = "the data of" if own is out else "its share of the sums for" if out else "the others' share of the sums for"
-    verb = f"{'have' if len(links) > 1 else 'has'} to {'send out' if out else 'bring in'}"
-    rate = sum((link.bandwidth for link in links), Fraction(0))
-    together = " together" if len(links) > 1 else ""
-    where = names_in_words(fabric, side) + with_switches(fabric, side, [k.src if out else k.dst for k in links])
-    return f"{links_in_words(links)} of {where}, {format_rate(rate)}{together}, {verb} {data} {whose}"
+    return f"{said} {data} {whose}"
 
 
 def _balance_in_words(fabric: Fabric, result: Throughput) -> str:

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topodesign.base.errors import ScheduleError
 from topodesign.collectives import ALL_TO_ALL, COLLECTIVES, Collective
@@ -123,18 +124,29 @@ class Paths(Movement):
         Where blocks differ in size, as in groups of different numbers of members, they are those of the smallest, as
         :meth:`~topodesign.collectives.collective.Collective.shares` counts.
         """
-        first = np.flatnonzero(np.diff(self.path_of, append=-1) == 0)
-        members = self.collective.members(self.topology.nodes, self.topology.switches)
-        share, _ = self.collective.shares(self.block, self.topology.nodes, len(members))
-        link = self.topology.link_index(self.hop[first], self.hop[first + 1])
-        missing = first[link < 0]
-        if len(missing):
-            source, target = self.hop[missing[0]], self.hop[missing[0] + 1]
-            raise ScheduleError(f"a path goes from {source} to {target}, where there is no link")
-        loads = np.zeros(len(self.topology.src), dtype=np.int64)
-        np.add.at(loads, link, (self.weight * share)[self.path_of[first]])
+        loads = self.loads_of(np.ones(len(self), dtype=np.bool_))
         loads.setflags(write=False)
         return loads
+
+    def loads_of(self, some: NDArray[np.bool_]) -> IntArray:
+        """Return the same of some of the paths, shape ``(links,)``."""
+        path, tail, head = self.steps
+        members = self.collective.members(self.topology.nodes, self.topology.switches)
+        share, _ = self.collective.shares(self.block, self.topology.nodes, len(members))
+        link = self.topology.link_index(tail, head)
+        missing = np.flatnonzero(link < 0)
+        if len(missing):
+            source, target = tail[missing[0]], head[missing[0]]
+            raise ScheduleError(f"a path goes from {source} to {target}, where there is no link")
+        loads = np.zeros(len(self.topology.src), dtype=np.int64)
+        np.add.at(loads, link[some[path]], (self.weight * share)[path[some[path]]])
+        return loads
+
+    @property
+    def steps(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Of every link of every path: which path it is of, and its two ends."""
+        first = np.flatnonzero(np.diff(self.path_of, append=-1) == 0)
+        return self.path_of[first], self.hop[first], self.hop[first + 1]
 
     @property
     def inverse_rate(self) -> Fraction:

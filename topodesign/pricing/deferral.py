@@ -155,14 +155,6 @@ def defer(
     * ``most``: how much work looking without that symmetry may be, as of :func:`why_not`.
     """
     common, topology = in_lowest_terms(topology)
-    found = _defer(topology, progress, by_orbits=by_orbits, most=most)
-    return found if common == 1 else replace(found, loads=tuple(load / common for load in found.loads))
-
-
-def _defer(
-    topology: Topology, progress: Callable[[float], None] | None, *, by_orbits: bool, most: int | None
-) -> Deferral:
-    """Return what :func:`defer` does, of a topology in lowest terms."""
     layers = layer_loads(topology.transpose())
     if (why := why_not(topology, len(layers))) is not None:
         raise (TopologyError if topology.degree > _MOST_LINKS else TooLargeError)(why)
@@ -172,13 +164,14 @@ def _defer(
         by_orbits or len(few.taken) > _FEW_IMAGES or why_not(bare, len(layers), most) is not None
     )
     if few is None:
-        return _best_of_parts(_found(bare, layers, None, progress), bare, layers, None)
-    whole = _found(topology, layers, few, progress if alone else part(progress, 0, 1 / 4))
-    best = _best_of_parts(whole, topology, layers, few)
-    if not alone and _worth_more(_carried(whole), ceil(_least(topology))):
-        found = _found(bare, layers, None, part(progress, 1 / 4, 1))
-        best = min(best, _best_of_parts(found, bare, layers, None), key=_carried)
-    return best
+        best = _best_of_parts(_found(bare, layers, None, progress), bare, layers, None)
+    else:
+        whole = _found(topology, layers, few, progress if alone else part(progress, 0, 1 / 4))
+        best = _best_of_parts(whole, topology, layers, few)
+        if not alone and _worth_more(_carried(whole), ceil(_least(topology))):
+            found = _found(bare, layers, None, part(progress, 1 / 4, 1))
+            best = min(best, _best_of_parts(found, bare, layers, None), key=_carried)
+    return best if common == 1 else replace(best, loads=tuple(load / common for load in best.loads))
 
 
 def _carried(found: Deferral) -> Fraction:

@@ -21,7 +21,6 @@ from topodesign.plans.measure import path_time
 from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Plan
 from topodesign.plans.timing.conditions import USE_KEYS, Conditions, Link, Loss, Run
-from topodesign.topology.topology import IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +265,7 @@ def simulate_paths(
     heights = paths.heights * goes
     height = int(heights.max(initial=0))
     pipeline = Pipeline(height, *_sends(paths, goes), busy)
-    sending = _loads(paths, goes) / topology.capacity * float(8 * block / paths.block_units / Fraction(unit))
+    sending = paths.loads_of(goes) / topology.capacity * float(8 * block / paths.block_units / Fraction(unit))
     phase = Phase((), pipeline, block * int(paths.weight.min(initial=1)) / paths.block_units, sending)
     kinds = {} if of_links is None else _chains_of_paths(paths, goes, of_links, (pipeline.starts - 1) * latency.gap)
     chains = None if of_links is None else [Chains.of(kinds)]
@@ -281,7 +280,7 @@ def simulate_paths(
 
 def _sends(paths: Paths, goes: NDArray[np.bool_]) -> tuple[int, int]:
     """Return how many messages the busiest port starts, one to each node that it sends to, and most switches of one."""
-    path, tail, head = _hops(paths)
+    path, tail, head = paths.steps
     begins = np.flatnonzero(~np.isin(tail, sorted(paths.topology.switches)))
     passed = np.diff(begins, append=len(tail)) - 1
     stop = head[begins + passed]
@@ -299,7 +298,7 @@ def _chains_of_paths(
 
     Every send waits so long until the last message of the busiest port has started.
     """
-    path, tail, head = _hops(paths)
+    path, tail, head = paths.steps
     common = math.lcm(wait.denominator, *(one.denominator for one in latency))
     ticks = np.array([int(one * common) for one in latency], dtype=object)[paths.topology.link_index(tail, head)]
     begins = np.flatnonzero(~np.isin(tail, sorted(paths.topology.switches)))  # a send is from node to node
@@ -312,28 +311,12 @@ def _chains_of_paths(
     return {(h, Fraction(x, common), Fraction(s, common)): number for (h, x, s), number in found.items()}
 
 
-def _hops(paths: Paths) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the path of every hop and its two ends."""
-    first = np.flatnonzero(np.diff(paths.path_of, append=-1) == 0)
-    return paths.path_of[first], paths.hop[first], paths.hop[first + 1]
-
-
-def _loads(paths: Paths, goes: NDArray[np.bool_]) -> NDArray[np.float64]:
-    path, tail, head = _hops(paths)
-    happens = goes[path]
-    loads = np.zeros(len(paths.topology.src), dtype=np.float64)
-    members = paths.collective.members(paths.topology.nodes, paths.topology.switches)
-    share, _ = paths.collective.shares(paths.block, paths.topology.nodes, len(members))
-    np.add.at(loads, paths.topology.link_index(tail, head)[happens], (paths.weight * share)[path[happens]])
-    return loads
-
-
 def _lose(paths: Paths, failed: tuple[Link, ...]) -> tuple[NDArray[np.bool_], Loss | None]:
     """Return which paths still carry data, and who never has whose block."""
     goes = np.ones(len(paths), dtype=np.bool_)
     if not failed:
         return goes, None
-    path, tail, head = _hops(paths)
+    path, tail, head = paths.steps
     for u, v in failed:
         if not np.any((paths.topology.src == u) & (paths.topology.dst == v)):
             raise ParameterError(f"the topology has no link {u}->{v}")

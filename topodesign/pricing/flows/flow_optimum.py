@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -221,27 +221,16 @@ class FlowOptimum(TextResult):
     def in_words(self) -> str:
         """Which links bind and what has to cross them, in words, as the side with fewer nodes sees it."""
         fabric, links = self.fabric, self.links()
-        rate = sum((link.bandwidth for link in links), Fraction(0))
         if not self.cut:
+            rate = sum((link.bandwidth for link in links), Fraction(0))
             return (
                 f"no cut alone: {links_in_words(links)}, {format_rate(rate)} in all, cannot bring more blocks to where "
                 "they have to go, over whatever ways"
             )
-        sending = [node for node in fabric.compute if node in self.cut]
-        receiving = [node for node in fabric.compute if node not in self.cut]
-        out = (len(sending), len(self.cut)) < (len(receiving), len(fabric.names) - len(self.cut))
-        side = sending if out else receiving
-        where = names_in_words(fabric, side) + with_switches(fabric, side, [k.src if out else k.dst for k in links])
-        number = _crossing(self.flow, self._sides())
-        blocks = f"{number} blocks" if number > 1 else "block"
-        verb = f"{'have' if len(links) > 1 else 'has'} to {'send out' if out else 'bring in'}"
-        together = " together" if len(links) > 1 else ""
-        return f"{links_in_words(links)} of {where}, {format_rate(rate)}{together}, {verb} {blocks}"
-
-    def _sides(self) -> frozenset[int]:
-        """Return the cut as the flow sees it."""
-        whole = frozenset(range(len(self.fabric.names)))
-        return whole - self.cut if self.collective.like(GATHER) else self.cut
+        whole = frozenset(range(len(fabric.names)))
+        number = _crossing(self.flow, whole - self.cut if self.collective.like(GATHER) else self.cut)
+        said, *_ = across(fabric, self.cut, links)
+        return f"{said} {f'{number} blocks' if number > 1 else 'block'}"
 
     def heading(self) -> str:
         """Return the throughput."""
@@ -272,6 +261,22 @@ class FlowOptimum(TextResult):
             unit = f"{float(self.cost):.12g}"
             lines += ["", f"cost at that speed: {unit} per unit of data in a block, {self.claims[-1].verdict}"]
         return "\n".join(lines)
+
+
+def across(fabric: Fabric, cut: frozenset[int], links: Sequence[FabricLink]) -> tuple[str, bool, list[int]]:
+    """Say what links out of a cut have to do, as the side with fewer nodes sees it.
+
+    And whether that is the sending side, and the nodes of it.
+    """
+    sending = [node for node in fabric.compute if node in cut]
+    receiving = [node for node in fabric.compute if node not in cut]
+    out = (len(sending), len(cut)) < (len(receiving), len(fabric.names) - len(cut))
+    side = sending if out else receiving
+    where = names_in_words(fabric, side) + with_switches(fabric, side, [k.src if out else k.dst for k in links])
+    rate = format_rate(sum((link.bandwidth for link in links), Fraction(0)))
+    together, has = (" together", "have") if len(links) > 1 else ("", "has")
+    said = f"{links_in_words(links)} of {where}, {rate}{together}, {has} to {'send out' if out else 'bring in'}"
+    return said, out, side
 
 
 def best_flow(
