@@ -168,8 +168,8 @@ def timed_sends(
         name: sealed(values.astype(dtype, copy=False)) for (name, _, dtype), values in zip(own, columns, strict=True)
     }
     rows["part"] = sealed(np.zeros(len(columns[0]), dtype=np.int32) if part is None else part)
-    links = {"latency": sealed(times.latency), "per_unit": sealed(times.per_unit)}
-    return Timed(collective, nodes, data[0], times.tick, data[1], overlap, **rows, **links)
+    rows |= {"latency": sealed(times.latency), "per_unit": sealed(times.per_unit)}
+    return Timed(collective, nodes, data[0], times.tick, data[1], overlap, **rows)
 
 
 def rounds_of(topology: Topology, timed: Timed) -> Rounds:
